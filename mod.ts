@@ -1,0 +1,60 @@
+/**
+ * Jizai: agents at the edge, every point of their life an onion of `(ctx, next)` hooks.
+ *
+ * ```ts
+ * import { agent, type Middleware } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const shout: Middleware = {
+ *   name: "shout",
+ *   async prompt(ctx, next) {
+ *     const answer = await next();
+ *     return { ...answer, text: answer.text.toUpperCase() };
+ *   },
+ * };
+ *
+ * const { text } = await agent({ model: scripted("Hello!"), use: [shout] }).run("Hi").result;
+ * assertEquals(text, "HELLO!");
+ * ```
+ *
+ * @module
+ */
+export {
+  type Agent,
+  agent,
+  type AgentOptions,
+  type Handle,
+  type PromptOptions,
+  type ResumeOptions,
+  type RunOptions,
+  type Vars,
+  vars,
+  type VarsOption,
+} from "./src/core/agent.ts";
+export * from "./src/core/answers.ts";
+export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/interrupt.ts";
+export { defaultLimits, deploy, type Limits, workers } from "./src/core/limits.ts";
+export type { Numbered, OnError } from "./src/core/live.ts";
+export type { Hook, Next } from "./src/core/onion.ts";
+export type * from "./src/core/points.ts";
+export { mapTexts, rewrite, type RewriteOptions, type Rewriter, windowed } from "./src/core/rewrite.ts";
+export { SessionError, type Started } from "./src/core/run.ts";
+export type { Infer, Issue, Schema, Validation } from "./src/core/schema.ts";
+export type { Change, Run, Scope, Used } from "./src/core/scope.ts";
+export { only, when } from "./src/core/select.ts";
+export { type State, state } from "./src/core/state.ts";
+export { memory, type MemoryOptions, type Store } from "./src/core/store.ts";
+export {
+  type AnyTool,
+  type Tool,
+  tool,
+  ToolError,
+  type ToolExecutionContext,
+  type ToolOptions,
+} from "./src/core/tool.ts";
+export * from "./src/model/model.ts";
+export * from "./src/protocol/event.ts";
+export * from "./src/protocol/message.ts";
+export * from "./src/protocol/session.ts";
+export type { Sink } from "./src/stream/channel.ts";

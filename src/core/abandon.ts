@@ -1,0 +1,79 @@
+/**
+ * The one place where work is left behind: what ignores its signal is waited for a while, and then no longer.
+ *
+ * @module
+ */
+
+/** Something that tells when to stop: a signal, or a run that spares a listener for every call. */
+export interface Stopping {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  /** Calls `leave` on abort; the answer takes it back. */
+  onAbort(leave: () => void): () => void;
+}
+
+/** An `AbortSignal` as something that tells when to stop. */
+export function stopping(signal: AbortSignal): Stopping {
+  return {
+    get aborted() {
+      return signal.aborted;
+    },
+    get reason() {
+      return signal.reason;
+    },
+    onAbort(leave) {
+      signal.addEventListener("abort", leave, { once: true });
+      return () => signal.removeEventListener("abort", leave);
+    },
+  };
+}
+
+/**
+ * Settles as `work` does; or, when it is told to stop and `work` has not settled `grace` milliseconds later, rejects with the reason.
+ * What `work` comes to afterwards is dropped: `left` is told that it was.
+ */
+export function abandon<T>(work: Promise<T>, at: Stopping, grace: number, left: () => void): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let forget: (() => void) | undefined;
+    const done = () => {
+      clearTimeout(timer);
+      forget?.();
+    };
+    const wait = () => {
+      timer = setTimeout(() => {
+        done();
+        left();
+        reject(at.reason);
+      }, grace);
+    };
+    if (at.aborted) wait();
+    else forget = at.onAbort(wait);
+    work.then(
+      (value) => {
+        done();
+        resolve(value);
+      },
+      (error) => {
+        done();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** Settles after `ms` milliseconds, or rejects with the signal's reason. */
+export function delay(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const leave = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", leave);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", leave, { once: true });
+  });
+}

@@ -1,0 +1,57 @@
+/**
+ * Approval: may a call run? A deny is final, an ask can be answered by whoever saw it, and no allow hides what lies beneath.
+ *
+ * @module
+ */
+import { deny } from "./answers.ts";
+import type { Entry } from "./entry.ts";
+import { isInterrupt } from "./interrupt.ts";
+import { lawOf } from "./law.ts";
+import type { Law, Layer } from "./onion.ts";
+import type { Approval, ApprovalContext } from "./points.ts";
+import type { Change } from "./scope.ts";
+
+const rank = { allow: 0, ask: 1, deny: 2 } as const;
+
+/** The law of `approval`. */
+export const approvalLaw: Law<ApprovalContext, Change, Approval, Entry> = lawOf("approval", [], { seal });
+
+async function seal(
+  { name, returned, called, below, rest }: Layer<ApprovalContext, Approval, Entry>,
+): Promise<Approval> {
+  if (!(returned.type in rank)) {
+    throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
+  }
+  if (returned.type === "deny") return returned;
+  if (called && !below) return deny("A guard failed.");
+  const beneath = below ?? await rest(); // the engine looks where the hook did not
+  if (beneath.type === "deny") return beneath;
+  return called ? returned : strictest(returned, beneath); // who looked may answer an ask
+}
+
+function strictest(above: Approval, beneath: Approval): Approval {
+  if (above.type === "ask" && beneath.type === "ask") {
+    return { type: "ask", questions: [...above.questions, ...beneath.questions] };
+  }
+  return rank[above.type] >= rank[beneath.type] ? above : beneath;
+}
+
+/** The core of `approval`: what the tool itself says. */
+export async function askTool(ctx: ApprovalContext, { parsed }: Entry): Promise<Approval> {
+  const { tool, name } = ctx;
+  const asks = typeof tool?.ask === "function" && parsed
+    ? await tool.ask(parsed.input as never, ctx) // parsed by the tool's own schema
+    : tool?.ask === true || (typeof tool?.ask === "function" && !parsed);
+  return asks ? { type: "ask", questions: [`Run ${name}?`] } : { type: "allow" };
+}
+
+/** Asks everyone. A guard that throws denies; what ends or pauses the run passes. */
+export async function approve(ctx: ApprovalContext, entry: Entry): Promise<Approval> {
+  try {
+    return await entry.live.blueprint.onions.approval(ctx, entry);
+  } catch (error) {
+    if (isInterrupt(error) || entry.live.aborted) throw error;
+    entry.live.warn("hook.failed", "A guard failed, so the call was denied.", { point: "approval", error });
+    return deny("A guard failed.");
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * One text for one JSON value, whatever the order of its keys: what an answer is bound to.
+ *
+ * @module
+ */
+
+/** `value` as JSON with sorted keys. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(
+    value,
+    (_, part: unknown) =>
+      typeof part === "object" && part !== null && !Array.isArray(part)
+        ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1))
+        : part,
+  ) ?? "undefined";
+}

@@ -1,0 +1,67 @@
+/**
+ * Compaction: a transcript that has grown too long is made to fit.
+ *
+ * @module
+ */
+import type { Message } from "../protocol/message.ts";
+import { compacted, declined } from "./answers.ts";
+import { lawOf } from "./law.ts";
+import type { Live } from "./live.ts";
+import type { Law } from "./onion.ts";
+import type { CompactChange, CompactContext, Compaction } from "./points.ts";
+import type { Scope } from "./scope.ts";
+
+/** The law of `compact`. */
+export const compactLaw: Law<CompactContext, CompactChange, Compaction, Live> = lawOf("compact", ["instructions"]);
+
+/** Tokens that `messages` will take, estimated at four characters a token. */
+export function estimate(messages: readonly Message[]): number {
+  let characters = 0;
+  for (const message of messages) characters += sizeOf(message);
+  return Math.ceil(characters / 4);
+}
+
+function sizeOf(message: Message): number {
+  return JSON.stringify(message.role === "tool" ? message.results.map(({ parts }) => parts) : message.parts).length;
+}
+
+/** The core of `compact`: leaves out the oldest, keeping the first prompt, and every call with its results. */
+export function trim({ transcript, budget }: CompactContext): Promise<Compaction> {
+  const groups = grouped(transcript);
+  const [first = [], ...rest] = groups;
+  const sizes = rest.map(estimate);
+  let total = estimate(transcript);
+  let dropped = 0;
+  while (total > budget && dropped < rest.length - 1) total -= sizes[dropped++] ?? 0;
+  return Promise.resolve(
+    dropped === 0
+      ? declined("There is nothing that could be left out.")
+      : compacted([...first, ...rest.slice(dropped).flat()]),
+  );
+}
+
+/** Messages that belong together: one that calls, and its results. */
+function grouped(transcript: readonly Message[]): Message[][] {
+  const groups: Message[][] = [];
+  for (const message of transcript) {
+    const last = groups.at(-1);
+    if (message.role === "tool" && last) last.push(message);
+    else groups.push([message]);
+  }
+  return groups;
+}
+
+/** Compacts the transcript where its estimate is over the limit. */
+export async function fit(live: Live, { run, signal, emit, vars }: Scope): Promise<void> {
+  const budget = live.limits.context;
+  if (budget === Infinity) return;
+  const before = estimate(live.messages);
+  if (before <= budget) return;
+  const trigger = "auto";
+  live.announce(emit, { type: "compact.started", trigger });
+  const ctx: CompactContext = { run, signal, emit, vars, trigger, transcript: live.messages, instructions: "", budget };
+  const compaction = await live.blueprint.onions.compact(ctx, live);
+  if (compaction.type === "compacted") live.replace(compaction.messages, { point: "compact" });
+  live.announce(emit, { type: "compact.finished", trigger, before, after: estimate(live.messages) });
+  live.checkpoint();
+}

@@ -1,0 +1,113 @@
+/**
+ * Where every call arrives, whoever answered it: decide, park, wait until it may go out.
+ *
+ * @module
+ */
+import type { ToolResult } from "../protocol/message.ts";
+import { denied, skipped } from "./answers.ts";
+import { approve } from "./approval.ts";
+import { canonical } from "./canonical.ts";
+import type { Entry, Step } from "./entry.ts";
+import { lawOf } from "./law.ts";
+import type { Law, Layer } from "./onion.ts";
+import type { ApprovalContext, ToolChange, ToolContext } from "./points.ts";
+import { isResult, prepare } from "./prepare.ts";
+
+const mostEdits = 3;
+
+/** The law of `tool`. */
+export const toolLaw: Law<ToolContext, ToolChange, ToolResult, Entry> = lawOf("tool", ["input", "name"], {
+  hint: ": a retry belongs at execute",
+  derive: (beneath, above, { live }) =>
+    beneath.name === above.name ? beneath : { ...beneath, tool: live.tools.get(beneath.name) },
+  seal({ name, returned, ctx, own }: Layer<ToolContext, ToolResult, Entry>) {
+    if (!isResult(returned)) {
+      throw new TypeError(`Cannot leave tool: "${name}" returned no result; text(), denied() and failed() make one`);
+    }
+    const { step } = own;
+    if (!step) return arrive(ctx, own, returned); // answered from above: asked all the same
+    return step.type === "answer" && step.result.status === "denied" && returned.status !== "denied"
+      ? { ...returned, status: "denied" }
+      : returned;
+  },
+});
+
+/** The core of `tool`, and of every hook that answers instead. */
+export async function arrive(ctx: ToolContext, entry: Entry, proposed?: ToolResult): Promise<ToolResult> {
+  entry.step = await decide(ctx, entry, proposed);
+  entry.parked.resolve();
+  return await entry.gate.promise;
+}
+
+async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | undefined): Promise<Step> {
+  const { live, call, turn } = entry;
+  const { tool, name, emit } = ctx;
+  if (proposed?.status === "denied") return decided("deny", proposed, false);
+  if (entry.over) return { type: "answer", result: skipped(`Not run: this run may make ${live.limits.calls} calls.`) };
+  let { input } = ctx;
+  for (let edits = 0; edits <= mostEdits; edits++) {
+    const prepared = await prepare(tool, call, name, input, () => [...live.tools.keys()]);
+    if (!proposed && "wrong" in prepared) return { type: "answer", result: { ...prepared.wrong, input } };
+    entry.parsed = "wrong" in prepared ? undefined : prepared;
+    const { run, signal, vars } = ctx;
+    const question: ApprovalContext = {
+      run,
+      signal,
+      emit,
+      vars,
+      call,
+      tool,
+      name,
+      input,
+      turn,
+      ...(proposed && { proposed }),
+    };
+    const verdict = await approve(question, entry);
+    if (verdict.type === "deny") return decided("deny", denied(verdict.reason), false);
+    const person = verdict.type === "ask" ? heard(input) : undefined;
+    if (verdict.type === "ask" && !person) return asked(verdict.questions, input);
+    if (person?.type === "deny") return decided("deny", denied(person.reason ?? "A person said no."), true);
+    const edit = verdict.type === "allow" ? verdict.input : person?.input;
+    if (edit !== undefined && canonical(edit) !== canonical(input)) {
+      input = edit;
+      continue;
+    }
+    if (proposed) return decided("allow", { ...proposed, input }, person !== undefined);
+    if (!tool || "wrong" in prepared) break;
+    announce("allow", person !== undefined);
+    return { type: "execute", tool, input: prepared.input, raw: input, scope: { run, signal, emit, vars } };
+  }
+  return decided("deny", denied("The input was changed too often."), false);
+
+  /** A person's answer counts for the input they saw, and for the one they made of it. */
+  function heard(input: unknown) {
+    const { answer, asked } = entry;
+    if (!answer) return undefined;
+    const seen = canonical(input);
+    const theirs = answer.type === "approve" && answer.input !== undefined && seen === canonical(answer.input);
+    return theirs || seen === canonical(asked) ? answer : undefined;
+  }
+
+  function asked(questions: readonly string[], input: unknown): Step {
+    live.announce(emit, { type: "approval.asked", turn, call: call.id, callId: call.id, tool: name, input, questions });
+    return { type: "ask", questions, name, input };
+  }
+
+  function decided(decision: "allow" | "deny", result: ToolResult, person: boolean): Step {
+    announce(decision, person, decision === "deny" ? result : undefined);
+    return { type: "answer", result };
+  }
+
+  function announce(decision: "allow" | "deny", person: boolean, result?: ToolResult): void {
+    const [part] = result?.parts ?? [];
+    const reason = part?.type === "text" ? part.text : undefined;
+    live.announce(emit, {
+      type: "approval.decided",
+      turn,
+      call: call.id,
+      decision,
+      by: person ? "person" : "policy",
+      ...(reason !== undefined && { reason }),
+    });
+  }
+}

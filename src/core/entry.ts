@@ -1,0 +1,75 @@
+/**
+ * What the engine knows of one call of a batch. It travels beside the contexts, where no hook can reach or lose it.
+ *
+ * @module
+ */
+import type { Call, ToolResult } from "../protocol/message.ts";
+import type { PersonAnswer } from "../protocol/session.ts";
+import type { Live } from "./live.ts";
+import type { ToolContext } from "./points.ts";
+import type { Scope } from "./scope.ts";
+import type { AnyTool } from "./tool.ts";
+
+/** What was decided about a call when it went in. */
+export type Step =
+  | {
+    readonly type: "execute";
+    readonly tool: AnyTool;
+    readonly input: unknown;
+    readonly raw: unknown;
+    readonly scope: Scope;
+  }
+  | { readonly type: "answer"; readonly result: ToolResult }
+  | { readonly type: "ask"; readonly questions: readonly string[]; readonly name: string; readonly input: unknown };
+
+/** One call of a batch. */
+export class Entry {
+  /** Settles when it has gone in, or failed to. */
+  readonly parked: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** Opens when it may go out, with its result. */
+  readonly gate: PromiseWithResolvers<ToolResult> = Promise.withResolvers();
+  /** Its whole way in and out; never rejects. */
+  onion: Promise<void> = Promise.resolve();
+  step: Step | undefined;
+  /** The input as the tool's schema parsed it. */
+  parsed: { readonly input: unknown } | undefined;
+  /** What the work came to, before it was reviewed. */
+  raw: ToolResult | undefined;
+  /** What came out. */
+  result: ToolResult | undefined;
+  failed: { readonly error: unknown } | undefined;
+  /** Whether it goes on only after a pause. */
+  waiting = false;
+
+  /** Begins with the call as the model made it. */
+  constructor(
+    readonly live: Live,
+    readonly call: Call,
+    readonly index: number,
+    readonly batchId: string,
+    readonly turn: number,
+    readonly over: boolean,
+    readonly answer: PersonAnswer | undefined,
+    readonly asked: unknown,
+  ) {}
+
+  /** The context that its outermost hook is given. */
+  context(scope: Scope, resumed: boolean): ToolContext {
+    const { call, batchId, index, turn, live } = this;
+    const { run, signal, emit, vars } = scope;
+    return {
+      run,
+      signal,
+      emit,
+      vars,
+      call,
+      tool: live.tools.get(call.name),
+      name: call.name,
+      input: call.input,
+      batchId,
+      index,
+      turn,
+      resumed,
+    };
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Failures and cuts: what is done about an error, and the cleanup of a run that was cut short.
+ *
+ * @module
+ */
+import { ModelError } from "../model/model.ts";
+import { abandon, stopping } from "./abandon.ts";
+import { giveUp, skip } from "./answers.ts";
+import { isInterrupt } from "./interrupt.ts";
+import { lawOf } from "./law.ts";
+import type { Live } from "./live.ts";
+import type { Law } from "./onion.ts";
+import type { AbortContext, ErrorContext, ErrorDecision } from "./points.ts";
+import type { Change, Scope } from "./scope.ts";
+
+/** The law of `error`. */
+export const errorLaw: Law<ErrorContext, Change, ErrorDecision, Live> = lawOf("error", []);
+
+/** The core of `error`: a tool's failure is told to the model, anything else aborts. */
+export function decideFailure({ source }: ErrorContext): Promise<ErrorDecision> {
+  return Promise.resolve(source === "execute" ? skip() : giveUp());
+}
+
+/** A failure to be judged. */
+export type Failed = Pick<ErrorContext, "error" | "source" | "recoverable" | "attempt" | "name">;
+
+/** Asks `error` what to do about a failure, and tells the operator. A failure of its own never hides the first. */
+export async function judge(live: Live, { run, signal, emit, vars }: Scope, failed: Failed): Promise<ErrorDecision> {
+  const ctx: ErrorContext = { run, signal, emit, vars, ...failed };
+  let decision: ErrorDecision;
+  try {
+    decision = await live.blueprint.onions.error(ctx, live);
+  } catch (error) {
+    if (isInterrupt(error)) throw error;
+    live.warn("hook.failed", "A hook failed while it handled a failure.", { point: "error", error });
+    decision = await decideFailure(ctx);
+  }
+  if (decision.type === "abort") live.judged = { error: failed.error };
+  else live.report(failed.error);
+  return decision;
+}
+
+/** Whether the same request may succeed later: the model's word for it. */
+export function recoverable(error: unknown): boolean {
+  return error instanceof ModelError && error.recoverable;
+}
+
+/** The law of `abort`. */
+export const abortLaw: Law<AbortContext, Change, void, Live> = lawOf("abort", [], { silent: true });
+
+/** The core of `abort`: keeps what the model had said. */
+export function keepPartial({ message }: AbortContext, live: Live): Promise<void> {
+  const parts = message?.parts.filter((part) => part.type === "text" && part.text !== "") ?? [];
+  if (parts.length > 0) live.push({ role: "assistant", parts });
+  return Promise.resolve();
+}
+
+/** Runs the cleanup of a run cut short, with a signal of its own and so much time. */
+export async function cleanUp(live: Live, reason: string): Promise<void> {
+  const { view: run, emit, vars, open, usage, limits } = live;
+  const message = live.partial?.();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const timer = setTimeout(
+    () => controller.abort(new DOMException("The cleanup took too long", "TimeoutError")),
+    limits.grace,
+  );
+  try {
+    const work = live.blueprint.onions.abort({ run, signal, emit, vars, reason, message, open, usage }, live);
+    await abandon(
+      work,
+      stopping(signal),
+      0,
+      () => live.warn("hook.abandoned", "A cleanup did not stop when it was told to.", { point: "abort" }),
+    );
+  } catch (error) {
+    live.warn("hook.failed", "A hook failed during the cleanup.", { point: "abort", error });
+  } finally {
+    clearTimeout(timer);
+  }
+}

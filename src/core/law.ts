@@ -1,0 +1,40 @@
+/**
+ * How a change travels down: checked, merged into a new context, and seen only by what lies beneath.
+ *
+ * @module
+ */
+import type { Point } from "../protocol/event.ts";
+import type { Law } from "./onion.ts";
+
+/** What follows from a change: the context beneath, completed. */
+export type Derive<C, E> = (beneath: C, above: C, own: E, name: string) => C;
+
+/** A law whose points may change `signal`, `emit` and `keys`. Keys that are undefined are ignored; others are refused by name. */
+export function lawOf<C extends object, D extends object, R, E>(
+  point: Point,
+  keys: readonly (keyof D & string)[],
+  { derive, ...law }: Partial<Law<C, D, R, E>> & { readonly derive?: Derive<C, E> } = {},
+): Law<C, D, R, E> {
+  const allowed: readonly string[] = ["signal", "emit", ...keys];
+  return {
+    point,
+    change(ctx, change, name, own) {
+      const beneath = { ...ctx };
+      for (const [key, value] of Object.entries(change)) {
+        if (!allowed.includes(key)) {
+          throw new TypeError(`Cannot change "${key}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
+        }
+        if (value !== undefined) Object.assign(beneath, { [key]: value });
+      }
+      return derive ? derive(beneath, ctx, own, name) : beneath;
+    },
+    ...law,
+  };
+}
+
+/** `base` with what `change` defines. */
+export function merged<T extends object>(base: T, change: Partial<T>): T {
+  const whole = { ...base };
+  for (const [key, value] of Object.entries(change)) if (value !== undefined) Object.assign(whole, { [key]: value });
+  return whole;
+}

@@ -1,0 +1,206 @@
+/**
+ * The loop: a prompt becomes turns, until the agent is done or a limit is reached.
+ *
+ * @module
+ */
+import type { ModelRequest } from "../model/model.ts";
+import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage } from "../protocol/message.ts";
+import { finish } from "./answers.ts";
+import { askModel } from "./ask_model.ts";
+import { fit } from "./compact.ts";
+import { runBatch } from "./fanout.ts";
+import { lawOf } from "./law.ts";
+import type { Live } from "./live.ts";
+import type { Law } from "./onion.ts";
+import { Pause } from "./interrupt.ts";
+import { checkOutput } from "./output.ts";
+import type {
+  Answer,
+  ModelResponse,
+  PromptChange,
+  PromptContext,
+  Stop,
+  StopContext,
+  TurnChange,
+  TurnContext,
+  TurnResult,
+} from "./points.ts";
+import type { Change, Scope } from "./scope.ts";
+
+/** The law of `prompt`. In a resumed run the prompt has been accepted: changes of it are ignored. */
+export const promptLaw: Law<PromptContext, PromptChange, Answer, Live> = lawOf("prompt", ["prompt", "context"], {
+  derive: (beneath, { resumed, prompt, context }) => resumed ? { ...beneath, prompt, context } : beneath,
+});
+
+/** The law of `turn`. */
+export const turnLaw: Law<TurnContext, TurnChange, TurnResult, Live> = lawOf("turn", ["context"], {
+  derive: (beneath, { resumed, context }) => resumed ? { ...beneath, context } : beneath,
+});
+
+/** The law of `stop`. */
+export const stopLaw: Law<StopContext, Change, Stop, Live> = lawOf("stop", []);
+
+/** The core of `prompt`: takes it in, and goes on until there is an answer. */
+export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answer> {
+  const scope = scopeOf(ctx);
+  if (live.prompt) await accept(ctx, live, live.prompt);
+  let last: ModelResponse | undefined;
+  if (live.pending?.stopping) {
+    const answer = await stopping(scope, live, true);
+    if (answer) return answer;
+  }
+  for (;;) {
+    live.checkpoint();
+    const resumed = live.pending?.batch !== undefined;
+    if (!resumed && live.turns >= live.limits.turns) return limit("turns", last);
+    const { response } = await runTurn(scope, live, resumed);
+    last = response;
+    live.checkpoint();
+    if (callsOf(response).length > 0) {
+      live.continuations = 0;
+      await live.save();
+      continue;
+    }
+    const answer = await stopping(scope, live, false, response);
+    if (answer) return answer;
+  }
+}
+
+/** The prompt enters the transcript, and is kept before the model is asked. */
+async function accept({ prompt, context }: PromptContext, live: Live, given: readonly Message[]): Promise<void> {
+  live.prompt = undefined;
+  live.replace([...live.messages, ...given.slice(0, -1), prompt, ...contextMessages(context, "prompt")], {
+    point: "prompt",
+  });
+  live.announce(live.outer, { type: "prompt.accepted", prompt });
+  await live.save();
+}
+
+/** Context, as one message for the model. */
+export function contextMessages(context: readonly string[], from: string): readonly UserMessage[] {
+  return context.length === 0 ? [] : [{ role: "user", from, parts: context.map((text) => ({ type: "text", text })) }];
+}
+
+function limit(reason: string, response: ModelResponse | undefined): Answer {
+  return { status: "limit", text: response ? textOf(response) : "", reason };
+}
+
+async function runTurn(scope: Scope, live: Live, resumed: boolean): Promise<TurnResult> {
+  if (!resumed) live.turns++;
+  const turn = live.turns;
+  const { run, signal, emit, vars } = scope;
+  const before = live.messages;
+  live.announce(emit, { type: "turn.started", turn });
+  const ctx: TurnContext = { run, signal, emit, vars, index: turn, transcript: live.messages, context: [], resumed };
+  const result = await live.blueprint.onions.turn(ctx, live);
+  if (live.messages === before) answered(live, result); // a hook answered without the model
+  if (live.pending?.batch && resumed) leaveBatch(live, live.pending.batch.message);
+  live.announce(emit, { type: "turn.finished", turn });
+  return result;
+}
+
+function answered(live: Live, { response, results }: TurnResult): void {
+  const message = messageOf(response);
+  if (!message) return;
+  const messages: readonly Message[] = callsOf(message).length > 0 ? [message, { role: "tool", results }] : [message];
+  live.replace([...live.messages, ...messages], { point: "turn" });
+}
+
+/** A hook answered a resumed turn instead of its batch: the calls are answered by the rule for transcripts. */
+function leaveBatch(live: Live, message: AssistantMessage): void {
+  live.pending = undefined;
+  live.replace([...live.messages, message], { point: "turn" });
+}
+
+/** The core of `turn`: asks the model, and runs the calls it makes. */
+export async function takeTurn(ctx: TurnContext, live: Live): Promise<TurnResult> {
+  const scope = scopeOf(ctx);
+  const { batch } = live.pending ?? {};
+  if (batch) {
+    const results = await runBatch(live, scope, { ...batch, turn: ctx.index, resumed: true });
+    return {
+      response: { parts: batch.message.parts, finish: "calls", usage: { input: 0, output: 0 }, model: "", attempts: 0 },
+      results,
+    };
+  }
+  await fit(live, scope);
+  const response = await askModel(live, scope, ctx.index, requestOf(ctx, live));
+  live.checkpoint();
+  const message = messageOf(response);
+  if (message && callsOf(message).length > 0) {
+    return { response, results: await runBatch(live, scope, { message, turn: ctx.index }) };
+  }
+  if (message) live.push(message);
+  return { response, results: [] };
+}
+
+function requestOf({ context }: TurnContext, live: Live): ModelRequest {
+  const { model, instructions } = live.settings;
+  const { output } = live.blueprint;
+  return {
+    model,
+    instructions: output ? `${instructions}\n\n${output.instructions}`.trim() : instructions,
+    messages: context.length > 0 ? [...live.messages, ...contextMessages(context, "turn")] : live.messages,
+    tools: live.definitions,
+    options: output ? { output: output.schema } : {},
+  };
+}
+
+function messageOf({ parts }: ModelResponse): AssistantMessage | undefined {
+  const kept = parts.filter((part) => part.type !== "text" || part.text !== "");
+  return kept.length > 0 ? { role: "assistant", parts: kept } : undefined;
+}
+
+/** Asks `stop` whether the agent is done; gives the answer where it is. */
+async function stopping(
+  scope: Scope,
+  live: Live,
+  resumed: boolean,
+  response?: ModelResponse,
+): Promise<Answer | undefined> {
+  const last = live.messages.findLast((message) => message.role === "assistant");
+  const message: AssistantMessage = response
+    ? { role: "assistant", parts: response.parts }
+    : last ?? { role: "assistant", parts: [] };
+  const { run, signal, emit, vars } = scope;
+  live.pending = undefined;
+  const { continuations, limits } = live;
+  const verdict = await live.blueprint.onions.stop(
+    {
+      run,
+      signal,
+      emit,
+      vars,
+      message,
+      transcript: live.messages,
+      continuations,
+      limit: limits.continuations,
+      resumed,
+    },
+    live,
+  );
+  live.checkpoint();
+  if (verdict.type === "pause") {
+    const questions = [{ questions: [verdict.question] }];
+    live.pending = { questions, stopping: true };
+    throw new Pause(questions);
+  }
+  if (verdict.type === "goOn") {
+    if (continuations >= limits.continuations) {
+      return { status: "limit", text: textOf(message), reason: "continuations" };
+    }
+    live.continuations++;
+    live.replace([...live.messages, ...verdict.messages], { point: "stop" });
+    return undefined;
+  }
+  return await checkOutput(live, message);
+}
+
+/** The core of `stop`: it is done. */
+export function stop(): Promise<Stop> {
+  return Promise.resolve(finish());
+}
+
+function scopeOf({ run, signal, emit, vars }: Scope): Scope {
+  return { run, signal, emit, vars };
+}

@@ -1,0 +1,57 @@
+/**
+ * All points, composed once when an agent is made.
+ *
+ * @module
+ */
+import type { Point } from "../protocol/event.ts";
+import { approvalLaw, askTool } from "./approval.ts";
+import { modelLaw, request } from "./ask_model.ts";
+import type { Onions } from "./blueprint.ts";
+import { compactLaw, trim } from "./compact.ts";
+import { arrive, toolLaw } from "./decide.ts";
+import { abortLaw, decideFailure, errorLaw, keepPartial } from "./failure.ts";
+import { answerPrompt, promptLaw, stop, stopLaw, takeTurn, turnLaw } from "./loop.ts";
+import * as onion from "./onion.ts";
+import { execute, executeLaw } from "./perform.ts";
+import type { Middleware } from "./points.ts";
+import { openSession, sessionLaw } from "./run.ts";
+import type { Change, Scope } from "./scope.ts";
+import { runSubagent, subagentLaw } from "./subagent.ts";
+import { traced } from "./trace.ts";
+
+/** The name of a middleware in errors, traces and chains. */
+export function nameOf({ name }: Middleware, index: number): string {
+  return name ?? `use[${index}]`;
+}
+
+/** Folds the hooks of every point around its core. */
+export function compose(use: readonly Middleware[], trace: boolean): Onions {
+  function fold<C extends Scope, D extends Change, R, E>(
+    point: Point,
+    pick: (middleware: Middleware) => onion.Hook<C, D, R> | undefined,
+    core: onion.Onion<C, R, E>,
+    law: onion.Law<C, D, R, E>,
+  ): onion.Onion<C, R, E> {
+    const hooks = use.flatMap((middleware, index) => {
+      const hook = pick(middleware);
+      const name = nameOf(middleware, index);
+      return hook ? [{ name, hook: trace ? traced(point, name, hook) : hook }] : [];
+    });
+    return onion.compose(hooks, core, law);
+  }
+
+  return {
+    session: fold("session", ({ session }) => session, openSession, sessionLaw),
+    prompt: fold("prompt", ({ prompt }) => prompt, answerPrompt, promptLaw),
+    turn: fold("turn", ({ turn }) => turn, takeTurn, turnLaw),
+    model: fold("model", ({ model }) => model, request, modelLaw),
+    tool: fold("tool", ({ tool }) => tool, arrive, toolLaw),
+    approval: fold("approval", ({ approval }) => approval, askTool, approvalLaw),
+    execute: fold("execute", ({ execute }) => execute, execute, executeLaw),
+    stop: fold("stop", ({ stop }) => stop, stop, stopLaw),
+    compact: fold("compact", ({ compact }) => compact, trim, compactLaw),
+    subagent: fold("subagent", ({ subagent }) => subagent, runSubagent, subagentLaw),
+    error: fold("error", ({ error }) => error, decideFailure, errorLaw),
+    abort: fold("abort", ({ abort }) => abort, keepPartial, abortLaw),
+  };
+}

@@ -1,0 +1,23 @@
+/**
+ * The order of middleware: declared by name, checked when the agent is made.
+ *
+ * @module
+ */
+import type { Middleware } from "./points.ts";
+
+/** Throws a `TypeError` that names both middleware and the fix, where the order breaks what one of them declares. */
+export function checkOrder(use: readonly Middleware[]): void {
+  const names = use.map(({ name }) => name);
+  use.forEach(({ name = "a middleware", after = [], requires = [] }, index) => {
+    for (const other of requires) {
+      if (!names.includes(other)) {
+        throw new TypeError(`Cannot use "${name}" without "${other}": add ${other}() to use`);
+      }
+    }
+    for (const other of after) {
+      if (names.lastIndexOf(other) > index) {
+        throw new TypeError(`Cannot use "${name}" before "${other}": put ${other}() first in use`);
+      }
+    }
+  });
+}

@@ -1,0 +1,108 @@
+/**
+ * The work itself: one call, with a place among those that run, until it is done, failed, or left behind.
+ *
+ * @module
+ */
+import type { ToolResult } from "../protocol/message.ts";
+import { abandon, delay, type Stopping, stopping } from "./abandon.ts";
+import { failed } from "./answers.ts";
+import type { Entry, Step } from "./entry.ts";
+import { judge } from "./failure.ts";
+import { isInterrupt } from "./interrupt.ts";
+import { lawOf } from "./law.ts";
+import type { Law } from "./onion.ts";
+import type { ExecuteContext } from "./points.ts";
+import { resultOf } from "./prepare.ts";
+import type { Change } from "./scope.ts";
+import { childOf } from "./subagent.ts";
+import { ToolError } from "./tool.ts";
+
+/** The law of `execute`. */
+export const executeLaw: Law<ExecuteContext, Change, ToolResult, Entry> = lawOf("execute", [], {
+  again: (ctx) => ctx,
+  derive: (beneath, above) => beneath.emit === above.emit ? beneath : { ...beneath, progress: progressOf(beneath) },
+});
+
+function progressOf({ emit, callId, turn }: Pick<ExecuteContext, "emit" | "callId" | "turn">) {
+  return (data: unknown) => emit({ type: "tool.progress", turn, call: callId, data });
+}
+
+/** The core of `execute`: runs the tool. */
+export async function execute(ctx: ExecuteContext, entry: Entry): Promise<ToolResult> {
+  const { live } = entry;
+  const at: Stopping = ctx.signal === live.signal ? live : stopping(ctx.signal);
+  if (at.aborted) throw at.reason;
+  const child = childOf(ctx.tool); // an agent waits for its own tools: it must not hold a place they need
+  const wait = child ? undefined : live.slots.take(at);
+  if (wait) await wait;
+  try {
+    const returned = child ? child(ctx, entry) : ctx.tool.execute(ctx.input as never, ctx); // parsed by its own schema
+    if (!(returned instanceof Promise)) return resultOf(returned);
+    return resultOf(await abandon(returned, at, live.limits.grace, () => left(ctx, entry)));
+  } finally {
+    if (!child) live.slots.give();
+  }
+}
+
+function left({ tool }: ExecuteContext, { live }: Entry): void {
+  live.warn("tool.abandoned", `The tool ${tool.name} did not stop when it was told to.`, { point: "execute" });
+}
+
+/** Runs an approved call through `execute`; a failure is its result. */
+export async function perform(
+  entry: Entry,
+  { tool, input, raw, scope }: Extract<Step, { type: "execute" }>,
+): Promise<ToolResult> {
+  const { live, call, index, batchId, turn } = entry;
+  const { run, signal, emit, vars } = scope;
+  const ctx: ExecuteContext = {
+    run,
+    signal,
+    emit,
+    vars,
+    call,
+    tool,
+    input,
+    callId: call.id,
+    batchId,
+    callIndex: index,
+    turn,
+    idempotencyKey: `${live.id}:${call.id}`,
+    progress: progressOf({ emit, callId: call.id, turn }),
+  };
+  for (let attempt = 1;; attempt++) {
+    try {
+      const result = await live.blueprint.onions.execute(ctx, entry);
+      return result.input === undefined ? { ...result, input: raw } : result;
+    } catch (error) {
+      if (isInterrupt(error)) throw error;
+      if (live.aborted) {
+        return {
+          type: "result",
+          status: "aborted",
+          parts: [{ type: "text", text: "Stopped before it was done." }],
+          input: raw,
+        };
+      }
+      const decision = await judge(live, scope, {
+        error,
+        source: "execute",
+        recoverable: true,
+        attempt,
+        name: tool.name,
+      });
+      if (decision.type === "abort") throw error;
+      if (decision.type === "skip") return { ...failure(tool.name, error), input: raw };
+      await delay(decision.after, signal);
+    }
+  }
+}
+
+/** What the model is told of a failure: what the tool's author wrote for it, and nothing internal. */
+function failure(name: string, error: unknown): ToolResult {
+  if (error instanceof ToolError) return failed(error.message);
+  if (error instanceof DOMException && error.name === "TimeoutError") {
+    return { type: "result", status: "timeout", parts: [{ type: "text", text: `${name} did not finish in time.` }] };
+  }
+  return failed(`${name} failed.`);
+}

@@ -1,0 +1,148 @@
+/**
+ * Rewriting what streams: the one way to change text on its way out, so that deltas, the final response and a retry agree.
+ *
+ * @module
+ */
+import type { Emit, Event } from "../protocol/event.ts";
+import type { AnswerPart } from "../protocol/message.ts";
+import type { Hook } from "./onion.ts";
+import type { ModelChange, ModelContext, ModelResponse } from "./points.ts";
+
+/**
+ * Changes a text that grows. `text` is all that was not let go of yet; it gives what may go out now, changed, and what is held back, as it was.
+ * At "more" more may come; at "end" and "cut" (the stream broke off) nothing will, and what is held back is dropped.
+ */
+export type Rewriter = (text: string, at: "more" | "end" | "cut") => readonly [out: string, held: string];
+
+/** What is rewritten. */
+export interface RewriteOptions {
+  /** The answer's text. */
+  readonly text?: Rewriter;
+  /** The model's thought. */
+  readonly reasoning?: Rewriter;
+  /** The input of calls: its JSON text as it grows, and every text in it when it is complete. What runs and what is kept is the rewritten one. */
+  readonly call?: Rewriter;
+}
+
+/**
+ * A `model` hook that rewrites what the model streams, in the deltas and in the response alike.
+ *
+ * ```ts
+ * import { agent, rewrite, windowed } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const polite = { name: "polite", model: rewrite({ text: windowed(4, (text) => text.replaceAll("damn", "dear")) }) };
+ * const { text } = await agent({ model: scripted({ text: ["Oh da", "mn."] }), use: [polite] }).run("Hi").result;
+ * assertEquals(text, "Oh dear.");
+ * ```
+ */
+export function rewrite(rewriters: RewriteOptions): Hook<ModelContext, ModelChange, ModelResponse> {
+  return async function rewriteModel(ctx, next) {
+    const stream = new Rewriting(rewriters, ctx.emit);
+    let response: ModelResponse;
+    try {
+      response = await next({ emit: (event) => stream.pass(event) });
+    } catch (error) {
+      stream.flush("cut");
+      throw error;
+    }
+    stream.flush("end");
+    return { ...response, parts: response.parts.map((part) => rewritePart(part, rewriters)) };
+  };
+}
+
+/** A rewriter that changes text by `change`, and holds back the last `window` characters for as long as more may come. */
+export function windowed(window: number, change: (text: string) => string): Rewriter {
+  return (text, at) => {
+    const changed = change(text);
+    const cut = at === "more" ? Math.max(0, changed.length - window) : changed.length;
+    return [changed.slice(0, cut), changed.slice(cut)];
+  };
+}
+
+type Growing = Extract<Event, { type: "text.delta" | "reasoning.delta" | "call.delta" }>;
+
+/** The deltas of one request on their way out: what one part holds back goes out before anything that comes after it. */
+class Rewriting {
+  readonly #rewriters: RewriteOptions;
+  readonly #emit: Emit;
+  readonly #held = new Map<string, { readonly event: Growing; readonly rewriter: Rewriter; text: string }>();
+
+  constructor(rewriters: RewriteOptions, emit: Emit) {
+    this.#rewriters = rewriters;
+    this.#emit = emit;
+  }
+
+  pass(event: Event): void {
+    switch (event.type) {
+      case "text.delta":
+        return this.#grow(event, this.#rewriters.text, `${event.turn}:${event.part}`);
+      case "reasoning.delta":
+        return this.#grow(event, this.#rewriters.reasoning, `${event.turn}:${event.part}`);
+      case "call.delta":
+        return this.#grow(event, this.#rewriters.call, event.call);
+      case "call.ready":
+        this.#release(event.call.id, "end");
+        return this.#emit({
+          ...event,
+          call: { ...event.call, input: rewriteInput(event.call.input, this.#rewriters.call) },
+        });
+      case "model.reset":
+        this.#held.clear();
+        return this.#emit(event);
+      default:
+        return this.#emit(event);
+    }
+  }
+
+  flush(at: "end" | "cut"): void {
+    for (const key of [...this.#held.keys()]) this.#release(key, at);
+  }
+
+  #grow(event: Growing, rewriter: Rewriter | undefined, key: string): void {
+    if (event.type !== "call.delta") this.#others(key);
+    if (!rewriter) return this.#emit(event);
+    const [out, held] = rewriter((this.#held.get(key)?.text ?? "") + event.text, "more");
+    this.#held.set(key, { event, rewriter, text: held });
+    if (out !== "") this.#emit({ ...event, text: out });
+  }
+
+  /** A part has ended where another one grows. */
+  #others(key: string): void {
+    for (const other of [...this.#held.keys()]) if (other !== key) this.#release(other, "end");
+  }
+
+  #release(key: string, at: "end" | "cut"): void {
+    const held = this.#held.get(key);
+    if (!held) return;
+    this.#held.delete(key);
+    const [out] = held.rewriter(held.text, at);
+    if (out !== "") this.#emit({ ...held.event, text: out });
+  }
+}
+
+function rewritePart(part: AnswerPart, { text, reasoning, call }: RewriteOptions): AnswerPart {
+  switch (part.type) {
+    case "text":
+      return text ? { ...part, text: text(part.text, "end")[0] } : part;
+    case "reasoning":
+      return reasoning ? { ...part, text: reasoning(part.text, "end")[0] } : part;
+    case "call":
+      return call ? { ...part, input: rewriteInput(part.input, call) } : part;
+  }
+}
+
+/** Every text in `input`, rewritten. */
+function rewriteInput(input: unknown, rewriter: Rewriter | undefined): unknown {
+  if (!rewriter) return input;
+  return mapTexts(input, (text) => rewriter(text, "end")[0]);
+}
+
+/** `value` with `change` applied to every text in it; keys stay as they are. */
+export function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((each) => mapTexts(each, change));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mapTexts(each, change)]));
+}

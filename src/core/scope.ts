@@ -1,0 +1,59 @@
+/**
+ * What every hook and every tool is given: the run, its signal, a way to tell who watches, and what the caller knows.
+ *
+ * @module
+ */
+import type { Emit } from "../protocol/event.ts";
+import type { Usage } from "../protocol/message.ts";
+import type { End, EndOptions, Pause } from "./interrupt.ts";
+import type { Limits } from "./limits.ts";
+
+/** What one run is known by, and how a hook ends it. */
+export interface Run {
+  readonly id: string;
+  /** The session it belongs to. */
+  readonly session: string;
+  /** When it began, in milliseconds since 1970. */
+  readonly startedAt: number;
+  /** The names of the agents above it, outermost first; empty for a run of its own. */
+  readonly path: readonly string[];
+  /** What middleware keep for the run, by name: use `state()`. */
+  readonly state: Map<string, unknown>;
+  /** Tokens so far. */
+  readonly usage: Usage;
+  /** How far it is from its limits. */
+  readonly used: Used;
+  /** The limits it runs under. */
+  readonly limits: Limits;
+  /** Ends the run: throw what it returns to end here and now, or return normally to end after this point. */
+  end(reason: string, options?: EndOptions): End;
+  /** Pauses the run with a question: throw what it returns. */
+  pause(question: string): Pause;
+}
+
+/** What has been used of the limits. */
+export interface Used {
+  readonly turns: number;
+  readonly calls: number;
+  /** How often `stop` went on, since the last batch of calls. */
+  readonly continuations: number;
+}
+
+/** What every context carries. */
+export interface Scope<V = unknown> {
+  readonly run: Run;
+  /** Aborts when what runs here should stop. */
+  readonly signal: AbortSignal;
+  /** Tells whoever watches. */
+  readonly emit: Emit;
+  /** What the caller knows: the user, the request. */
+  readonly vars: V;
+}
+
+/** What may be changed beneath every point. */
+export interface Change {
+  /** Narrows what lies beneath: `AbortSignal.any([ctx.signal, ...])` is a timeout that cancels. */
+  readonly signal?: AbortSignal;
+  /** Filters every event of what lies beneath. May rewrite any, and drop only deltas, progress, notices and data. */
+  readonly emit?: Emit;
+}

@@ -1,0 +1,73 @@
+/**
+ * Conditions: a middleware that acts only for some tools, or only when a predicate says so.
+ *
+ * @module
+ */
+import type { Hook, Next } from "./onion.ts";
+import type { Middleware, ToolHooks } from "./points.ts";
+import type { Scope } from "./scope.ts";
+import type { Tool } from "./tool.ts";
+
+const ofOneCall: readonly string[] = ["tool", "approval", "execute"];
+const ofNoPoint: readonly string[] = ["name", "after", "requires", "tools"];
+
+/**
+ * `hooks` for calls of one tool, whose input is then typed, or of those whose name matches `pattern` as a whole, a regular expression.
+ * Throws a `TypeError` where `hooks` has a point that knows no tool.
+ *
+ * ```ts
+ * import { denied, only } from "@jizai/jizai";
+ *
+ * const blocker = only("delete_.*|drop", {
+ *   name: "blocker",
+ *   tool: async () => denied("Not in this house."),
+ * });
+ * ```
+ */
+export function only<I, O, T, V = unknown>(
+  which: string | Tool<I, O, T>,
+  hooks: ToolHooks<V, NoInfer<I>> & Pick<Middleware<V>, "name" | "after" | "requires">,
+): Middleware<V> {
+  for (const key of Object.keys(hooks)) {
+    if (![...ofOneCall, ...ofNoPoint].includes(key)) {
+      throw new TypeError(`Cannot choose tools for "${hooks.name ?? "a middleware"}": at ${key} there is none`);
+    }
+  }
+  const pattern = typeof which === "string" ? new RegExp(`^(?:${which})$`) : undefined;
+  const matches = (name: string) => typeof which === "string" ? pattern?.test(name) === true : name === which.name;
+  return chosen(
+    hooks as Middleware<V>,
+    (ctx) => matches("name" in ctx && typeof ctx.name === "string" ? ctx.name : toolOf(ctx)),
+  ); // the name of the tool says the type of its input
+}
+
+function toolOf(ctx: object): string {
+  const tool = "tool" in ctx ? ctx.tool : undefined;
+  return typeof tool === "object" && tool !== null && "name" in tool ? String(tool.name) : "";
+}
+
+/**
+ * `middleware` where `predicate` holds; elsewhere it is as if it were not there. Its tools are there always.
+ *
+ * ```ts
+ * import { inject } from "@jizai/jizai/middleware/inject";
+ * import { when } from "@jizai/jizai";
+ *
+ * const greeting = when(({ run }) => run.used.turns < 2, inject("This is the first turn."));
+ * ```
+ */
+export function when<V>(predicate: (scope: Scope<V>) => boolean, middleware: Middleware<NoInfer<V>>): Middleware<V> {
+  return chosen(middleware, predicate);
+}
+
+/** `middleware`, each of its hooks asked for only where `holds`. */
+function chosen<V>(middleware: Middleware<V>, holds: (ctx: Scope<V>) => boolean): Middleware<V> {
+  const entries = Object.entries(middleware).map(([key, value]) =>
+    typeof value !== "function" ? [key, value] : [key, choose(value, holds)]
+  );
+  return Object.fromEntries(entries);
+}
+
+function choose<C extends Scope<V>, V, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean): Hook<C, D, R> {
+  return (ctx: C, next: Next<D, R>) => holds(ctx) ? hook(ctx, next) : next();
+}

@@ -1,0 +1,100 @@
+/**
+ * Agents as tools: a call that is a run of its own.
+ *
+ * @module
+ */
+import type { ToolResult } from "../protocol/message.ts";
+import { user } from "../protocol/message.ts";
+import type { Sink } from "../stream/channel.ts";
+import { failed, text } from "./answers.ts";
+import type { Blueprint } from "./blueprint.ts";
+import type { Entry } from "./entry.ts";
+import { lawOf, merged } from "./law.ts";
+import type { Live, Numbered } from "./live.ts";
+import type { Law } from "./onion.ts";
+import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "./points.ts";
+import { start } from "./run.ts";
+import { memory } from "./store.ts";
+import type { AnyTool } from "./tool.ts";
+
+/** What the engine knows of one child run. */
+export interface ChildRun {
+  readonly blueprint: Blueprint;
+  readonly parent: Live;
+}
+
+/** Runs a child for a call. */
+export type Child = (ctx: ExecuteContext, entry: Entry) => Promise<ToolResult>;
+
+const children = Symbol("child");
+
+/** A tool that runs `blueprint`, and is known as such by the engine. */
+export function asChild<T extends AnyTool>(tool: T, blueprint: Blueprint): T {
+  return Object.assign(tool, { [children]: (ctx: ExecuteContext, entry: Entry) => runChild(blueprint, ctx, entry) });
+}
+
+/** How the engine runs a tool that is an agent. */
+export function childOf(tool: AnyTool & { readonly [children]?: Child }): Child | undefined {
+  return tool[children];
+}
+
+/** The law of `subagent`. */
+export const subagentLaw: Law<SubagentContext, SubagentChange, RunResult, ChildRun> = lawOf("subagent", [
+  "prompt",
+  "settings",
+], {
+  derive: (beneath, { settings }) =>
+    beneath.settings === settings ? beneath : { ...beneath, settings: merged(settings, beneath.settings) },
+});
+
+async function runChild(blueprint: Blueprint, ctx: ExecuteContext, { live }: Entry): Promise<ToolResult> {
+  const { run, signal, emit, vars, callId: call, input } = ctx;
+  const depth = live.path.length + 1;
+  if (depth > live.limits.depth) return failed(`Not run: agents may be ${live.limits.depth} deep.`);
+  const { prompt } = input as { readonly prompt: string }; // parsed by the schema of asTool()
+  const context: SubagentContext = {
+    run,
+    signal,
+    emit,
+    vars,
+    child: blueprint.name,
+    prompt: user(prompt),
+    depth,
+    call,
+    settings: {},
+  };
+  const result = await live.blueprint.onions.subagent(context, { blueprint, parent: live });
+  if (result.status === "done") return text(result.text);
+  if (result.status === "paused") {
+    return failed(
+      `${blueprint.name} needs a person: ${result.questions.flatMap(({ questions }) => questions).join("; ")}`,
+    );
+  }
+  return failed(`${blueprint.name} did not finish: ${result.reason ?? result.status}`);
+}
+
+/** The core of `subagent`: runs the child, its events among the parent's. */
+export async function runSubagent(ctx: SubagentContext, { blueprint, parent }: ChildRun): Promise<RunResult> {
+  const { emit, call, child: agent, prompt, settings, signal, vars } = ctx;
+  const sink: Sink<Numbered> = {
+    write: ({ event }) => emit({ type: "subagent.event", call, agent, event }),
+    cork: () => parent.sink.cork(),
+    uncork: () => parent.sink.uncork(),
+    get full() {
+      return parent.sink.full;
+    },
+    close() {},
+  };
+  const started = start(blueprint, {
+    messages: [prompt],
+    store: memory(),
+    signal,
+    vars,
+    parent: { live: parent, settings },
+  }, sink);
+  parent.announce(emit, { type: "subagent.started", call, agent, run: await started.opened });
+  const result = await started.result;
+  parent.spend(result.usage);
+  parent.announce(emit, { type: "subagent.finished", call, agent, status: result.status });
+  return result;
+}

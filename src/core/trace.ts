@@ -1,0 +1,68 @@
+/**
+ * Traces: what each hook did, said by an event of its own. Wrapped around hooks only where a trace is asked for.
+ *
+ * @module
+ */
+import type { HookAct, Point } from "../protocol/event.ts";
+import type { Hook } from "./onion.ts";
+import type { Scope } from "./scope.ts";
+
+/** `hook`, and a `hook.acted` event when it leaves. */
+export function traced<C extends Scope, D extends object, R>(
+  point: Point,
+  middleware: string,
+  hook: Hook<C, D, R>,
+): Hook<C, D, R> {
+  return async (ctx, next) => {
+    const start = performance.now();
+    const changed = new Set<string>();
+    let times = 0;
+    let below: R | undefined;
+    const spy = async (change?: D): Promise<R> => {
+      times++;
+      for (const [key, value] of Object.entries(change ?? {})) if (value !== undefined) changed.add(key);
+      below = await next(change);
+      return below;
+    };
+    let threw = true;
+    let returned: R | undefined;
+    try {
+      returned = await hook(ctx, spy);
+      threw = false;
+      return returned;
+    } finally {
+      const did: HookAct[] = [];
+      if (threw) did.push("threw");
+      else if (times === 0) did.push("answered");
+      else if (returned !== below) did.push("replaced");
+      if (times > 1) did.push("retried");
+      if (changed.size > 0) did.push("changed");
+      const decided = decisionOf(returned);
+      ctx.emit({
+        type: "hook.acted",
+        middleware,
+        point,
+        ...placeOf(ctx),
+        did: did.length > 0 ? did : ["passed"],
+        ...(changed.size > 0 && { changed: [...changed] }),
+        ...(decided !== undefined && { decided }),
+        ms: Math.round((performance.now() - start) * 1_000) / 1_000,
+      });
+    }
+  };
+}
+
+/** The turn and the call that a context is about, where it is about one. */
+function placeOf(ctx: object): { readonly turn?: number; readonly call?: string } {
+  const turn = "turn" in ctx && typeof ctx.turn === "number" ? { turn: ctx.turn } : {};
+  const call = "call" in ctx ? ctx.call : undefined;
+  const id = typeof call === "object" && call !== null && "id" in call ? call.id : call;
+  return typeof id === "string" ? { ...turn, call: id } : turn;
+}
+
+/** The word for what was decided: a status, or the kind of answer. */
+function decisionOf(returned: unknown): string | undefined {
+  if (typeof returned !== "object" || returned === null) return undefined;
+  if ("status" in returned && typeof returned.status === "string") return returned.status;
+  return "type" in returned && typeof returned.type === "string" ? returned.type : undefined;
+}

@@ -1,0 +1,196 @@
+/**
+ * Events: what happened in a run, for whoever watches. One flat union, `noun.verb`, plain JSON.
+ *
+ * ```text
+ * run.started
+ *   session.opened
+ *   prompt.accepted
+ *   turn.started
+ *     model.started
+ *       reasoning.delta*  text.delta*  call.delta*  call.ready*
+ *     model.finished
+ *     tool.started  approval.asked?  approval.decided  tool.progress*  tool.finished     (per call)
+ *   turn.finished
+ *   ...
+ *   session.closed
+ * run.finished | run.paused | run.failed | run.aborted
+ * ```
+ *
+ * @module
+ */
+import type { Call, CallResult, Json, Usage, UserMessage } from "./message.ts";
+
+/** Why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
+export type FinishReason = "stop" | "calls" | "length" | "filter" | "other";
+
+/** A question to a person about one call, or about the whole run where it names no call. */
+export interface Question {
+  /** The call it is about; without it the question is the run's. */
+  readonly callId?: string;
+  /** The tool that would run. */
+  readonly tool?: string;
+  /** What would run: the input after every hook. */
+  readonly input?: unknown;
+  /** What the person is asked, by everyone who asked. */
+  readonly questions: readonly string[];
+}
+
+/** What the engine decided about one call: by a guard, by the tool's own rule, or by a person's answer. */
+export type Decision = "allow" | "deny";
+
+/** A place in the lifecycle. */
+export type Point =
+  | "session"
+  | "prompt"
+  | "turn"
+  | "model"
+  | "tool"
+  | "approval"
+  | "execute"
+  | "stop"
+  | "compact"
+  | "subagent"
+  | "error"
+  | "abort";
+
+/** Text that grows, or a part of a call that does. Those three, `tool.progress`, `notice` and `data` are all that a filter may drop. */
+export type DeltaEvent =
+  | { readonly type: "text.delta"; readonly turn: number; readonly part: number; readonly text: string }
+  | { readonly type: "reasoning.delta"; readonly turn: number; readonly part: number; readonly text: string }
+  | {
+    readonly type: "call.delta";
+    readonly turn: number;
+    readonly call: string;
+    readonly name: string;
+    readonly text: string;
+  };
+
+/** What a run emits at its start and at its end; the engine alone emits these. */
+export type RunEvent =
+  | {
+    readonly type: "run.started";
+    readonly run: string;
+    readonly session: string;
+    readonly resumed: boolean;
+  }
+  | {
+    readonly type: "run.finished";
+    readonly status: "done" | "cancelled" | "limit";
+    readonly text: string;
+    readonly reason?: string;
+    readonly output?: unknown;
+    readonly usage: Usage;
+  }
+  | { readonly type: "run.paused"; readonly questions: readonly Question[]; readonly usage: Usage }
+  | { readonly type: "run.failed"; readonly error: string; readonly message: string; readonly usage: Usage }
+  | { readonly type: "run.aborted"; readonly reason: string; readonly text: string; readonly usage: Usage };
+
+/** Something that happened in a run. */
+export type Event =
+  | RunEvent
+  | DeltaEvent
+  | { readonly type: "session.opened"; readonly source: "new" | "resume" }
+  | { readonly type: "session.closed" }
+  | { readonly type: "prompt.accepted"; readonly prompt: UserMessage }
+  | { readonly type: "turn.started"; readonly turn: number }
+  | { readonly type: "model.started"; readonly turn: number; readonly model: string }
+  | { readonly type: "model.reset"; readonly turn: number }
+  | { readonly type: "call.ready"; readonly turn: number; readonly call: Call }
+  | {
+    readonly type: "model.finished";
+    readonly turn: number;
+    readonly finish: FinishReason;
+    readonly usage: Usage;
+    readonly attempts: number;
+    /** The final text, where it differs from the deltas. */
+    readonly text?: string;
+  }
+  | {
+    readonly type: "tool.started";
+    readonly turn: number;
+    readonly call: string;
+    readonly name: string;
+    readonly batch: string;
+    readonly index: number;
+  }
+  | ({ readonly type: "approval.asked"; readonly turn: number; readonly call: string } & Question)
+  | {
+    readonly type: "approval.decided";
+    readonly turn: number;
+    readonly call: string;
+    readonly decision: Decision;
+    readonly by: "policy" | "person";
+    readonly reason?: string;
+  }
+  | { readonly type: "tool.progress"; readonly turn: number; readonly call: string; readonly data: unknown }
+  | { readonly type: "tool.finished"; readonly turn: number; readonly call: string; readonly result: CallResult }
+  | { readonly type: "turn.finished"; readonly turn: number }
+  | { readonly type: "notice"; readonly text: string }
+  | { readonly type: "data"; readonly name: string; readonly data: Json }
+  | {
+    readonly type: "warning";
+    readonly code: WarningCode;
+    readonly message: string;
+    readonly middleware?: string;
+    readonly point?: Point;
+    readonly error?: string;
+  }
+  | { readonly type: "compact.started"; readonly trigger: CompactTrigger }
+  | {
+    readonly type: "compact.finished";
+    readonly trigger: CompactTrigger;
+    readonly before: number;
+    readonly after: number;
+  }
+  | { readonly type: "subagent.started"; readonly call: string; readonly agent: string; readonly run: string }
+  | { readonly type: "subagent.event"; readonly call: string; readonly agent: string; readonly event: Event }
+  | { readonly type: "subagent.finished"; readonly call: string; readonly agent: string; readonly status: string }
+  | {
+    readonly type: "hook.acted";
+    readonly middleware: string;
+    readonly point: Point;
+    readonly turn?: number;
+    readonly call?: string;
+    /** What it did: answered without the rest, changed what lies beneath or what came back, or threw. */
+    readonly did: readonly HookAct[];
+    /** The keys it changed on the way down. */
+    readonly changed?: readonly string[];
+    /** What it answered, where the point decides something: an approval, a status. */
+    readonly decided?: string;
+    readonly ms: number;
+  };
+
+/** What a hook can be seen to do. */
+export type HookAct = "passed" | "answered" | "changed" | "replaced" | "retried" | "threw";
+
+/** What started a compaction. */
+export type CompactTrigger = "auto" | "manual" | "overflow";
+
+/** What a `warning` is about. */
+export type WarningCode =
+  | "transcript.repaired"
+  | "hook.failed"
+  | "hook.abandoned"
+  | "hook.skipped"
+  | "observer.failed"
+  | "tool.abandoned"
+  | "answer.unused"
+  | "session.unsaved";
+
+/** Hands an event on. */
+export type Emit = (event: Event) => void;
+
+/** Whether a filter may leave `event` out: deltas, progress, notices and the user's own data may go, nothing else. */
+export function droppable(event: Event): boolean {
+  switch (event.type) {
+    case "text.delta":
+    case "reasoning.delta":
+    case "call.delta":
+    case "tool.progress":
+    case "notice":
+    case "data":
+      return true;
+    default:
+      return false;
+  }
+}

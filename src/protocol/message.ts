@@ -1,0 +1,168 @@
+/**
+ * Messages: what a model and a person say to each other, and what tools answer. Plain JSON data, safe to store and to send.
+ *
+ * @module
+ */
+
+/** Text for the model or from it. */
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+}
+
+/** What the model thought before it answered; `meta` is the provider's own, such as a signature, and is sent back to it as it was. */
+export interface ReasoningPart {
+  readonly type: "reasoning";
+  readonly text: string;
+  readonly meta?: Json;
+}
+
+/** An image or a file: base64 `data`, or a `url`. */
+export interface MediaPart {
+  readonly type: "media";
+  readonly mediaType: string;
+  readonly data?: string;
+  readonly url?: string;
+}
+
+/** A call that the model made, as it made it. */
+export interface CallPart extends Call {
+  readonly type: "call";
+}
+
+/** The model's request to run a tool. */
+export interface Call {
+  /** The provider's id of the call, unique in its session. */
+  readonly id: string;
+  /** The tool's name, as the model wrote it. */
+  readonly name: string;
+  /** The input as the model wrote it, parsed from JSON; the text itself where it was not JSON. */
+  readonly input: unknown;
+  /** Why the input could not be read as JSON, when it could not. */
+  readonly malformed?: string;
+}
+
+/** Any JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** A piece of an answer of the model. */
+export type AnswerPart = TextPart | ReasoningPart | CallPart;
+
+/** A piece of what a person or a tool says. */
+export type ContentPart = TextPart | MediaPart;
+
+/** What the person says, or what a middleware adds for the model to read. */
+export interface UserMessage {
+  readonly role: "user";
+  readonly parts: readonly ContentPart[];
+  /** Who wrote it, when it was not the person: a middleware's name, or the engine. */
+  readonly from?: string;
+}
+
+/** What the model says, and the calls it makes. */
+export interface AssistantMessage {
+  readonly role: "assistant";
+  readonly parts: readonly AnswerPart[];
+}
+
+/** The results of one batch of calls: one for each call of the message before it, in its order. */
+export interface ToolMessage {
+  readonly role: "tool";
+  readonly results: readonly CallResult[];
+}
+
+/** One entry of a transcript. */
+export type Message = UserMessage | AssistantMessage | ToolMessage;
+
+/** How a call ended. */
+export type ResultStatus = "ok" | "error" | "denied" | "timeout" | "skipped" | "aborted";
+
+/** What a call came to. Made by `text()`, `denied()`, `failed()` or by what a tool returns. */
+export interface ToolResult {
+  readonly type: "result";
+  readonly status: ResultStatus;
+  /** What the model reads. */
+  readonly parts: readonly ContentPart[];
+  /** For the model too, in a message of its own after the batch. */
+  readonly context?: readonly string[];
+  /** The final input, after every hook and guard: said by the engine. */
+  readonly input?: unknown;
+}
+
+/** A result as the transcript keeps it. */
+export interface CallResult {
+  readonly callId: string;
+  readonly name: string;
+  readonly status: ResultStatus;
+  readonly parts: readonly ContentPart[];
+}
+
+/** Tokens that model requests took. */
+export interface Usage {
+  /** Tokens of the requests. */
+  readonly input: number;
+  /** Tokens of the answers. */
+  readonly output: number;
+  /** Those of `input` that the provider had cached. */
+  readonly cached?: number;
+}
+
+/** Makes a user message of a text. */
+export function user(text: string, from?: string): UserMessage {
+  return { role: "user", parts: [{ type: "text", text }], ...(from !== undefined && { from }) };
+}
+
+/**
+ * The text of a message, a response or a result, its text parts joined.
+ *
+ * ```ts
+ * import { text, textOf } from "@jizai/jizai";
+ * import { assertEquals } from "@std/assert";
+ *
+ * assertEquals(textOf(text("sunny")), "sunny");
+ * ```
+ */
+export function textOf({ parts }: { readonly parts: readonly (AnswerPart | ContentPart)[] }): string {
+  let text = "";
+  for (const part of parts) if (part.type === "text") text += part.text;
+  return text;
+}
+
+/**
+ * The same message, response or result with `change` applied to each of its texts; the very same object where nothing changed.
+ *
+ * ```ts
+ * import { mapText, text, textOf } from "@jizai/jizai";
+ * import { assertEquals } from "@std/assert";
+ *
+ * assertEquals(textOf(mapText(text("sunny"), (line) => `[OK] ${line}`)), "[OK] sunny");
+ * ```
+ */
+export function mapText<T extends { readonly parts: readonly (AnswerPart | ContentPart)[] }>(
+  whole: T,
+  change: (text: string) => string,
+): T {
+  let changed = false;
+  const parts = whole.parts.map((part) => {
+    if (part.type !== "text") return part;
+    const text = change(part.text);
+    if (text === part.text) return part;
+    changed = true;
+    return { ...part, text };
+  });
+  return changed ? { ...whole, parts } : whole;
+}
+
+/** The calls of a message or a response, in the model's order. */
+export function callsOf({ parts }: { readonly parts: readonly AnswerPart[] }): readonly CallPart[] {
+  return parts.filter((part) => part.type === "call");
+}
+
+/** No tokens. */
+export const noUsage: Usage = { input: 0, output: 0 };
+
+/** The sum of two usages. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const cached = (a.cached ?? 0) + (b.cached ?? 0);
+  return { input: a.input + b.input, output: a.output + b.output, ...(cached > 0 && { cached }) };
+}

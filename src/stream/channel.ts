@@ -1,0 +1,107 @@
+/**
+ * A channel: what is written now is read when the reader comes for it. One writer, one reader, no web stream in between but the one at the end.
+ *
+ * @module
+ */
+
+/** The writing end. */
+export interface Sink<T> {
+  /** Takes an item; never waits. */
+  write(item: T): void;
+  /** Holds what is written until `uncork()`, so that it travels together. */
+  cork(): void;
+  /** Lets go of what was held. */
+  uncork(): void;
+  /** Settles when there is room again; nothing where there is room. A writer that can wait, waits. */
+  readonly full: Promise<void> | undefined;
+  /** Ends the stream, after what was written. */
+  close(): void;
+}
+
+/** How a channel packs and bounds what it holds. */
+export interface ChannelOptions<T, C> {
+  /** Makes chunks of everything that is pending. */
+  readonly pack: (items: readonly T[]) => Iterable<C>;
+  /** The size of an item. Default: 1. */
+  readonly size?: (item: T) => number;
+  /** The size of pending items from which on the writer is asked to wait. Default: 1,024. */
+  readonly highWater?: number;
+  /** Called when the reader leaves before the end. */
+  readonly onCancel?: (reason: unknown) => void;
+}
+
+/** Both ends of a channel. The reader is waited for from its first read on; before that, everything is kept. */
+export function channel<T, C>(
+  { pack, size = () => 1, highWater = 1_024, onCancel }: ChannelOptions<T, C>,
+): { readonly sink: Sink<T>; readonly stream: ReadableStream<C> } {
+  let pending: T[] = [];
+  let held = 0;
+  let waiting = false;
+  let read = false;
+  let corked = false;
+  let closed = false;
+  let room: PromiseWithResolvers<void> | undefined;
+  let controller: ReadableStreamDefaultController<C>;
+
+  function flush(): void {
+    if (pending.length > 0) {
+      const items = pending;
+      pending = [];
+      held = 0;
+      waiting = false;
+      for (const chunk of pack(items)) controller.enqueue(chunk);
+    }
+    if (closed) controller.close();
+    release();
+  }
+
+  function release(): void {
+    room?.resolve();
+    room = undefined;
+  }
+
+  const sink: Sink<T> = {
+    write(item) {
+      if (closed) return;
+      pending.push(item);
+      held += size(item);
+      if (waiting && !corked) flush();
+    },
+    cork() {
+      corked = true;
+    },
+    uncork() {
+      corked = false;
+      if (waiting && pending.length > 0) flush();
+    },
+    get full() {
+      if (!read || held < highWater || closed) return undefined;
+      room ??= Promise.withResolvers();
+      return room.promise;
+    },
+    close() {
+      if (closed) return;
+      closed = true;
+      if (waiting || pending.length === 0) flush();
+    },
+  };
+
+  const stream = new ReadableStream<C>({
+    start(given) {
+      controller = given;
+    },
+    pull() {
+      read = true;
+      waiting = true;
+      if (pending.length > 0) flush();
+    },
+    cancel(reason) {
+      closed = true;
+      pending = [];
+      release();
+      onCancel?.(reason);
+    },
+  }, { highWaterMark: 0 });
+
+  return { sink, stream };
+}

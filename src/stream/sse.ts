@@ -1,0 +1,60 @@
+/**
+ * Server-sent events: frames out, frames in.
+ *
+ * @module
+ */
+import { channel, type Sink } from "./channel.ts";
+
+/** One frame, written. */
+export function frame(id: number, data: unknown): string {
+  return `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** How a stream of frames behaves. */
+export interface SseOptions {
+  /** Milliseconds of silence after which a comment is sent at the latest, so that nobody in between hangs up. Default: 15,000. */
+  readonly heartbeat?: number;
+  /** Characters that may wait for a slow reader before the writer is asked to wait. Default: 65,536. */
+  readonly highWater?: number;
+  /** Called when the reader leaves before the end. */
+  readonly onCancel?: (reason: unknown) => void;
+}
+
+/** A byte stream of frames. Frames that wait together leave as one chunk. */
+export function sse(
+  { heartbeat = 15_000, highWater = 65_536, onCancel }: SseOptions = {},
+): { readonly sink: Sink<string>; readonly stream: ReadableStream<Uint8Array<ArrayBuffer>> } {
+  const encoder = new TextEncoder();
+  let silent = false;
+  const { sink, stream } = channel<string, Uint8Array<ArrayBuffer>>({
+    pack: (frames) => [encoder.encode(frames.length === 1 ? frames[0] : frames.join(""))],
+    size: (text) => text.length,
+    highWater,
+    onCancel(reason) {
+      clearInterval(timer);
+      onCancel?.(reason);
+    },
+  });
+  const timer = setInterval(() => {
+    if (silent) sink.write(":\n\n");
+    silent = !silent;
+  }, heartbeat / 2);
+  return {
+    stream,
+    sink: {
+      write(text) {
+        silent = false;
+        sink.write(text);
+      },
+      cork: sink.cork,
+      uncork: sink.uncork,
+      get full() {
+        return sink.full;
+      },
+      close() {
+        clearInterval(timer);
+        sink.close();
+      },
+    },
+  };
+}

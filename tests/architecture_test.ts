@@ -1,0 +1,263 @@
+import { assert, assertEquals } from "@std/assert";
+import { importsOf, list, places, read, type Source, unexplainedCasts } from "./support/source.ts";
+
+/** The rooms of `src`, and what each may import besides itself. */
+const rooms = {
+  protocol: [],
+  stream: ["protocol"],
+  model: ["protocol", "stream"],
+  core: ["protocol", "stream", "model"],
+  session: ["protocol", "stream", "model", "core"],
+  wire: ["protocol", "stream", "model", "core"],
+  http: ["protocol", "stream", "model", "core", "session", "wire"],
+  testing: ["protocol", "stream", "model", "core", "session", "wire", "http"],
+} satisfies Record<string, readonly string[]>;
+
+const config = JSON.parse((await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, ""));
+const exported = new Map<string, string>(Object.entries(config.exports));
+
+const mod = await read("mod.ts");
+const src = await read("src");
+const middleware = await read("middleware");
+const examples = await read("examples");
+const library = [...mod, ...src, ...middleware];
+
+/** Tests that no source breaks a rule, and that the samples, `path: text`, all do. */
+function rule(
+  name: string,
+  sources: readonly Source[],
+  broken: (source: Source) => readonly string[],
+  samples: Readonly<Record<string, string>>,
+) {
+  Deno.test(name, () => {
+    for (const [path, text] of Object.entries(samples)) {
+      assert(broken({ path, text }).length > 0, `The rule does not see: ${text}`);
+    }
+    assertEquals(sources.flatMap(broken), []);
+  });
+}
+
+/** A rule against whatever the lint selector matches. */
+function banned(name: string, sources: readonly Source[], selector: string, ...samples: readonly string[]) {
+  const named = samples.map((text, index) => [`src/core/sample_${index}.ts`, text]);
+  rule(name, sources, (source) => places(source, selector), Object.fromEntries(named));
+}
+
+/** A rule against the imports for which `wrong` holds. */
+function imports(
+  name: string,
+  sources: readonly Source[],
+  wrong: (target: string, from: string) => boolean,
+  samples: Readonly<Record<string, string>>,
+) {
+  const broken = (source: Source) =>
+    importsOf(source).filter(({ target }) => wrong(target, source.path))
+      .map(({ specifier }) => `${source.path} imports ${specifier}`);
+  rule(name, sources, broken, samples);
+}
+
+const room = (path: string) => path.match(/^src\/(\w+)\//)?.[1] ?? path;
+const isBare = (target: string) => !/^(mod\.ts$|src\/|middleware\/|examples\/|tests\/)/.test(target);
+const isAdapter = ({ path }: Source) => /\/(deno_kv|stdio|terminal)\.ts$/.test(path);
+
+Deno.test("an import is seen however it is written", () => {
+  const text = `
+    // import "./comment.ts"; 自在鉤
+    const quoted = 'import "./string.ts"', template = \`import "./template.ts"\`;
+    import type { A } from "./type.ts";
+    import b, { type C as c } from "zod";
+    import * as d from "../model/all.ts";
+    import "./effect.ts";
+    export { e as f } from "./named.ts";
+    export type * from "./every.ts";
+    export { c };
+    type G = import("./in_type.ts").G;
+    const h = await import("./lazy.ts");
+  `;
+  const seen = importsOf({ path: "src/core/sample.ts", text })
+    .map(({ target, names, passedOn }) => [target, names.join(), passedOn]);
+  assertEquals(seen, [
+    ["src/core/type.ts", "A", false],
+    ["zod", "default,C", true],
+    ["src/model/all.ts", "*", false],
+    ["src/core/effect.ts", "", false],
+    ["src/core/named.ts", "e", true],
+    ["src/core/every.ts", "*", true],
+    ["src/core/in_type.ts", "*", false],
+    ["src/core/lazy.ts", "*", false],
+  ]);
+});
+
+imports("the rooms of src import one way", src, (target, from) => {
+  const allowed: readonly string[] | undefined = Object.entries(rooms).find(([name]) => name === room(from))?.[1];
+  return !allowed || (!isBare(target) && room(target) !== room(from) && !allowed.includes(room(target)));
+}, {
+  "src/core/upward.ts": `import type { App } from "../http/app.ts";`,
+  "src/session/across.ts": `await import("../wire/sse.ts");`,
+  "src/wire/outward.ts": `export * from "../../mod.ts";`,
+  "src/elsewhere/room.ts": `import "../core/agent.ts";`,
+});
+
+imports("src never imports middleware", [...mod, ...src], (target) => target.startsWith("middleware/"), {
+  "src/testing/mod.ts": `import { retry } from "../../middleware/retry.ts";`,
+});
+
+imports("a middleware imports core, protocol, model and stream, and nothing else", middleware, (target, from) => {
+  const own = from.match(/^middleware\/\w+\//)?.[0];
+  return !(own && target.startsWith(own)) && !/^src\/(core|protocol|model|stream)\//.test(target);
+}, {
+  "middleware/one.ts": `import { two } from "./two.ts";`,
+  "middleware/served.ts": `import { serve } from "../src/http/serve.ts";`,
+  "middleware/schema.ts": `import * as z from "zod";`,
+  "middleware/roundabout.ts": `import { agent } from "@jizai/jizai";`,
+});
+
+imports("only src/http imports Hono", library, (target, from) => /^hono\b/.test(target) && room(from) !== "http", {
+  "src/wire/native.ts": `import { streamSSE } from "hono/streaming";`,
+});
+
+imports("the library reaches itself by path, not by name", library, (target) => target.startsWith(config.name), {
+  "src/core/self.ts": `import { agent } from "${config.name}";`,
+});
+
+imports("only an adapter imports from Node", library.filter((source) => !isAdapter(source)), (target) => {
+  return target.startsWith("node:");
+}, { "src/core/ids.ts": `import { randomUUID } from "node:crypto";` });
+
+rule("Zod is imported as a namespace, which leaves out what is not used", [...library, ...examples], (source) => {
+  return importsOf(source).filter(({ target, names }) => /^zod\b/.test(target) && names.join() !== "*")
+    .map(({ names }) => `${source.path} imports { ${names} } from "zod"`);
+}, { "examples/chat/main.ts": `import { z } from "zod";` });
+
+rule("only a public entry passes on what it imports", library, (source) => {
+  const isEntry = /(^|\/)mod\.ts$/.test(source.path) && [...exported.values()].includes(`./${source.path}`);
+  return isEntry ? [] : importsOf(source).filter(({ passedOn }) => passedOn)
+    .map(({ specifier }) => `${source.path} passes on ${specifier}`);
+}, {
+  "src/core/mod.ts": `export * from "./agent.ts";`,
+  "src/core/agent.ts": `import { run } from "./run.ts"; export { run };`,
+});
+
+banned(
+  "only an adapter names Deno",
+  library.filter((source) => !isAdapter(source)),
+  `Identifier[name="Deno"]`,
+  "Deno.exit(1);",
+  "type Store = Deno.Kv;",
+  "globalThis.Deno;",
+);
+
+banned(
+  "the library never writes to the console",
+  library,
+  `Identifier[name="console"]`,
+  `console.log("hello");`,
+  "const { warn } = console;",
+);
+
+banned(
+  "nothing writes to its context",
+  [...library, ...examples],
+  `:is(AssignmentExpression[left.object.name="ctx"], AssignmentExpression[left.object.object.name="ctx"])`,
+  "ctx.input = {};",
+  "ctx.run.state = {};",
+);
+
+banned(
+  "no module keeps mutable state",
+  library,
+  [
+    `:is(Program, ExportNamedDeclaration) > VariableDeclaration[kind="let"]`,
+    `:is(Program, ExportNamedDeclaration) > VariableDeclaration > VariableDeclarator > NewExpression[callee.name=/^(Map|Set)$/][arguments.length=0]`,
+  ].join(),
+  "let count = 0;",
+  "export let last: string | undefined;",
+  "const cache = new Map<string, string>();",
+);
+
+banned(
+  "no failure is swallowed by an empty catch",
+  library,
+  "CatchClause > BlockStatement[body.length=0]",
+  "try { run(); } catch { /* never mind */ }",
+);
+
+banned(
+  "a race is not a timeout",
+  library,
+  `CallExpression[callee.object.name="Promise"][callee.property.name="race"] Identifier[name=/^(setTimeout|timeout)$/]`,
+  "await Promise.race([work, new Promise((done) => setTimeout(done, 5))]);",
+  "await Promise.race([work, timeout]);",
+);
+
+banned(
+  "no enums, namespaces or decorators",
+  library,
+  ":is(TSEnumDeclaration, TSModuleDeclaration, Decorator)",
+  "enum Status { Done }",
+  "namespace Core {}",
+  "@sealed class Run {}",
+);
+
+banned(
+  "no type is forced by two casts",
+  library,
+  ":is(TSAsExpression, TSTypeAssertion) > :is(TSAsExpression, TSTypeAssertion)",
+  "const user = body as unknown as User;",
+);
+
+rule("a cast says why", library, unexplainedCasts, {
+  "src/core/cast.ts": "// parsed\nconst a = 1;\nconst user = body as User;\n",
+});
+
+banned(
+  "names say what a thing is, not what it is made with",
+  library,
+  ":is(FunctionDeclaration, ClassDeclaration, TSInterfaceDeclaration, TSTypeAliasDeclaration)" +
+    "[id.name=/^(create|with)[A-Z]|^Base[A-Z]|(Manager|Impl)$/]",
+  "function createAgent() {}",
+  "export class SessionManager {}",
+  "interface BaseTool {}",
+);
+
+Deno.test("the top level holds nothing else", async () => {
+  const files = [".gitignore", "LICENSE", "README.md", "deno.json", "deno.lock", "mod.ts"];
+  const folders = [".ci", ".git", "examples", "middleware", "src", "tests"];
+  const ignored = (await Deno.readTextFile(".gitignore")).trim().split("\n")
+    .map((line) => new RegExp(`^${line.replace(/\/$/, "").replaceAll(".", "\\.").replaceAll("*", ".*")}$`));
+  const strays = (await list("."))
+    .filter((name) => ![...files, ...folders].includes(name) && !ignored.some((pattern) => pattern.test(name)));
+  assertEquals(strays, []);
+});
+
+Deno.test("src holds the rooms and nothing else", async () => {
+  assertEquals((await list("src")).filter((name) => !(name in rooms)), []);
+});
+
+Deno.test("tests mirror src and middleware", async () => {
+  const own = ["architecture_test.ts", "bench", "examples_test.ts", "middleware", "support", "types_test.ts"];
+  assertEquals((await list("tests")).filter((name) => !(name in rooms) && !own.includes(name)), []);
+});
+
+Deno.test("a file's name is in snake_case and says what is in it", async () => {
+  const sources = [...library, ...examples, ...await read("tests")];
+  const named = /^[a-z0-9]+(_[a-z0-9]+)*(\.d)?\.ts$/;
+  const vague = /^(utils?|helpers?|common|shared|misc|index)\b/;
+  const names = sources.map(({ path }) => ({ path, name: path.replace(/.*\//, "") }));
+  assertEquals(names.filter(({ name }) => !named.test(name) || vague.test(name)), []);
+});
+
+Deno.test("every middleware is exported under its own name, and nothing else is", () => {
+  const files = middleware.map(({ path }) => path).filter((path) => /^middleware\/(\w+|\w+\/mod)\.ts$/.test(path));
+  const expected = files.map((path) => [`./${path.replace(/(\/mod)?\.ts$/, "")}`, `./${path}`]).sort();
+  assertEquals([...exported].filter(([name]) => name.startsWith("./middleware/")).sort(), expected);
+});
+
+Deno.test("every export is a file", () => {
+  const files = new Set(library.map(({ path }) => `./${path}`));
+  assertEquals([...exported.values()].filter((path) => !files.has(path)), []);
+});
+
+Deno.test("the lock names no registry", async () => {
+  assertEquals((await Deno.readTextFile("deno.lock")).match(/\w+:\/\/[^"]*/g), null);
+});

@@ -1,0 +1,124 @@
+/**
+ * Modules as syntax trees, read with the parser of `deno lint`.
+ *
+ * @module
+ */
+
+/** A module: its path from the root of the repository, and its text. */
+export interface Source {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** What a module takes from another. */
+export interface Import {
+  readonly specifier: string;
+  /** The path that the specifier means; a bare specifier stays as it is. */
+  readonly target: string;
+  /** The names taken; `*` for all of them. */
+  readonly names: readonly string[];
+  /** Whether one of them is exported again. */
+  readonly passedOn: boolean;
+}
+
+type Node = Deno.lint.Node | Deno.lint.TSParameterProperty;
+
+/** Reads every module in `roots`, which are files or folders; those that do not exist hold none. */
+export async function read(...roots: readonly string[]): Promise<Source[]> {
+  const sources: Source[] = [];
+  for (const path of roots) {
+    const info = await Deno.lstat(path).catch(ifMissing(undefined));
+    if (info?.isFile && path.endsWith(".ts")) sources.push({ path, text: await Deno.readTextFile(path) });
+    if (info?.isDirectory) sources.push(...await read(...(await list(path)).map((name) => `${path}/${name}`)));
+  }
+  return sources;
+}
+
+/** The names in a folder, sorted; none where it does not exist. */
+export async function list(folder: string): Promise<string[]> {
+  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(ifMissing<Deno.DirEntry[]>([]));
+  return entries.map(({ name }) => name).sort();
+}
+
+/** Every import of a module: static, dynamic, of a type, and what it exports from elsewhere. */
+export function importsOf(source: Source): Import[] {
+  const imports: (Import & { readonly locals: readonly string[] })[] = [];
+  const exported = new Set<string>();
+
+  function add(specifier: unknown, names: readonly string[], locals: readonly string[] = [], passedOn = false) {
+    if (typeof specifier !== "string") return;
+    const relative = specifier.startsWith(".");
+    const target = relative ? new URL(specifier, `file:///${source.path}`).pathname.slice(1) : specifier;
+    imports.push({ specifier, target, names, locals, passedOn });
+  }
+
+  walk(source, {
+    ImportDeclaration({ source, specifiers }) {
+      add(source.value, specifiers.map(importedName), specifiers.map(({ local }) => local.name));
+    },
+    ExportNamedDeclaration({ source, specifiers }) {
+      const names = specifiers.map(({ local }) => nameOf(local));
+      if (source) add(source.value, names, [], true);
+      else for (const name of names) exported.add(name);
+    },
+    ExportAllDeclaration: ({ source }) => add(source.value, ["*"], [], true),
+    "ImportExpression > Literal": ({ value }) => add(value, ["*"]),
+    "TSImportType Literal": ({ value }) => add(value, ["*"]),
+  });
+  return imports.map(({ locals, ...taken }) => ({
+    ...taken,
+    passedOn: taken.passedOn || locals.some((local) => exported.has(local)),
+  }));
+}
+
+/** Where a module has what the lint selector matches, such as `src/core/run.ts:12`. */
+export function places(source: Source, selector: string): string[] {
+  const found: string[] = [];
+  walk(source, { [selector]: (node: Deno.lint.Node) => void found.push(placeOf(source, node)) });
+  return found;
+}
+
+/** Where a module casts, with no comment in the statement or on the line above it. */
+export function unexplainedCasts(source: Source): string[] {
+  const found: string[] = [];
+  walk(source, {
+    "TSAsExpression:not([typeAnnotation.typeName.name=const])"(node: Deno.lint.TSAsExpression) {
+      if (!explained(source, statementAround(node))) found.push(placeOf(source, node));
+    },
+  });
+  return found;
+}
+
+function walk({ path, text }: Source, visitor: Deno.lint.LintVisitor) {
+  Deno.lint.runPlugin({ name: "walk", rules: { walk: { create: () => visitor } } }, path, text);
+}
+
+function placeOf({ path, text }: Source, { range: [start] }: Deno.lint.Node): string {
+  return `${path}:${text.slice(0, start).split("\n").length}`;
+}
+
+function statementAround(node: Node): Node {
+  const inside = "parent" in node && !/(Statement|Declaration|Definition)$/.test(node.type);
+  return inside ? statementAround(node.parent) : node;
+}
+
+function explained({ text }: Source, { range: [start, end] }: Node): boolean {
+  const above = text.slice(0, start).trimEnd().lastIndexOf("\n");
+  return /\/\/|\*\//.test(text.slice(above + 1, text.indexOf("\n", end)));
+}
+
+function importedName(specifier: Deno.lint.ImportDeclaration["specifiers"][number]): string {
+  if (specifier.type === "ImportSpecifier") return nameOf(specifier.imported);
+  return specifier.type === "ImportDefaultSpecifier" ? "default" : "*";
+}
+
+function nameOf(node: Deno.lint.Identifier | Deno.lint.StringLiteral): string {
+  return node.type === "Identifier" ? node.name : node.value;
+}
+
+function ifMissing<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof Deno.errors.NotFound) return value;
+    throw error;
+  };
+}

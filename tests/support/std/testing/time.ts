@@ -1,0 +1,156 @@
+/**
+ * Time that moves when a test says so: the part of `@std/testing/time` that the tests use.
+ *
+ * @module
+ */
+
+const { Date, setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
+const { timeout } = AbortSignal;
+
+interface Timer {
+  readonly id: number;
+  readonly due: number;
+  /** Milliseconds from one call to the next, where it repeats. */
+  readonly every?: number;
+  readonly run: () => void;
+}
+
+let faked: FakeTime | undefined;
+
+/** Thrown where time is faked twice, or restored twice. */
+export class TimeError extends Error {
+  override readonly name = "TimeError";
+}
+
+/** Replaces `Date`, the timers and `AbortSignal.timeout` until it is restored. */
+export class FakeTime implements Disposable {
+  /** Where this time began, in milliseconds since the epoch. */
+  readonly start: number;
+  readonly #timers = new Map<number, Timer>();
+  #now: number;
+  #ids = 0;
+
+  constructor(start?: number | string | Date | null) {
+    if (faked) throw new TimeError("Cannot construct FakeTime: time is already faked");
+    this.start = this.#now = start == null ? Date.now() : new Date(start).valueOf();
+    if (Number.isNaN(this.start)) throw new TypeError(`Cannot construct FakeTime: invalid start time ${start}`);
+    this.#replace();
+    faked = this;
+  }
+
+  /** Milliseconds since the epoch. Set it to run what falls due until then; a callback that throws stops it there. */
+  get now(): number {
+    return this.#now;
+  }
+
+  set now(value: number) {
+    if (value < this.#now) {
+      throw new RangeError(`Cannot set current time in the past, time must be >= ${this.#now}: received ${value}`);
+    }
+    for (let timer = this.#first(); timer && timer.due <= value; timer = this.#first()) this.#fire(timer);
+    this.#now = value;
+  }
+
+  /** Moves `ms` milliseconds on. */
+  tick(ms = 0): void {
+    this.now += ms;
+  }
+
+  /** Lets pending promises settle, then moves `ms` milliseconds on. */
+  async tickAsync(ms = 0): Promise<void> {
+    await this.runMicrotasks();
+    this.now += ms;
+  }
+
+  /** Moves on to the next timer; `false` where there is none. */
+  next(): boolean {
+    const timer = this.#first();
+    if (timer) this.now = timer.due;
+    return timer !== undefined;
+  }
+
+  /** Lets pending promises settle, then moves on to the next timer; `false` where there is none. */
+  async nextAsync(): Promise<boolean> {
+    await this.runMicrotasks();
+    return this.next();
+  }
+
+  /** Moves on until no timer is left. */
+  runAll(): void {
+    while (this.#timers.size > 0) this.next();
+  }
+
+  /** Moves on until no timer is left, letting pending promises settle before each. */
+  async runAllAsync(): Promise<void> {
+    while (this.#timers.size > 0) await this.nextAsync();
+  }
+
+  /** Lets pending promises settle. */
+  async runMicrotasks(): Promise<void> {
+    await this.delay(0);
+  }
+
+  /** Waits `ms` milliseconds of real time. */
+  delay(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      setTimeout(resolve, ms);
+    });
+  }
+
+  /** Gives back real time. */
+  restore(): void {
+    if (faked !== this) throw new TimeError("Cannot restore time: time is already restored");
+    Object.assign(globalThis, { Date, setTimeout, clearTimeout, setInterval, clearInterval });
+    AbortSignal.timeout = timeout;
+    faked = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.restore();
+  }
+
+  #replace() {
+    const clear = (id?: number) => void (id !== undefined && this.#timers.delete(id));
+    Object.assign(globalThis, {
+      Date: fakeDate(() => this.#now),
+      setTimeout: (run: () => void, ms = 0, ...args: []) => this.#add(() => run(...args), Math.max(0, ms)),
+      setInterval: (run: () => void, ms = 0, ...args: []) => this.#add(() => run(...args), Math.max(1, ms), true),
+      clearTimeout: clear,
+      clearInterval: clear,
+    });
+    AbortSignal.timeout = (ms) => {
+      const controller = new AbortController();
+      this.#add(() => controller.abort(new DOMException("Signal timed out.", "TimeoutError")), ms);
+      return controller.signal;
+    };
+  }
+
+  #add(run: () => void, ms: number, repeats = false): number {
+    const id = ++this.#ids;
+    const delay = Math.floor(ms);
+    this.#timers.set(id, { id, run, due: this.#now + delay, ...(repeats && { every: delay }) });
+    return id;
+  }
+
+  /** The timer due first; of those due together, the one set first. */
+  #first(): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#timers.values()) if (!first || timer.due < first.due) first = timer;
+    return first;
+  }
+
+  #fire(timer: Timer) {
+    this.#now = timer.due;
+    this.#timers.delete(timer.id);
+    if (timer.every) this.#timers.set(timer.id, { ...timer, due: timer.due + timer.every });
+    timer.run();
+  }
+}
+
+function fakeDate(now: () => number): DateConstructor {
+  return new Proxy(Date, {
+    construct: (date, args, target) => Reflect.construct(date, args.length > 0 ? args : [now()], target),
+    apply: () => new Date(now()).toString(),
+    get: (date, key, receiver) => key === "now" ? now : Reflect.get(date, key, receiver),
+  });
+}

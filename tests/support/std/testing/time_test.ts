@@ -1,0 +1,71 @@
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { FakeTime, TimeError } from "@std/testing/time";
+
+Deno.test("timers fall due in order, those due together as they were set", () => {
+  using time = new FakeTime(1_000);
+  const seen: [string, number][] = [];
+  const note = (name: string) => () => seen.push([name, Date.now()]);
+  setTimeout(note("late"), 30);
+  setTimeout(note("first"), 10);
+  setTimeout(note("second"), 10);
+  const every = setInterval(note("every"), 10);
+  clearTimeout(setTimeout(note("cleared"), 5));
+  time.tick(30);
+  clearInterval(every);
+  time.tick(100);
+  assertEquals(seen, [
+    ["first", 1_010],
+    ["second", 1_010],
+    ["every", 1_010],
+    ["every", 1_020],
+    ["late", 1_030],
+    ["every", 1_030],
+  ]);
+  assertEquals(time.now, 1_130);
+});
+
+Deno.test("a timer that throws stops time where it was due", () => {
+  using time = new FakeTime(0);
+  setTimeout(() => {
+    throw new Error("boom");
+  }, 10);
+  assertThrows(() => time.tick(50), Error, "boom");
+  assertEquals(time.now, 10);
+});
+
+Deno.test("a timer set by a timer is run as well", async () => {
+  using time = new FakeTime(0);
+  const seen: number[] = [];
+  setTimeout(() => {
+    void Promise.resolve().then(() => setTimeout(() => seen.push(Date.now()), 5));
+  }, 10);
+  await time.runAllAsync();
+  assertEquals([seen, time.now, time.next()], [[15], 15, false]);
+});
+
+Deno.test("AbortSignal.timeout() fires in fake time", () => {
+  using time = new FakeTime();
+  const signal = AbortSignal.any([AbortSignal.timeout(5_000)]);
+  time.tick(4_999);
+  assert(!signal.aborted);
+  time.tick(1);
+  assertEquals([signal.reason.name, signal.reason.message], ["TimeoutError", "Signal timed out."]);
+});
+
+Deno.test("dates are of fake time, and dates all the same", () => {
+  const real = new Date(5);
+  using _time = new FakeTime("2026-01-02T03:04:05Z");
+  assertEquals(new Date().toISOString(), "2026-01-02T03:04:05.000Z");
+  assert(real instanceof Date && new Date() instanceof Date);
+});
+
+Deno.test("time is faked once at a time, and given back", () => {
+  const { Date, setTimeout } = globalThis;
+  const time = new FakeTime();
+  assertThrows(() => new FakeTime(), TimeError, "Cannot construct FakeTime");
+  assertThrows(() => time.tick(-1), RangeError, "Cannot set current time");
+  time.restore();
+  assertThrows(() => time.restore(), TimeError, "Cannot restore time");
+  assertStrictEquals(globalThis.Date, Date);
+  assertStrictEquals(globalThis.setTimeout, setTimeout);
+});
