@@ -3,12 +3,14 @@
  *
  * @module
  */
+import type { FinishReason } from "../protocol/event.ts";
 import type { Usage } from "../protocol/message.ts";
 import { type Model, ModelError, type ModelEvent, type ModelRequest } from "./model.ts";
 
 /** A call in a script: its tool, its input, and its id where the test needs one. Default id: `call_1`, `call_2`, ... over the script. */
 export interface ScriptedCall {
   readonly name: string;
+  /** A string is the JSON text itself, so that it can be malformed. */
   readonly input: unknown;
   readonly id?: string;
 }
@@ -21,14 +23,16 @@ export interface ScriptedStep {
   readonly text?: string | readonly string[];
   /** Calls, as `[name, input]` or with an id. */
   readonly calls?: readonly (ScriptedCall | readonly [name: string, input: unknown])[];
-  /** Thrown after what comes before it. */
+  /** Thrown after all of the above, or after `reads`. */
   readonly error?: unknown;
+  /** Why it ends. Default: "calls" where it makes any, else "stop". */
+  readonly finish?: FinishReason;
   /** Tokens. Default: 1 in, 1 out. */
   readonly usage?: Usage;
   /** Called with the request before anything is streamed; awaited. */
   readonly before?: (request: ModelRequest, signal: AbortSignal) => void | Promise<void>;
-  /** Exactly these reads, instead of all of the above. */
-  readonly reads?: readonly (readonly ModelEvent[])[];
+  /** Exactly these reads, instead of what the other fields make; a promise among them is waited for. Without a `finish` the stream is cut. */
+  readonly reads?: Iterable<readonly ModelEvent[] | Promise<readonly ModelEvent[]>>;
 }
 
 /** A text, a step, or a function of the request that gives one. */
@@ -40,7 +44,7 @@ export interface ScriptedModel extends Model {
   readonly requests: readonly ModelRequest[];
   /** How many steps have not been asked for. */
   readonly left: number;
-  /** Throws when steps were not asked for. For the end of a test. */
+  /** Throws when steps were not asked for, or more was asked than there are steps. For the end of a test. */
   done(): void;
 }
 
@@ -79,13 +83,13 @@ export function scripted(...steps: readonly ScriptedAnswer[]): ScriptedModel {
   }
 
   function* readsOf(
-    { reasoning = [], text = [], calls: made = [], error, usage }: ScriptedStep,
+    { reasoning = [], text = [], calls: made = [], error, finish, usage = { input: 1, output: 1 } }: ScriptedStep,
   ): Iterable<ModelEvent[]> {
     for (const piece of [reasoning].flat()) yield [{ type: "reasoning", text: piece }];
     for (const piece of [text].flat()) yield [{ type: "text", text: piece }];
     if (made.length > 0) yield made.flatMap(eventsOf);
     if (error === undefined) {
-      yield [{ type: "finish", reason: made.length > 0 ? "calls" : "stop", usage: usage ?? { input: 1, output: 1 } }];
+      yield [{ type: "finish", reason: finish ?? (made.length > 0 ? "calls" : "stop"), usage }];
     }
   }
 
@@ -109,6 +113,9 @@ export function scripted(...steps: readonly ScriptedAnswer[]): ScriptedModel {
     done() {
       const left = steps.length - requests.length;
       if (left > 0) throw new Error(`Cannot end the script: ${left} of its ${steps.length} steps were not asked for`);
+      if (left < 0) {
+        throw new Error(`Cannot end the script: it has ${steps.length} steps, and ${requests.length} were asked for`);
+      }
     },
   };
 }

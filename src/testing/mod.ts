@@ -1,0 +1,14 @@
+/**
+ * The testing kit: for whoever tests an agent, or a middleware of their own. It knows no test runner.
+ *
+ * @module
+ */
+export {
+  scripted,
+  type ScriptedAnswer,
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedStep,
+} from "../model/scripted.ts";
+export { collect, type Collected, type CollectOptions } from "./collect.ts";
+export { outline } from "./outline.ts";
