@@ -53,6 +53,9 @@ export {
   type ToolExecutionContext,
   type ToolOptions,
 } from "./src/core/tool.ts";
+export type { OnFailure } from "./src/http/refusal.ts";
+export { type AnyEnv, serve, type ServeOptions, type ServeVars, type VarsOf } from "./src/http/serve.ts";
+export type { ClientGone } from "./src/http/stream.ts";
 export * from "./src/model/model.ts";
 export * from "./src/protocol/event.ts";
 export * from "./src/protocol/message.ts";

@@ -99,6 +99,8 @@ export class Live implements Stopping {
   outputs = 0;
   events = 0;
   ended: End | undefined;
+  /** Why no other turn begins, where none does. */
+  draining: string | undefined;
   /** The failure that was judged already. */
   judged: { readonly error: unknown } | undefined;
 
@@ -275,7 +277,7 @@ export class Live implements Stopping {
       id,
       status,
       startedAt,
-      events,
+      events: status === "paused" ? events + 1 : events, // run.paused is still to come
       usage,
       turns,
       calls,

@@ -52,7 +52,8 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
   for (;;) {
     live.checkpoint();
     const resumed = live.pending?.batch !== undefined;
-    if (!resumed && live.turns >= live.limits.turns) return limit("turns", last);
+    const over = live.draining ?? (live.turns >= live.limits.turns ? "turns" : undefined);
+    if (!resumed && over !== undefined) return limit(over, last);
     const { response } = await runTurn(scope, live, resumed);
     last = response;
     live.checkpoint();

@@ -44,6 +44,8 @@ export interface Started {
   readonly result: Promise<RunResult>;
   /** Stops it. */
   stop(reason?: string): void;
+  /** Ends it after the turn that it is in, as a limit does. */
+  drain(reason: string): void;
 }
 
 /** A session that a run may not have. */
@@ -69,7 +71,10 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
   if (signal?.aborted) onAbort();
   else signal?.addEventListener("abort", onAbort, { once: true });
   const result = conduct(live, options, opened).finally(() => signal?.removeEventListener("abort", onAbort));
-  return { session, opened: opened.promise, result, stop };
+  const drain = (reason: string) => {
+    live.draining ??= reason;
+  };
+  return { session, opened: opened.promise, result, stop, drain };
 }
 
 async function conduct(live: Live, options: StartOptions, opened: PromiseWithResolvers<string>): Promise<RunResult> {

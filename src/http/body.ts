@@ -1,0 +1,101 @@
+/**
+ * Bodies: what clients send, read within a bound and checked field by field.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import type { AnswerPart, CallResult, ContentPart, Message } from "../protocol/message.ts";
+import type { PersonAnswer } from "../protocol/session.ts";
+import { Refusal } from "./refusal.ts";
+import { json, list, optional, record, type Shape, tagged, text, word, wrong } from "./shape.ts";
+
+/** A run to begin: a prompt, or the messages that the client holds, the last of them the person's. */
+export type RunBody =
+  & { readonly session?: string }
+  & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
+
+/** A person's answers. */
+export interface AnswersBody {
+  readonly answers: readonly PersonAnswer[];
+}
+
+const content: Shape<ContentPart> = tagged("type", {
+  text: { text },
+  media: { mediaType: text, data: optional(text), url: optional(text) },
+});
+
+const said: Shape<AnswerPart> = tagged("type", {
+  text: { text },
+  reasoning: { text, meta: optional(json) },
+  call: { id: text, name: text, input: json, malformed: optional(text) },
+});
+
+const result: Shape<CallResult> = record({
+  callId: text,
+  name: text,
+  status: word("ok", "error", "denied", "timeout", "skipped", "aborted"),
+  parts: list(content),
+});
+
+const message: Shape<Message> = tagged("role", {
+  user: { parts: list(content), from: optional(text) },
+  assistant: { parts: list(said) },
+  tool: { results: list(result) },
+});
+
+const answer: Shape<PersonAnswer> = tagged("type", {
+  approve: { callId: text, input: optional(json) },
+  deny: { callId: text, reason: optional(text) },
+});
+
+const run = record({ prompt: optional(text), messages: optional(list(message)), session: optional(text) });
+
+/** The body of a request that begins a run. */
+export const runBody: Shape<RunBody> = (value, at) => {
+  const { prompt, messages, session } = run(value, at);
+  const named = session === undefined ? {} : { session };
+  if (!messages) return { ...named, prompt: text(prompt, "prompt") };
+  if (prompt !== undefined) throw wrong("messages", "none beside a prompt");
+  if (messages.at(-1)?.role !== "user") throw wrong("messages", "the last of them to be the person's");
+  return { ...named, messages };
+};
+
+/** The body of a request that answers questions. */
+export const answersBody: Shape<AnswersBody> = record({ answers: list(answer) });
+
+/** The JSON body of a request, of at most `max` bytes. */
+export async function bodyOf<T>({ req }: Context, shape: Shape<T>, max: number): Promise<T> {
+  if (!/^application\/([\w.-]+\+)?json *(;|$)/i.test(req.header("content-type") ?? "")) {
+    throw new Refusal(415, "not-json", "Cannot read the body: expected content-type application/json");
+  }
+  if (Number(req.header("content-length")) > max) throw tooLarge(max);
+  const { body, bodyUsed } = req.raw;
+  // whoever asks Hono for it later gets the same
+  if (body && !bodyUsed) Object.assign(req.bodyCache, { text: bounded(body, max) });
+  return shape(parsed(await req.text()), "");
+}
+
+async function bounded(body: ReadableStream<Uint8Array>, max: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.byteLength;
+    if (size > max) throw tooLarge(max);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function tooLarge(max: number): Refusal {
+  return new Refusal(413, "too-large", `Cannot read the body: it has more than ${max} bytes`);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw wrong("", "JSON");
+    throw error;
+  }
+}

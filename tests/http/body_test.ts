@@ -1,0 +1,229 @@
+import { agent, type Message, serve } from "../../mod.ts";
+import { scripted } from "../../src/model/scripted.ts";
+import { assertEquals } from "@std/assert";
+import { Hono } from "hono";
+import { eventsOf, first, post, refusalOf } from "../support/requests.ts";
+
+const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+
+function refused(field: string, expected: string) {
+  return [400, { code: "invalid", message: `Cannot read ${field}: expected ${expected}`, field }] as const;
+}
+
+const runs: readonly (readonly [body: unknown, field: string, expected: string])[] = [
+  [{}, "prompt", "a text"],
+  [{ prompt: 1 }, "prompt", "a text"],
+  [{ prompt: null }, "prompt", "a text"],
+  [{ prompt: "Hi", session: 1 }, "session", "a text"],
+  [{ prompt: "Hi", messages: [user("Hi")] }, "messages", "none beside a prompt"],
+  [{ messages: "Hi" }, "messages", "a list"],
+  [{ messages: [] }, "messages", "the last of them to be the person's"],
+  [{ messages: [user("Hi"), { role: "assistant", parts: [] }] }, "messages", "the last of them to be the person's"],
+  [{ messages: [null] }, "messages.0", "an object"],
+  [{ messages: [[]] }, "messages.0", "an object"],
+  [{ messages: [{ parts: [] }] }, "messages.0.role", "user, assistant, tool"],
+  [{ messages: [{ role: "system", parts: [] }] }, "messages.0.role", "user, assistant, tool"],
+  [{ messages: [{ role: "constructor", parts: [] }] }, "messages.0.role", "user, assistant, tool"],
+  [{ messages: [{ role: "user" }] }, "messages.0.parts", "a list"],
+  [{ messages: [{ role: "user", content: "Hi" }] }, "messages.0.parts", "a list"],
+  [
+    { messages: [{ role: "user", parts: [{ type: "text", text: "a" }, { type: "text" }] }] },
+    "messages.0.parts.1.text",
+    "a text",
+  ],
+  [{ messages: [{ role: "user", parts: [{ type: "call" }] }] }, "messages.0.parts.0.type", "text, media"],
+  [{ messages: [{ role: "user", parts: [{ type: "media", url: "a" }] }] }, "messages.0.parts.0.mediaType", "a text"],
+  [{ messages: [{ role: "user", parts: [], from: {} }] }, "messages.0.from", "a text"],
+  [
+    { messages: [{ role: "assistant", parts: [{ type: "media" }] }] },
+    "messages.0.parts.0.type",
+    "text, reasoning, call",
+  ],
+  [{ messages: [{ role: "assistant", parts: [{ type: "call", id: 1 }] }] }, "messages.0.parts.0.id", "a text"],
+  [
+    { messages: [{ role: "assistant", parts: [{ type: "call", id: "1", name: "a" }] }] },
+    "messages.0.parts.0.input",
+    "a value",
+  ],
+  [{ messages: [{ role: "tool", results: [{ callId: "1" }] }] }, "messages.0.results.0.name", "a text"],
+  [
+    { messages: [{ role: "tool", results: [{ callId: "1", name: "a", status: "fine" }] }] },
+    "messages.0.results.0.status",
+    "ok, error, denied, timeout, skipped, aborted",
+  ],
+];
+
+Deno.test("serve() names the field of a body that is wrong", async () => {
+  const app = serve(agent({ model: scripted() }));
+  for (const [body, field, expected] of runs) {
+    assertEquals(await refusalOf(post(app, "/runs", body)), refused(field, expected));
+  }
+});
+
+Deno.test("serve() names the field of answers that are wrong", async () => {
+  const app = serve(agent({ model: scripted() }));
+  const answers: readonly (readonly [body: unknown, field: string, expected: string])[] = [
+    [{}, "answers", "a list"],
+    [{ answers: {} }, "answers", "a list"],
+    [{ answers: ["yes"] }, "answers.0", "an object"],
+    [{ answers: [{ callId: "1" }] }, "answers.0.type", "approve, deny"],
+    [{ answers: [{ callId: "1", type: true }] }, "answers.0.type", "approve, deny"],
+    [{ answers: [{ type: "approve" }] }, "answers.0.callId", "a text"],
+    [{ answers: [{ callId: "1", type: "deny", reason: 1 }] }, "answers.0.reason", "a text"],
+  ];
+  for (const [body, field, expected] of answers) {
+    assertEquals(await refusalOf(post(app, "/sessions/s1/answers", body)), refused(field, expected));
+  }
+});
+
+Deno.test("serve() refuses a body that is no JSON object", async () => {
+  const app = serve(agent({ model: scripted() }));
+  const headers = { "content-type": "application/json" };
+  for (
+    const [body, expected] of [["", "JSON"], ["{", "JSON"], ["null", "an object"], ["[]", "an object"], [
+      `"Hi"`,
+      "an object",
+    ]]
+  ) {
+    assertEquals(await refusalOf(app.request("/runs", { method: "POST", headers, body: body ?? "" })), [
+      400,
+      { code: "invalid", message: `Cannot read the body: expected ${expected}` },
+    ]);
+  }
+});
+
+Deno.test("serve() refuses a body that does not say it is JSON", async () => {
+  const app = serve(agent({ model: scripted() }));
+  const error = { code: "not-json", message: "Cannot read the body: expected content-type application/json" };
+  for (
+    const type of [
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "application/jsonp",
+      "text/json; application/json",
+    ]
+  ) {
+    const request = { method: "POST", headers: { "content-type": type }, body: `{"prompt":"Hi"}` };
+    assertEquals(await refusalOf(app.request("/runs", request)), [415, error]);
+  }
+  assertEquals(await refusalOf(app.request("/runs", { method: "POST" })), [415, error]);
+});
+
+Deno.test("serve() takes JSON by any of its names", async () => {
+  for (const type of ["application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"]) {
+    const request = { method: "POST", headers: { "content-type": type }, body: `{"prompt":"Hi"}` };
+    const app = serve(agent({ model: scripted("Hello!") }));
+    assertEquals(first("run.finished", await eventsOf(app.request("/runs", request))).text, "Hello!");
+  }
+});
+
+Deno.test("serve() refuses a body that is too large, whether it says so, comes in chunks, or lies", async () => {
+  const app = serve(agent({ model: scripted("Hello!") }), { maxBody: 100 });
+  const error = { code: "too-large", message: "Cannot read the body: it has more than 100 bytes" };
+  const large = JSON.stringify({ prompt: "ü".repeat(50) });
+  const cancelled = Promise.withResolvers<void>();
+  const endless = () =>
+    new ReadableStream({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(large)),
+      cancel: () => cancelled.resolve(),
+    });
+  for (
+    const [length, body] of [["115", large], [undefined, large], [undefined, endless()], ["20", endless()]] as const
+  ) {
+    const headers = { "content-type": "application/json", ...(length !== undefined && { "content-length": length }) };
+    assertEquals(await refusalOf(app.request("/runs", { method: "POST", headers, body })), [413, error]);
+  }
+  await cancelled.promise;
+  const small = `{"prompt":"${"ü".repeat(43)}"}`; // exactly so many bytes
+  const fits = app.request("/runs", { method: "POST", headers: { "content-type": "application/json" }, body: small });
+  assertEquals(first("run.finished", await eventsOf(fits)).text, "Hello!");
+});
+
+Deno.test("serve() over the network refuses a body that is too large while it comes in", async () => {
+  const app = serve(agent({ model: scripted() }));
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
+  const response = await fetch(`http://127.0.0.1:${server.addr.port}/runs`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: new Blob(["x".repeat(1_048_577)]).stream(),
+  });
+  assertEquals(await refusalOf(response), [413, {
+    code: "too-large",
+    message: "Cannot read the body: it has more than 1048576 bytes",
+  }]);
+});
+
+Deno.test("serve() reads a body whose characters are split over chunks", async () => {
+  const bytes = new TextEncoder().encode(JSON.stringify({ prompt: "自在鉤" }));
+  const body = new ReadableStream({
+    start(controller) {
+      for (const byte of bytes) controller.enqueue(new Uint8Array([byte]));
+      controller.close();
+    },
+  });
+  const app = serve(agent({ model: scripted("Hello!") }));
+  const headers = { "content-type": "application/json" };
+  const events = await eventsOf(app.request("/runs", { method: "POST", headers, body }));
+  assertEquals(first("prompt.accepted", events).prompt, user("自在鉤"));
+});
+
+Deno.test("serve() leaves the body to whoever asks Hono for it, before or after", async () => {
+  const seen: unknown[] = [];
+  const app = new Hono();
+  app.use(async (c, next) => {
+    if (c.req.header("early")) seen.push(await c.req.json());
+    await next();
+  });
+  app.route(
+    "/",
+    serve(agent({ model: scripted("One.", "Two.") }), { vars: async (c) => void seen.push(await c.req.json()) }),
+  );
+  const headers = { "content-type": "application/json" };
+  for (const each of [headers, { ...headers, early: "yes" }]) {
+    await eventsOf(app.request("/runs", { method: "POST", headers: each, body: `{"prompt":"Hi"}` }));
+  }
+  assertEquals(seen, [{ prompt: "Hi" }, { prompt: "Hi" }, { prompt: "Hi" }]);
+});
+
+Deno.test("serve() takes the messages a client holds, leaves out what it does not know, and mends them", async () => {
+  const model = scripted("Hello!");
+  const given = [
+    { ...user("Weather?"), id: "m1" },
+    {
+      role: "assistant",
+      parts: [
+        { type: "reasoning", text: "Hm.", meta: { signature: ["a", null] }, index: 0 },
+        { type: "text", text: "Let me see." },
+        { type: "call", id: "c1", name: "weather", input: { city: "Kyoto", deep: [1] } },
+        { type: "call", id: "c2", name: "weather", input: "Os", malformed: "not JSON" },
+      ],
+    },
+    {
+      role: "tool",
+      results: [{ callId: "c1", name: "weather", status: "ok", parts: [{ type: "text", text: "Sunny" }] }],
+    },
+    { role: "user", from: "me", parts: [{ type: "media", mediaType: "image/png", data: "iVBO", alt: "" }] },
+  ];
+  const events = await eventsOf(post(serve(agent({ model })), "/runs", { messages: given }));
+  assertEquals(first("warning", events).message, "The messages were not valid: no result for call c2");
+  assertEquals(model.requests[0]?.messages, [
+    user("Weather?"),
+    {
+      role: "assistant",
+      parts: [
+        { type: "reasoning", text: "Hm.", meta: { signature: ["a", null] } },
+        { type: "text", text: "Let me see." },
+        { type: "call", id: "c1", name: "weather", input: { city: "Kyoto", deep: [1] } },
+        { type: "call", id: "c2", name: "weather", input: "Os", malformed: "not JSON" },
+      ],
+    },
+    {
+      role: "tool",
+      results: [
+        { callId: "c1", name: "weather", status: "ok", parts: [{ type: "text", text: "Sunny" }] },
+        { callId: "c2", name: "weather", status: "skipped", parts: [{ type: "text", text: "There is no result." }] },
+      ],
+    },
+    { role: "user", from: "me", parts: [{ type: "media", mediaType: "image/png", data: "iVBO" }] },
+  ]);
+});

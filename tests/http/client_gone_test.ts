@@ -1,0 +1,203 @@
+import { agent, type ClientGone, type Event, memory, type Model, serve, type ServeOptions, tool } from "../../mod.ts";
+import { scripted, type ScriptedModel } from "../../src/model/scripted.ts";
+import { assertEquals, assertLess } from "@std/assert";
+import * as z from "zod";
+import { type App, piecesOf, post } from "../support/requests.ts";
+
+/** A tool that works until it is told to go on, in a run whose end can be waited for. */
+function scene(options: ServeOptions) {
+  const gate = Promise.withResolvers<void>();
+  const working = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<Event>();
+  const events: string[] = [];
+  const told = { aborted: false, progress: 0 };
+  const work = tool({
+    name: "work",
+    description: "Works until it is told to go on",
+    input: z.object({}),
+    async execute(_input, { signal, progress }) {
+      signal.addEventListener("abort", () => {
+        told.aborted = true;
+        gate.resolve();
+      });
+      working.resolve();
+      await gate.promise;
+      progress({ toJSON: () => ++told.progress });
+      return "worked";
+    },
+  });
+  const model = scripted({ text: "Working.", calls: [["work", {}]] }, "Done.", "Again.");
+  const store = memory();
+  const observe = (event: Event) => {
+    events.push(event.type);
+    if (/^run\.(finished|aborted|failed)$/.test(event.type)) ended.resolve(event);
+  };
+  const app = serve(agent({ model, tools: [work], observe }), { store, ...options });
+
+  /** Begins a run, and leaves it in the middle of the tool's work; gives its session. */
+  async function leave(from: App = app): Promise<string> {
+    const pieces = piecesOf(await post(from, "/runs", { prompt: "Work" }));
+    const text = await pieces.until("approval.decided");
+    await working.promise;
+    await pieces.cancel();
+    return text.match(/"session":"([^"]+)"/)?.[1] ?? "";
+  }
+
+  return { app, model, store, events, told, leave, ended: ended.promise, goOn: gate.resolve };
+}
+
+const untold: readonly ServeOptions[] = [{}, { onClientGone: "stop" }];
+for (const options of untold) {
+  const how = options.onClientGone ? `told to ${options.onClientGone}` : "not told otherwise";
+  Deno.test(`serve(), ${how}, stops a run whose client has gone`, async () => {
+    const { model, told, leave, ended } = scene(options);
+    await leave();
+    const { type, ...rest } = await ended;
+    assertEquals([type, "reason" in rest && rest.reason], ["run.aborted", "client-gone"]);
+    assertEquals([told.aborted, told.progress, model.left], [true, 0, 2]);
+  });
+}
+
+Deno.test("serve(), told to drain, ends a run whose client has gone after its turn", async () => {
+  const { model, store, events, told, leave, ended, goOn } = scene({ onClientGone: "drain" });
+  const session = await leave();
+  goOn();
+  const last = await ended;
+  assertEquals(last, {
+    type: "run.finished",
+    status: "limit",
+    reason: "client-gone",
+    text: "Working.",
+    usage: { input: 1, output: 1 },
+  });
+  assertEquals(events.slice(events.indexOf("approval.decided") + 1), [
+    "tool.progress",
+    "tool.finished",
+    "turn.finished",
+    "session.closed",
+    "run.finished",
+  ]);
+  assertEquals([told.aborted, told.progress, model.left], [false, 0, 2]);
+  const kept = await store.load(session);
+  assertEquals([kept?.run, kept?.messages.map(({ role }) => role)], [undefined, ["user", "assistant", "tool"]]);
+});
+
+Deno.test("serve(), told to drain, lets the last turn of a run answer", async () => {
+  const { app, ended, goOn, model } = scene({ onClientGone: "drain" });
+  goOn();
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Work" }));
+  await pieces.until(`"type":"turn.started","turn":2`);
+  await pieces.cancel();
+  const last = await ended;
+  assertEquals("status" in last && last.status, "done");
+  assertEquals(model.left, 1);
+});
+
+Deno.test("serve(), told to detach, lets a run whose client has gone go on, and encodes nothing for nobody", async () => {
+  const { model, store, told, leave, ended, goOn } = scene({ onClientGone: "detach" });
+  const session = await leave();
+  goOn();
+  const last = await ended;
+  assertEquals("text" in last && last.text, "Done.");
+  assertEquals([told.aborted, told.progress, model.left], [false, 0, 1]);
+  const kept = await store.load(session);
+  assertEquals(kept?.messages.map(({ role }) => role), ["user", "assistant", "tool", "assistant"]);
+});
+
+Deno.test("serve() lets a model go on that waited for a client who has gone", async () => {
+  const ended = Promise.withResolvers<Event>();
+  const text = "x".repeat(8_192);
+  let asked = 0;
+  const model: Model = {
+    id: "eager",
+    async *stream() {
+      for (; asked < 50; asked++) yield [{ type: "text", text }];
+      yield [{ type: "finish", reason: "stop" }];
+    },
+  };
+  const observe = (event: Event) => {
+    if (event.type === "run.finished") ended.resolve(event);
+  };
+  const pieces = piecesOf(
+    await post(serve(agent({ model, observe }), { onClientGone: "detach" }), "/runs", { prompt: "Go" }),
+  );
+  await pieces.next();
+  await new Promise((resolve) => setTimeout(resolve)); // until the model waits
+  assertLess(asked, 50);
+  await pieces.cancel();
+  const last = await ended.promise;
+  assertEquals("text" in last && last.text.length, 50 * text.length);
+});
+
+Deno.test("serve() lets a run that is detached be stopped", async () => {
+  const { app, ended } = scene({ onClientGone: "detach" });
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Work" }));
+  const run = (await pieces.until("approval.decided")).match(/"run":"([^"]+)"/)?.[1];
+  await pieces.cancel();
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  const last = await ended;
+  assertEquals([last.type, "reason" in last && last.reason], ["run.aborted", "stop"]);
+});
+
+/** What a run comes to whose client leaves over the network. */
+async function gone(onClientGone: ClientGone): Promise<readonly [Event, ScriptedModel]> {
+  const { app, model, leave, ended, goOn } = scene({ onClientGone });
+  const left = Promise.withResolvers<void>();
+  const serving = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  await using server = Deno.serve(serving, (request, info) => {
+    info.completed.then(left.resolve, left.resolve);
+    return app.fetch(request);
+  });
+  await leave({ request: (path, init) => fetch(`http://127.0.0.1:${server.addr.port}${path}`, init) });
+  await left.promise;
+  goOn();
+  return [await ended, model];
+}
+
+Deno.test("serve() over the network stops a run whose client has gone", async () => {
+  const [{ type, ...rest }, model] = await gone("stop");
+  assertEquals([type, "reason" in rest && rest.reason, model.left], ["run.aborted", "client-gone", 2]);
+});
+
+Deno.test("serve() over the network drains a run whose client has gone", async () => {
+  const [{ type, ...rest }, model] = await gone("drain");
+  assertEquals([type, "reason" in rest && rest.reason, model.left], ["run.finished", "client-gone", 2]);
+});
+
+Deno.test("serve() over the network detaches a run whose client has gone", async () => {
+  const [{ type, ...rest }, model] = await gone("detach");
+  assertEquals([type, "text" in rest && rest.text, model.left], ["run.finished", "Done.", 1]);
+});
+
+Deno.test("serve() over the network stops a run whose client left before it was answered", async () => {
+  const gate = Promise.withResolvers<void>();
+  const entered = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<Event>();
+  const model = scripted({
+    before: (_request, signal) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  });
+  const observe = (event: Event) => {
+    if (event.type === "run.aborted") ended.resolve(event);
+  };
+  const app = serve(agent({ model, observe }), {
+    async vars() {
+      entered.resolve();
+      await gate.promise;
+    },
+  });
+  const leaving = new AbortController();
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
+  const response = fetch(`http://127.0.0.1:${server.addr.port}/runs`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ prompt: "Hi" }),
+    signal: leaving.signal,
+  }).catch(() => "left");
+  await entered.promise;
+  leaving.abort();
+  assertEquals(await response, "left");
+  gate.resolve();
+  const last = await ended.promise;
+  assertEquals("reason" in last && last.reason, "client-gone");
+});

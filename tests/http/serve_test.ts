@@ -1,0 +1,395 @@
+import {
+  agent,
+  memory,
+  type Middleware,
+  type Model,
+  type ModelEvent,
+  serve,
+  type Store,
+  tool,
+  type ToolExecutionContext,
+  vars,
+} from "../../mod.ts";
+import { scripted } from "../../src/model/scripted.ts";
+import { assertEquals, assertThrows } from "@std/assert";
+import { type Context, Hono } from "hono";
+import { HTTPException } from "hono/http-exception";
+import * as z from "zod";
+import { type App, eventsOf, first, piecesOf, post, refusalOf } from "../support/requests.ts";
+
+interface User {
+  readonly name: string;
+}
+
+const whoami = tool({
+  name: "whoami",
+  description: "Who is asking",
+  input: z.object({}),
+  execute: (_input, { vars }: ToolExecutionContext<{ user: User }>) => vars.user.name,
+});
+
+const remove = tool({
+  name: "remove",
+  description: "Removes a file",
+  input: z.object({ path: z.string() }),
+  ask: true,
+  execute: ({ path }) => `Removed ${path}`,
+});
+
+/** The app by itself, and mounted in another one. */
+function everywhere(make: () => App & Hono): readonly (readonly [prefix: string, app: App])[] {
+  return [["", make()], ["/assistant", new Hono().route("/assistant", make())]];
+}
+
+Deno.test("serve() is healthy", async () => {
+  for (const [prefix, app] of everywhere(() => serve(agent({ model: scripted() })))) {
+    const response = await app.request(`${prefix}/health`);
+    assertEquals([response.status, await response.json()], [200, { status: "ok" }]);
+    assertEquals((await app.request(`${prefix}/health`, { method: "HEAD" })).status, 200);
+  }
+});
+
+Deno.test("serve() says which method a path takes, by itself and mounted", async () => {
+  const paths = [
+    ["/runs", "POST", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"]],
+    ["/runs/r1/stop", "POST", ["GET", "DELETE"]],
+    ["/sessions/s1/answers", "POST", ["GET", "PUT"]],
+    ["/health", "GET, HEAD", ["POST", "DELETE"]],
+  ] as const;
+  for (const [prefix, app] of everywhere(() => serve(agent({ model: scripted() })))) {
+    for (const [path, allow, methods] of paths) {
+      for (const method of methods) {
+        const response = await app.request(prefix + path, { method });
+        assertEquals([response.status, response.headers.get("allow")], [405, allow]);
+        const error = { code: "method", message: `Cannot ${method} here: only ${allow}` };
+        if (method !== "HEAD") assertEquals(await response.json(), { error });
+      }
+    }
+  }
+});
+
+Deno.test("serve() answers for paths that are not there, and leaves them to the app that it is mounted in", async () => {
+  const app = serve(agent({ model: scripted() }));
+  for (const path of ["/", "/runs/r1", "/sessions", "/runs/r1/stop/now", "/Health"]) {
+    const error = { code: "unknown", message: "Cannot serve this path: there is none" };
+    assertEquals(await refusalOf(app.request(path)), [404, error]);
+  }
+  const outer = new Hono().route("/", app).get("/sessions", (c) => c.text("mine"));
+  assertEquals(await (await outer.request("/sessions")).text(), "mine");
+});
+
+Deno.test("serve() mounts behind a user's app: what that found are the vars, what that set is sent", async () => {
+  type AppEnv = { Variables: { user: User } };
+  const assistant = agent({ model: scripted({ calls: [["whoami", {}]] }, "Hello!"), tools: [whoami] });
+  const app = new Hono<AppEnv>();
+  app.use("/assistant/*", async (c, next) => {
+    const name = c.req.header("authorization");
+    if (!name) throw new HTTPException(401, { message: "Who are you?" });
+    c.set("user", { name });
+    c.header("x-request-id", "r1");
+    await next();
+    c.res.headers.set("access-control-allow-origin", "*");
+  });
+  app.route("/assistant", serve(assistant, { vars: (c: Context<AppEnv>) => ({ user: c.var.user }) }));
+
+  const refused = await post(app, "/assistant/runs", { prompt: "Hi" });
+  assertEquals([refused.status, await refused.text()], [401, "Who are you?"]);
+
+  const response = await app.request("/assistant/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: "Ada" },
+    body: JSON.stringify({ prompt: "Hi" }),
+  });
+  const { headers } = response;
+  assertEquals(
+    ["x-request-id", "access-control-allow-origin", "content-type", "cache-control"].map((name) => headers.get(name)),
+    ["r1", "*", "text/event-stream", "no-store, no-transform"],
+  );
+  assertEquals(first("tool.finished", await eventsOf(response)).result.parts, [{ type: "text", text: "Ada" }]);
+});
+
+Deno.test("serve() requires vars exactly where the agent needs them", () => {
+  const plain = agent({ model: scripted() });
+  const needy = agent({ model: scripted(), tools: [whoami] });
+  const witnessed = agent({ vars: vars<{ tenant: string }>(), model: scripted() });
+  serve(plain);
+  serve(plain, { vars: () => 1 });
+  serve(needy, { vars: (c) => ({ user: c.get("user") }) });
+  serve(witnessed, { vars: (c) => ({ tenant: c.req.header("x-tenant") ?? "" }), onClientGone: "drain" });
+  serve(witnessed, { vars: (c) => Promise.resolve({ tenant: c.req.path }) });
+  // @ts-expect-error: vars are missing
+  serve(needy);
+  // @ts-expect-error: vars are missing
+  serve(needy, { heartbeat: 1_000 });
+  // @ts-expect-error: a number is no tenant
+  serve(witnessed, { vars: () => ({ tenant: 1 }) });
+});
+
+Deno.test("serve() keeps the session of a run that named none, and goes on with it", async () => {
+  const model = scripted("Hello!", "Hello again!");
+  const app = serve(agent({ model }));
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi again", session }));
+  assertEquals(first("run.started", events).session, session);
+  assertEquals(first("session.opened", events).source, "resume");
+  assertEquals(model.requests[1]?.messages.map(({ role }) => role), ["user", "assistant", "user"]);
+});
+
+Deno.test("serve() keeps sessions in the store it is given", async () => {
+  const store = memory();
+  const one = serve(agent({ model: scripted("Hello!") }), { store });
+  const { session } = first("run.started", await eventsOf(post(one, "/runs", { prompt: "Hi" })));
+  const other = serve(agent({ model: scripted("Hello again!") }), { store });
+  assertEquals((await eventsOf(post(other, "/runs", { prompt: "Hi", session }))).at(-1)?.type, "run.finished");
+  assertEquals((await store.load(session))?.messages.length, 4);
+});
+
+Deno.test("serve() refuses a session that it does not know", async () => {
+  const app = serve(agent({ model: scripted() }));
+  const message = `Cannot run session "s1": there is none`;
+  assertEquals(await refusalOf(post(app, "/runs", { prompt: "Hi", session: "s1" })), [404, {
+    code: "unknown",
+    message,
+  }]);
+});
+
+Deno.test("serve() refuses a second run of a session while the first has it", async () => {
+  const store = memory();
+  const gate = Promise.withResolvers<void>();
+  const model = scripted("Hello!", { before: () => gate.promise, text: "Slow." }, "Later.");
+  const app = serve(agent({ model }), { store });
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  const slow = await post(app, "/runs", { prompt: "Slowly", session });
+  const message = `Cannot run session "${session}": another run has it`;
+  assertEquals(await refusalOf(post(app, "/runs", { prompt: "Hi", session })), [409, { code: "busy", message }]);
+  const answers = post(app, `/sessions/${session}/answers`, { answers: [] });
+  assertEquals(await refusalOf(answers), [409, { code: "busy", message }]);
+  gate.resolve();
+  assertEquals(first("run.finished", await eventsOf(slow)).text, "Slow.");
+  const later = eventsOf(post(app, "/runs", { prompt: "Hi", session }));
+  assertEquals(first("run.finished", await later).text, "Later.");
+});
+
+Deno.test("serve() stops a run that is told to stop, once", async () => {
+  const app = serve(agent({ model: waiting() }));
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  const before = await pieces.until("text.delta");
+  const run = before.match(/"run":"([^"]+)"/)?.[1] ?? "";
+
+  const stopped = await post(app, `/runs/${run}/stop`);
+  assertEquals([stopped.status, await stopped.text()], [204, ""]);
+  const last = (await pieces.rest()).trimEnd().split("\n").at(-1) ?? "";
+  assertEquals(JSON.parse(last.slice("data: ".length)), {
+    type: "run.aborted",
+    reason: "stop",
+    text: "Wait",
+    usage: { input: 0, output: 0 },
+  });
+  await over();
+  const message = `Cannot stop run "${run}": it does not run`;
+  assertEquals(await refusalOf(post(app, `/runs/${run}/stop`)), [404, { code: "unknown", message }]);
+});
+
+Deno.test("serve() cannot stop a run that it does not know, or that has ended", async () => {
+  const app = serve(agent({ model: scripted("Hello!") }));
+  const { run } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  await over();
+  for (const id of [run, "r1", "__proto__"]) {
+    const message = `Cannot stop run "${id}": it does not run`;
+    assertEquals(await refusalOf(post(app, `/runs/${id}/stop`)), [404, { code: "unknown", message }]);
+  }
+});
+
+/** An app with a run that waits for a person, and its session. */
+async function paused() {
+  const model = scripted({ calls: [["remove", { path: "a" }]] }, "Done.");
+  const app = serve(agent({ model, tools: [remove] }));
+  const events = await eventsOf(post(app, "/runs", { prompt: "Remove a" }));
+  const { session, run } = first("run.started", events);
+  const answer = (...answers: readonly unknown[]) => post(app, `/sessions/${session}/answers`, { answers });
+  return { app, session, run, events, answer };
+}
+
+Deno.test("serve() goes on with a paused run when its question is answered", async () => {
+  const { run, events, answer } = await paused();
+  assertEquals(first("run.paused", events).questions, [
+    { callId: "call_1", tool: "remove", input: { path: "a" }, questions: ["Run remove?"] },
+  ]);
+  const rest = await eventsOf(answer({ callId: "call_1", type: "approve" }));
+  const { id, ...started } = first("run.started", rest);
+  assertEquals([started.run, started.resumed, id], [run, true, events.length + 1]);
+  assertEquals(first("approval.decided", rest).by, "person");
+  assertEquals(first("tool.finished", rest).result.parts, [{ type: "text", text: "Removed a" }]);
+  assertEquals(first("run.finished", rest).text, "Done.");
+});
+
+Deno.test("serve() lets a person change what they approve", async () => {
+  const { answer } = await paused();
+  const rest = await eventsOf(answer({ callId: "call_1", type: "approve", input: { path: "b" } }));
+  assertEquals(first("tool.finished", rest).result.parts, [{ type: "text", text: "Removed b" }]);
+});
+
+Deno.test("serve() tells the model what a person denied", async () => {
+  const { answer } = await paused();
+  const rest = await eventsOf(answer({ callId: "call_1", type: "deny", reason: "Not that one." }));
+  const { status, parts } = first("tool.finished", rest).result;
+  assertEquals([status, parts], ["denied", [{ type: "text", text: "Not that one." }]]);
+});
+
+Deno.test("serve() refuses answers to what was not asked, and takes the right one after", async () => {
+  const { answer } = await paused();
+  const message = "Cannot answer call call_9: it is not asked";
+  const wrong = answer({ callId: "call_1", type: "approve" }, { callId: "call_9", type: "approve" });
+  assertEquals(await refusalOf(wrong), [409, { code: "unasked", message }]);
+  assertEquals((await eventsOf(answer({ callId: "call_1", type: "approve" }))).at(-1)?.type, "run.finished");
+});
+
+Deno.test("serve() takes an answer once, also when it comes twice at a time", async () => {
+  const { session, answer } = await paused();
+  const yes = { callId: "call_1", type: "approve" };
+  const both = await Promise.all([answer(yes), answer(yes)]);
+  const [taken, refused] = both[0].ok ? both : [both[1], both[0]];
+  assertEquals((await eventsOf(taken)).at(-1)?.type, "run.finished");
+  const twice = { code: "busy", message: `Cannot run session "${session}": another run took it` };
+  assertEquals(await refusalOf(refused), [409, twice]);
+  const late = { code: "not-paused", message: `Cannot resume session "${session}": it is not paused` };
+  assertEquals(await refusalOf(answer(yes)), [409, late]);
+});
+
+Deno.test("serve() refuses answers for a session that it does not know", async () => {
+  const app = serve(agent({ model: scripted() }));
+  const message = `Cannot resume session "s1": there is none`;
+  assertEquals(await refusalOf(post(app, "/sessions/s1/answers", { answers: [] })), [404, {
+    code: "unknown",
+    message,
+  }]);
+});
+
+Deno.test("serve() goes on with a run that paused without a call, on no answers at all", async () => {
+  let asked = false;
+  const sleepy: Middleware = {
+    name: "sleepy",
+    prompt(ctx, next) {
+      if (asked) return next();
+      asked = true;
+      throw ctx.run.pause("Go on?");
+    },
+  };
+  const app = serve(agent({ model: scripted("Hello!"), use: [sleepy] }));
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  assertEquals(first("run.paused", events).questions, [{ questions: ["Go on?"] }]);
+  const { session } = first("run.started", events);
+  const rest = await eventsOf(post(app, `/sessions/${session}/answers`, { answers: [] }));
+  assertEquals(first("run.finished", rest).text, "Hello!");
+});
+
+Deno.test("serve() changes the limits of the agent", async () => {
+  const again = { calls: [["whoami", {}]] } as const;
+  const assistant = agent({ model: scripted(again, again, "Never."), tools: [whoami], limits: { turns: 9 } });
+  const app = serve(assistant, { vars: () => ({ user: { name: "Ada" } }), limits: { turns: 2 } });
+  const { status, reason } = first("run.finished", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  assertEquals([status, reason], ["limit", "turns"]);
+});
+
+Deno.test("serve() refuses options out of range", () => {
+  const assistant = agent({ model: scripted() });
+  for (const heartbeat of [0, -1, NaN, Infinity, 2 ** 31]) {
+    assertThrows(() => serve(assistant, { heartbeat }), RangeError, `Cannot serve with a heartbeat of ${heartbeat} ms`);
+  }
+  for (const maxBody of [0, -1, NaN]) {
+    assertThrows(
+      () => serve(assistant, { maxBody }),
+      RangeError,
+      `Cannot serve with bodies of at most ${maxBody} bytes`,
+    );
+  }
+  assertThrows(() => serve(assistant, { limits: { turns: -1 } }), RangeError, `Cannot set limit "turns" to -1`);
+});
+
+const secret = "postgres://admin:hunter2@db";
+
+Deno.test("serve() tells a client of a failure nothing but an id, and the operator what it was", async () => {
+  const leaky = tool({
+    name: "leaky",
+    description: "Fails",
+    input: z.object({}),
+    execute(): string {
+      throw new Error(secret);
+    },
+  });
+  const told: unknown[] = [];
+  const model = scripted({ calls: [["leaky", {}]] }, { text: "Half", error: new Error(secret) });
+  const app = serve(agent({ model, tools: [leaky] }), {
+    onError: (error, info) => told.push([error instanceof Error && error.message, info]),
+  });
+  const response = await post(app, "/runs", { prompt: "Hi" });
+  const text = await response.text();
+  assertEquals([response.status, text.includes(secret), text.includes("hunter2"), text.includes("Error")], [
+    200,
+    false,
+    false,
+    false,
+  ]);
+  const failed = text.match(/"type":"run.failed","error":"([^"]+)","message":"The run failed\."/)?.[1];
+  const run = text.match(/"run":"([^"]+)"/)?.[1];
+  assertEquals(told.length, 2);
+  assertEquals(told[1], [secret, { id: failed, run }]);
+});
+
+Deno.test("serve() tells a client of a failure before the run nothing but an id, by itself and mounted", async () => {
+  const told: unknown[] = [];
+  const failing = () => Promise.reject(new Error(secret));
+  const broken: readonly (readonly [Partial<Store>, () => unknown])[] = [
+    [{}, failing],
+    [{}, () => {
+      throw new TypeError(secret);
+    }],
+    [{ load: failing }, () => {}],
+    [{ save: failing }, () => {}],
+  ];
+  for (const [store, vars] of broken) {
+    const make = () =>
+      serve(agent({ model: scripted() }), {
+        store: { ...memory(), ...store },
+        vars,
+        onError: (error, info) => told.push([error instanceof Error && error.message, info]),
+      });
+    for (const [prefix, app] of everywhere(make)) {
+      const [status, error] = await refusalOf(post(app, `${prefix}/runs`, { prompt: "Hi" }));
+      const [message, info] = [told.pop()].flat() as [string, { readonly id: string }]; // pushed above
+      assertEquals([status, error], [500, { code: "internal", message: "The request failed.", id: info.id }]);
+      assertEquals([message, Object.keys(info), told.length], [secret, ["id"], 0]);
+    }
+  }
+});
+
+Deno.test("serve() lets what vars answer with HTTP's words through", async () => {
+  const told: unknown[] = [];
+  const make = () =>
+    serve(agent({ model: scripted() }), {
+      vars() {
+        throw new HTTPException(403, { message: "Not you." });
+      },
+      onError: (error) => told.push(error),
+    });
+  for (const [prefix, app] of everywhere(make)) {
+    const response = await post(app, `${prefix}/runs`, { prompt: "Hi" });
+    assertEquals([response.status, await response.text(), told], [403, "Not you.", []]);
+  }
+});
+
+/** Settles once a run whose last event was read is over. */
+function over(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+/** A model that says a word, and then waits until it is told to stop. */
+function waiting(): Model {
+  return {
+    id: "waiting",
+    async *stream(_request, { signal }): AsyncGenerator<readonly ModelEvent[]> {
+      yield [{ type: "text", text: "Wait" }];
+      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  };
+}
