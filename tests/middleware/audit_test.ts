@@ -1,0 +1,275 @@
+import { agent, allow, type AnyTool, ask, cancelled, deny, type Event, type Middleware, tool } from "@jizai/jizai";
+import { audit, type AuditOptions, type AuditRecord } from "@jizai/jizai/middleware/audit";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { named } from "../support/happened.ts";
+
+const pay = tool({
+  name: "pay",
+  description: "Pays a bill",
+  input: z.object({ to: z.string(), euros: z.number() }),
+  execute: ({ to, euros }) => {
+    if (euros > 100) throw new Error("too much");
+    return `Paid ${euros} to ${to}.`;
+  },
+});
+const give: AnyTool = { ...pay, name: "give" };
+
+const paying = (...inputs: readonly unknown[]): ScriptedAnswer => ({
+  calls: inputs.map((input) => ["pay", input] as const),
+});
+
+/** An agent that is audited, outside of `use`, and its records in short. */
+function audited(
+  { use = [], steps = [paying({ to: "Ada", euros: 1 }), "Done."], tools = [pay, give], options }: {
+    readonly use?: readonly Middleware[];
+    readonly steps?: readonly ScriptedAnswer[];
+    readonly tools?: readonly AnyTool[];
+    readonly options?: AuditOptions;
+  } = {},
+) {
+  const lines: string[] = [];
+  const assistant = agent({
+    model: scripted(...steps),
+    tools,
+    use: [audit((line) => void lines.push(line), options), ...use],
+  });
+  return { assistant, lines, short: () => lines.map((line) => short(JSON.parse(line))) };
+}
+
+function short(record: AuditRecord): string {
+  const { time: _, run: _run, session: _session, ...rest } = record;
+  const { ms: _ms, ...shown } = { ms: 0, ...rest };
+  return Object.values(shown).map((value) => typeof value === "object" ? JSON.stringify(value) : value).join(" ");
+}
+
+Deno.test("audit() writes a line for the prompt, each call, and the end of the run", async () => {
+  using _ = new FakeTime("2026-01-02T03:04:05Z");
+  const { assistant, lines } = audited();
+  const result = await assistant.run("Pay Ada").result;
+  const stamp = { time: "2026-01-02T03:04:05.000Z", run: "run", session: "session" };
+  assertEquals(lines.filter((line) => line.indexOf("\n") !== line.length - 1), []);
+  assertEquals(named(lines.map((line) => JSON.parse(line)), result), [
+    { ...stamp, type: "prompt", input: "Pay Ada" },
+    {
+      ...stamp,
+      type: "call",
+      turn: 1,
+      call: "call_1",
+      tool: "pay",
+      decision: "allow",
+      by: "policy",
+      status: "ok",
+      ms: 0,
+      input: { to: "Ada", euros: 1 },
+    },
+    { ...stamp, type: "run", status: "done", ms: 0 },
+  ]);
+});
+
+Deno.test("audit() writes what was denied, failed, is not valid and does not exist, in the model's order", async () => {
+  const guard: Middleware = {
+    name: "guard",
+    approval: (ctx, next) => ctx.call.id === "call_1" ? Promise.resolve(deny("No.")) : next(),
+  };
+  const { assistant, short } = audited({
+    use: [guard],
+    steps: [{
+      calls: [["pay", { to: "Eve", euros: 1 }], ["pay", { to: "Ada", euros: 101 }], ["pay", {}], ["steal", {}]],
+    }, "Done."],
+  });
+  await assistant.run("Go").result;
+  assertEquals(short(), [
+    "prompt Go",
+    'call 1 call_1 pay deny policy denied {"to":"Eve","euros":1}',
+    'call 1 call_2 pay allow policy error {"to":"Ada","euros":101}',
+    "call 1 call_3 pay error {}",
+    "call 1 call_4 steal error {}",
+    "run done",
+  ]);
+});
+
+Deno.test("audit() writes the tool and the input that ran, whoever changed them, and also where they were denied", async () => {
+  const rename: Middleware = {
+    name: "rename",
+    tool: (_, next) => next({ name: "give", input: { to: "Bob", euros: 2 } }),
+  };
+  const double: Middleware = {
+    name: "double",
+    approval: async (ctx, next) => {
+      const beneath = await next();
+      const { to, euros } = z.object({ to: z.string(), euros: z.number() }).parse(ctx.input);
+      return beneath.type === "allow" && euros < 4 ? allow({ input: { to, euros: euros * 2 } }) : beneath;
+    },
+  };
+  const never: Middleware = { name: "never", approval: () => Promise.resolve(deny("No.")) };
+  const ran = audited({ use: [rename, double] });
+  await ran.assistant.run("Go").result;
+  assertEquals(ran.short()[1], 'call 1 call_1 give allow policy ok {"to":"Bob","euros":4}');
+  const refused = audited({ use: [rename, never] });
+  await refused.assistant.run("Go").result;
+  assertEquals(refused.short()[1], 'call 1 call_1 give deny policy denied {"to":"Bob","euros":2}');
+});
+
+Deno.test("audit() writes the SHA-256 of inputs where it is asked to, the same for any order of keys", async () => {
+  const { assistant, short } = audited({
+    steps: [paying({ to: "Ada", euros: 1 }, { euros: 1, to: "Ada" }), "Done."],
+    options: { hash: true },
+  });
+  await assistant.run("Pay Ada").result;
+  const prompt = "5e9e2506fb791f0a08e1a6c50f150b10a7847362928e2f95d08e924c888ffa21"; // of "Pay Ada", with its quotes
+  const input = "ca471243abecdbda1e87b9beda782790584397958df65f11d87db717645050db"; // of {"euros":1,"to":"Ada"}
+  assertEquals(short(), [
+    `prompt ${prompt}`,
+    `call 1 call_1 pay allow policy ok ${input}`,
+    `call 1 call_2 pay allow policy ok ${input}`,
+    "run done",
+  ]);
+});
+
+Deno.test("audit() writes a call that waited for a person once, when it was answered, and the prompt once", async () => {
+  const sure: Middleware = { name: "sure", approval: () => Promise.resolve(ask("Sure?")) };
+  const { assistant, short } = audited({
+    use: [sure],
+    steps: [paying({ to: "Ada", euros: 1 }, { to: "Bob", euros: 2 }, { to: "Eve", euros: 3 }), "Done."],
+  });
+  const { session } = await assistant.run("Go").result;
+  const answers = [
+    { callId: "call_1", type: "approve" },
+    { callId: "call_2", type: "approve", input: { to: "Bob", euros: 1 } },
+    { callId: "call_3", type: "deny" },
+  ] as const;
+  await assistant.resume({ session, answers }).result;
+  assertEquals(short(), [
+    "prompt Go",
+    "run paused",
+    'call 1 call_1 pay allow person ok {"to":"Ada","euros":1}',
+    'call 1 call_2 pay allow person ok {"to":"Bob","euros":1}',
+    'call 1 call_3 pay deny person denied {"to":"Eve","euros":3}',
+    "run done",
+  ]);
+});
+
+Deno.test("audit() writes a prompt that was refused, and how every run ended", async () => {
+  const no: Middleware = { name: "no", prompt: () => Promise.resolve(cancelled("No.")) };
+  const refused = audited({ use: [no] });
+  await refused.assistant.run("Go").result;
+  assertEquals(refused.short(), ["prompt Go", "run cancelled"]);
+
+  const failed = audited({ steps: [{ error: new Error("down") }] });
+  await failed.assistant.run("Go").result;
+  assertEquals(failed.short(), ["prompt Go", "run failed"]);
+
+  const stopped = audited({ steps: [{ before: () => run.stop() }] });
+  const run = stopped.assistant.run("Go");
+  await run.result;
+  assertEquals(stopped.short(), ["prompt Go", "run aborted"]);
+
+  const broken: Middleware = {
+    name: "broken",
+    session() {
+      throw new Error("broken");
+    },
+  };
+  const thrown = audited({ use: [broken] });
+  assertEquals((await thrown.assistant.run("Go").result).status, "failed");
+  assertEquals(thrown.short(), ["run threw"]);
+});
+
+Deno.test("audit() writes a call that ran although a hook failed or ended the run before its result came out", async () => {
+  const broken: Middleware = {
+    name: "broken",
+    async tool(ctx, next) {
+      await next();
+      throw ctx.index === 0 ? ctx.run.end("enough") : new Error("broken");
+    },
+  };
+  const inputs = [{ to: "Ada", euros: 1 }, { to: "Bob", euros: 2 }];
+  const { assistant, short } = audited({ use: [broken], steps: [paying(...inputs)] });
+  await assistant.run("Go").result;
+  assertEquals(short(), [
+    "prompt Go",
+    'call 1 call_1 pay allow policy ended {"to":"Ada","euros":1}',
+    'call 1 call_2 pay allow policy threw {"to":"Bob","euros":2}',
+    "run done",
+  ]);
+});
+
+Deno.test("audit() writes a call that another hook answers, and one that was stopped", async () => {
+  const answers: Middleware = {
+    name: "answers",
+    tool: () => Promise.resolve({ type: "result", status: "ok", parts: [{ type: "text", text: "Known." }] }),
+  };
+  const answered = audited({ use: [answers] });
+  await answered.assistant.run("Go").result;
+  assertEquals(answered.short()[1], 'call 1 call_1 pay allow policy ok {"to":"Ada","euros":1}');
+
+  const wait = tool({
+    name: "pay",
+    description: "Waits",
+    input: z.object({}),
+    execute: (_, { signal }) => {
+      run.stop();
+      signal.throwIfAborted();
+    },
+  });
+  const stopped = audited({ tools: [wait] });
+  const run = stopped.assistant.run("Go");
+  await run.result;
+  assertEquals(stopped.short().map((line) => line.split(" {")[0]), [
+    "prompt Go",
+    "call 1 call_1 pay allow policy aborted",
+    "run aborted",
+  ]);
+});
+
+Deno.test("audit() waits until a record is written", async () => {
+  const log: string[] = [];
+  const slow = audit(async (line) => {
+    const { type } = JSON.parse(line);
+    log.push(`${type} begins`);
+    await new Promise((resolve) => setTimeout(resolve));
+    log.push(`${type} is written`);
+  });
+  const model = scripted({
+    calls: [["pay", { to: "Ada", euros: 1 }]],
+    before: () => void log.push("model"),
+  }, "Done.");
+  await agent({ model, tools: [pay], use: [slow] }).run("Go").result;
+  log.push("result");
+  assertEquals(log, [
+    "prompt begins",
+    "prompt is written",
+    "model",
+    "call begins",
+    "call is written",
+    "run begins",
+    "run is written",
+    "result",
+  ]);
+});
+
+Deno.test("audit() warns where a record cannot be written, hides no result, and writes the next one", async () => {
+  const types: string[] = [];
+  const broken = audit(async (line) => {
+    const { type } = JSON.parse(line);
+    types.push(type);
+    await Promise.resolve();
+    if (type === "call") throw new RangeError("disk full");
+  });
+  const model = scripted(paying({ to: "Ada", euros: 1 }), "Done.");
+  const run = agent({ model, tools: [pay], use: [broken] }).run("Go");
+  const warnings: Event[] = [];
+  for await (const event of run.events) if (event.type === "warning") warnings.push(event);
+  assertEquals((await run.result).text, "Done.");
+  assertEquals(types, ["prompt", "call", "run"]);
+  assertEquals(warnings, [{
+    type: "warning",
+    code: "hook.failed",
+    message: "An audit record is missing: RangeError",
+    middleware: "audit",
+    point: "tool",
+  }]);
+});

@@ -1,0 +1,279 @@
+import { agent, allow, ask, deny, type Middleware, tool } from "@jizai/jizai";
+import { type CallQuestion, human, type PersonSays } from "@jizai/jizai/middleware/human";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { lines } from "../support/told.ts";
+
+const remove = tool({
+  name: "remove",
+  description: "Removes a file",
+  input: z.object({ path: z.string() }),
+  ask: true,
+  execute: ({ path }) => `Removed ${path}.`,
+});
+
+/** Asks about every path that `questions` names. */
+function guard(questions: Readonly<Record<string, string>>): Middleware {
+  return {
+    name: "guard",
+    async approval(ctx, next) {
+      const { path } = z.object({ path: z.string() }).parse(ctx.input);
+      const question = questions[path];
+      return question === undefined ? await next() : ask(question);
+    },
+  };
+}
+
+/** An agent that removes `paths` in one batch. */
+function remover(use: readonly Middleware[], ...paths: readonly string[]) {
+  return agent({
+    model: scripted({ calls: paths.map((path) => ["remove", { path }] as const) }, "Done."),
+    tools: [remove],
+    use,
+  });
+}
+
+/** A person who notes what they are asked. */
+function noting(says: PersonSays | ((question: CallQuestion) => PersonSays)) {
+  const asked: unknown[] = [];
+  const person = human((question) => {
+    asked.push([...question.questions, question.input]);
+    return typeof says === "function" ? says(question) : says;
+  });
+  return { asked, person };
+}
+
+Deno.test("human() shows the question, what would run, and the call as the model made it", async () => {
+  const seen: unknown[] = [];
+  const person = human((question, { signal }) => {
+    seen.push(question, signal.aborted);
+    return true;
+  });
+  const edit: Middleware = { name: "edit", tool: (_, next) => next({ input: { path: "b" } }) };
+  const { messages } = await remover([person, edit], "a").run("Go").result;
+  assertEquals(seen, [{
+    callId: "call_1",
+    tool: "remove",
+    input: { path: "b" },
+    questions: ["Run remove?"],
+    call: { id: "call_1", name: "remove", input: { path: "a" } },
+  }, false]);
+  assertEquals(lines(messages), ["user Go", "call remove", "ok Removed b.", "assistant Done."]);
+});
+
+Deno.test("human() asks nobody where nothing beneath it asks", async () => {
+  const { asked, person } = noting(true);
+  const quiet = tool({ name: "quiet", description: "", input: z.object({}), execute: () => "Done." });
+  const assistant = agent({ model: scripted({ calls: [["quiet", {}]] }, "Done."), tools: [quiet], use: [person] });
+  assertEquals((await assistant.run("Go").result).status, "done");
+  assertEquals(asked, []);
+});
+
+Deno.test("human() tells the model that a person said no, and why", async () => {
+  const { person } = noting(({ callId }) => callId === "call_1" ? false : { allow: false, reason: "I need b." });
+  const { messages } = await remover([person], "a", "b").run("Go").result;
+  assertEquals(lines(messages), [
+    "user Go",
+    "call remove remove",
+    "denied A person said no.",
+    "denied I need b.",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("human() takes nothing but true for a yes", async () => {
+  const answers = ["yes", 1, { allow: "true" }, {}, null, undefined].map((answer) => JSON.stringify(answer) ?? "");
+  for (const answer of answers) {
+    const person = human(() => answer === "" ? undefined : JSON.parse(answer));
+    const { messages } = await remover([person], "a").run("Go").result;
+    assertEquals(lines(messages)[2]?.split(" ")[0], "denied", answer);
+  }
+});
+
+Deno.test("human() leaves a denial from beneath alone, and asks nobody about it", async () => {
+  const { asked, person } = noting(true);
+  const never: Middleware = { name: "never", approval: () => Promise.resolve(deny("Never.")) };
+  const { messages } = await remover([person, never], "a").run("Go").result;
+  assertEquals(lines(messages), ["user Go", "call remove", "denied Never.", "assistant Done."]);
+  assertEquals(asked, []);
+});
+
+Deno.test("human() leaves alone what is asked further out: the run pauses", async () => {
+  const { asked, person } = noting(true);
+  const { status, questions } = await remover([guard({ a: "Sure?" }), person], "a").run("Go").result;
+  assertEquals([status, questions.map(({ questions }) => questions)], ["paused", [["Sure?"]]]);
+  assertEquals(asked, [["Run remove?", { path: "a" }]]);
+});
+
+Deno.test("human() runs what the person made of the input, and asks about it once", async () => {
+  const { asked, person } = noting({ allow: true, input: { path: "b" } });
+  const { messages } = await remover([person], "a").run("Go").result;
+  assertEquals(asked, [["Run remove?", { path: "a" }]]);
+  assertEquals(lines(messages), ["user Go", "call remove", "ok Removed b.", "assistant Done."]);
+});
+
+Deno.test("human() asks again where somebody asks something new about the person's input", async () => {
+  const { asked, person } = noting(({ input }) =>
+    JSON.stringify(input) === `{"path":"a"}` ? { allow: true, input: { path: "/" } } : false
+  );
+  const { messages } = await remover([person, guard({ "/": "All of it?" })], "a").run("Go").result;
+  assertEquals(asked, [["Run remove?", { path: "a" }], ["All of it?", "Run remove?", { path: "/" }]]);
+  assertEquals(lines(messages), ["user Go", "call remove", "denied A person said no.", "assistant Done."]);
+});
+
+Deno.test("human() gives the person's input to every guard", async () => {
+  const { person } = noting({ allow: true, input: { path: "secret" } });
+  const never: Middleware = {
+    name: "never",
+    approval: async (ctx, next) => JSON.stringify(ctx.input).includes("secret") ? deny("Never.") : await next(),
+  };
+  for (const use of [[person, never], [never, person]]) {
+    const { messages } = await remover(use, "a").run("Go").result;
+    assertEquals(lines(messages), ["user Go", "call remove", "denied Never.", "assistant Done."]);
+  }
+});
+
+Deno.test("human() says what is wrong with the person's input, and runs nothing", async () => {
+  const { asked, person } = noting({ allow: true, input: { path: 1 } });
+  const { messages } = await remover([person], "a").run("Go").result;
+  assertEquals(asked.length, 1);
+  assertEquals(lines(messages)[2]?.startsWith("error The input of remove is not valid"), true);
+});
+
+Deno.test("human() denies where the person cannot be asked, and asks about the next call", async () => {
+  const errors: unknown[] = [];
+  const broken = new Error("no line");
+  const person = human(({ callId }) => {
+    if (callId === "call_1") throw broken;
+    return true;
+  });
+  const onError = (error: unknown) => errors.push(error);
+  const { messages } = await remover([person], "a", "b").run({ prompt: "Go", onError }).result;
+  assertEquals(lines(messages), [
+    "user Go",
+    "call remove remove",
+    "denied A guard failed.",
+    "ok Removed b.",
+    "assistant Done.",
+  ]);
+  assertEquals(errors, [broken]);
+});
+
+Deno.test("human() asks one question at a time, in the order in which they came, over all runs", async () => {
+  const log: string[] = [];
+  const person = human(async ({ input }) => {
+    const { path } = z.object({ path: z.string() }).parse(input);
+    log.push(`asks ${path}`);
+    await new Promise((resolve) => setTimeout(resolve));
+    log.push(`answered ${path}`);
+    return true;
+  });
+  const runs = ["a", "b", "c"].map((path) => remover([person], path).run("Go").result);
+  assertEquals((await Promise.all(runs)).map(({ status }) => status), ["done", "done", "done"]);
+  assertEquals(log, ["asks a", "answered a", "asks b", "answered b", "asks c", "answered c"]);
+});
+
+Deno.test("human() never asks for a run that was stopped while it waited, and goes on with the next", async () => {
+  const asked: unknown[] = [];
+  const reached = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<boolean>();
+  const person = human(({ input }) => {
+    asked.push(input);
+    reached.resolve();
+    return answer.promise;
+  });
+  const first = remover([person], "a").run("Go");
+  await reached.promise;
+  const second = remover([person], "b").run("Go");
+  const third = remover([person], "c").run("Go");
+  for await (const event of second.events) if (event.type === "tool.started") second.stop();
+  answer.resolve(true);
+  const results = await Promise.all([first.result, second.result, third.result]);
+  assertEquals(results.map(({ status }) => status), ["done", "aborted", "done"]);
+  assertEquals(asked, [{ path: "a" }, { path: "c" }]);
+});
+
+Deno.test("human() tells the callback when the run is stopped, and runs nothing on its late yes", async () => {
+  const log: string[] = [];
+  const run = remover([
+    human((_, { signal }) =>
+      new Promise((resolve) =>
+        signal.addEventListener("abort", () => {
+          log.push("aborted");
+          resolve(true);
+        })
+      )
+    ),
+  ], "a").run("Go");
+  for await (const event of run.events) if (event.type === "tool.started") run.stop();
+  const { status, messages } = await run.result;
+  assertEquals([status, ...lines(messages)], [
+    "aborted",
+    "user Go",
+    "call remove",
+    "aborted Not run: the run was stopped.",
+  ]);
+  assertEquals(log, ["aborted"]);
+});
+
+Deno.test("human() denies where the answer comes after the time it was given", async () => {
+  const late = new AbortController();
+  const person = human(() => {
+    late.abort(new DOMException("Too late", "TimeoutError"));
+    return true;
+  });
+  const patience: Middleware = { name: "patience", approval: (_, next) => next({ signal: late.signal }) };
+  const { messages } = await remover([patience, person], "a").run("Go").result;
+  assertEquals(lines(messages), ["user Go", "call remove", "denied A guard failed.", "assistant Done."]);
+});
+
+Deno.test("human() asks again after a pause about the calls that were not answered", async () => {
+  const { asked, person } = noting(true);
+  let pauses = 1;
+  const pausing: Middleware = {
+    name: "pausing",
+    async tool(ctx, next) {
+      if (ctx.call.id === "call_2" && pauses-- > 0) throw ctx.run.pause("Wait.");
+      return await next();
+    },
+  };
+  const assistant = remover([pausing, person], "a", "b");
+  const { status, session } = await assistant.run("Go").result;
+  const { messages } = await assistant.resume({ session, answers: [] }).result;
+  assertEquals(status, "paused");
+  assertEquals(asked, [
+    ["Run remove?", { path: "a" }],
+    ["Run remove?", { path: "a" }],
+    ["Run remove?", { path: "b" }],
+  ]);
+  assertEquals(lines(messages), [
+    "user Go",
+    "call remove remove",
+    "ok Removed a.",
+    "ok Removed b.",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("human() answers an ask of the tool's rule and lets an allow through", async () => {
+  const { asked, person } = noting(true);
+  const picky = tool({
+    name: "picky",
+    description: "",
+    input: z.object({ n: z.number() }),
+    ask: ({ n }) => n > 1,
+    execute: ({ n }) => String(n),
+  });
+  const assistant = agent({
+    model: scripted({ calls: [["picky", { n: 1 }], ["picky", { n: 2 }]] }, "Done."),
+    tools: [picky],
+    use: [
+      { name: "fine", approval: async (_, next) => (await next()).type === "ask" ? ask("Fine?") : allow() },
+      person,
+    ],
+  });
+  const { status, questions } = await assistant.run("Go").result;
+  assertEquals([status, questions], ["done", []]);
+  assertEquals(asked, [["Run picky?", { n: 2 }]]);
+});

@@ -1,0 +1,237 @@
+import { agent, deny, type Middleware, type Point, tool } from "@jizai/jizai";
+import { logger, type LogLine } from "@jizai/jizai/middleware/logger";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { named } from "../support/happened.ts";
+
+const work = tool({
+  name: "work",
+  description: "Works",
+  input: z.object({ n: z.number() }),
+  execute: ({ n }) => {
+    if (n > 1) throw new RangeError(`${n} is too much`);
+    return "Worked.";
+  },
+});
+
+const calling = (...numbers: readonly number[]) => ({ calls: numbers.map((n) => ["work", { n }] as const) });
+
+/** What is logged, a line in short. */
+function short({ point, turn, tool, call, outcome, error }: LogLine): string {
+  return [point, turn, tool, call, outcome, error].filter((part) => part !== undefined).join(" ");
+}
+
+/** The lines of one run, in short, and how it ended. */
+async function logged(options: Partial<Parameters<typeof agent>[0]>): Promise<string[]> {
+  const lines: string[] = [];
+  const log = logger((line) => lines.push(short(line)));
+  const { status } = await agent({
+    model: scripted(calling(1), "Done."),
+    tools: [work],
+    ...options,
+    use: [log, ...options.use ?? []],
+  }).run("Go").result;
+  return [...lines, status];
+}
+
+Deno.test("logger() writes one line for each point, the innermost first", async () => {
+  using _ = new FakeTime("2026-01-02T03:04:05Z");
+  const lines: LogLine[] = [];
+  const assistant = agent({
+    model: scripted(calling(1), "Done."),
+    tools: [work],
+    use: [logger((line) => lines.push(line))],
+  });
+  const common = { time: "2026-01-02T03:04:05.000Z", run: "run", session: "session" };
+  assertEquals(named(lines, await assistant.run("Go").result), [
+    { ...common, point: "model", turn: 1, ms: 0, outcome: "calls" },
+    { ...common, point: "approval", turn: 1, tool: "work", call: "call_1", ms: 0, outcome: "allow" },
+    { ...common, point: "execute", turn: 1, tool: "work", call: "call_1", ms: 0, outcome: "ok" },
+    { ...common, point: "tool", turn: 1, tool: "work", call: "call_1", ms: 0, outcome: "ok" },
+    { ...common, point: "turn", turn: 1, ms: 0, outcome: "calls" },
+    { ...common, point: "model", turn: 2, ms: 0, outcome: "stop" },
+    { ...common, point: "turn", turn: 2, ms: 0, outcome: "stop" },
+    { ...common, point: "stop", ms: 0, outcome: "finish" },
+    { ...common, point: "prompt", ms: 0, outcome: "done" },
+    { ...common, point: "session", ms: 0, outcome: "done" },
+  ]);
+});
+
+Deno.test("logger() writes at the other points too: error, compact, subagent, abort", async () => {
+  assertEquals(await logged({ model: scripted(calling(2), "Done.") }), [
+    "model 1 calls",
+    "approval 1 work call_1 allow",
+    "execute 1 work call_1 threw RangeError",
+    "error work skip RangeError",
+    "tool 1 work call_1 error",
+    "turn 1 calls",
+    "model 2 stop",
+    "turn 2 stop",
+    "stop finish",
+    "prompt done",
+    "session done",
+    "done",
+  ]);
+
+  assertEquals(await logged({ model: scripted("Done."), limits: { context: 1 } }), [
+    "compact declined",
+    "model 1 stop",
+    "turn 1 stop",
+    "stop finish",
+    "prompt done",
+    "session done",
+    "done",
+  ]);
+
+  const child = agent({ name: "child", model: scripted("Helped.") }).asTool({ name: "help", description: "Helps" });
+  const model = scripted({ calls: [["help", { prompt: "Help" }]] }, "Done.");
+  assertEquals((await logged({ model, tools: [child] })).slice(0, 4), [
+    "model 1 calls",
+    "approval 1 help call_1 allow",
+    "subagent call_1 done",
+    "execute 1 help call_1 ok",
+  ]);
+
+  const controller = new AbortController();
+  const stopped: string[] = [];
+  const run = agent({
+    model: scripted({ text: "Do", before: () => controller.abort() }),
+    use: [logger((line) => stopped.push(short(line)))],
+  }).run({ prompt: "Go", signal: controller.signal });
+  assertEquals((await run.result).status, "aborted");
+  assertEquals(stopped, [
+    "model 1 threw AbortError",
+    "turn 1 threw AbortError",
+    "prompt threw AbortError",
+    "abort done",
+    "session aborted",
+  ]);
+});
+
+Deno.test("logger() says what was denied, ended and paused, and by which error it failed", async () => {
+  const guard: Middleware = { name: "guard", approval: () => Promise.resolve(deny("No.")) };
+  assertEquals((await logged({ use: [guard] })).slice(0, 4), [
+    "model 1 calls",
+    "approval 1 work call_1 deny",
+    "tool 1 work call_1 denied",
+    "turn 1 calls",
+  ]);
+
+  const end: Middleware = {
+    name: "end",
+    tool(ctx) {
+      throw ctx.run.end("enough");
+    },
+  };
+  assertEquals(await logged({ use: [end] }), [
+    "model 1 calls",
+    "tool 1 work call_1 ended",
+    "turn 1 ended",
+    "prompt ended",
+    "session done",
+    "done",
+  ]);
+
+  const pause: Middleware = {
+    name: "pause",
+    turn(ctx) {
+      throw ctx.run.pause("Sure?");
+    },
+  };
+  assertEquals(await logged({ use: [pause] }), ["turn 1 paused", "prompt paused", "session paused", "paused"]);
+
+  const fail: Middleware = {
+    name: "fail",
+    prompt() {
+      throw "no error at all";
+    },
+  };
+  assertEquals(await logged({ use: [fail] }), [
+    "prompt threw string",
+    "error abort string",
+    "abort done",
+    "session failed",
+    "failed",
+  ]);
+});
+
+Deno.test("logger() writes a line for every try of a hook before it", async () => {
+  const lines: string[] = [];
+  const twice: Middleware = {
+    name: "twice",
+    async model(_, next) {
+      await next();
+      return await next();
+    },
+  };
+  const assistant = agent({
+    model: scripted("One.", "Two."),
+    use: [twice, logger((line) => lines.push(short(line)))],
+  });
+  await assistant.run("Go").result;
+  assertEquals(lines.slice(0, 2), ["model 1 stop", "model 1 stop"]);
+});
+
+Deno.test("logger() writes no prompt, no input, no text and no message of an error", async () => {
+  const lines: LogLine[] = [];
+  const secret = "s3cr3t";
+  const leak = tool({
+    name: "leak",
+    description: secret,
+    input: z.object({ key: z.string() }),
+    execute: ({ key }) => {
+      throw new Error(key);
+    },
+  });
+  const run = agent({
+    model: scripted({ text: secret, calls: [["leak", { key: secret }]] }, secret),
+    instructions: secret,
+    tools: [leak],
+    use: [logger((line) => lines.push(line))],
+  }).run(secret);
+  assertEquals((await run.result).text, secret);
+  assertEquals(lines.length, 11);
+  assertEquals(JSON.stringify(lines).split(secret).length, 1);
+});
+
+Deno.test("logger() measures each point with all that lies beneath, in milliseconds", async () => {
+  let now = 0;
+  using _ = stub(performance, "now", () => now);
+  const lines: LogLine[] = [];
+  const slow: Middleware = {
+    name: "slow",
+    async stop(_, next) {
+      now += 2.5;
+      return await next();
+    },
+  };
+  const model = scripted({ text: "Done.", before: () => void (now += 10.000_04) });
+  await agent({ model, use: [logger((line) => lines.push(line)), slow] }).run("Go").result;
+  const took = lines.map(({ point, ms }): readonly [Point, number] => [point, ms]);
+  assertEquals(took, [["model", 10], ["turn", 10], ["stop", 2.5], ["prompt", 12.5], ["session", 12.5]]);
+});
+
+Deno.test("logger() changes nothing about a run whose lines cannot be written, and warns", async () => {
+  const broken = logger(() => {
+    throw new TypeError("disk full");
+  });
+  const run = agent({ model: scripted(calling(1), "Done."), tools: [work], use: [broken] }).run("Go");
+  const warnings: unknown[] = [];
+  for await (const event of run.events) if (event.type === "warning") warnings.push(event);
+  const { status, text } = await run.result;
+  assertEquals([status, text], ["done", "Done."]);
+  const points = ["model", "approval", "execute", "tool", "turn", "model", "turn", "stop", "prompt", "session"];
+  assertEquals(
+    warnings,
+    points.map((point) => ({
+      type: "warning",
+      code: "observer.failed",
+      message: "A line could not be logged: TypeError",
+      middleware: "logger",
+      point,
+    })),
+  );
+});
