@@ -1,0 +1,33 @@
+/**
+ * Lets the agent finish only with JSON: what is none goes back to the model, up to twice.
+ *
+ * ```sh
+ * deno run examples/hooks/json_validator.ts
+ * ```
+ *
+ * @module
+ */
+import { agent, textOf } from "@jizai/jizai";
+import { verify } from "@jizai/jizai/middleware/verify";
+import { scripted } from "@jizai/jizai/model/scripted";
+
+/** Sends an answer back that is not JSON. */
+export const jsonValidator = verify((text) => isJson(text) || "Invalid JSON. Please fix and try again.");
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Asks a model that needs a second try, and gives what was said. */
+export async function run(): Promise<string[]> {
+  const assistant = agent({ model: scripted("{ city: Kyoto }", '{ "city": "Kyoto" }'), use: [jsonValidator] });
+  const { messages } = await assistant.run("Where to?").result;
+  return messages.map((message) => message.role === "tool" ? "" : textOf(message));
+}
+
+if (import.meta.main) console.log((await run()).join("\n"));
