@@ -108,7 +108,7 @@ Deno.test("verify() asks hooks beneath it first, and checks only where they fini
     "done",
     "user Go",
     "assistant Bad.",
-    "user More.",
+    "stop More.",
     "assistant Good.",
   ]);
   assertEquals(seen, ["Good."]);
