@@ -4,6 +4,7 @@
  * @module
  */
 import { deny } from "./answers.ts";
+import { canonical } from "./canonical.ts";
 import type { Entry } from "./entry.ts";
 import { isInterrupt } from "./interrupt.ts";
 import { lawOf } from "./law.ts";
@@ -17,7 +18,7 @@ const rank = { allow: 0, ask: 1, deny: 2 } as const;
 export const approvalLaw: Law<ApprovalContext, Change, Approval, Entry> = lawOf("approval", [], { seal });
 
 async function seal(
-  { name, returned, called, below, rest }: Layer<ApprovalContext, Approval, Entry>,
+  { name, ctx, returned, called, below, rest }: Layer<ApprovalContext, Approval, Entry>,
 ): Promise<Approval> {
   if (!(returned.type in rank)) {
     throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
@@ -25,8 +26,13 @@ async function seal(
   if (returned.type === "deny") return returned;
   if (called && !below) return deny("A guard failed.");
   const beneath = below ?? await rest(); // the engine looks where the hook did not
-  if (beneath.type === "deny") return beneath;
+  if (beneath.type === "deny" || edits(beneath, ctx)) return beneath; // an edit goes first: everyone is asked about it anew
+  if (edits(returned, ctx)) return returned;
   return called ? returned : strictest(returned, beneath); // who looked may answer an ask
+}
+
+function edits(approval: Approval, { input }: ApprovalContext): boolean {
+  return approval.type === "allow" && approval.input !== undefined && canonical(approval.input) !== canonical(input);
 }
 
 function strictest(above: Approval, beneath: Approval): Approval {

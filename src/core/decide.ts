@@ -11,7 +11,7 @@ import type { Entry, Step } from "./entry.ts";
 import { lawOf } from "./law.ts";
 import type { Law, Layer } from "./onion.ts";
 import type { ApprovalContext, ToolChange, ToolContext } from "./points.ts";
-import { isResult, prepare } from "./prepare.ts";
+import { prepare, resultBy } from "./prepare.ts";
 
 const mostEdits = 3;
 
@@ -21,9 +21,7 @@ export const toolLaw: Law<ToolContext, ToolChange, ToolResult, Entry> = lawOf("t
   derive: (beneath, above, { live }) =>
     beneath.name === above.name ? beneath : { ...beneath, tool: live.tools.get(beneath.name) },
   seal({ name, returned, ctx, own }: Layer<ToolContext, ToolResult, Entry>) {
-    if (!isResult(returned)) {
-      throw new TypeError(`Cannot leave tool: "${name}" returned no result; text(), denied() and failed() make one`);
-    }
+    resultBy(name, "tool", returned);
     const { step } = own;
     if (!step) return arrive(ctx, own, returned); // answered from above: asked all the same
     return step.type === "answer" && step.result.status === "denied" && returned.status !== "denied"
@@ -46,7 +44,7 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
   if (entry.over) return { type: "answer", result: skipped(`Not run: this run may make ${live.limits.calls} calls.`) };
   let { input } = ctx;
   for (let edits = 0; edits <= mostEdits; edits++) {
-    const prepared = await prepare(tool, call, name, input, () => [...live.tools.keys()]);
+    const prepared = await prepare(live, ctx, input);
     if (!proposed && "wrong" in prepared) return { type: "answer", result: { ...prepared.wrong, input } };
     entry.parsed = "wrong" in prepared ? undefined : prepared;
     const { run, signal, vars } = ctx;

@@ -37,7 +37,8 @@ export class Entry {
   raw: ToolResult | undefined;
   /** What came out. */
   result: ToolResult | undefined;
-  failed: { readonly error: unknown } | undefined;
+  /** What its hooks threw, and what it failed with so that the run ends. */
+  readonly failures: unknown[] = [];
   /** Whether it goes on only after a pause. */
   waiting = false;
 

@@ -4,10 +4,11 @@
  * @module
  */
 import { ModelError } from "../model/model.ts";
-import { abandon, stopping } from "./abandon.ts";
+import { abandon, later, stopping } from "./abandon.ts";
 import { giveUp, skip } from "./answers.ts";
 import { isInterrupt } from "./interrupt.ts";
 import { lawOf } from "./law.ts";
+import type { Point } from "../protocol/event.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
 import type { AbortContext, ErrorContext, ErrorDecision } from "./points.ts";
@@ -35,9 +36,26 @@ export async function judge(live: Live, { run, signal, emit, vars }: Scope, fail
     live.warn("hook.failed", "A hook failed while it handled a failure.", { point: "error", error });
     decision = await decideFailure(ctx);
   }
-  if (decision.type === "abort") live.judged = { error: failed.error };
+  if (decision.type === "abort") live.judged.add(failed.error);
   else live.report(failed.error);
   return decision;
+}
+
+/** Has an error judged that ends the run: once, where it was thrown. */
+export async function blame(live: Live, scope: Scope, error: unknown, source: Point): Promise<void> {
+  if (isInterrupt(error) || live.aborted || live.judged.has(error)) return;
+  await judge(live, scope, { error, source, recoverable: false, attempt: 1 });
+  live.judged.add(error);
+}
+
+/** What comes of `work` at `source`, which is blamed where it fails. */
+export async function blaming<R>(live: Live, scope: Scope, source: Point, work: Promise<R>): Promise<R> {
+  try {
+    return await work;
+  } catch (error) {
+    await blame(live, scope, error, source);
+    throw error;
+  }
 }
 
 /** Whether the same request may succeed later: the model's word for it. */
@@ -61,7 +79,7 @@ export async function cleanUp(live: Live, reason: string): Promise<void> {
   const message = live.partial?.();
   const controller = new AbortController();
   const { signal } = controller;
-  const timer = setTimeout(
+  const timer = later(
     () => controller.abort(new DOMException("The cleanup took too long", "TimeoutError")),
     limits.grace,
   );

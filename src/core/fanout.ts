@@ -12,11 +12,12 @@ import {
   type ToolResult,
 } from "../protocol/message.ts";
 import type { PendingResult } from "../protocol/session.ts";
+import { failed } from "./answers.ts";
 import { Entry } from "./entry.ts";
 import { judge } from "./failure.ts";
-import { isInterrupt, Pause, Paused } from "./interrupt.ts";
+import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
 import type { Live } from "./live.ts";
-import { perform } from "./perform.ts";
+import { perform, stopped } from "./perform.ts";
 import type { Scope } from "./scope.ts";
 
 /** A batch to run: the message that makes the calls, and the results of those that were answered before a pause. */
@@ -39,26 +40,35 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   const { message, results: before = [], resumed = false } = batch;
   const answered = new Map(before.map((result) => [result.callId, result]));
   const entries = enter(live, batch, answered);
-  live.unfinished = message;
   live.open = entries.map((entry) => entry.call);
+  const giveUp = () => {
+    for (const { gate } of entries) shut(gate, new End("the run is over"));
+    commit(live, message, answered);
+  };
+  live.unfinished = giveUp;
+  live.checkpoint();
 
   const cut = await goIn(live, scope, entries, resumed);
   if (!cut) await Promise.all(entries.map(work));
   for (const entry of entries) {
-    const result = await comeOut(live, scope, entry, cut);
-    if (result) answered.set(entry.call.id, result);
+    await comeOut(entry, cut);
+    if (!entry.waiting) answered.set(entry.call.id, finish(live, scope, entry, cut));
   }
 
-  live.open = [];
-  live.unfinished = undefined;
-  if (entries.some((entry) => entry.waiting) && !live.ended && !live.aborted) {
-    const pause = cut?.pause ?? new Pause(questionsOf(entries));
-    live.pending = { questions: pause.questions, batch: { message, results: [...answered.values()] } };
-    throw pause;
+  const fatal = await fatalOf(live, scope, entries);
+  const waiting = entries.filter((entry) => entry.waiting);
+  if (waiting.length > 0 && fatal.length === 0 && !live.ended && !live.aborted) {
+    const pause = cut?.pause ?? new Pause(questionsOf(waiting));
+    live.unfinished = undefined;
+    live.open = [];
+    throw live.hold(pause, { batch: { message, results: [...answered.values()] } });
   }
+  for (const entry of waiting) answered.set(entry.call.id, finish(live, scope, entry, cut));
+  if (live.unfinished !== giveUp) return []; // given up, and nobody waits for it
   const kept = commit(live, message, answered);
-  await settleFailures(live, scope, entries);
+  if (fatal.length > 0) throw fatal[0];
   live.checkpoint();
+  live.open = [];
   return kept;
 }
 
@@ -81,34 +91,43 @@ function enter(live: Live, { message, turn }: Batch, answered: ReadonlyMap<strin
 
 /** ① One after another; gives why nothing may run, where nothing may. */
 async function goIn(live: Live, scope: Scope, entries: readonly Entry[], resumed: boolean): Promise<Cut | undefined> {
-  const { tool } = live.blueprint.onions;
   for (const entry of entries) {
-    const { call, index, batchId, turn } = entry;
-    live.announce(scope.emit, { type: "tool.started", turn, call: call.id, name: call.name, batch: batchId, index });
-    entry.onion = tool(entry.context(scope, resumed), entry).then(
-      (result) => {
-        entry.result = result;
-        entry.parked.resolve();
-      },
-      (error: unknown) => {
-        entry.failed = { error };
-        entry.parked.resolve();
-      },
-    );
+    entry.onion = pass(live, scope, entry, resumed);
     await entry.parked.promise;
-    const cut = cutBy(live, entry);
-    if (cut?.pause) { for (const each of entries) each.waiting = true; }
-    if (cut) return cut;
     entry.waiting = entry.step?.type === "ask";
+    const cut = cutBy(entry);
+    if (!cut) continue;
+    for (const each of entries) each.waiting = cut.pause !== undefined;
+    return cut;
   }
   return undefined;
 }
 
-function cutBy(live: Live, { failed }: Entry): Cut | undefined {
-  if (failed?.error instanceof Pause) return { reason: "the run was paused", pause: failed.error };
+/** The whole way of one call, in and out. */
+async function pass(live: Live, scope: Scope, entry: Entry, resumed: boolean): Promise<void> {
+  const { call, index, batchId, turn } = entry;
+  try {
+    live.announce(scope.emit, { type: "tool.started", turn, call: call.id, name: call.name, batch: batchId, index });
+    entry.result = await live.blueprint.onions.tool(entry.context(scope, resumed), entry);
+  } catch (error) {
+    if (error instanceof End) live.ended ??= error;
+    entry.failures.push(error);
+  }
+  entry.parked.resolve();
+}
+
+/** Why nothing more may run, as far as this call shows. */
+function cutBy(entry: Entry): Cut | undefined {
+  const { live, failures } = entry;
+  const pause = pauseOf(entry);
+  if (pause) return { reason: "the run was paused", pause };
   if (live.ended) return { reason: live.ended.reason };
   if (live.aborted) return { reason: "the run was stopped" };
-  return failed && { reason: "a hook failed" };
+  return failures.every(isInterrupt) ? undefined : { reason: "a hook failed" };
+}
+
+function pauseOf({ failures }: Entry): Pause | undefined {
+  return failures.find((error) => error instanceof Pause);
 }
 
 /** ② The work. A failure is that call's result; siblings go on. */
@@ -117,49 +136,57 @@ async function work(entry: Entry): Promise<void> {
   try {
     entry.raw = await perform(entry, entry.step);
   } catch (error) {
-    entry.failed = { error };
+    entry.failures.push(error);
     entry.waiting = error instanceof Pause;
-    if (!entry.waiting) entry.raw = notRun("the run was ended");
+    entry.raw = stopped;
   }
 }
 
-/** ③ One after another: each onion ends before the next goes on. Gives the result, where there is one. */
-async function comeOut(
-  live: Live,
-  scope: Scope,
-  entry: Entry,
-  cut: Cut | undefined,
-): Promise<PendingResult | undefined> {
-  const { step, call, gate, turn, waiting } = entry;
-  if (!step || waiting) {
-    gate.promise.catch(() => {}); // where nobody waits at it
-    gate.reject(new Paused(call.id));
-  } else {
-    gate.resolve(entry.raw ?? (step.type === "answer" ? step.result : notRun(cut?.reason ?? "the run was ended")));
-  }
+/** ③ One after another: each onion ends before the next goes on. */
+async function comeOut(entry: Entry, cut: Cut | undefined): Promise<void> {
+  const { live, step, call, gate, raw } = entry;
+  entry.waiting &&= !live.ended && !live.aborted;
+  if (!step || entry.waiting) shut(gate, new Paused(call.id));
+  else gate.resolve(raw ?? (step.type === "answer" ? step.result : notRun(cut ?? cutBy(entry))));
   await entry.onion;
-  if (waiting) return undefined;
-  const result = resultOf(entry, cut, live.limits.output);
-  const { context: _, ...shown } = result;
-  live.announce(scope.emit, { type: "tool.finished", turn, call: call.id, result: shown });
-  return result;
 }
 
-/** What is kept of a call: never a result that a hook failed to review. */
-function resultOf({ call, result, failed, step }: Entry, cut: Cut | undefined, limit: number): PendingResult {
-  const { status, parts, context } = result ??
-    (failed && !isInterrupt(failed.error) || step ? withheld : notRun(cut?.reason ?? "the run was ended"));
-  return { callId: call.id, name: call.name, status, parts: bounded(parts, limit), ...(context && { context }) };
+/** Unwinds whoever waits at `gate`. */
+function shut({ promise, reject }: Entry["gate"], error: Error): void {
+  promise.catch(() => {}); // where nobody does
+  reject(error);
 }
 
-const withheld: ToolResult = {
-  type: "result",
-  status: "error",
-  parts: [{ type: "text", text: "Withheld: a hook failed." }],
-};
+/** The result of a call that has come out, told to whoever watches. */
+function finish(live: Live, scope: Scope, entry: Entry, cut: Cut | undefined): PendingResult {
+  const { call, turn } = entry;
+  const { status, parts, context } = resultOf(entry, cut);
+  const result = { callId: call.id, name: call.name, status, parts: bounded(parts, live.limits.output) };
+  try {
+    live.announce(scope.emit, { type: "tool.finished", turn, call: call.id, result });
+  } catch (error) {
+    entry.failures.push(error);
+  }
+  return { ...result, ...(context && { context }) };
+}
 
-function notRun(why: string): ToolResult {
-  return { type: "result", status: "aborted", parts: [{ type: "text", text: `Not run: ${why}.` }] };
+/** What a call came to: never a result that a hook failed to review. */
+function resultOf(entry: Entry, cut: Cut | undefined = cutBy(entry)): ToolResult {
+  const { result, failures, step, raw, waiting, live } = entry;
+  if (waiting) return notRun(cut);
+  if (result) return result;
+  const threw = !live.aborted && !failures.every(isInterrupt);
+  return threw || raw || step?.type === "answer" ? withheld(cut) : notRun(cut);
+}
+
+const ended: Cut = { reason: "the run was ended" };
+
+function withheld({ reason } = ended): ToolResult {
+  return failed(`Withheld: ${reason}.`);
+}
+
+function notRun({ reason } = ended): ToolResult {
+  return { type: "result", status: "aborted", parts: [{ type: "text", text: `Not run: ${reason}.` }] };
 }
 
 /** Texts cut to `limit` characters, after every hook has seen them whole. */
@@ -176,12 +203,10 @@ function bounded(parts: readonly ContentPart[], limit: number): readonly Content
 }
 
 function questionsOf(entries: readonly Entry[]): Question[] {
-  return entries.flatMap(({ step, call, waiting, failed }) => {
-    if (!waiting) return [];
-    if (step?.type === "ask") {
-      return [{ callId: call.id, tool: step.name, input: step.input, questions: step.questions }];
-    }
-    return failed?.error instanceof Pause ? failed.error.questions : [];
+  return entries.flatMap((entry) => {
+    const { step, call } = entry;
+    if (step?.type !== "ask") return pauseOf(entry)?.questions ?? [];
+    return [{ callId: call.id, tool: step.name, input: step.input, questions: step.questions }];
   });
 }
 
@@ -190,14 +215,16 @@ function commit(
   live: Live,
   message: AssistantMessage,
   answered: ReadonlyMap<string, PendingResult>,
+  rest: ToolResult = stopped,
 ): readonly CallResult[] {
+  live.unfinished = undefined;
   const context: string[] = [];
   const results = callsOf(message).map(({ id, name }): CallResult => {
-    const { context: said = [], ...result } = answered.get(id) ??
-      { callId: id, name, ...pick(notRun("the run was ended")) };
+    const { status, parts, context: said = [] } = answered.get(id) ?? rest;
     context.push(...said);
-    return result;
+    return { callId: id, name, status, parts };
   });
+  live.open = live.open.filter(({ id }) => results.some(({ callId, status }) => callId === id && status === "aborted"));
   live.push(message, { role: "tool", results });
   if (context.length > 0) {
     live.push({ role: "user", from: "context", parts: context.map((text) => ({ type: "text", text })) });
@@ -205,18 +232,35 @@ function commit(
   return results;
 }
 
-function pick({ status, parts }: ToolResult): Pick<PendingResult, "status" | "parts" | "context"> {
-  return { status, parts };
+/** Adds a batch that a pause left open and nobody goes on with; `rest` is what its open calls come to. */
+export function leaveBatch(live: Live, rest: ToolResult = stopped): void {
+  const { batch } = live.pending ?? {};
+  live.pending = undefined;
+  if (batch) commit(live, batch.message, new Map(batch.results.map((result) => [result.callId, result])), rest);
 }
 
-/** Lets `error` decide about hooks that failed: to abort is the default. What ends or pauses the run passes. */
-async function settleFailures(live: Live, scope: Scope, entries: readonly Entry[]): Promise<void> {
-  for (const { failed } of entries) {
-    if (!failed || failed.error instanceof Paused) continue;
-    const { error } = failed;
-    if (error instanceof Pause) live.pending = { questions: error.questions };
-    if (isInterrupt(error) || live.aborted || live.judged?.error === error) throw error;
-    const decision = await judge(live, scope, { error, source: "tool", recoverable: false, attempt: 1 });
-    if (decision.type === "abort") throw error;
+/** Lets `error` decide about hooks that failed; gives what the run cannot go on after. */
+async function fatalOf(live: Live, scope: Scope, entries: readonly Entry[]): Promise<readonly unknown[]> {
+  const fatal: unknown[] = [];
+  for (const { failures, waiting } of entries) {
+    for (const error of failures) {
+      if (waiting) unwound(live, error);
+      else if (await isFatal(live, scope, error)) fatal.push(error);
+    }
   }
+  for (const error of fatal.slice(1)) if (!isInterrupt(error)) live.report(error); // the first is what the run ends with
+  return fatal;
+}
+
+/** A call that waits goes on later, whatever a hook made of that. */
+function unwound(live: Live, error: unknown): void {
+  if (isInterrupt(error)) return;
+  live.warn("hook.failed", "A hook failed while its call waited.", { point: "tool", error });
+}
+
+async function isFatal(live: Live, scope: Scope, error: unknown): Promise<boolean> {
+  if (error instanceof Pause) live.hold(error);
+  if (isInterrupt(error) || live.aborted || live.judged.has(error)) return true;
+  const { type } = await judge(live, scope, { error, source: "tool", recoverable: false, attempt: 1 });
+  return type === "abort";
 }

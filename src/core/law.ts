@@ -4,7 +4,7 @@
  * @module
  */
 import type { Point } from "../protocol/event.ts";
-import type { Law } from "./onion.ts";
+import type { Law, Layer } from "./onion.ts";
 
 /** What follows from a change: the context beneath, completed. */
 export type Derive<C, E> = (beneath: C, above: C, own: E, name: string) => C;
@@ -30,6 +30,12 @@ export function lawOf<C extends object, D extends object, R, E>(
     },
     ...law,
   };
+}
+
+/** Notes who gave what did not lie beneath them: should it have to be mended, the warning says their name. */
+export function authored<C, R>({ name, returned, below, own }: Layer<C, R, { author: string | undefined }>): R {
+  if (returned !== below) own.author = name;
+  return returned;
 }
 
 /** `base` with what `change` defines. */

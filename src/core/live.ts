@@ -17,7 +17,7 @@ import {
 import type { Pending, PersonAnswer, RunRecord } from "../protocol/session.ts";
 import type { ToolDefinition } from "../model/model.ts";
 import type { Sink } from "../stream/channel.ts";
-import type { Stopping } from "./abandon.ts";
+import { later, type Stopping } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { End, Pause } from "./interrupt.ts";
 import { limited, type Limits } from "./limits.ts";
@@ -54,7 +54,7 @@ export class Live implements Stopping {
   readonly sink: Sink<Numbered>;
   readonly vars: unknown;
   readonly path: readonly string[];
-  readonly slots: Slots;
+  slots: Slots;
   readonly state = new Map<string, unknown>();
   readonly session: string;
   readonly view: Run;
@@ -63,7 +63,8 @@ export class Live implements Stopping {
   readonly #controller = new AbortController();
   readonly #leaving = new Set<() => void>();
   #closed = false;
-  #last: Event | undefined;
+  /** What was announced, until it arrives. */
+  #due: Event["type"] | undefined;
   #ids: Set<string> | undefined;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #keeping: { readonly store: Store; readonly version: number; readonly always: boolean } | undefined;
@@ -76,18 +77,19 @@ export class Live implements Stopping {
   /** A prompt that was not accepted yet, and the messages before it. */
   prompt: readonly Message[] | undefined;
   messages: readonly Message[] = [];
-  /** How long the transcript was when the run began, for a rollback. */
-  base = 0;
+  /** The transcript as it was when the run began, for a rollback. */
+  before: readonly Message[] = [];
   pending: Pending | undefined;
-  paused = false;
-  /** The message whose calls are being run. */
-  unfinished: AssistantMessage | undefined;
+  /** The pause that it unwinds with. */
+  pausing: Pause | undefined;
+  /** Gives up on the batch that is being run: unwinds its calls and answers them. */
+  unfinished: (() => void) | undefined;
   /** The cleanup, once it has begun. */
   cleaning: Promise<void> | undefined;
   /** What the session was opened with, and the emit outside of `prompt`. */
   #settings: Settings | undefined;
   outer: Emit = (event) => this.emit(event);
-  /** What the model has said of an answer that is not complete. */
+  /** What was shown of an answer that is not complete: what a hook held back or changed is not kept as it was. */
   partial: (() => AssistantMessage) | undefined;
   /** Calls that have no result yet. */
   open: readonly Call[] = [];
@@ -98,11 +100,15 @@ export class Live implements Stopping {
   batches = 0;
   outputs = 0;
   events = 0;
+  /** The middleware that gave the last answer. */
+  author: string | undefined;
   ended: End | undefined;
   /** Why no other turn begins, where none does. */
   draining: string | undefined;
-  /** The failure that was judged already. */
-  judged: { readonly error: unknown } | undefined;
+  /** What it failed with. */
+  failure: { readonly error: unknown } | undefined;
+  /** Failures that were judged to be its end. */
+  readonly judged = new Set<unknown>();
 
   /** Begins a run. */
   constructor({ blueprint, session, sink, vars, limits, parent, onError }: LiveOptions) {
@@ -153,16 +159,17 @@ export class Live implements Stopping {
   /** The end of every chain of filters: numbers an event and writes it down. */
   readonly emit: Emit = (event) => {
     if (this.#closed) return;
-    this.#last = event;
-    this.events++;
+    if (event.type === this.#due) this.#due = undefined;
     for (const observe of this.blueprint.observers) this.#show(observe, event);
-    this.sink.write({ event, id: this.events });
+    this.#write(event);
   };
 
   /** Emits an event that no filter may leave out. */
   announce(emit: Emit, event: Event): void {
+    if (droppable(event)) return emit(event);
+    this.#due = event.type;
     emit(event);
-    if (emit !== this.emit && !this.#closed && this.#last?.type !== event.type && !droppable(event)) {
+    if (this.#due === event.type && !this.#closed) {
       throw new TypeError(`Cannot leave out ${event.type}: a filter may drop only deltas, progress, notices and data`);
     }
   }
@@ -181,14 +188,32 @@ export class Live implements Stopping {
   /** Tells the operator what went wrong; gives the id that a client may be told. */
   report(error: unknown): string {
     const id = crypto.randomUUID();
-    this.#onError?.(error, { id, run: this.id });
+    try {
+      this.#onError?.(error, { id, run: this.id });
+    } catch {
+      this.#write({
+        type: "warning",
+        code: "observer.failed",
+        message: "onError failed, and was not told.",
+        error: id,
+      });
+    }
     return id;
   }
 
   /** Throws where the run has ended or should stop. */
   checkpoint(): void {
     if (this.ended) throw this.ended;
+    if (this.pausing) throw this.pausing;
     this.signal.throwIfAborted();
+  }
+
+  /** Pauses the run, whatever hooks make of the `Pause` they see; `where` is where it goes on. */
+  hold(pause: Pause, where: Omit<Pending, "questions"> = {}): Pause {
+    const questions = [...this.pending?.questions ?? [], ...pause.questions];
+    this.pending = { ...this.pending, ...where, questions };
+    this.pausing = pause;
+    return pause;
   }
 
   /** Whether the session has a call of this id. */
@@ -203,26 +228,32 @@ export class Live implements Stopping {
   push(...messages: readonly Message[]): void {
     if (this.#closed || messages.length === 0) return;
     this.messages = [...this.messages, ...messages];
+    this.#learn(messages);
+  }
+
+  /** Replaces the transcript by `messages`, mended. */
+  replace(messages: readonly Message[], point: Point, middleware?: string): void {
+    this.messages = this.mended(messages, point, middleware);
+    this.#learn(this.messages);
+  }
+
+  /** `messages`, valid; what had to be mended is told, with the point and the middleware that it comes from. */
+  mended(messages: readonly Message[], point: Point, middleware?: string): readonly Message[] {
+    const checked = mend(messages);
+    if (checked.problems.length > 0) {
+      this.warn("transcript.repaired", `The messages were not valid: ${checked.problems.join("; ")}`, {
+        point,
+        ...(middleware !== undefined && { middleware }),
+      });
+    }
+    return checked.messages;
+  }
+
+  /** A call's id is never used again, also where its message was left out since. */
+  #learn(messages: readonly Message[]): void {
     for (const message of messages) {
       if (message.role === "assistant") { for (const { id } of callsOf(message)) this.#ids?.add(id); }
     }
-  }
-
-  /** Replaces the transcript by a mended `messages`, and says who broke what. */
-  replace(messages: readonly Message[], by: { readonly middleware?: string; readonly point: Point }): void {
-    this.messages = this.mended(messages, by);
-  }
-
-  /** `messages`, valid; what had to be mended is told. */
-  mended(
-    messages: readonly Message[],
-    by: { readonly middleware?: string; readonly point: Point },
-  ): readonly Message[] {
-    const checked = mend(messages);
-    if (checked.problems.length > 0) {
-      this.warn("transcript.repaired", `The messages were not valid: ${checked.problems.join("; ")}`, by);
-    }
-    return checked.messages;
   }
 
   /** Counts tokens. */
@@ -240,10 +271,12 @@ export class Live implements Stopping {
   settle(settings: Settings, { emit }: Scope): void {
     this.#settings = settings;
     this.outer = emit;
-    this.tools = new Map(settings.tools.map((tool) => [tool.name, tool]));
-    this.definitions = settings.tools.map(({ definition }) => definition);
+    const tools = settings.tools as readonly AnyTool[]; // what they need of vars, `run()` requires
+    this.tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.definitions = [...this.tools.values()].map(({ definition }) => definition);
     if (settings.limits !== this.limits) {
       this.limits = limited(this.limits, settings.limits);
+      if (this.path.length === 0) this.slots = new Slots(this.limits.parallel);
       this.arm();
     }
   }
@@ -251,7 +284,7 @@ export class Live implements Stopping {
   /** Starts the clock. */
   arm(): void {
     clearTimeout(this.#deadline);
-    if (this.limits.time !== Infinity) this.#deadline = setTimeout(() => this.abort("deadline"), this.limits.time);
+    this.#deadline = later(() => this.abort("deadline"), this.limits.time);
   }
 
   /** Says where the session is kept; without `always` it is only where the run pauses. */
@@ -272,7 +305,8 @@ export class Live implements Stopping {
 
   /** What is kept of the run. */
   record(status: RunRecord["status"]): RunRecord {
-    const { id, startedAt, events, usage, turns, calls, continuations, batches, pending } = this;
+    const { id, startedAt, events, usage, turns, calls, continuations, batches, outputs, pending, before } = this;
+    const since = this.messages.findIndex((message, index) => message !== before[index]);
     return {
       id,
       status,
@@ -283,15 +317,22 @@ export class Live implements Stopping {
       calls,
       continuations,
       batches,
+      outputs,
+      before: since < 0 ? this.messages.length : since,
       state: [...this.state],
       ...(pending && { pending }),
     };
   }
 
   /** Goes on where a record ends. */
-  restore({ id, startedAt, events, usage, turns, calls, continuations, batches, state, pending }: RunRecord): void {
-    Object.assign(this, { id, startedAt, events, usage, turns, calls, continuations, batches, pending });
-    for (const [name, value] of state) this.state.set(name, value);
+  restore(record: RunRecord): void {
+    const { id, startedAt, events, usage, turns, calls, continuations, batches, outputs } = record;
+    Object.assign(this, { id, startedAt, events, usage, turns, calls, continuations, batches, outputs });
+    for (const [name, value] of record.state) this.state.set(name, value);
+    this.before = this.messages.slice(0, record.before);
+    const { prompt, questions, ...where } = record.pending ?? { questions: [] };
+    this.prompt = prompt && [prompt];
+    this.pending = { ...where, questions: questions.filter(({ callId }) => callId !== undefined) };
   }
 
   /** Nothing that comes later is heard. */
@@ -300,6 +341,11 @@ export class Live implements Stopping {
     clearTimeout(this.#deadline);
     this.#leaving.clear();
     this.sink.close();
+  }
+
+  #write(event: Event): void {
+    this.events++;
+    this.sink.write({ event, id: this.events });
   }
 
   #show(observe: (event: Event) => void, event: Event): void {
@@ -333,6 +379,7 @@ function viewOf(live: Live): Run {
     get limits() {
       return live.limits;
     },
+    report: (error) => live.report(error),
     end(reason, options) {
       live.ended ??= new End(reason, options);
       return live.ended;

@@ -8,8 +8,9 @@ import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage 
 import { finish } from "./answers.ts";
 import { askModel } from "./ask_model.ts";
 import { fit } from "./compact.ts";
-import { runBatch } from "./fanout.ts";
-import { lawOf } from "./law.ts";
+import { blaming } from "./failure.ts";
+import { leaveBatch, runBatch } from "./fanout.ts";
+import { authored, lawOf } from "./law.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
 import { Pause } from "./interrupt.ts";
@@ -35,6 +36,7 @@ export const promptLaw: Law<PromptContext, PromptChange, Answer, Live> = lawOf("
 /** The law of `turn`. */
 export const turnLaw: Law<TurnContext, TurnChange, TurnResult, Live> = lawOf("turn", ["context"], {
   derive: (beneath, { resumed, context }) => resumed ? { ...beneath, context } : beneath,
+  seal: authored,
 });
 
 /** The law of `stop`. */
@@ -42,6 +44,7 @@ export const stopLaw: Law<StopContext, Change, Stop, Live> = lawOf("stop", []);
 
 /** The core of `prompt`: takes it in, and goes on until there is an answer. */
 export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answer> {
+  live.checkpoint();
   const scope = scopeOf(ctx);
   if (live.prompt) await accept(ctx, live, live.prompt);
   let last: ModelResponse | undefined;
@@ -70,9 +73,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
 /** The prompt enters the transcript, and is kept before the model is asked. */
 async function accept({ prompt, context }: PromptContext, live: Live, given: readonly Message[]): Promise<void> {
   live.prompt = undefined;
-  live.replace([...live.messages, ...given.slice(0, -1), prompt, ...contextMessages(context, "prompt")], {
-    point: "prompt",
-  });
+  live.replace([...live.messages, ...given.slice(0, -1), prompt, ...contextMessages(context, "prompt")], "prompt");
   live.announce(live.outer, { type: "prompt.accepted", prompt });
   await live.save();
 }
@@ -87,30 +88,32 @@ function limit(reason: string, response: ModelResponse | undefined): Answer {
 }
 
 async function runTurn(scope: Scope, live: Live, resumed: boolean): Promise<TurnResult> {
+  if (!resumed) await fit(live, scope);
   if (!resumed) live.turns++;
   const turn = live.turns;
   const { run, signal, emit, vars } = scope;
   const before = live.messages;
   live.announce(emit, { type: "turn.started", turn });
-  const ctx: TurnContext = { run, signal, emit, vars, index: turn, transcript: live.messages, context: [], resumed };
-  const result = await live.blueprint.onions.turn(ctx, live);
+  const ctx: TurnContext = { run, signal, emit, vars, index: turn, transcript: before, context: [], resumed };
+  let result: TurnResult;
+  try {
+    result = await blaming(live, scope, "turn", live.blueprint.onions.turn(ctx, live));
+    if (live.pausing) throw live.pausing; // whatever a hook made of it
+  } catch (error) {
+    if (error instanceof Pause && live.messages === before && !live.pending?.batch) live.turns--; // it will begin anew
+    throw error;
+  }
   if (live.messages === before) answered(live, result); // a hook answered without the model
-  if (live.pending?.batch && resumed) leaveBatch(live, live.pending.batch.message);
   live.announce(emit, { type: "turn.finished", turn });
   return result;
 }
 
 function answered(live: Live, { response, results }: TurnResult): void {
+  leaveBatch(live);
   const message = messageOf(response);
   if (!message) return;
   const messages: readonly Message[] = callsOf(message).length > 0 ? [message, { role: "tool", results }] : [message];
-  live.replace([...live.messages, ...messages], { point: "turn" });
-}
-
-/** A hook answered a resumed turn instead of its batch: the calls are answered by the rule for transcripts. */
-function leaveBatch(live: Live, message: AssistantMessage): void {
-  live.pending = undefined;
-  live.replace([...live.messages, message], { point: "turn" });
+  live.replace([...live.messages, ...messages], "turn", live.author);
 }
 
 /** The core of `turn`: asks the model, and runs the calls it makes. */
@@ -124,14 +127,13 @@ export async function takeTurn(ctx: TurnContext, live: Live): Promise<TurnResult
       results,
     };
   }
-  await fit(live, scope);
   const response = await askModel(live, scope, ctx.index, requestOf(ctx, live));
-  live.checkpoint();
   const message = messageOf(response);
   if (message && callsOf(message).length > 0) {
     return { response, results: await runBatch(live, scope, { message, turn: ctx.index }) };
   }
   if (message) live.push(message);
+  live.checkpoint();
   return { response, results: [] };
 }
 
@@ -164,34 +166,26 @@ async function stopping(
     ? { role: "assistant", parts: response.parts }
     : last ?? { role: "assistant", parts: [] };
   const { run, signal, emit, vars } = scope;
-  live.pending = undefined;
-  const { continuations, limits } = live;
-  const verdict = await live.blueprint.onions.stop(
-    {
-      run,
-      signal,
-      emit,
-      vars,
-      message,
-      transcript: live.messages,
-      continuations,
-      limit: limits.continuations,
-      resumed,
-    },
+  const { continuations, limits, messages: transcript } = live;
+  live.pending = { questions: [], stopping: true }; // where a pause comes back to
+  const verdict = await blaming(
     live,
+    scope,
+    "stop",
+    live.blueprint.onions.stop(
+      { run, signal, emit, vars, message, transcript, continuations, limit: limits.continuations, resumed },
+      live,
+    ),
   );
   live.checkpoint();
-  if (verdict.type === "pause") {
-    const questions = [{ questions: [verdict.question] }];
-    live.pending = { questions, stopping: true };
-    throw new Pause(questions);
-  }
+  if (verdict.type === "pause") throw live.hold(new Pause([{ questions: [verdict.question] }]));
+  live.pending = undefined;
   if (verdict.type === "goOn") {
     if (continuations >= limits.continuations) {
       return { status: "limit", text: textOf(message), reason: "continuations" };
     }
     live.continuations++;
-    live.replace([...live.messages, ...verdict.messages], { point: "stop" });
+    live.replace([...live.messages, ...verdict.messages], "stop");
     return undefined;
   }
   return await checkOutput(live, message);

@@ -55,7 +55,10 @@ export function compose<C, D, R, E>(
   core: Onion<C, R, E>,
   law: Law<C, D, R, E>,
 ): Onion<C, R, E> {
-  return hooks.reduceRight<Onion<C, R, E>>((beneath, hook) => wrap(hook, beneath, law), core);
+  if (hooks.length === 0) return core;
+  // settles later than a hook leaves that does not wait for it: so that it is seen not to
+  const last: Onion<C, R, E> = (ctx, own) => new Promise((resolve) => resolve(core(ctx, own)));
+  return hooks.reduceRight((beneath, hook) => wrap(hook, beneath, law), last);
 }
 
 function wrap<C, D, R, E>(
@@ -65,39 +68,42 @@ function wrap<C, D, R, E>(
 ): Onion<C, R, E> {
   return function layer(ctx, own) {
     let called = 0;
-    let open = false;
+    let open = 0;
     let left = false;
     let below: R | undefined;
 
-    const close = () => {
-      open = false;
-    };
     const settle = (result: R) => {
       below = result;
-      open = false;
+      open--;
+    };
+    const close = () => {
+      open--;
     };
 
     function next(change?: D): Promise<R> {
-      if (left) return misuse("after it had returned");
-      if (open) return misuse("again before the first call has settled");
-      if (called > 0 && !law.again) return misuse("twice", law.hint);
-      called++;
-      below = undefined;
-      let result: Promise<R>;
-      try {
-        const whole = called > 1 && law.again ? law.again(ctx, own) : ctx;
-        result = beneath(change === undefined ? whole : law.change(whole, change, name, own), own);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-      open = true;
+      if (left) return Promise.reject(misuse("after it had returned"));
+      const result = down(change);
+      open++;
       result.then(settle, close); // whoever awaits it gets a failure; who does not is told below
       return result;
     }
 
+    function down(change: D | undefined): Promise<R> {
+      if (open > 0) return refuse(misuse("again before the first call has settled"));
+      if (called > 0 && !law.again) return refuse(misuse("twice", law.hint));
+      called++;
+      below = undefined;
+      try {
+        const whole = called > 1 && law.again ? law.again(ctx, own) : ctx;
+        return beneath(change === undefined ? whole : law.change(whole, change, name, own), own);
+      } catch (error) {
+        return refuse(error);
+      }
+    }
+
     function leave(returned: R): R | Promise<R> {
       left = true;
-      if (open) throw new TypeError(`Cannot leave ${law.point}: "${name}" did not await next()`);
+      if (open > 0) throw new TypeError(`Cannot leave ${law.point}: "${name}" did not await next()`);
       if (returned === undefined && !law.silent) {
         throw new TypeError(
           `Cannot leave ${law.point}: "${name}" returned nothing; return what next() gave, or an answer`,
@@ -113,8 +119,8 @@ function wrap<C, D, R, E>(
       throw error;
     }
 
-    function misuse(how: string, hint = ""): Promise<never> {
-      return Promise.reject(new TypeError(`Cannot call next() ${how} at ${law.point} in "${name}"${hint}`));
+    function misuse(how: string, hint = ""): TypeError {
+      return new TypeError(`Cannot call next() ${how} at ${law.point} in "${name}"${hint}`);
     }
 
     try {
@@ -124,4 +130,9 @@ function wrap<C, D, R, E>(
       return Promise.reject(error);
     }
   };
+}
+
+/** Rejects as late as what lies beneath would. */
+function refuse(error: unknown): Promise<never> {
+  return new Promise((resolve) => resolve(Promise.reject(error)));
 }

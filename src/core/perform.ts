@@ -12,7 +12,7 @@ import { isInterrupt } from "./interrupt.ts";
 import { lawOf } from "./law.ts";
 import type { Law } from "./onion.ts";
 import type { ExecuteContext } from "./points.ts";
-import { resultOf } from "./prepare.ts";
+import { resultBy, resultOf } from "./prepare.ts";
 import type { Change } from "./scope.ts";
 import { childOf } from "./subagent.ts";
 import { ToolError } from "./tool.ts";
@@ -21,6 +21,7 @@ import { ToolError } from "./tool.ts";
 export const executeLaw: Law<ExecuteContext, Change, ToolResult, Entry> = lawOf("execute", [], {
   again: (ctx) => ctx,
   derive: (beneath, above) => beneath.emit === above.emit ? beneath : { ...beneath, progress: progressOf(beneath) },
+  seal: ({ name, returned }) => resultBy(name, "execute", returned),
 });
 
 function progressOf({ emit, callId, turn }: Pick<ExecuteContext, "emit" | "callId" | "turn">) {
@@ -32,15 +33,16 @@ export async function execute(ctx: ExecuteContext, entry: Entry): Promise<ToolRe
   const { live } = entry;
   const at: Stopping = ctx.signal === live.signal ? live : stopping(ctx.signal);
   if (at.aborted) throw at.reason;
-  const child = childOf(ctx.tool); // an agent waits for its own tools: it must not hold a place they need
-  const wait = child ? undefined : live.slots.take(at);
+  const child = childOf(ctx.tool);
+  if (child) return await child(ctx, entry); // it waits for tools of its own: it must not hold a place they need
+  const wait = live.slots.take(at);
   if (wait) await wait;
   try {
-    const returned = child ? child(ctx, entry) : ctx.tool.execute(ctx.input as never, ctx); // parsed by its own schema
+    const returned = ctx.tool.execute(ctx.input as never, ctx); // parsed by its own schema
     if (!(returned instanceof Promise)) return resultOf(returned);
     return resultOf(await abandon(returned, at, live.limits.grace, () => left(ctx, entry)));
   } finally {
-    if (!child) live.slots.give();
+    live.slots.give();
   }
 }
 
@@ -70,33 +72,29 @@ export async function perform(
     idempotencyKey: `${live.id}:${call.id}`,
     progress: progressOf({ emit, callId: call.id, turn }),
   };
-  for (let attempt = 1;; attempt++) {
+  for (let attempt = 1, after = 0;; attempt++) {
     try {
+      if (after > 0) await delay(after, signal);
       const result = await live.blueprint.onions.execute(ctx, entry);
       return result.input === undefined ? { ...result, input: raw } : result;
     } catch (error) {
       if (isInterrupt(error)) throw error;
-      if (live.aborted) {
-        return {
-          type: "result",
-          status: "aborted",
-          parts: [{ type: "text", text: "Stopped before it was done." }],
-          input: raw,
-        };
-      }
-      const decision = await judge(live, scope, {
-        error,
-        source: "execute",
-        recoverable: true,
-        attempt,
-        name: tool.name,
-      });
-      if (decision.type === "abort") throw error;
-      if (decision.type === "skip") return { ...failure(tool.name, error), input: raw };
-      await delay(decision.after, signal);
+      if (live.aborted) return { ...stopped, input: raw };
+      const failed = { error, source: "execute", recoverable: true, attempt, name: tool.name } as const;
+      const decision = await judge(live, scope, failed);
+      if (decision.type === "abort") entry.failures.push(error);
+      if (decision.type !== "retry" || signal.aborted) return { ...failure(tool.name, error), input: raw };
+      after = decision.after;
     }
   }
 }
+
+/** What a call came to that was cut short. */
+export const stopped: ToolResult = {
+  type: "result",
+  status: "aborted",
+  parts: [{ type: "text", text: "Stopped before it was done." }],
+};
 
 /** What the model is told of a failure: what the tool's author wrote for it, and nothing internal. */
 function failure(name: string, error: unknown): ToolResult {

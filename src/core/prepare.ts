@@ -3,30 +3,38 @@
  *
  * @module
  */
-import type { Call, ToolResult } from "../protocol/message.ts";
+import type { ToolResult } from "../protocol/message.ts";
+import type { Point } from "../protocol/event.ts";
 import { failed } from "./answers.ts";
+import type { Live } from "./live.ts";
+import type { ToolContext } from "./points.ts";
 import { complaint } from "./schema.ts";
-import type { AnyTool } from "./tool.ts";
 
 /** A call that can run, or why it cannot, as a result for the model. */
 export type Prepared = { readonly input: unknown } | { readonly wrong: ToolResult };
 
 /** Parses what the model wrote against the tool's schema. */
 export async function prepare(
-  tool: AnyTool | undefined,
-  call: Call,
-  name: string,
+  live: Live,
+  { tool, call, name }: Pick<ToolContext, "tool" | "call" | "name">,
   input: unknown,
-  names: () => string[],
 ): Promise<Prepared> {
   if (call.malformed !== undefined && input === call.input) {
     return { wrong: failed(`The input of ${name} is not valid JSON: ${call.malformed}`) };
   }
-  if (!tool) return { wrong: failed(`There is no tool "${name}". There is: ${names().join(", ") || "none"}`) };
-  const validated = await tool.input["~standard"].validate(input);
-  return validated.issues
-    ? { wrong: failed(`The input of ${name} is not valid: ${complaint(validated.issues)}`) }
-    : { input: validated.value };
+  if (!tool) {
+    const names = [...live.tools.keys()].join(", ") || "none";
+    return { wrong: failed(`There is no tool "${name}". There is: ${names}`) };
+  }
+  try {
+    const validated = await tool.input["~standard"].validate(input);
+    return validated.issues
+      ? { wrong: failed(`The input of ${name} is not valid: ${complaint(validated.issues)}`) }
+      : { input: validated.value };
+  } catch (error) {
+    live.report(error);
+    return { wrong: failed(`The input of ${name} could not be checked.`) };
+  }
 }
 
 /** What a tool returned, as a result. */
@@ -36,7 +44,12 @@ export function resultOf(returned: unknown): ToolResult {
   return { type: "result", status: "ok", parts: [{ type: "text", text }] };
 }
 
-/** Whether a hook or a tool gave a result. */
-export function isResult(value: unknown): value is ToolResult {
+/** What the hook `name` gave, where it is a result. */
+export function resultBy(name: string, point: Point, returned: unknown): ToolResult {
+  if (isResult(returned)) return returned;
+  throw new TypeError(`Cannot leave ${point}: "${name}" returned no result; text(), denied() and failed() make one`);
+}
+
+function isResult(value: unknown): value is ToolResult {
   return typeof value === "object" && value !== null && "type" in value && value.type === "result" && "parts" in value;
 }

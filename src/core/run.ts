@@ -4,13 +4,15 @@
  * @module
  */
 import type { Event, Point } from "../protocol/event.ts";
-import { type AssistantMessage, type CallResult, callsOf, type Message, textOf, user } from "../protocol/message.ts";
-import type { PersonAnswer, Session } from "../protocol/session.ts";
+import { type Message, textOf, type UserMessage } from "../protocol/message.ts";
+import type { PersonAnswer } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
 import { abandon } from "./abandon.ts";
+import { skipped } from "./answers.ts";
 import type { Blueprint } from "./blueprint.ts";
-import { cleanUp, judge } from "./failure.ts";
-import { End, Pause, Paused } from "./interrupt.ts";
+import { blame, cleanUp } from "./failure.ts";
+import { leaveBatch } from "./fanout.ts";
+import { End, isInterrupt, Pause } from "./interrupt.ts";
 import { lawOf, merged } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
 import { Live, type Numbered, type OnError } from "./live.ts";
@@ -91,28 +93,34 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
     live.arm();
     const { view: run, signal, emit, vars, session } = live;
     const resumed = live.pending !== undefined;
-    const source = live.base > 0 || resumed ? "resume" : "new";
+    const source = live.messages.length > 0 || resumed ? "resume" : "new";
     emit({ type: "run.started", run: live.id, session, resumed });
     emit({ type: "session.opened", source });
-    const settings = await settingsOf(live, options);
-    const work = live.blueprint.onions.session({
-      run,
-      signal,
-      emit,
-      vars,
-      session,
-      source,
-      resumed,
-      settings,
-      context: [],
-    }, live);
-    result = await abandon(work, live, patience * live.limits.grace, () => {
+    const open = async () => {
+      const settings = await settingsOf(live, options);
+      return await live.blueprint.onions.session({
+        run,
+        signal,
+        emit,
+        vars,
+        session,
+        source,
+        resumed,
+        settings,
+        context: [],
+      }, live);
+    };
+    result = await abandon(open(), live, patience * live.limits.grace, () => {
       live.warn("hook.abandoned", "A hook did not stop when it was told to.");
     });
   } catch (error) {
     result = await conclude(live, live.scope(), error, "session");
   }
-  return await end(live, result);
+  try {
+    return await end(live, result);
+  } finally {
+    live.close();
+  }
 }
 
 /** How many times the grace of one hook the whole run has after it was told to stop: a tool, the hooks after it, the cleanup. */
@@ -136,27 +144,13 @@ async function claim(live: Live, { store, session, messages, answers, parent }: 
       }
       live.answers.set(answer.callId, answer);
     }
-    if (live.pending?.prompt) live.prompt = [live.pending.prompt];
   } else {
-    if (kept?.run) live.messages = moveOn(live.messages, kept);
+    live.pending = kept?.run?.pending;
+    leaveBatch(live, skipped("The conversation went on without an answer."));
+    live.before = live.messages;
     live.prompt = messages;
   }
-  live.base = live.messages.length;
   if (!await live.save()) throw new SessionError(`Cannot run ${named}: another run took it`, "busy");
-}
-
-/** A paused run that nobody answered: its open calls are answered as skipped. */
-function moveOn(messages: readonly Message[], { run }: Session): readonly Message[] {
-  const { batch, prompt } = run?.pending ?? {};
-  const before = prompt ? [...messages, prompt] : messages;
-  if (!batch) return before;
-  const given = new Map(batch.results.map((result) => [result.callId, result]));
-  const results = callsOf(batch.message).map(({ id, name }): CallResult => {
-    const { callId, status, parts } = given.get(id) ??
-      { callId: id, status: "skipped", parts: user("The conversation went on without an answer.").parts };
-    return { callId, name, status, parts };
-  });
-  return [...before, batch.message, { role: "tool", results }];
 }
 
 async function settingsOf(live: Live, { parent }: StartOptions): Promise<Settings> {
@@ -185,18 +179,16 @@ export async function openSession(ctx: SessionContext, live: Live): Promise<RunR
   const { run, signal, emit, vars, resumed, settings, context } = ctx;
   const scope: Scope = { run, signal, emit, vars };
   try {
+    live.checkpoint();
     live.settle(settings, scope);
-    const prompt = live.prompt?.at(-1) ?? live.messages.findLast((message) => message.role === "user");
-    if (prompt?.role !== "user") throw new TypeError("Cannot run: the last message is not the person's");
-    if (!resumed && live.base === 0) live.push(...contextMessages(context, "session"));
-    const transcript = live.messages;
+    if (live.messages.length === 0) live.push(...contextMessages(context, "session"));
     const answer = await live.blueprint.onions.prompt({
       run,
       signal,
       emit,
       vars,
-      prompt,
-      transcript,
+      prompt: promptOf(live),
+      transcript: live.messages,
       context: [],
       resumed: resumed && !live.prompt,
     }, live);
@@ -207,76 +199,92 @@ export async function openSession(ctx: SessionContext, live: Live): Promise<RunR
   }
 }
 
+/** What the person asked: in a resumed run the last that they said. */
+function promptOf({ prompt, messages }: Live): UserMessage {
+  const said = prompt?.at(-1) ??
+    messages.findLast((message) => message.role === "user" && message.from === undefined) ??
+    messages.findLast((message) => message.role === "user");
+  if (said?.role !== "user") throw new TypeError("Cannot run: the last message is not the person's");
+  return said;
+}
+
 function fromAnswer(live: Live, { status, text, reason, output }: Answer): RunResult {
+  leaveBatch(live);
+  if (status === "cancelled") live.messages = live.before;
   return { ...resultOf(live, status, reason), text, ...(output !== undefined && { output }) };
 }
 
 /** What a run comes to that did not end with an answer. */
 async function conclude(live: Live, scope: Scope, error: unknown, source: Point): Promise<RunResult> {
-  if (live.unfinished) answerOpen(live, live.unfinished);
+  live.unfinished?.();
   if (live.aborted) return await cut(live, reasonOf(live.reason));
-  if (live.pending && !(error instanceof Pause || error instanceof Paused) && live.paused) {
-    live.warn("hook.failed", "A hook failed while the run paused.", { point: source, error });
+  if (error instanceof Pause && !live.pausing) live.hold(error);
+  if (live.pausing) {
+    if (!isInterrupt(error)) {
+      live.warn("hook.failed", "A hook failed while the run paused.", { point: source, error });
+    }
     return paused(live);
   }
-  if (error instanceof Pause) {
-    live.pending ??= { questions: error.questions };
-    return paused(live);
+  if (!live.ended && !(error instanceof End)) {
+    try {
+      await blame(live, scope, error, source);
+    } catch (interrupt) {
+      return await conclude(live, scope, interrupt, source); // a hook at `error` ended or paused the run
+    }
   }
   const end = error instanceof End ? error : live.ended;
   if (end) return ended(live, end);
-  if (live.judged?.error !== error) await judge(live, scope, { error, source, recoverable: false, attempt: 1 });
-  return { ...await cut(live, "failure"), error };
+  live.failure = { error };
+  live.abort("failure"); // whatever nobody waited for stops too
+  return await cut(live, "failure");
 }
 
 function paused(live: Live): RunResult {
-  live.paused = true;
-  if (live.prompt) {
-    live.push(...live.prompt.slice(0, -1));
-    const prompt = live.prompt.at(-1);
-    if (live.pending && prompt?.role === "user") live.pending = { ...live.pending, prompt };
-  }
-  return { ...resultOf(live, "paused"), questions: live.pending?.questions ?? [] };
+  const { questions = [], batch, prompt, stopping } = live.pending ?? {};
+  const given = live.prompt?.at(-1);
+  if (live.prompt) live.replace([...live.messages, ...live.prompt.slice(0, -1)], "prompt");
+  live.prompt = undefined;
+  const answered = !batch && !prompt && !given && live.messages.at(-1)?.role === "assistant";
+  live.pending = {
+    questions,
+    ...(batch && { batch }),
+    ...(given?.role === "user" ? { prompt: given } : prompt && { prompt }),
+    ...((stopping || answered) && { stopping: true }),
+  };
+  return { ...resultOf(live, "paused"), questions, ...(batch && { text: textOf(batch.message) }) };
 }
 
-function ended(live: Live, { as, reason, rollback }: End): RunResult {
-  if (rollback) live.messages = live.messages.slice(0, live.base);
+function ended(live: Live, end: End): RunResult {
+  const { as, reason, rollback } = end;
+  const partial = live.partial?.();
+  if (partial && textOf(partial) !== "") live.push(partial);
+  leaveBatch(live);
+  if (rollback) live.messages = live.before;
   const status = as === "ended" ? "done" : as;
-  return resultOf(live, status, reason);
+  return { ...resultOf(live, status, reason), ...(as === "failed" && { error: end }) };
 }
 
 /** A run that was stopped, or failed: its cleanup runs once. */
 async function cut(live: Live, reason: string): Promise<RunResult> {
   const partial = live.partial?.();
+  leaveBatch(live);
   await (live.cleaning ??= cleanUp(live, reason));
-  const status = reason === "failure" ? "failed" : reason === "deadline" ? "limit" : "aborted";
-  return { ...resultOf(live, status, reason), ...(partial && { text: textOf(partial) }) };
+  const status = live.failure ? "failed" : reason === "deadline" ? "limit" : "aborted";
+  return { ...resultOf(live, status, reason), ...(partial && { text: textOf(partial) }), ...live.failure };
 }
 
 function reasonOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** The calls of a batch that did not come to its end are answered all the same. */
-function answerOpen(live: Live, message: AssistantMessage): void {
-  const results = callsOf(message).map(({ id, name }): CallResult => ({
-    callId: id,
-    name,
-    status: "aborted",
-    parts: user("Stopped before it was done.").parts,
-  }));
-  live.unfinished = undefined;
-  live.push(message, { role: "tool", results });
-}
-
 function resultOf(live: Live, status: RunResult["status"], reason?: string): RunResult {
-  const { id: run, session, usage, messages } = live;
-  const last = messages.slice(live.base).findLast((message) => message.role === "assistant");
+  const { id: run, session, usage, messages, before } = live;
+  const last = messages.findLast((message) => message.role === "assistant");
   return {
     status,
     run,
     session,
-    text: last ? textOf(last) : "",
+    text: last && !before.includes(last) ? textOf(last) : "",
     questions: [],
     usage,
     messages,
@@ -290,13 +298,12 @@ async function end(live: Live, given: RunResult): Promise<RunResult> {
   const result: RunResult = { ...given, run, session, usage, messages: live.messages };
   live.emit({ type: "session.closed" });
   try {
-    const saved = await live.save(result.status === "paused" ? "paused" : "ended");
+    const saved = await live.save(live.pending ? "paused" : "ended"); // one that was refused waits on
     if (!saved) live.warn("session.unsaved", "The session was taken by somebody else.");
   } catch (error) {
     live.warn("session.unsaved", "The session could not be saved.", { error });
   }
   live.emit(lastEvent(live, result));
-  live.close();
   return result;
 }
 

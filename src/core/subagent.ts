@@ -65,6 +65,7 @@ async function runChild(blueprint: Blueprint, ctx: ExecuteContext, { live }: Ent
   };
   const result = await live.blueprint.onions.subagent(context, { blueprint, parent: live });
   if (result.status === "done") return text(result.text);
+  if (result.status === "aborted") signal.throwIfAborted();
   if (result.status === "paused") {
     return failed(
       `${blueprint.name} needs a person: ${result.questions.flatMap(({ questions }) => questions).join("; ")}`,

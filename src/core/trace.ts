@@ -18,11 +18,15 @@ export function traced<C extends Scope, D extends object, R>(
     const changed = new Set<string>();
     let times = 0;
     let below: R | undefined;
-    const spy = async (change?: D): Promise<R> => {
+    const hear = (result: R) => {
+      below = result;
+    };
+    const spy = (change?: D): Promise<R> => {
       times++;
       for (const [key, value] of Object.entries(change ?? {})) if (value !== undefined) changed.add(key);
-      below = await next(change);
-      return below;
+      const result = next(change);
+      result.then(hear, () => {}); // whoever awaits it gets a failure
+      return result;
     };
     let threw = true;
     let returned: R | undefined;

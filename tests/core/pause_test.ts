@@ -1,0 +1,216 @@
+import { type Middleware, text, textOf } from "@jizai/jizai";
+import { assertEquals } from "@std/assert";
+import { at, batch, type Begun, call, came, drop, three, watch, weather } from "../support/batch.ts";
+
+Deno.test("a call that waits for a person: its siblings run, and what comes after next() runs once, with the answer", async () => {
+  const log: string[] = [];
+  const post: Middleware = {
+    name: "post",
+    async tool(_, next) {
+      const result = await next();
+      log.push(`post ${textOf(result)}`);
+      return result;
+    },
+  };
+  const calls = [call("a"), call("b", { name: "drop" }), call("c")];
+  const started = batch(calls, { tools: [weather(), drop(log)], use: [watch(log), post] });
+  const first = await started.run().came;
+  assertEquals(log.splice(0), [
+    ...["in a", "in b", "in c"],
+    ...["post sun in a", "out a ok", "finally a", "finally b", "post sun in c", "out c ok", "finally c"],
+  ]);
+  assertEquals(first.result.status, "paused");
+  assertEquals(first.result.questions, [
+    { callId: "b", tool: "drop", input: { city: "b" }, questions: ["Run drop?"] },
+  ]);
+  assertEquals(first.lines, []);
+
+  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).came;
+  assertEquals(log, ["in b again", "drop b", "post dropped b", "out b ok", "finally b"]);
+  assertEquals(second.lines, [
+    "call weather drop weather",
+    "ok sun in a",
+    "ok dropped b",
+    "ok sun in c",
+    "assistant Done.",
+  ]);
+  started.model.done();
+});
+
+Deno.test("what is said beside a result before a pause is kept until the batch is done", async () => {
+  const guide: Middleware = {
+    name: "guide",
+    tool: async (ctx, next) => ({ ...await next(), context: [`after ${ctx.call.id}.`] }),
+  };
+  const calls = [call("a", { name: "drop" }), call("b")];
+  const started = batch(calls, { tools: [weather(), drop()], use: [guide] });
+  const { result: { session } } = await started.run().came;
+  const { lines } = await started.resume(session, [{ callId: "a", type: "deny" }]).came;
+  assertEquals(lines.slice(1), [
+    "denied A person said no.",
+    "ok sun in b",
+    "context after a.after b.",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("nothing that a hook makes of a pause changes it", async () => {
+  const swallow: Middleware["tool"] = async (_, next) => {
+    try {
+      return await next();
+    } catch {
+      return text("made up");
+    }
+  };
+  const wrap: Middleware["tool"] = async (_, next) => {
+    try {
+      return await next();
+    } catch (cause) {
+      throw new Error("wrapped", { cause });
+    }
+  };
+  const hooks: readonly Middleware[] = [
+    { name: "swallow", tool: swallow },
+    { name: "wrap", tool: wrap },
+    {
+      name: "turn",
+      async turn(_, next) {
+        try {
+          return await next();
+        } catch {
+          return {
+            response: { parts: [], finish: "stop", usage: { input: 0, output: 0 }, model: "", attempts: 0 },
+            results: [],
+          };
+        }
+      },
+    },
+    {
+      name: "prompt",
+      async prompt(_, next) {
+        try {
+          return await next();
+        } catch (cause) {
+          throw new Error("wrapped", { cause });
+        }
+      },
+    },
+  ];
+  for (const hook of hooks) {
+    const log: string[] = [];
+    const started = batch([call("a"), call("b", { name: "drop" })], { tools: [weather(), drop(log)], use: [hook] });
+    const { result } = await started.run().came;
+    assertEquals([result.status, result.questions.length], ["paused", 1]);
+    const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+    assertEquals(lines, ["call weather drop", "ok sun in a", "ok dropped b", "assistant Done."]);
+    assertEquals(log, ["drop b"]);
+  }
+});
+
+Deno.test("a run paused on the way in executes nothing, and all of the batch goes in again", async () => {
+  const log: string[] = [];
+  const gate: Middleware = {
+    name: "gate",
+    async tool(ctx, next) {
+      if (ctx.call.id === "b" && !ctx.resumed) throw ctx.run.pause("Go on?");
+      return await next();
+    },
+  };
+  const started = batch(three, {
+    tools: [weather(({ city }) => {
+      log.push(`run ${city}`);
+      return city;
+    })],
+    use: [watch(log), gate],
+  });
+  const { result, lines } = await started.run().came;
+  assertEquals(log.splice(0), ["in a", "in b", "finally b", "finally a"]);
+  assertEquals([result.status, result.questions, lines], ["paused", [{ questions: ["Go on?"] }], []]);
+  const second = await started.resume(result.session).came;
+  assertEquals(log, [
+    ...["in a again", "in b again", "in c again"],
+    ...["run a", "run b", "run c"],
+    ...["out a ok", "finally a", "out b ok", "finally b", "out c ok", "finally c"],
+  ]);
+  assertEquals(second.lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
+});
+
+Deno.test("a run paused while its calls run: siblings finish, and the call that paused goes in again", async () => {
+  const log: string[] = [];
+  let paused = false;
+  const started = batch(three, {
+    use: [
+      watch(log),
+      at("b", {
+        async execute(ctx, next) {
+          if (paused) return await next();
+          paused = true;
+          throw ctx.run.pause("Log in first.");
+        },
+      }),
+    ],
+  });
+  const { result } = await started.run().came;
+  assertEquals([result.status, result.questions], ["paused", [{ questions: ["Log in first."] }]]);
+  assertEquals(log.splice(0), [
+    ...["in a", "in b", "in c"],
+    ...["out a ok", "finally a", "finally b", "out c ok", "finally c"],
+  ]);
+  const { lines } = await started.resume(result.session).came;
+  assertEquals(log, ["in b again", "out b ok", "finally b"]);
+  assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", "ok sun in c", "assistant Done."]);
+});
+
+Deno.test("a run paused on the way out answers its batch first", async () => {
+  const started = batch(three, {
+    use: [at("b", {
+      async tool(ctx, next) {
+        await next();
+        throw ctx.run.pause("Is this right?");
+      },
+    })],
+  });
+  const { result, lines } = await started.run().came;
+  assertEquals([result.status, result.questions], ["paused", [{ questions: ["Is this right?"] }]]);
+  assertEquals(lines.slice(1), ["ok sun in a", "error Withheld: the run was paused.", "ok sun in c"]);
+  const second = await started.resume(result.session).came;
+  assertEquals(second.lines.at(-1), "assistant Done.");
+});
+
+Deno.test("a run that fails or is stopped does not wait for a person: the call is answered", async () => {
+  const fails = at("c", {
+    async tool(_, next) {
+      await next();
+      throw new Error("boom");
+    },
+  });
+  const calls = [call("a"), call("b", { name: "drop" }), call("c")];
+  const first = await came(calls, { tools: [weather(), drop()], use: [fails] });
+  assertEquals([first.result.status, first.result.questions], ["failed", []]);
+  assertEquals(first.lines.slice(1), [
+    "ok sun in a",
+    "aborted Not run: the run was ended.",
+    "error Withheld: a hook failed.",
+  ]);
+
+  const ends = at("c", {
+    async tool(ctx, next) {
+      const result = await next();
+      ctx.run.end("enough");
+      return result;
+    },
+  });
+  const second = await came(calls, { tools: [weather(), drop()], use: [ends] });
+  assertEquals([second.result.status, second.result.reason], ["done", "enough"]);
+  assertEquals(second.lines.slice(1), ["ok sun in a", "aborted Not run: enough.", "ok sun in c"]);
+
+  const leave = weather(({ city }) => city === "c" ? running.stop("leave") : "sun");
+  const running: Begun = batch(calls, { tools: [leave, drop()] }).run();
+  const third = await running.came;
+  assertEquals([third.result.status, third.result.reason], ["aborted", "leave"]);
+  assertEquals(third.lines.slice(1), ["ok sun", "aborted Not run: the run was stopped.", "ok"]);
+  for (const { events } of [first, second, third]) {
+    const finished = events.flatMap((event) => event.type === "tool.finished" ? [event.call] : []);
+    assertEquals(finished.sort(), ["a", "b", "c"]);
+  }
+});

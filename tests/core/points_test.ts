@@ -1,0 +1,465 @@
+import {
+  cancelled,
+  compacted,
+  deny,
+  type Event,
+  giveUp,
+  pause,
+  type Point,
+  refused,
+  reply,
+  text,
+  user,
+} from "@jizai/jizai";
+import { assertEquals, assertStrictEquals } from "@std/assert";
+import { type AnyHook, at, reach } from "../support/reach.ts";
+
+/** What is held of one point, beside what holds of all. */
+interface Held {
+  /** Whether something lies in its core that says so. */
+  readonly core: boolean;
+  /** What the run comes to when nobody interferes. */
+  readonly passed: readonly string[];
+  /** An answer without `next()`, and what it comes to. */
+  readonly answer: unknown;
+  readonly answered: readonly string[];
+  /** What it comes to when a hook throws before `next()`, and after. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** What a hook may change beneath. */
+  readonly change: Readonly<Record<string, unknown>>;
+}
+
+/** Where `next()` may be called again. */
+const again: readonly Point[] = ["model", "execute"];
+
+const toolCalled = ["user Hi", "call work"];
+
+const points: Readonly<Record<Point, Held>> = {
+  session: {
+    core: true,
+    passed: ["done", "user Hi", "assistant Done."],
+    answer: refused("No."),
+    answered: ["cancelled"],
+    before: ["failed"],
+    after: ["failed", "user Hi", "assistant Done."],
+    change: { settings: { instructions: "New." }, context: ["new"] },
+  },
+  prompt: {
+    core: true,
+    passed: ["done", "user Hi", "assistant Done."],
+    answer: cancelled("No."),
+    answered: ["cancelled"],
+    before: ["failed"],
+    after: ["failed", "user Hi", "assistant Done."],
+    change: { prompt: user("New"), context: ["new"] },
+  },
+  turn: {
+    core: true,
+    passed: ["done", "user Hi", "assistant Done."],
+    answer: { response: reply("Answered."), results: [] },
+    answered: ["done", "user Hi", "assistant Answered."],
+    before: ["failed", "user Hi"],
+    after: ["failed", "user Hi", "assistant Done."],
+    change: { context: ["new"] },
+  },
+  model: {
+    core: true,
+    passed: ["done", "user Hi", "assistant Done."],
+    answer: reply("Answered."),
+    answered: ["done", "user Hi", "assistant Answered."],
+    before: ["failed", "user Hi"],
+    after: ["failed", "user Hi", "assistant Done."],
+    change: { request: { instructions: "New." } },
+  },
+  tool: {
+    core: true,
+    passed: ["done", ...toolCalled, "ok Worked.", "assistant Done."],
+    answer: text("Answered."),
+    answered: ["done", ...toolCalled, "ok Answered.", "assistant Done."],
+    before: ["failed", ...toolCalled, "error Withheld: a hook failed."],
+    after: ["failed", ...toolCalled, "error Withheld: a hook failed."],
+    change: { input: { n: 2 }, name: "other" },
+  },
+  approval: {
+    core: true,
+    passed: ["done", ...toolCalled, "ok Worked.", "assistant Done."],
+    answer: deny("No."),
+    answered: ["done", ...toolCalled, "denied No.", "assistant Done."],
+    before: ["done", ...toolCalled, "denied A guard failed.", "assistant Done."],
+    after: ["done", ...toolCalled, "denied A guard failed.", "assistant Done."],
+    change: {},
+  },
+  execute: {
+    core: true,
+    passed: ["done", ...toolCalled, "ok Worked.", "assistant Done."],
+    answer: text("Answered."),
+    answered: ["done", ...toolCalled, "ok Answered.", "assistant Done."],
+    before: ["done", ...toolCalled, "error work failed.", "assistant Done."],
+    after: ["done", ...toolCalled, "error work failed.", "assistant Done."],
+    change: {},
+  },
+  stop: {
+    core: false,
+    passed: ["done", "user Hi", "assistant Done."],
+    answer: pause("Really?"),
+    answered: ["paused", "user Hi", "assistant Done."],
+    before: ["failed", "user Hi", "assistant Done."],
+    after: ["failed", "user Hi", "assistant Done."],
+    change: {},
+  },
+  compact: {
+    core: false,
+    passed: ["done", "user Hi", "assistant Heard: user Hi"],
+    answer: compacted([user("Less")]),
+    answered: ["done", "user Less", "assistant Heard: user Less"],
+    before: ["failed", "user Hi"],
+    after: ["failed", "user Hi"],
+    change: { instructions: "New." },
+  },
+  subagent: {
+    core: true,
+    passed: ["done", ...toolCalled, "ok Helped.", "assistant Done."],
+    answer: refused("No."),
+    answered: ["done", ...toolCalled, "error child did not finish: No.", "assistant Done."],
+    before: ["done", ...toolCalled, "error work failed.", "assistant Done."],
+    after: ["done", ...toolCalled, "error work failed.", "assistant Done."],
+    change: { prompt: user("New"), settings: { instructions: "New." } },
+  },
+  error: {
+    core: false,
+    passed: ["done", ...toolCalled, "error work failed.", "assistant Done."],
+    answer: giveUp(),
+    answered: ["failed", ...toolCalled, "error work failed."],
+    before: ["done", ...toolCalled, "error work failed.", "assistant Done."],
+    after: ["done", ...toolCalled, "error work failed.", "assistant Done."],
+    change: {},
+  },
+  abort: {
+    core: false,
+    passed: ["aborted", "user Hi", "assistant Do"],
+    answer: undefined,
+    answered: ["aborted", "user Hi"],
+    before: ["aborted", "user Hi"],
+    after: ["aborted", "user Hi", "assistant Do"],
+    change: {},
+  },
+};
+
+/** Writes down when it is entered and left, and how. */
+function logged(point: Point, name: string, log: string[]) {
+  return at(point, name, async (_, next) => {
+    log.push(`${name} in`);
+    try {
+      const result = await next();
+      log.push(`${name} out`);
+      return result;
+    } catch (error) {
+      log.push(`${name} threw ${error instanceof Error ? error.message : error}`);
+      throw error;
+    }
+  });
+}
+
+for (const [point, held] of Object.entries(points) as [Point, Held][]) {
+  const core = held.core ? ["core"] : [];
+
+  Deno.test(`${point}: hooks go in from the outermost and come out to it`, async () => {
+    const log: string[] = [];
+    const { outcome } = await reach(point, [logged(point, "outer", log), logged(point, "inner", log)], { log });
+    assertEquals(log, ["outer in", "inner in", ...core, "inner out", "outer out"]);
+    assertEquals(outcome, held.passed);
+  });
+
+  Deno.test(`${point}: a change is seen by what lies beneath, and by nothing else`, async () => {
+    const seen: Record<string, unknown>[] = [];
+    const look = (name: string) =>
+      at(point, name, (ctx, next) => {
+        seen.push({ ...ctx });
+        return next();
+      });
+    let change: Record<string, unknown> = {};
+    const changer = at(point, "changer", async (ctx, next) => {
+      change = { signal: AbortSignal.any([ctx.signal]), emit: (event: Event) => ctx.emit(event), ...held.change };
+      const result = await next(change);
+      seen.push({ ...ctx });
+      return result;
+    });
+    await reach(point, [look("outer"), changer, look("inner")]);
+    const [outer = {}, inner = {}, own = {}] = seen;
+    assertEquals(own, outer);
+    for (const [key, value] of Object.entries(change)) {
+      const whole = key === "settings" || key === "request" ? { ...Object(outer[key]), ...Object(value) } : value;
+      assertEquals(inner[key], whole);
+    }
+    assertEquals(Object.keys(inner), Object.keys(outer));
+  });
+
+  Deno.test(`${point}: a filter hears what lies beneath, and nothing else`, async () => {
+    const say = (text: string): AnyHook => (ctx, next) => {
+      ctx.emit({ type: "notice", text });
+      return next();
+    };
+    const filter = at(point, "filter", async (ctx, next) => {
+      const result = await next({
+        emit: (event: Event) =>
+          ctx.emit(event.type === "notice" ? { ...event, text: `filtered ${event.text}` } : event),
+      });
+      ctx.emit({ type: "notice", text: "own" });
+      return result;
+    });
+    const { events } = await reach(point, [at(point, "outer", say("outer")), filter, at(point, "inner", say("inner"))]);
+    const notices = events.flatMap((event) => event.type === "notice" ? [event.text] : []);
+    assertEquals(notices, ["outer", "filtered inner", "own"]);
+  });
+
+  Deno.test(`${point}: what cannot be changed is refused by name`, async () => {
+    const refusals: string[] = [];
+    const forger = at(point, "forger", async (_, next) => {
+      await next({ run: {} }).catch((error: Error) => refusals.push(error.message));
+      return held.answer;
+    });
+    const { outcome } = await reach(point, [forger]);
+    const keys = ["signal", "emit", ...Object.keys(held.change)].join(", ");
+    assertEquals(refusals, [`Cannot change "run" at ${point} in "forger": expected ${keys}`]);
+    assertEquals(outcome, held.answered);
+  });
+
+  Deno.test(`${point}: a key that is undefined changes nothing`, async () => {
+    const seen: unknown[] = [];
+    const look = at(point, "look", (ctx, next) => {
+      seen.push({ ...ctx });
+      return next();
+    });
+    const nothing = Object.fromEntries(["signal", "emit", ...Object.keys(held.change)].map((key) => [key, undefined]));
+    const { outcome } = await reach(point, [look, at(point, "empty", (_, next) => next(nothing)), look]);
+    assertEquals(seen.length, 2);
+    assertEquals(seen[0], seen[1]);
+    assertEquals(outcome, held.passed);
+  });
+
+  Deno.test(`${point}: a hook that does not call next() answers instead of what lies beneath`, async () => {
+    const log: string[] = [];
+    const answerer = at(point, "answerer", () => Promise.resolve(held.answer));
+    const { outcome } = await reach(point, [logged(point, "outer", log), answerer, logged(point, "inner", log)], {
+      log,
+    });
+    assertEquals(log, ["outer in", "outer out"]);
+    assertEquals(outcome, held.answered);
+  });
+
+  Deno.test(`${point}: a hook that throws before next() unwinds what lies around it`, async () => {
+    const log: string[] = [];
+    const thrower = at(point, "thrower", () => Promise.reject(new Error("boom")));
+    const { outcome } = await reach(point, [logged(point, "outer", log), thrower, logged(point, "inner", log)], {
+      log,
+    });
+    assertEquals(log, ["outer in", "outer threw boom"]);
+    assertEquals(outcome, held.before);
+  });
+
+  Deno.test(`${point}: a hook that throws without being asynchronous does the same`, async () => {
+    const log: string[] = [];
+    const thrower = at(point, "thrower", () => {
+      throw new Error("boom");
+    });
+    const { outcome } = await reach(point, [logged(point, "outer", log), thrower], { log });
+    assertEquals(log, ["outer in", "outer threw boom"]);
+    assertEquals(outcome, held.before);
+  });
+
+  Deno.test(`${point}: a hook that throws after next() unwinds what lies around it`, async () => {
+    const log: string[] = [];
+    const thrower = at(point, "thrower", async (_, next) => {
+      await next();
+      throw new Error("boom");
+    });
+    const { outcome, errors } = await reach(
+      point,
+      [logged(point, "outer", log), thrower, logged(point, "inner", log)],
+      { log },
+    );
+    assertEquals(log, ["outer in", "inner in", ...core, "inner out", "outer threw boom"]);
+    assertEquals(outcome, held.after);
+    assertEquals(errors.map(String).includes("Error: boom"), true);
+  });
+
+  Deno.test(`${point}: next() a second time ${again.includes(point) ? "starts clean" : "is refused"}`, async () => {
+    const log: string[] = [];
+    const signals: unknown[] = [];
+    const twice = at(point, "twice", async (ctx, next) => {
+      await next({ signal: AbortSignal.any([ctx.signal]) });
+      signals.push(ctx.signal);
+      return await next();
+    });
+    const inner = at(point, "inner", (ctx, next) => {
+      signals.push(ctx.signal);
+      return next();
+    });
+    const { outcome } = await reach(point, [logged(point, "outer", log), twice, inner], { log });
+    if (again.includes(point)) {
+      assertEquals(log, ["outer in", "core", "core", "outer out"]);
+      assertStrictEquals(signals[1], signals[2]);
+      assertEquals(outcome, held.passed);
+    } else {
+      const hint = point === "tool" ? ": a retry belongs at execute" : "";
+      assertEquals(log, ["outer in", ...core, `outer threw Cannot call next() twice at ${point} in "twice"${hint}`]);
+      assertEquals(outcome, held.after);
+    }
+  });
+
+  Deno.test(`${point}: next() again before the first call has settled is refused`, async () => {
+    const log: string[] = [];
+    const hasty = at(point, "hasty", async (_, next) => {
+      const [first] = await Promise.all([next(), next()]);
+      return first;
+    });
+    await reach(point, [logged(point, "outer", log), hasty], { log: [] });
+    assertEquals(log, [
+      "outer in",
+      `outer threw Cannot call next() again before the first call has settled at ${point} in "hasty"`,
+    ]);
+  });
+
+  Deno.test(`${point}: a hook that does not await next() is named`, async () => {
+    const log: string[] = [];
+    const lazy = at(point, "lazy", (_, next) => {
+      next();
+      return Promise.resolve(held.answer);
+    });
+    await reach(point, [logged(point, "outer", log), lazy], { log: [] });
+    assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
+  });
+
+  Deno.test(`${point}: a hook that does not await a next() that fails is named all the same`, async () => {
+    const log: string[] = [];
+    const lazy = at(point, "lazy", (_, next) => {
+      next({ run: {} });
+      return Promise.resolve(held.answer);
+    });
+    await reach(point, [logged(point, "outer", log), lazy], { log: [] });
+    assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
+  });
+
+  Deno.test(`${point}: next() after the hook has returned is refused`, async () => {
+    const late: string[] = [];
+    let call = () => Promise.resolve<unknown>(undefined);
+    const quick = at(point, "quick", (_, next) => {
+      call = next;
+      return Promise.resolve(held.answer);
+    });
+    const { outcome } = await reach(point, [quick]);
+    await call().catch((error: Error) => late.push(error.message));
+    assertEquals(late, [`Cannot call next() after it had returned at ${point} in "quick"`]);
+    assertEquals(outcome, held.answered);
+  });
+
+  if (point !== "abort") {
+    Deno.test(`${point}: a hook that returns nothing is named`, async () => {
+      const log: string[] = [];
+      const empty = at(point, "empty", async (_, next) => {
+        await next();
+      });
+      const { outcome } = await reach(point, [logged(point, "outer", log), empty], { log: [] });
+      const complaint = "returned nothing; return what next() gave, or an answer";
+      assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "empty" ${complaint}`]);
+      assertEquals(outcome, held.after);
+    });
+
+    Deno.test(`${point}: a run stopped inside aborts its signal, and its cleanup runs once`, async () => {
+      const log: string[] = [];
+      const stopper = at(point, "stopper", async (ctx, next) => {
+        ctx.vars.stop("enough");
+        log.push(`stopped ${ctx.signal.reason}`);
+        ctx.signal.throwIfAborted();
+        return await next();
+      });
+      const cleanup = at("abort", "cleanup", async (ctx, next) => {
+        log.push(`cleanup ${ctx.reason} ${ctx.signal.aborted}`);
+        await next();
+      });
+      const { result, events } = await reach(point, [cleanup, stopper], { log });
+      assertEquals(log, ["stopped AbortError: enough", "cleanup enough false"]);
+      assertEquals([result.status, result.reason], ["aborted", "enough"]);
+      assertEquals(events.at(-1)?.type, "run.aborted");
+    });
+
+    Deno.test(`${point}: a run stopped inside stays stopped, whatever the hook answers`, async () => {
+      const stopper = at(point, "stopper", async (ctx, next) => {
+        ctx.vars.stop("enough");
+        // what a session hook answers is the result: there it goes on
+        return point === "session" ? await next() : held.answer;
+      });
+      const { result } = await reach(point, [stopper]);
+      assertEquals([result.status, result.reason], ["aborted", "enough"]);
+    });
+  }
+}
+
+Deno.test("a middleware without a name is named by its place", async () => {
+  const refusals: string[] = [];
+  const { name: _, ...nameless } = at("turn", "", async (_, next) => {
+    await next({ run: {} }).catch((error: Error) => refusals.push(error.message));
+    return await next();
+  });
+  const { errors } = await reach("turn", [at("turn", "first", (_, next) => next()), nameless]);
+  assertEquals(refusals, [`Cannot change "run" at turn in "use[1]": expected signal, emit, context`]);
+  assertEquals(errors.map(String), [`TypeError: Cannot call next() twice at turn in "use[1]"`]);
+});
+
+Deno.test("a trace does not change what is said of a hook that does not await next()", async () => {
+  for (const point of Object.keys(points) as Point[]) {
+    const log: string[] = [];
+    const lazy = at(point, "lazy", (_, next) => {
+      next({ run: {} });
+      return Promise.resolve(points[point].answer);
+    });
+    await reach(point, [logged(point, "outer", log), lazy], { log: [], trace: true });
+    assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
+  }
+});
+
+Deno.test("what nobody waited for is stopped when the run fails", async () => {
+  const stopped = Promise.withResolvers<string>();
+  const lazy = at("turn", "lazy", (_, next) => {
+    next();
+    return Promise.resolve(points.turn.answer);
+  });
+  const slow = at("model", "slow", async (ctx, next) => {
+    await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+    stopped.resolve(String(ctx.signal.reason));
+    return await next();
+  });
+  const { outcome, errors } = await reach("turn", [lazy, slow]);
+  assertEquals(outcome, ["failed", "user Hi"]);
+  assertEquals(errors.map(String), [`TypeError: Cannot leave turn: "lazy" did not await next()`]);
+  assertEquals(await stopped.promise, "AbortError: failure");
+});
+
+Deno.test("a batch that nobody waited for does not run once the run has failed", async () => {
+  const log: string[] = [];
+  const inside = Promise.withResolvers<void>();
+  const entered = Promise.withResolvers<void>();
+  const lazy = at("turn", "lazy", async (_, next) => {
+    next();
+    await entered.promise;
+    return points.turn.answer;
+  });
+  const slow = at("tool", "slow", async (_, next) => {
+    entered.resolve();
+    await inside.promise;
+    return await next();
+  });
+  const parked = at("tool", "parked", async (_, next) => {
+    try {
+      return await next();
+    } finally {
+      log.push("unwound");
+    }
+  });
+  const { outcome } = await reach("tool", [lazy, slow, parked], { log });
+  assertEquals(outcome, ["failed", ...toolCalled, "aborted Stopped before it was done."]);
+  inside.resolve();
+  await new Promise((resolve) => setTimeout(resolve));
+  assertEquals(log, ["unwound"]);
+});

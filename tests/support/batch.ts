@@ -1,0 +1,172 @@
+/**
+ * One batch of calls: an agent whose model makes them all at once and then is done, and what comes of it.
+ *
+ * @module
+ */
+import {
+  agent,
+  type AgentOptions,
+  type AnyTool,
+  type Event,
+  type Handle,
+  type Middleware,
+  type PersonAnswer,
+  type RunResult,
+  type Schema,
+  tool,
+  type ToolExecutionContext,
+} from "@jizai/jizai";
+import { scripted, type ScriptedCall, type ScriptedModel } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { lines } from "./told.ts";
+
+/** A call of `weather`, or of another tool, for the city of its id, or for another one. */
+export function call(
+  id: string,
+  { name = "weather", city = id }: { name?: string; city?: unknown } = {},
+): Required<ScriptedCall> {
+  return { id, name, input: { city } };
+}
+
+/** Three calls of `weather`. */
+export const three = [call("a"), call("b"), call("c")];
+
+/** A call whose input is not JSON. */
+export const malformed = { id: "malformed", name: "weather", input: '{"city":' };
+
+/** What a run came to. */
+export interface Came {
+  readonly result: RunResult;
+  readonly events: readonly Event[];
+  /** What the operator was told. */
+  readonly errors: readonly unknown[];
+  /** The transcript after the prompt, a line for each thing said. */
+  readonly lines: readonly string[];
+}
+
+/** A batch to run. */
+export interface Batch {
+  readonly model: ScriptedModel;
+  /** Runs it. */
+  run(): Begun;
+  /** Goes on with it, after a pause. */
+  resume(session: string, answers?: readonly PersonAnswer[]): Begun;
+}
+
+/** A run that has begun. */
+export interface Begun {
+  readonly came: Promise<Came>;
+  readonly stop: (reason?: string) => void;
+}
+
+/** An agent whose model makes `calls` at once. */
+export function batch(
+  calls: readonly ScriptedCall[],
+  options: Pick<AgentOptions<unknown, Schema>, "tools" | "use" | "limits" | "observe"> = {},
+): Batch {
+  const model = scripted({ calls }, "Done.");
+  const assistant = agent({ tools: [weather()], ...options, model });
+  return {
+    model,
+    run: () => begun((onError) => assistant.run({ prompt: "Hi", onError })),
+    resume: (session, answers = []) => begun((onError) => assistant.resume({ session, answers, onError })),
+  };
+}
+
+function begun(begin: (onError: (error: unknown) => void) => Handle<unknown>): Begun {
+  const errors: unknown[] = [];
+  const handle = begin((error) => errors.push(error));
+  return { came: cameOf(handle, errors), stop: handle.stop };
+}
+
+async function cameOf({ events, result }: Handle<unknown>, errors: readonly unknown[]): Promise<Came> {
+  const all = await Array.fromAsync(events);
+  const came = await result;
+  return { result: came, events: all, errors, lines: lines(came.messages.slice(1)) };
+}
+
+/** What came of running `calls` once. */
+export async function came(calls: readonly ScriptedCall[], options?: Parameters<typeof batch>[1]): Promise<Came> {
+  return await batch(calls, options).run().came;
+}
+
+type Execute = (input: { city: string }, ctx: ToolExecutionContext) => unknown;
+
+/** A tool about cities. */
+export function weather(
+  execute: Execute = ({ city }) => `sun in ${city}`,
+  { name = "weather", ask = false }: { readonly name?: string; readonly ask?: boolean } = {},
+): AnyTool {
+  return tool({ name, ask, description: "About a city", input: z.object({ city: z.string() }), execute });
+}
+
+/** A tool that a person is asked about; writes down what it does. */
+export function drop(log: string[] = []): AnyTool {
+  return weather(({ city }) => {
+    log.push(`drop ${city}`);
+    return `dropped ${city}`;
+  }, { name: "drop", ask: true });
+}
+
+/** Hooks that act on one call only. */
+export function at(id: string, hooks: Pick<Middleware, "tool" | "approval" | "execute">): Middleware {
+  const { tool, approval, execute } = hooks;
+  return {
+    name: `at ${id}`,
+    ...(tool && { tool: (ctx, next) => ctx.call.id === id ? tool(ctx, next) : next() }),
+    ...(approval && { approval: (ctx, next) => ctx.call.id === id ? approval(ctx, next) : next() }),
+    ...(execute && { execute: (ctx, next) => ctx.call.id === id ? execute(ctx, next) : next() }),
+  };
+}
+
+/** Writes down how each call goes in and out of `tool`. */
+export function watch(log: string[]): Middleware {
+  return {
+    name: "watch",
+    async tool({ call, resumed }, next) {
+      log.push(`in ${call.id}${resumed ? " again" : ""}`);
+      try {
+        const result = await next();
+        log.push(`out ${call.id} ${result.status}`);
+        return result;
+      } finally {
+        log.push(`finally ${call.id}`);
+      }
+    },
+  };
+}
+
+/** How many are inside at the same time. */
+export function gauge() {
+  let inside = 0;
+  let peak = 0;
+  return {
+    get peak() {
+      return peak;
+    },
+    /** Counts `work` as inside until it is done. */
+    async during<T>(work: () => T | Promise<T>): Promise<T> {
+      peak = Math.max(peak, ++inside);
+      try {
+        return await work();
+      } finally {
+        inside--;
+      }
+    },
+  };
+}
+
+/** Settles for all when `size` have come. */
+export function barrier(size: number): () => Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let missing = size;
+  return () => {
+    if (--missing === 0) resolve();
+    return promise;
+  };
+}
+
+/** Lets everything that can settle do so. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}

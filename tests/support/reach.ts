@@ -1,0 +1,126 @@
+/**
+ * Every point of an agent's life, and an agent that comes to it once.
+ *
+ * @module
+ */
+import {
+  agent,
+  type AnyTool,
+  type Event,
+  type Limits,
+  type Middleware,
+  type Next,
+  type Point,
+  type RunResult,
+  type Scope,
+  tool,
+} from "@jizai/jizai";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { lines } from "./told.ts";
+
+/** Lets a hook stop the run it is in. */
+export interface Stoppable {
+  readonly stop: (reason?: string) => void;
+}
+
+/** A hook of any point. */
+export type AnyHook = (
+  ctx: Scope<Stoppable> & { readonly [key: string]: unknown },
+  next: Next<Readonly<Record<string, unknown>>, unknown>,
+) => Promise<unknown>;
+
+/** A middleware that has nothing but one hook. */
+export function at(point: Point, name: string, hook: AnyHook): Middleware<Stoppable> {
+  return { name, [point]: hook } as Middleware<Stoppable>; // who writes the hook knows what its point takes and gives
+}
+
+/** What a run came to. */
+export interface Reached {
+  readonly result: RunResult;
+  readonly events: readonly Event[];
+  /** What the operator was told. */
+  readonly errors: readonly unknown[];
+  /** The status, and every line of the transcript. */
+  readonly outcome: readonly string[];
+}
+
+/** Runs an agent that comes to `point` once; what lies in its core writes "core" to `log`, where it can be seen. */
+export async function reach(
+  point: Point,
+  use: readonly Middleware<Stoppable>[],
+  { log = [], trace = false }: { readonly log?: string[]; readonly trace?: boolean } = {},
+): Promise<Reached> {
+  const scene = scenes[point](() => log.push("core"));
+  const errors: unknown[] = [];
+  const events: Event[] = [];
+  const stop = (reason?: string) => run.stop(reason);
+  const run = agent({
+    model: scripted(...scene.steps),
+    tools: scene.tools ?? [],
+    limits: scene.limits ?? {},
+    use,
+    trace,
+    observe: (event) => scene.observe?.(event, stop),
+  }).run({ prompt: "Hi", vars: { stop }, onError: (error) => errors.push(error) });
+  for await (const event of run.events) events.push(event);
+  const result = await run.result;
+  return { result, events, errors, outcome: [result.status, ...lines(result.messages)] };
+}
+
+interface Scene {
+  readonly steps: readonly ScriptedAnswer[];
+  readonly tools?: readonly AnyTool[];
+  readonly limits?: Partial<Limits>;
+  readonly observe?: (event: Event, stop: Stoppable["stop"]) => void;
+}
+
+function talk(core: () => void): Scene {
+  const step = { text: "Done.", before: core };
+  return { steps: [step, step] };
+}
+
+function call(tool: AnyTool): Scene {
+  return { steps: [{ calls: [[tool.name, { n: 1, prompt: "Help" }]] }, "Done."], tools: [tool] };
+}
+
+/** A tool; `ask` is asked whether a person has to agree. */
+function work(execute: () => string, ask: () => boolean = () => false): AnyTool {
+  return tool({ name: "work", description: "Works", input: z.object({ n: z.number() }), execute, ask });
+}
+
+function asked(core: () => void): boolean {
+  core();
+  return false;
+}
+
+function worked(core: () => void): string {
+  core();
+  return "Worked.";
+}
+
+function broken(): never {
+  throw new Error("broken");
+}
+
+const scenes: Readonly<Record<Point, (core: () => void) => Scene>> = {
+  session: talk,
+  prompt: talk,
+  turn: talk,
+  model: talk,
+  tool: (core) => call(work(() => worked(core))),
+  approval: (core) => call(work(() => "Worked.", () => asked(core))),
+  execute: (core) => call(work(() => worked(core))),
+  stop: () => talk(() => {}),
+  compact: () => ({ steps: [({ messages }) => `Heard: ${lines(messages).join()}`], limits: { context: 1 } }),
+  subagent: (core) =>
+    call(
+      agent({ name: "child", model: scripted({ text: "Helped.", before: core }) })
+        .asTool({ name: "work", description: "Helps" }),
+    ),
+  error: () => call(work(broken)),
+  abort: () => ({
+    steps: [{ text: ["Do", "ne."] }],
+    observe: (event, stop) => event.type === "text.delta" && stop("enough"),
+  }),
+};

@@ -1,0 +1,17 @@
+/**
+ * Transcripts and runs, told in short lines, so that a test asserts all of them at once.
+ *
+ * @module
+ */
+import { callsOf, type Message, textOf } from "@jizai/jizai";
+
+/** One line for what was said, for the calls of a message, and for each result. */
+export function lines(messages: readonly Message[]): string[] {
+  return messages.flatMap((message) => {
+    if (message.role === "tool") return message.results.map((result) => `${result.status} ${textOf(result)}`.trim());
+    const said = textOf(message);
+    const speaker = message.role === "user" ? message.from ?? "user" : "assistant";
+    const calls = message.role === "assistant" ? callsOf(message).map(({ name }) => name) : [];
+    return [...said ? [`${speaker} ${said}`] : [], ...calls.length > 0 ? [`call ${calls.join(" ")}`] : []];
+  });
+}
