@@ -169,7 +169,10 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   }
 
   function handle(given: string | ((PromptOptions | ResumeOptions) & { readonly vars?: unknown })): Handle<Infer<S>> {
-    const { sink, stream } = channel<Numbered, Event>({ pack: (items) => items.map(({ event }) => event) });
+    const { sink, stream } = channel<Numbered, Event>({
+      pack: (items, send) => items.forEach(({ event }) => send(event)),
+      highWater: Infinity, // the run waits for nobody here
+    });
     const { session, result, stop } = begin(given, sink);
     return { session, events: stream, result: result as Promise<RunResult<Infer<S>>>, stop }; // checked against the schema
   }

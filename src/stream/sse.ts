@@ -27,7 +27,7 @@ export function sse(
   const encoder = new TextEncoder();
   let silent = false;
   const { sink, stream } = channel<string, Uint8Array<ArrayBuffer>>({
-    pack: (frames) => [encoder.encode(frames.length === 1 ? frames[0] : frames.join(""))],
+    pack: (frames, send) => send(encoder.encode(frames.length === 1 ? frames[0] : frames.join(""))),
     size: (text) => text.length,
     highWater,
     onCancel(reason) {

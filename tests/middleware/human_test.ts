@@ -196,17 +196,20 @@ Deno.test("human() never asks for a run that was stopped while it waited, and go
 
 Deno.test("human() tells the callback when the run is stopped, and runs nothing on its late yes", async () => {
   const log: string[] = [];
+  const asked = Promise.withResolvers<void>();
   const run = remover([
-    human((_, { signal }) =>
-      new Promise((resolve) =>
+    human((_, { signal }) => {
+      asked.resolve();
+      return new Promise((resolve) =>
         signal.addEventListener("abort", () => {
           log.push("aborted");
           resolve(true);
         })
-      )
-    ),
+      );
+    }),
   ], "a").run("Go");
-  for await (const event of run.events) if (event.type === "tool.started") run.stop();
+  await asked.promise;
+  run.stop();
   const { status, messages } = await run.result;
   assertEquals([status, ...lines(messages)], [
     "aborted",
