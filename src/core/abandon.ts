@@ -41,7 +41,7 @@ export function abandon<T>(work: Promise<T>, at: Stopping, grace: number, left: 
       forget?.();
     };
     const wait = () => {
-      timer = setTimeout(() => {
+      timer = later(() => {
         done();
         left();
         reject(at.reason);
@@ -62,6 +62,11 @@ export function abandon<T>(work: Promise<T>, at: Stopping, grace: number, left: 
   });
 }
 
+/** Calls `run` in `ms` milliseconds; never where that is longer than a timer can hold, which would fire at once. */
+export function later(run: () => void, ms: number): ReturnType<typeof setTimeout> | undefined {
+  return ms < 2 ** 31 ? setTimeout(run, ms) : undefined;
+}
+
 /** Settles after `ms` milliseconds, or rejects with the signal's reason. */
 export function delay(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -70,7 +75,7 @@ export function delay(ms: number, signal: AbortSignal): Promise<void> {
       clearTimeout(timer);
       reject(signal.reason);
     };
-    const timer = setTimeout(() => {
+    const timer = later(() => {
       signal.removeEventListener("abort", leave);
       resolve();
     }, ms);

@@ -66,9 +66,12 @@ export function finish(): Stop {
   return { type: "finish" };
 }
 
-/** At `stop`: the agent goes on, with these messages for the model. */
+/** At `stop`: the agent goes on, with these messages for the model; a text is said to be from "stop". */
 export function goOn(...messages: readonly (string | UserMessage)[]): Stop {
-  return { type: "goOn", messages: messages.map((message) => typeof message === "string" ? user(message) : message) };
+  return {
+    type: "goOn",
+    messages: messages.map((message) => typeof message === "string" ? user(message, "stop") : message),
+  };
 }
 
 /** At `stop`: the run pauses with a question to a person. */

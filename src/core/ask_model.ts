@@ -36,16 +36,44 @@ export const modelLaw: Law<ModelContext, ModelChange, ModelResponse, Asking> = l
     if (request.messages === above.request.messages) return { ...beneath, request };
     return {
       ...beneath,
-      request: { ...request, messages: live.mended(request.messages, { middleware: name, point: "model" }) },
+      request: { ...request, messages: live.mended(request.messages, "model", name) },
     };
   },
+  seal({ name, returned, below, own: { live } }) {
+    return returned === below ? returned : distinct(returned, live, name);
+  },
 });
+
+/** A response that a hook gave, its calls told from those that the session knows: a cache gives the same ones again. */
+function distinct(response: ModelResponse, live: Live, middleware: string): ModelResponse {
+  const ids = new Set<string>();
+  const parts = response.parts.map((part) => {
+    if (part.type !== "call") return part;
+    const id = unique(part.id, ids, live);
+    return id === part.id ? part : { ...part, id };
+  });
+  if (parts.every((part, index) => part === response.parts[index])) return response;
+  live.warn("transcript.repaired", "The response was not valid: its calls had ids of other calls", {
+    middleware,
+    point: "model",
+  });
+  return { ...response, parts };
+}
+
+/** An id for a call: the given one, or one made of it where it is taken. */
+function unique(id: string, ids: Set<string>, live: Live): string {
+  let unique = id;
+  for (let n = 2; ids.has(unique) || live.knows(unique); n++) unique = `${id}_${n}`;
+  ids.add(unique);
+  return unique;
+}
 
 /** Asks the model for one turn's response; `error` decides about a failure. */
 export async function askModel(live: Live, scope: Scope, turn: number, request: ModelRequest): Promise<ModelResponse> {
   const { run, signal, emit, vars } = scope;
   const asking: Asking = { live, turn, attempts: 0, shown: false };
   let shown = "";
+  live.partial = () => ({ role: "assistant", parts: shown === "" ? [] : [{ type: "text", text: shown }] });
   live.announce(emit, { type: "model.started", turn, model: request.model.id });
   const ctx: ModelContext = {
     run,
@@ -151,7 +179,6 @@ class Hearing {
   constructor(ctx: ModelContext, asking: Asking) {
     this.#ctx = ctx;
     this.#asking = asking;
-    asking.live.partial = () => ({ role: "assistant", parts: this.parts });
   }
 
   /** The parts so far. */
@@ -166,7 +193,7 @@ class Hearing {
       case "reasoning":
         return this.#grow(event);
       case "call.start":
-        this.#calls.set(event.id, { id: this.#unique(event.id), name: event.name, text: "" });
+        this.#calls.set(event.id, { id: unique(event.id, this.#ids, live), name: event.name, text: "" });
         return;
       case "call.delta": {
         const call = this.#call(event.id);
@@ -176,6 +203,7 @@ class Hearing {
       }
       case "call.end": {
         const { id, name, text } = this.#call(event.id);
+        this.#calls.delete(event.id);
         const call: Call = { id, name, ...(event.input === undefined ? parsed(text) : { input: event.input }) };
         this.#end();
         this.#parts.push({ type: "call", ...call });
@@ -191,6 +219,8 @@ class Hearing {
 
   #grow(event: Extract<ModelEvent, { type: "text" | "reasoning" }>): void {
     const { type, text } = event;
+    const meta = type === "reasoning" ? event.meta : undefined;
+    if (text === "" && meta === undefined) return;
     if (this.#growing !== type) this.#end();
     this.#growing = type;
     this.#text += text;
@@ -198,24 +228,16 @@ class Hearing {
       this.#asking.shown = true;
       this.#ctx.emit({ type: `${type}.delta`, turn: this.#asking.turn, part: this.#parts.length, text });
     }
-    if (type === "reasoning" && event.meta !== undefined) this.#end(event.meta);
+    if (meta !== undefined) this.#end(meta);
   }
 
   /** Ends the part that grows; `meta` belongs to it. */
   #end(meta?: Json): void {
     if (this.#growing === "reasoning") {
       this.#parts.push({ type: "reasoning", text: this.#text, ...(meta !== undefined && { meta }) });
-    } else if (this.#growing && this.#text !== "") this.#parts.push({ type: "text", text: this.#text });
+    } else if (this.#growing) this.#parts.push({ type: "text", text: this.#text });
     this.#growing = undefined;
     this.#text = "";
-  }
-
-  /** The provider's id, or one made of it where the session knows a call of that id. */
-  #unique(id: string): string {
-    let unique = id;
-    for (let n = 2; this.#ids.has(unique) || this.#asking.live.knows(unique); n++) unique = `${id}_${n}`;
-    this.#ids.add(unique);
-    return unique;
   }
 
   #call(id: string): { readonly id: string; readonly name: string; text: string } {

@@ -5,14 +5,17 @@
  */
 import type { Message } from "../protocol/message.ts";
 import { compacted, declined } from "./answers.ts";
-import { lawOf } from "./law.ts";
+import { blaming } from "./failure.ts";
+import { authored, lawOf } from "./law.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
 import type { CompactChange, CompactContext, Compaction } from "./points.ts";
 import type { Scope } from "./scope.ts";
 
 /** The law of `compact`. */
-export const compactLaw: Law<CompactContext, CompactChange, Compaction, Live> = lawOf("compact", ["instructions"]);
+export const compactLaw: Law<CompactContext, CompactChange, Compaction, Live> = lawOf("compact", ["instructions"], {
+  seal: authored,
+});
 
 /** Tokens that `messages` will take, estimated at four characters a token. */
 export function estimate(messages: readonly Message[]): number {
@@ -60,8 +63,8 @@ export async function fit(live: Live, { run, signal, emit, vars }: Scope): Promi
   const trigger = "auto";
   live.announce(emit, { type: "compact.started", trigger });
   const ctx: CompactContext = { run, signal, emit, vars, trigger, transcript: live.messages, instructions: "", budget };
-  const compaction = await live.blueprint.onions.compact(ctx, live);
-  if (compaction.type === "compacted") live.replace(compaction.messages, { point: "compact" });
+  const compaction = await blaming(live, ctx, "compact", live.blueprint.onions.compact(ctx, live));
+  if (compaction.type === "compacted") live.replace(compaction.messages, "compact", live.author);
   live.announce(emit, { type: "compact.finished", trigger, before, after: estimate(live.messages) });
   live.checkpoint();
 }

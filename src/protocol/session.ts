@@ -30,6 +30,9 @@ export interface RunRecord {
   readonly calls: number;
   readonly continuations: number;
   readonly batches: number;
+  readonly outputs: number;
+  /** How many messages there were before it. */
+  readonly before: number;
   /** What middleware keep for the run, by name. */
   readonly state: readonly (readonly [string, unknown])[];
   /** Where it goes on. */

@@ -1,0 +1,693 @@
+import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import {
+  type Agent,
+  agent,
+  cancelled,
+  defaultLimits,
+  type Event,
+  memory,
+  type Message,
+  type Middleware,
+  type Numbered,
+  pause,
+  refused,
+  type RunResult,
+  type Scope,
+  SessionError,
+  type Sink,
+  state,
+  type Store,
+  text,
+  tool,
+  user,
+} from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { happened, named, told } from "../support/happened.ts";
+import { lines } from "../support/told.ts";
+
+/** A tool that runs only if a person agrees, and one that runs at once. */
+const tools = [
+  tool({
+    name: "pay",
+    description: "Pays",
+    input: z.object({ sum: z.number() }),
+    ask: true,
+    execute: ({ sum }) => `Paid ${sum}`,
+  }),
+  tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" }),
+];
+
+/** A model that pays once, and looks beside. */
+function paying() {
+  return scripted({ text: "I pay.", calls: [["pay", { sum: 5 }], ["look", {}]] }, "Done.");
+}
+
+const approve = { callId: "call_1", type: "approve" } as const;
+
+/** Where a run is written down with the numbers of its events. */
+function ledger() {
+  const items: Numbered[] = [];
+  const sink: Sink<Numbered> = {
+    write: (item) => items.push(item),
+    cork() {},
+    uncork() {},
+    full: undefined,
+    close() {},
+  };
+  return { items, sink };
+}
+
+/** How a run of a session was refused. */
+async function refusal(result: Promise<RunResult>) {
+  const { status, error, messages } = await result;
+  assertInstanceOf(error, SessionError);
+  return [status, error.code, error.message, messages];
+}
+
+Deno.test("a call that waits for a person pauses the run, and resume() goes on", async () => {
+  const store = memory();
+  const model = paying();
+  const assistant = agent({ model, tools });
+  const { items, sink } = ledger();
+  const first = assistant.start({ prompt: "Pay", session: "s", store }, sink);
+  const paused = await first.result;
+  assertEquals([paused.status, paused.text, paused.questions, lines(paused.messages)], [
+    "paused",
+    "I pay.",
+    [{ callId: "call_1", tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] }],
+    ["user Pay"],
+  ]);
+  const middle = items.length;
+  const second = assistant.start({ session: "s", store, answers: [approve] }, sink);
+  const done = await second.result;
+  const events = named(items.map(({ event }) => event), done);
+  assertEquals(told(events.slice(0, middle)), [
+    "run.started run s false",
+    "session.opened new",
+    "prompt.accepted",
+    "turn.started 1",
+    "model.started 1 scripted",
+    "text.delta 1 0 I pay.",
+    'call.delta 1 call_1 pay {"sum":5}',
+    "call.ready 1",
+    "call.delta 1 call_2 look {}",
+    "call.ready 1",
+    "model.finished 1 calls 1",
+    "tool.started 1 call_1 pay run:1 0",
+    "approval.asked 1 call_1 call_1 pay",
+    "tool.started 1 call_2 look run:1 1",
+    "approval.decided 1 call_2 allow policy",
+    "tool.finished 1 call_2",
+    "session.closed",
+    "run.paused",
+  ]);
+  assertEquals(told(events.slice(middle)), [
+    "run.started run s true",
+    "session.opened resume",
+    "turn.started 1",
+    "tool.started 1 call_1 pay run:2 0",
+    "approval.decided 1 call_1 allow person",
+    "tool.finished 1 call_1",
+    "turn.finished 1",
+    "turn.started 2",
+    "model.started 2 scripted",
+    "text.delta 2 0 Done.",
+    "model.finished 2 stop 1",
+    "turn.finished 2",
+    "session.closed",
+    "run.finished done Done.",
+  ]);
+  assertEquals(items.map(({ id }) => id), items.map((_, index) => index + 1));
+  assertEquals([await first.opened, await second.opened, done.run], [paused.run, paused.run, paused.run]);
+  assertEquals([done.usage, lines(done.messages)], [
+    { input: 2, output: 2 },
+    ["user Pay", "assistant I pay.", "call pay look", "ok Paid 5", "ok Seen", "assistant Done."],
+  ]);
+  model.done();
+});
+
+Deno.test("a run without a session can be resumed by the one it was given", async () => {
+  const assistant = agent({ model: paying(), tools });
+  const { session } = await assistant.run("Pay").result;
+  const { status, text } = await assistant.resume({ session, answers: [approve] }).result;
+  assertEquals([status, text], ["done", "Done."]);
+});
+
+Deno.test("answers are refused where nobody waits for them", async () => {
+  const store = memory();
+  const assistant = agent({ model: paying(), tools });
+  const answer = (answers = [approve], session = "s") => assistant.resume({ session, store, answers }).result;
+  assertEquals(await refusal(answer()), ["failed", "unknown", 'Cannot resume session "s": there is none', []]);
+  const { messages } = await assistant.run({ prompt: "Pay", session: "s", store }).result;
+  assertEquals(await refusal(answer([{ ...approve, callId: "call_2" } as unknown as typeof approve])), [
+    "failed",
+    "unasked",
+    "Cannot answer call call_2: it is not asked",
+    messages,
+  ]);
+  assertEquals(await refusal(answer([approve], "t")), [
+    "failed",
+    "unknown",
+    'Cannot resume session "t": there is none',
+    [],
+  ]);
+  const done = await answer();
+  assertEquals(done.status, "done");
+  assertEquals(await refusal(answer()), [
+    "failed",
+    "not-paused",
+    'Cannot resume session "s": it is not paused',
+    done.messages,
+  ]);
+});
+
+Deno.test("a conversation that moves on skips what waited, and keeps what was done", async () => {
+  const store = memory();
+  const model = scripted({ text: "I pay.", calls: [["pay", { sum: 5 }], ["look", {}]] }, "As you like.");
+  const assistant = agent({ model, tools });
+  await assistant.run({ prompt: "Pay", session: "s", store }).result;
+  const { messages } = await assistant.run({ prompt: "Never mind", session: "s", store }).result;
+  assertEquals(lines(messages), [
+    "user Pay",
+    "assistant I pay.",
+    "call pay look",
+    "skipped The conversation went on without an answer.",
+    "ok Seen",
+    "user Never mind",
+    "assistant As you like.",
+  ]);
+  const late = await refusal(assistant.resume({ session: "s", store, answers: [approve] }).result);
+  assertEquals(late.slice(0, 2), ["failed", "not-paused"]);
+});
+
+Deno.test("a session has one run at a time", async () => {
+  const store = memory();
+  const go = Promise.withResolvers<void>();
+  const assistant = agent({ model: scripted({ text: "One.", before: () => go.promise }, "Three.") });
+  const first = assistant.run({ prompt: "1", session: "s", store });
+  const { items, sink } = ledger();
+  const second = assistant.start({ prompt: "2", session: "s", store }, sink);
+  await assertRejects(() => second.opened, SessionError, 'Cannot run session "s": another run');
+  assertEquals((await refusal(second.result)).slice(0, 2), ["failed", "busy"]);
+  assertEquals(items, []);
+  const resumed = assistant.resume({ session: "s", store, answers: [] });
+  assertEquals((await refusal(resumed.result)).slice(0, 2), ["failed", "busy"]);
+  assertEquals(await Array.fromAsync(resumed.events), []);
+  go.resolve();
+  assertEquals((await first.result).status, "done");
+  const third = await assistant.run({ prompt: "3", session: "s", store }).result;
+  assertEquals(lines(third.messages), ["user 1", "assistant One.", "user 3", "assistant Three."]);
+});
+
+/** Asks once, before or after what lies beneath, and says when it is entered. */
+function asking(point: "session" | "prompt" | "turn" | "model" | "stop", when: "before" | "after", log: unknown[]) {
+  const asked = state("asking.asked", () => false);
+  async function hook<R>(ctx: Scope & { readonly resumed?: boolean }, next: () => Promise<R>): Promise<R> {
+    log.push(ctx.resumed ?? "again");
+    const answer = when === "after" ? await next() : undefined;
+    if (!asked.get(ctx)) {
+      asked.set(ctx, true);
+      throw ctx.run.pause("Go on?");
+    }
+    return answer ?? await next();
+  }
+  return { name: "asking", [point]: hook } as Middleware; // such a hook fits all of them
+}
+
+/** Runs, resumes, and tells what was asked, the turns that began, how often the model was asked, and the end. */
+async function askedAt(point: Parameters<typeof asking>[0], when: "before" | "after") {
+  const log: unknown[] = [];
+  const model = scripted("One.", "Two.");
+  const assistant = agent({ model, use: [asking(point, when, log)] });
+  const first = assistant.run("Hi");
+  const { status, questions, session } = await first.result;
+  const second = assistant.resume({ session, answers: [] });
+  const done = await second.result;
+  const events: Event[] = [...await Array.fromAsync(first.events), ...await Array.fromAsync(second.events)];
+  return {
+    paused: [status, ...questions.flatMap(({ questions }) => questions)],
+    entered: log,
+    turns: events.flatMap((event) => event.type === "turn.started" ? [event.turn] : []),
+    requests: model.requests.length,
+    done: [done.status, done.text, ...lines(done.messages)],
+  };
+}
+
+const asked = ["paused", "Go on?"];
+const one = ["done", "One.", "user Hi", "assistant One."];
+
+Deno.test("a run that pauses before something begins with it when it is resumed", async () => {
+  const rest = { paused: asked, requests: 1, done: one };
+  assertEquals(await askedAt("session", "before"), { ...rest, entered: [false, true], turns: [1] });
+  assertEquals(await askedAt("prompt", "before"), { ...rest, entered: [false, false], turns: [1] });
+  assertEquals(await askedAt("turn", "before"), { ...rest, entered: [false, false], turns: [1, 1] });
+  assertEquals(await askedAt("model", "before"), { ...rest, entered: ["again", "again"], turns: [1, 1] });
+  assertEquals(await askedAt("stop", "before"), { ...rest, entered: [false, true], turns: [1] });
+});
+
+Deno.test("a run that pauses after the answer does not ask the model anew", async () => {
+  const rest = { paused: asked, requests: 1, turns: [1], done: one };
+  assertEquals(await askedAt("session", "after"), { ...rest, entered: [false, true] });
+  assertEquals(await askedAt("prompt", "after"), { ...rest, entered: [false, true] });
+  assertEquals(await askedAt("turn", "after"), { ...rest, entered: [false] });
+  assertEquals(await askedAt("stop", "after"), { ...rest, entered: [false, true] });
+});
+
+Deno.test("stop may pause, and is asked again", async () => {
+  const resumed: boolean[] = [];
+  const model = scripted("One.");
+  const use: Middleware[] = [{
+    stop: async (ctx, next) => {
+      resumed.push(ctx.resumed);
+      return ctx.resumed ? await next() : pause("Enough?");
+    },
+  }];
+  const assistant = agent({ model, use });
+  const { session, questions } = await assistant.run("Hi").result;
+  assertEquals(questions, [{ questions: ["Enough?"] }]);
+  const done = await assistant.resume({ session, answers: [] }).result;
+  assertEquals([done.status, ...lines(done.messages), resumed], ["done", "user Hi", "assistant One.", [false, true]]);
+});
+
+Deno.test("stop may pause after an answer that is empty", async () => {
+  const model = scripted("");
+  const log: unknown[] = [];
+  const assistant = agent({ model, use: [asking("stop", "before", log)] });
+  const { session } = await assistant.run("Hi").result;
+  const done = await assistant.resume({ session, answers: [] }).result;
+  assertEquals([done.status, done.text, ...lines(done.messages), log], ["done", "", "user Hi", [false, true]]);
+});
+
+Deno.test("a prompt that was not accepted before a pause is accepted after it, as hooks change it", async () => {
+  const change: Middleware = {
+    name: "change",
+    prompt: (ctx, next) => next({ prompt: user(`${lines([ctx.prompt]).join()}!`), context: ["It is noon."] }),
+  };
+  const model = scripted("One.");
+  const assistant = agent({ model, use: [change, asking("prompt", "before", [])] });
+  const first = assistant.run({ messages: [user("Earlier"), user("Hi")] });
+  const paused = await first.result;
+  assertEquals(lines(paused.messages), ["user Earlier"]);
+  const second = assistant.resume({ session: paused.session, answers: [] });
+  assertEquals(told(await happened(first)), [
+    "run.started run session false",
+    "session.opened new",
+    "session.closed",
+    "run.paused",
+  ]);
+  assertEquals(told(await happened(second)).slice(0, 3), [
+    "run.started run session true",
+    "session.opened resume",
+    "prompt.accepted",
+  ]);
+  const transcript = ["user Earlier", "user user Hi!", "prompt It is noon."];
+  assertEquals(lines((await second.result).messages), [...transcript, "assistant One."]);
+  assertEquals(model.requests.map(({ messages }) => lines(messages)), [transcript]);
+});
+
+Deno.test("a prompt that was never accepted does not enter when the conversation moves on", async () => {
+  const assistant = agent({ model: scripted("One."), use: [asking("prompt", "before", [])] });
+  const { session } = await assistant.run("Hi").result;
+  const { session: again } = await assistant.run({ prompt: "Hello", session }).result;
+  const { messages } = await assistant.resume({ session: again, answers: [] }).result;
+  assertEquals(lines(messages), ["user Hello", "assistant One."]);
+});
+
+Deno.test("a run that pauses twice asks and takes its prompt once", async () => {
+  const once = asking("prompt", "before", []);
+  const later = state("later.asked", () => false);
+  const twice: Middleware = {
+    turn: (ctx, next) => {
+      if (later.get(ctx)) return next();
+      later.set(ctx, true);
+      throw ctx.run.pause("And now?");
+    },
+  };
+  const assistant = agent({ model: scripted("One."), use: [once, twice] });
+  const { session } = await assistant.run("Hi").result;
+  const second = await assistant.resume({ session, answers: [] }).result;
+  assertEquals([second.status, second.questions], ["paused", [{ questions: ["And now?"] }]]);
+  const third = await assistant.resume({ session, answers: [] }).result;
+  assertEquals([third.status, ...lines(third.messages)], ["done", "user Hi", "assistant One."]);
+});
+
+Deno.test("a run that pauses again before its calls went in still asks about them", async () => {
+  const again = state("again.asked", () => false);
+  const use: Middleware[] = [{
+    turn: (ctx, next) => {
+      if (!ctx.resumed || again.get(ctx)) return next();
+      again.set(ctx, true);
+      throw ctx.run.pause("Sure?");
+    },
+  }];
+  const assistant = agent({ model: paying(), tools, use });
+  const { session, questions } = await assistant.run("Pay").result;
+  const second = await assistant.resume({ session, answers: [approve] }).result;
+  assertEquals([second.status, second.questions], ["paused", [...questions, { questions: ["Sure?"] }]]);
+  const third = await assistant.resume({ session, answers: [approve] }).result;
+  assertEquals([third.status, ...lines(third.messages).slice(2)], [
+    "done",
+    "call pay look",
+    "ok Paid 5",
+    "ok Seen",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("a resumed run enters session, prompt and turn anew, without their changes, and not the model", async () => {
+  const log: unknown[] = [];
+  const use: Middleware[] = [{
+    session: (ctx, next) => {
+      log.push(["session", ctx.source, ctx.resumed]);
+      return next({ context: ["from session"] });
+    },
+    prompt: (ctx, next) => {
+      log.push(["prompt", lines([ctx.prompt]), ctx.resumed]);
+      return next({ prompt: user("Changed"), context: ["from prompt"] });
+    },
+    turn: (ctx, next) => {
+      log.push(["turn", ctx.index, ctx.resumed]);
+      return next({ context: [`from turn ${ctx.index}`] });
+    },
+    model: (ctx, next) => {
+      log.push(["model", ...lines(ctx.request.messages)]);
+      return next();
+    },
+    tool: (ctx, next) => {
+      log.push(["tool", ctx.call.id, ctx.batchId.endsWith(":1"), ctx.resumed]);
+      return next();
+    },
+  }];
+  const assistant = agent({ model: paying(), tools, use });
+  const { session } = await assistant.run("Pay").result;
+  const transcript = ["session from session", "user Changed", "prompt from prompt"];
+  assertEquals(log.splice(0), [
+    ["session", "new", false],
+    ["prompt", ["user Pay"], false],
+    ["turn", 1, false],
+    ["model", ...transcript, "turn from turn 1"],
+    ["tool", "call_1", true, false],
+    ["tool", "call_2", true, false],
+  ]);
+  const { messages } = await assistant.resume({ session, answers: [approve] }).result;
+  const batch = ["assistant I pay.", "call pay look", "ok Paid 5", "ok Seen"];
+  assertEquals(log, [
+    ["session", "resume", true],
+    ["prompt", ["user Changed"], true],
+    ["turn", 1, true],
+    ["tool", "call_1", false, true],
+    ["turn", 2, false],
+    ["model", ...transcript, ...batch, "turn from turn 2"],
+  ]);
+  assertEquals(lines(messages), [...transcript, ...batch, "assistant Done."]);
+});
+
+Deno.test("state and limits of a run go on when it is resumed", async () => {
+  const count = state("count", () => 0);
+  const seen: unknown[] = [];
+  const use: Middleware[] = [{
+    turn: async (ctx, next) => {
+      seen.push([count.update(ctx, (n) => n + 1), ctx.run.used.turns, ctx.run.used.calls]);
+      return await next();
+    },
+  }];
+  const model = scripted({ calls: [["pay", { sum: 5 }]] }, { calls: [["look", {}], ["look", {}]] }, "Done.");
+  const assistant = agent({ model, tools, use, limits: { calls: 2, turns: 3 } });
+  const { session } = await assistant.run("Pay").result;
+  const { status, messages } = await assistant.resume({ session, answers: [approve] }).result;
+  assertEquals(seen, [[1, 1, 0], [2, 1, 1], [3, 2, 1], [4, 3, 3]]);
+  assertEquals([status, ...lines(messages).slice(2)], [
+    "done",
+    "ok Paid 5",
+    "call look look",
+    "ok Seen",
+    "skipped Not run: this run may make 2 calls.",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("a rollback takes back what was before the pause too", async () => {
+  const store = memory();
+  const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.end("undo", { rollback: true })) }];
+  await agent({ model: scripted("Hello!") }).run({ prompt: "Hi", session: "s", store }).result;
+  const assistant = agent({ model: paying(), tools, use });
+  await assistant.run({ prompt: "Pay", session: "s", store }).result;
+  const { messages } = await assistant.resume({ session: "s", store, answers: [approve] }).result;
+  assertEquals(lines(messages), ["user Hi", "assistant Hello!"]);
+});
+
+Deno.test("a resume that fails or is stopped before its calls went in keeps what they came to", async () => {
+  const kept = ["user Pay", "assistant I pay.", "call pay look", "aborted Stopped before it was done.", "ok Seen"];
+  const failing: Middleware = {
+    session: (ctx, next) => ctx.resumed ? Promise.reject(new Error("down")) : next(),
+  };
+  const first = agent({ model: paying(), tools, use: [failing] });
+  const { session } = await first.run("Pay").result;
+  const failed = await first.resume({ session, answers: [approve] }).result;
+  assertEquals([failed.status, lines(failed.messages)], ["failed", kept]);
+
+  const second = agent({ model: paying(), tools });
+  const paused = await second.run("Pay").result;
+  const aborted = await second.resume({ session: paused.session, answers: [approve], signal: AbortSignal.abort() })
+    .result;
+  assertEquals([aborted.status, lines(aborted.messages)], ["aborted", kept]);
+});
+
+Deno.test("a resume that is refused leaves the run paused", async () => {
+  let open = false;
+  const gate: Middleware = {
+    session: (ctx, next) => ctx.resumed && !open ? Promise.resolve(refused("closed")) : next(),
+  };
+  const assistant = agent({ model: paying(), tools, use: [gate] });
+  const { session } = await assistant.run("Pay").result;
+  const no = await assistant.resume({ session, answers: [approve] }).result;
+  assertEquals([no.status, no.reason], ["cancelled", "closed"]);
+  open = true;
+  const yes = await assistant.resume({ session, answers: [approve] }).result;
+  assertEquals([yes.status, yes.text], ["done", "Done."]);
+});
+
+Deno.test("a session that is refused is not begun", async () => {
+  const store = memory();
+  const model = scripted();
+  const assistant = agent({ model, use: [{ session: () => Promise.resolve(refused("closed")) }] });
+  const run = assistant.run({ prompt: "Hi", session: "s", store });
+  assertEquals(told(await happened(run)), [
+    "run.started run s false",
+    "session.opened new",
+    "session.closed",
+    "run.finished cancelled  closed",
+  ]);
+  const { status, reason, run: id, session, messages } = await run.result;
+  assertEquals([status, reason, id === "", session, messages], ["cancelled", "closed", false, "s", []]);
+  assertEquals((await store.load("s"))?.messages, []);
+});
+
+Deno.test("a prompt that is cancelled is not kept, before it was answered or after", async () => {
+  const store = memory();
+  const before: Middleware = { prompt: () => Promise.resolve(cancelled("not now")) };
+  const after: Middleware = { prompt: (_, next) => next().then(() => cancelled("not that")) };
+  const kept: Middleware = { session: (_, next) => next({ context: ["Be kind."] }) };
+  const run = (prompt: string, ...use: Middleware[]) =>
+    agent({ model: scripted("Hello!"), use }).run({ prompt, session: "s", store }).result;
+  const results = [await run("1", before), await run("2", kept, after), await run("3", kept), await run("4", after)];
+  assertEquals(results.map(({ status, reason, text, messages }) => [status, reason, text, ...lines(messages)]), [
+    ["cancelled", "not now", ""],
+    ["cancelled", "not that", ""],
+    ["done", undefined, "Hello!", "session Be kind.", "user 3", "assistant Hello!"],
+    ["cancelled", "not that", "", "session Be kind.", "user 3", "assistant Hello!"],
+  ]);
+});
+
+Deno.test("context goes where its point says, and is kept as long", async () => {
+  const look = tool({
+    name: "look",
+    description: "Looks",
+    input: z.object({ at: z.string() }),
+    execute: ({ at }) => ({ ...text(`Seen ${at}`), context: [`${at} is near`, `${at} is far`] }),
+  });
+  const use: Middleware[] = [
+    {
+      session: (ctx, next) => next({ context: [...ctx.context, "s1"] }),
+      prompt: (ctx, next) => next({ context: [...ctx.context, "p1"] }),
+      turn: (ctx, next) => next({ context: [...ctx.context, `t${ctx.index}`] }),
+    },
+    {
+      session: (ctx, next) => next({ context: [...ctx.context, "s2"] }),
+      prompt: (ctx, next) => next({ context: [...ctx.context, "p2"] }),
+      turn: (ctx, next) => next({ context: [...ctx.context, "t+"] }),
+    },
+  ];
+  const store = memory();
+  const model = scripted({ calls: [["look", { at: "a" }], ["look", { at: "b" }]] }, "Done.", "More.");
+  const assistant = agent({ model, tools: [look], use });
+  const { messages } = await assistant.run({ prompt: "Look", session: "s", store }).result;
+  const first = ["session s1s2", "user Look", "prompt p1p2"];
+  const second = [...first, "call look look", "ok Seen a", "ok Seen b", "context a is neara is farb is nearb is far"];
+  assertEquals(lines(messages), [...second, "assistant Done."]);
+  const next = await assistant.run({ prompt: "More", session: "s", store }).result;
+  const third = [...second, "assistant Done.", "user More", "prompt p1p2"];
+  assertEquals(lines(next.messages), [...third, "assistant More."]);
+  assertEquals(model.requests.map(({ messages }) => lines(messages)), [
+    [...first, "turn t1t+"],
+    [...second, "turn t2t+"],
+    [...third, "turn t1t+"],
+  ]);
+});
+
+Deno.test("session may choose model, instructions, tools and limits, each alone", async () => {
+  const [pay, look] = tools;
+  const other = scripted({ calls: [["look", {}], ["pay", { sum: 5 }]] }, "Other.");
+  const seen: unknown[] = [];
+  const use: Middleware[] = [
+    {
+      session: (ctx, next) => {
+        seen.push(ctx.settings.instructions, ctx.settings.tools.length, ctx.settings.limits === defaultLimits);
+        return next({ settings: { model: { ...other, id: "other" }, limits: { ...ctx.settings.limits, calls: 1 } } });
+      },
+    },
+    {
+      session: (ctx, next) => {
+        seen.push(ctx.settings.model.id, ctx.settings.limits.calls);
+        return next({ settings: { instructions: "Be brief.", tools: look ? [look] : [] } });
+      },
+    },
+    {
+      prompt: (ctx, next) => {
+        seen.push(ctx.run.limits.calls);
+        return next();
+      },
+    },
+  ];
+  const assistant = agent({ model: scripted(), instructions: "Be long.", tools: pay && look ? [pay, look] : [], use });
+  const { messages, text } = await assistant.run("Hi").result;
+  assertEquals(seen, ["Be long.", 2, false, "other", 1, 1]);
+  assertEquals(text, "Other.");
+  assertEquals(other.requests.map(({ instructions, tools }) => [instructions, tools.map(({ name }) => name)]), [
+    ["Be brief.", ["look"]],
+    ["Be brief.", ["look"]],
+  ]);
+  assertEquals(lines(messages).slice(1), [
+    "call look pay",
+    "ok Seen",
+    "skipped Not run: this run may make 1 calls.",
+    "assistant Other.",
+  ]);
+});
+
+Deno.test("a history that a caller holds goes on in a session that is kept", async () => {
+  const store = memory();
+  const history: readonly Message[] = [user("Hi"), { role: "assistant", parts: [{ type: "text", text: "Hello!" }] }];
+  const assistant = agent({ model: scripted("One.", "Two.") });
+  await assistant.run({ messages: [...history, user("1")], session: "s", store }).result;
+  const { messages } = await assistant.run({ prompt: "2", session: "s", store }).result;
+  const all = ["user Hi", "assistant Hello!", "user 1", "assistant One.", "user 2", "assistant Two."];
+  assertEquals(lines(messages), all);
+});
+
+Deno.test("a store keeps what is newest, and no more than it may", async () => {
+  const store = memory({ max: 2 });
+  const session = { version: 0, messages: [user("Hi")] };
+  assertEquals(await store.load("a"), undefined);
+  assertEquals(await store.save({ id: "a", ...session }), 1);
+  assertEquals(await store.save({ id: "a", ...session }), undefined);
+  assertEquals(await store.save({ id: "b", ...session }), 1);
+  assertEquals(await store.save({ id: "a", ...session, version: 1 }), 2);
+  assertEquals(await store.save({ id: "c", ...session }), 1);
+  assertEquals((await Promise.all(["a", "b", "c"].map(store.load))).map((kept) => kept?.version), [2, undefined, 1]);
+  await store.delete("a");
+  assertEquals(await store.load("a"), undefined);
+  assertEquals(await store.save({ id: "a", ...session, version: 2 }), undefined);
+});
+
+Deno.test("a prompt is saved before the model is asked, and results before it is asked again", async () => {
+  const store = memory();
+  const kept: unknown[] = [];
+  const look = async () => {
+    const session = await store.load("s");
+    kept.push([session?.run?.status, ...lines(session?.messages ?? [])]);
+  };
+  const model = scripted({ calls: [["look", {}]], before: look }, { text: "Done.", before: look });
+  await agent({ model, tools }).run({ prompt: "Look", session: "s", store }).result;
+  await look();
+  const all = ["user Look", "call look", "ok Seen"];
+  assertEquals(kept, [["running", "user Look"], ["running", ...all], [undefined, ...all, "assistant Done."]]);
+});
+
+Deno.test("a session that cannot be loaded or saved is said to be lost", async () => {
+  const down = () => Promise.reject(new Error("store is down"));
+  const failing = agent({ model: scripted() }).run({ prompt: "Hi", session: "s", store: { ...memory(), load: down } });
+  const failed = await failing.result;
+  assertEquals([failed.status, failed.error instanceof Error && failed.error.message], ["failed", "store is down"]);
+  assertEquals(await Array.fromAsync(failing.events), []);
+
+  const kept = memory();
+  let broken = false;
+  const store: Store = { ...kept, save: (session) => broken ? down() : kept.save(session) };
+  const told: unknown[] = [];
+  const use: Middleware[] = [{
+    stop: (_, next) => {
+      broken = true;
+      return next();
+    },
+  }];
+  const run = agent({ model: scripted("Hello!"), use })
+    .run({ prompt: "Hi", session: "s", store, onError: (error) => told.push(error instanceof Error && error.message) });
+  const events = await happened(run);
+  assertEquals(events.slice(-3), [
+    { type: "session.closed" },
+    { type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: "uuid" },
+    { type: "run.finished", status: "done", text: "Hello!", usage: { input: 1, output: 1 } },
+  ]);
+  assertEquals([(await run.result).status, told], ["done", ["store is down"]]);
+});
+
+Deno.test("a session that somebody else took is said to be unsaved", async () => {
+  const store = memory();
+  const use: Middleware[] = [{
+    stop: async (_, next) => {
+      const session = await store.load("s");
+      if (session) await store.save({ ...session, messages: [user("Mine")] });
+      return await next();
+    },
+  }];
+  const run = agent({ model: scripted("Hello!"), use }).run({ prompt: "Hi", session: "s", store });
+  assertEquals(told(await happened(run)).slice(-3), [
+    "session.closed",
+    "warning session.unsaved The session was taken by somebody else.",
+    "run.finished done Hello!",
+  ]);
+  assertEquals(lines((await store.load("s"))?.messages ?? []), ["user Mine"]);
+});
+
+Deno.test("a hook that ignores the end of its run does not keep the session", async () => {
+  using time = new FakeTime();
+  const store = memory();
+  const late = Promise.withResolvers<void>();
+  const use: Middleware[] = [{
+    prompt: async (ctx, next) => {
+      await late.promise;
+      ctx.emit({ type: "notice", text: "late" });
+      return await next();
+    },
+  }];
+  const model = scripted("Hello!");
+  const run = agent({ model, use, limits: { grace: 100 } }).run({ prompt: "Hi", session: "s", store });
+  await time.runMicrotasks();
+  run.stop();
+  await time.tickAsync(300);
+  assertEquals(told(await happened(run)), [
+    "run.started run s false",
+    "session.opened new",
+    "warning hook.abandoned A hook did not stop when it was told to.",
+    "session.closed",
+    "run.aborted stop ",
+  ]);
+  const { status, messages } = await run.result;
+  late.resolve();
+  await time.runMicrotasks();
+  assertEquals([status, messages, model.requests], ["aborted", [], []]);
+  assertEquals((await store.load("s"))?.run, undefined);
+});
