@@ -61,6 +61,10 @@ export class Live implements Stopping {
   readonly answers = new Map<string, PersonAnswer>();
   readonly #onError: OnError | undefined;
   readonly #controller = new AbortController();
+  /** Aborts when the run should stop. */
+  readonly signal: AbortSignal = this.#controller.signal;
+  /** Whether it has. */
+  aborted = false;
   readonly #leaving = new Set<() => void>();
   #closed = false;
   /** What was announced, until it arrives. */
@@ -123,19 +127,9 @@ export class Live implements Stopping {
     this.view = viewOf(this);
   }
 
-  /** Aborts when the run should stop. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Whether the run should stop. */
-  get aborted(): boolean {
-    return this.#controller.signal.aborted;
-  }
-
   /** Why it should stop: an `AbortError` whose message is the reason. */
   get reason(): unknown {
-    return this.#controller.signal.reason;
+    return this.signal.reason;
   }
 
   /** Calls `leave` when the run should stop: one listener for all of them. */
@@ -147,6 +141,7 @@ export class Live implements Stopping {
   /** Stops the run. The first reason counts. */
   abort(reason: string): void {
     if (this.aborted || this.#closed) return;
+    this.aborted = true;
     this.#controller.abort(new DOMException(reason, "AbortError"));
     for (const leave of this.#leaving) leave();
   }
@@ -160,7 +155,7 @@ export class Live implements Stopping {
   readonly emit: Emit = (event) => {
     if (this.#closed) return;
     if (event.type === this.#due) this.#due = undefined;
-    for (const observe of this.blueprint.observers) this.#show(observe, event);
+    if (this.blueprint.observers.length > 0) this.#show(event);
     this.#write(event);
   };
 
@@ -348,11 +343,13 @@ export class Live implements Stopping {
     this.sink.write({ event, id: this.events });
   }
 
-  #show(observe: (event: Event) => void, event: Event): void {
-    try {
-      observe(event);
-    } catch (error) {
-      this.report(error);
+  #show(event: Event): void {
+    for (const observe of this.blueprint.observers) {
+      try {
+        observe(event);
+      } catch (error) {
+        this.report(error);
+      }
     }
   }
 }
