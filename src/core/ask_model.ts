@@ -72,8 +72,11 @@ function unique(id: string, ids: Set<string>, live: Live): string {
 export async function askModel(live: Live, scope: Scope, turn: number, request: ModelRequest): Promise<ModelResponse> {
   const { run, signal, emit, vars } = scope;
   const asking: Asking = { live, turn, attempts: 0, shown: false };
-  let shown = "";
-  live.partial = () => ({ role: "assistant", parts: shown === "" ? [] : [{ type: "text", text: shown }] });
+  let shown: string[] = [];
+  live.partial = () => ({
+    role: "assistant",
+    parts: shown.length === 0 ? [] : [{ type: "text", text: shown.join("") }],
+  });
   live.announce(emit, { type: "model.started", turn, model: request.model.id });
   const ctx: ModelContext = {
     run,
@@ -83,8 +86,8 @@ export async function askModel(live: Live, scope: Scope, turn: number, request: 
     turn,
     attempt: 1,
     emit(event) {
-      if (event.type === "text.delta") shown += event.text;
-      else if (event.type === "model.reset") shown = "";
+      if (event.type === "text.delta") shown.push(event.text);
+      else if (event.type === "model.reset") shown = [];
       emit(event);
     },
   };
@@ -109,7 +112,8 @@ export async function askModel(live: Live, scope: Scope, turn: number, request: 
     const { finish, usage, attempts } = response;
     const text = textOf(response);
     live.partial = undefined;
-    live.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(text !== shown && { text }) });
+    const differs = text !== shown.join("");
+    live.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
     return response;
   }
 }
@@ -141,11 +145,12 @@ async function read(ctx: ModelContext, asking: Asking, at: Stopping): Promise<Mo
   const answer = new Hearing(ctx, asking);
   for await (const events of model.stream(ctx.request, { signal: ctx.signal })) {
     if (at.aborted) throw at.reason;
-    sink.cork();
+    const several = events.length > 1; // what arrived together travels together
+    if (several) sink.cork();
     try {
       for (const event of events) answer.hear(event);
     } finally {
-      sink.uncork();
+      if (several) sink.uncork();
     }
     const full = sink.full;
     if (full) await abandon(full, at, 0, () => {});
@@ -163,6 +168,8 @@ async function read(ctx: ModelContext, asking: Asking, at: Stopping): Promise<Mo
   };
 }
 
+const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
+
 /** A response as it is heard: parts grow, deltas go out. */
 class Hearing {
   finish: FinishReason | undefined;
@@ -172,9 +179,9 @@ class Hearing {
   readonly #ids = new Set<string>();
   readonly #ctx: ModelContext;
   readonly #asking: Asking;
-  /** The part that grows, and its text so far. */
+  /** The part that grows, and its text so far: in pieces, since a string that grew piece by piece is slow to read. */
   #growing: "text" | "reasoning" | undefined;
-  #text = "";
+  #pieces: string[] = [];
 
   constructor(ctx: ModelContext, asking: Asking) {
     this.#ctx = ctx;
@@ -184,6 +191,10 @@ class Hearing {
   /** The parts so far. */
   get parts(): readonly AnswerPart[] {
     return this.#growing ? [...this.#parts, { type: this.#growing, text: this.#text }] : this.#parts;
+  }
+
+  get #text(): string {
+    return this.#pieces.join("");
   }
 
   hear(event: ModelEvent): void {
@@ -223,10 +234,10 @@ class Hearing {
     if (text === "" && meta === undefined) return;
     if (this.#growing !== type) this.#end();
     this.#growing = type;
-    this.#text += text;
+    this.#pieces.push(text);
     if (text !== "") {
       this.#asking.shown = true;
-      this.#ctx.emit({ type: `${type}.delta`, turn: this.#asking.turn, part: this.#parts.length, text });
+      this.#ctx.emit({ type: deltas[type], turn: this.#asking.turn, part: this.#parts.length, text });
     }
     if (meta !== undefined) this.#end(meta);
   }
@@ -237,7 +248,7 @@ class Hearing {
       this.#parts.push({ type: "reasoning", text: this.#text, ...(meta !== undefined && { meta }) });
     } else if (this.#growing) this.#parts.push({ type: "text", text: this.#text });
     this.#growing = undefined;
-    this.#text = "";
+    this.#pieces = [];
   }
 
   #call(id: string): { readonly id: string; readonly name: string; text: string } {
