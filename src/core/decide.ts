@@ -77,13 +77,13 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
   }
   return decided("deny", denied("The input was changed too often."), false);
 
-  /** A person's answer counts for the input they saw, and for the one they made of it. */
+  /** A person's answer counts for the tool and the input they saw, and for the input they made of it. */
   function heard(input: unknown) {
     const { answer, asked } = entry;
-    if (!answer) return undefined;
+    if (!answer || name !== asked?.tool) return undefined;
     const seen = canonical(input);
     const theirs = answer.type === "approve" && answer.input !== undefined && seen === canonical(answer.input);
-    return theirs || seen === canonical(asked) ? answer : undefined;
+    return theirs || seen === canonical(asked.input) ? answer : undefined;
   }
 
   function asked(questions: readonly string[], input: unknown): Step {

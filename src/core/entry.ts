@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Question } from "../protocol/event.ts";
 import type { Call, ToolResult } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/session.ts";
 import type { Live } from "./live.ts";
@@ -51,7 +52,7 @@ export class Entry {
     readonly turn: number,
     readonly over: boolean,
     readonly answer: PersonAnswer | undefined,
-    readonly asked: unknown,
+    readonly asked: Question | undefined,
   ) {}
 
   /** The context that its outermost hook is given. */

@@ -78,7 +78,7 @@ function enter(live: Live, { message, turn }: Batch, answered: ReadonlyMap<strin
   const batchId = `${live.id}:${live.batches}`;
   const pending = live.pending;
   live.pending = undefined;
-  const asked = new Map(pending?.questions.map((question) => [question.callId, question.input]));
+  const asked = new Map(pending?.questions.map((question) => [question.callId, question]));
   const entries: Entry[] = [];
   for (const [index, { type: _, ...call }] of callsOf(message).entries()) {
     if (answered.has(call.id)) continue;
@@ -224,7 +224,8 @@ function commit(
     context.push(...said);
     return { callId: id, name, status, parts };
   });
-  live.open = live.open.filter(({ id }) => results.some(({ callId, status }) => callId === id && status === "aborted"));
+  const cut = new Set(results.flatMap(({ callId, status }) => status === "aborted" ? [callId] : []));
+  live.open = live.open.filter(({ id }) => cut.has(id));
   live.push(message, { role: "tool", results });
   if (context.length > 0) {
     live.push({ role: "user", from: "context", parts: context.map((text) => ({ type: "text", text })) });
@@ -248,8 +249,8 @@ async function fatalOf(live: Live, scope: Scope, entries: readonly Entry[]): Pro
       else if (await isFatal(live, scope, error)) fatal.push(error);
     }
   }
-  for (const error of fatal.slice(1)) if (!isInterrupt(error)) live.report(error); // the first is what the run ends with
-  return fatal;
+  if (!live.aborted) { for (const error of fatal.slice(1)) if (!isInterrupt(error)) live.report(error); }
+  return fatal; // the first is what the run ends with
 }
 
 /** A call that waits goes on later, whatever a hook made of that. */

@@ -1,0 +1,454 @@
+import { allow, type Approval, ask, deny, type Middleware, text, tool } from "@jizai/jizai";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { at, batch, call, came, drop, three, weather } from "../support/batch.ts";
+
+/** A guard with one answer, whoever asks. */
+function guard(name: string, approval: NonNullable<Middleware["approval"]>) {
+  return { name, approval };
+}
+
+const denies = guard("denies", () => Promise.resolve(deny("no")));
+const asks = guard("asks", () => Promise.resolve(ask("Sure?")));
+const blind = guard("blind", () => Promise.resolve(allow()));
+const broken = guard("broken", () => Promise.reject(new Error("the guard broke")));
+const passes = guard("passes", (_, next) => next());
+/** Answers an ask that it has seen. */
+const sees = guard("sees", async (_, next) => {
+  const below = await next();
+  return below.type === "ask" ? allow() : below;
+});
+/** Allows whatever it has seen. */
+const insists = guard("insists", async (_, next) => {
+  await next();
+  return allow();
+});
+const swallows = guard("swallows", async (_, next) => {
+  try {
+    return await next();
+  } catch {
+    return allow();
+  }
+});
+
+const asked = "paused: Sure?";
+const matrix: readonly (readonly [above: Middleware, below: Middleware, outcome: string])[] = [
+  [blind, blind, "ok ran"],
+  [blind, passes, "ok ran"],
+  [blind, denies, "denied no"],
+  [blind, asks, asked],
+  [blind, broken, "denied A guard failed."],
+  [passes, blind, "ok ran"],
+  [passes, denies, "denied no"],
+  [passes, asks, asked],
+  [passes, broken, "denied A guard failed."],
+  [sees, blind, "ok ran"],
+  [sees, denies, "denied no"],
+  [sees, asks, "ok ran"],
+  [sees, broken, "denied A guard failed."],
+  [insists, denies, "denied no"],
+  [insists, asks, "ok ran"],
+  [insists, broken, "denied A guard failed."],
+  [swallows, denies, "denied no"],
+  [swallows, asks, asked],
+  [swallows, broken, "denied A guard failed."],
+  [asks, blind, asked],
+  [asks, denies, "denied no"],
+  [asks, sees, asked],
+  [asks, asks, "paused: Sure?, Sure?"],
+  [asks, broken, "denied A guard failed."],
+  [denies, blind, "denied no"],
+  [denies, asks, "denied no"],
+  [denies, sees, "denied no"],
+  [denies, broken, "denied no"],
+  [broken, blind, "denied A guard failed."],
+  [broken, denies, "denied A guard failed."],
+];
+
+/** What became of one call: its result, or what a person is asked. */
+async function outcome(use: readonly Middleware[], tools = [weather(() => "ran")], name = "weather"): Promise<string> {
+  const { result, lines } = await came([call("a", { name })], { tools, use });
+  if (result.status !== "paused") return lines[1] ?? result.status;
+  return `paused: ${result.questions.flatMap(({ questions }) => questions).join(", ")}`;
+}
+
+for (const [above, below, expected] of matrix) {
+  Deno.test(`a guard that ${above.name} over one that ${below.name}: ${expected}`, async () => {
+    assertEquals(await outcome([above, below]), expected);
+  });
+}
+
+Deno.test("who looks may answer an ask that a blind one stands over", async () => {
+  assertEquals(await outcome([sees, blind, asks]), "ok ran");
+  assertEquals(await outcome([blind, sees, asks]), "ok ran");
+  assertEquals(await outcome([asks, blind, sees, asks]), asked);
+});
+
+Deno.test("several asks are collected into one question, the tool's own too", async () => {
+  const also = guard("also", () => Promise.resolve(ask("Really?")));
+  assertEquals(await outcome([asks, blind, also], [drop()], "drop"), "paused: Sure?, Really?, Run drop?");
+});
+
+Deno.test("a tool asks for itself: always, for some inputs, or not", async () => {
+  const picky = tool({
+    name: "picky",
+    description: "Asks for some",
+    input: z.object({ city: z.string().transform((city) => city.toUpperCase()) }),
+    ask: ({ city }) => Promise.resolve(city === "B"),
+    execute: ({ city }) => city,
+  });
+  const { result } = await came([call("a", { name: "picky" }), call("b", { name: "picky" })], { tools: [picky] });
+  assertEquals(result.questions, [{ callId: "b", tool: "picky", input: { city: "b" }, questions: ["Run picky?"] }]);
+});
+
+Deno.test("a tool whose question breaks is denied", async () => {
+  const nervous = tool({
+    name: "nervous",
+    description: "Breaks when it is asked",
+    input: z.object({ city: z.string() }),
+    ask: () => Promise.reject(new Error("the question broke")),
+    execute: () => "ran",
+  });
+  assertEquals(await outcome([blind], [nervous], "nervous"), "denied A guard failed.");
+});
+
+Deno.test("a guard that broke is told to the operator, and to who watches that it did", async () => {
+  const { errors, events } = await came([call("a"), call("b")], { use: [at("a", { approval: broken.approval })] });
+  assertEquals(errors.map(String), ["Error: the guard broke"]);
+  const warnings = events.flatMap((event) => event.type === "warning" ? [{ ...event, error: "an id" }] : []);
+  assertEquals(warnings, [{
+    type: "warning",
+    code: "hook.failed",
+    message: "A guard failed, so the call was denied.",
+    point: "approval",
+    error: "an id",
+  }]);
+  const decided = events.flatMap((event) => event.type === "approval.decided" ? [event] : []);
+  assertEquals(decided, [
+    { type: "approval.decided", turn: 1, call: "a", decision: "deny", by: "policy", reason: "A guard failed." },
+    { type: "approval.decided", turn: 1, call: "b", decision: "allow", by: "policy" },
+  ]);
+});
+
+Deno.test("a guard that says nothing known, or does not wait for those beneath, denies", async () => {
+  const odd = { decision: "approve" } as never; // what a guard written without types may say
+  assertEquals(await outcome([guard("odd", () => Promise.resolve(odd))]), "denied A guard failed.");
+  assertEquals(await outcome([guard("none", () => Promise.resolve(undefined as never))]), "denied A guard failed.");
+  assertEquals(await outcome([guard("null", () => Promise.resolve(null as never))]), "denied A guard failed.");
+  const hasty = guard("hasty", (_, next) => {
+    next();
+    return Promise.resolve(allow());
+  });
+  assertEquals(await outcome([hasty, denies]), "denied A guard failed.");
+});
+
+Deno.test("a guard sees the final input, once for each call, in the model's order", async () => {
+  const seen: string[] = [];
+  const look = guard("look", (ctx, next) => {
+    seen.push(`${ctx.call.id} ${ctx.name} ${ctx.tool?.name} ${JSON.stringify(ctx.input)} ${ctx.turn}`);
+    return next();
+  });
+  const change: Middleware = {
+    name: "change",
+    tool: (ctx, next) => next(ctx.call.id === "b" ? { input: { city: "oslo" } } : {}),
+  };
+  await came(three, { use: [look, change] });
+  assertEquals(seen, [
+    'a weather weather {"city":"a"} 1',
+    'b weather weather {"city":"oslo"} 1',
+    'c weather weather {"city":"c"} 1',
+  ]);
+});
+
+// ── answers that nothing was run for ──
+
+Deno.test("an answer in place of the tool is asked all the same", async () => {
+  const seen: string[] = [];
+  const cache = at("a", { tool: () => Promise.resolve(text("cached")) });
+  const look = guard("look", async (ctx, next) => {
+    seen.push(`${ctx.call.id} ${ctx.proposed ? "answered" : "to run"}`);
+    return await next();
+  });
+  const { lines } = await came(three, { use: [cache, look, at("a", { approval: denies.approval })] });
+  assertEquals(seen, ["a answered", "b to run", "c to run"]);
+  assertEquals(lines.slice(1), ["denied no", "ok sun in b", "ok sun in c", "assistant Done."]);
+});
+
+Deno.test("an answer made from a guard's failure is asked too", async () => {
+  const rescue: Middleware = {
+    name: "rescue",
+    async tool(_, next) {
+      try {
+        return await next();
+      } catch {
+        return text("made up");
+      }
+    },
+  };
+  const breaks: Middleware = { name: "breaks", tool: () => Promise.reject(new Error("boom")) };
+  assertEquals(await outcome([rescue, breaks, denies]), "denied no");
+  assertEquals(await outcome([rescue, breaks]), "ok made up");
+});
+
+Deno.test("an answer that a person is asked about is given when they agree", async () => {
+  const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
+  const started = batch([call("a")], { use: [cache, asks] });
+  const { result } = await started.run().came;
+  assertEquals(result.questions, [{ callId: "a", tool: "weather", input: { city: "a" }, questions: ["Sure?"] }]);
+  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals(lines, ["call weather", "ok cached", "assistant Done."]);
+});
+
+Deno.test("a deny sticks: nothing on the way out makes a success of it", async () => {
+  const rosy: Middleware = {
+    name: "rosy",
+    async tool(_, next) {
+      const result = await next();
+      return { ...result, status: "ok" };
+    },
+  };
+  const nice: Middleware = {
+    name: "nice",
+    async tool(_, next) {
+      await next();
+      return text("All is well.");
+    },
+  };
+  assertEquals(await outcome([rosy, denies]), "denied no");
+  assertEquals(await outcome([nice, denies]), "denied All is well.");
+});
+
+// ── edits ──
+
+const toRome = guard("toRome", (_, next) => next().then(() => allow({ input: { city: "rome" } })));
+const noRome = guard("noRome", async ({ input }, next) => {
+  return JSON.stringify(input).includes("rome") ? deny("no rome") : await next();
+});
+
+Deno.test("an edit is checked, asked once more, and then runs", async () => {
+  const seen: unknown[] = [];
+  const look = guard("look", (ctx, next) => {
+    seen.push(ctx.input);
+    return next();
+  });
+  const { lines, result } = await came([call("a")], { use: [look, toRome] });
+  assertEquals(seen, [{ city: "a" }, { city: "rome" }]);
+  assertEquals(lines, ["call weather", "ok sun in rome", "assistant Done."]);
+  assertEquals(result.messages[1], {
+    role: "assistant",
+    parts: [{ type: "call", id: "a", name: "weather", input: { city: "a" } }],
+  });
+});
+
+Deno.test("an edit cannot get around a guard, wherever it stands", async () => {
+  assertEquals(await outcome([toRome, noRome]), "denied no rome");
+  assertEquals(await outcome([noRome, toRome]), "denied no rome");
+  assertEquals(await outcome([blind, toRome, noRome]), "denied no rome");
+});
+
+Deno.test("an edit that the tool cannot take is an error for the model", async () => {
+  const wrong = guard("wrong", () => Promise.resolve(allow({ input: { city: 7 } })));
+  assertEquals(
+    await outcome([wrong]),
+    "error The input of weather is not valid: city: Invalid input: expected string, received number",
+  );
+});
+
+Deno.test("guards that never agree on an input are denied", async () => {
+  let n = 0;
+  const restless = guard("restless", () => Promise.resolve(allow({ input: { city: `city ${++n}` } })));
+  assertEquals(await outcome([restless]), "denied The input was changed too often.");
+  assertEquals(n, 4);
+});
+
+Deno.test("an edit is not lost to one that allows above it, nor to one that asks beneath it", async () => {
+  const rome = (input: unknown) => JSON.stringify(input) === '{"city":"rome"}';
+  const edits = guard(
+    "edits",
+    ({ input }) => Promise.resolve(rome(input) ? allow() : allow({ input: { city: "rome" } })),
+  );
+  const look = weather(({ city }) => city);
+  for (const use of [[blind, edits], [edits, blind], [insists, edits], [blind, insists, edits]]) {
+    assertEquals(await outcome(use, [look]), "ok rome");
+  }
+  for (const use of [[edits, asks], [asks, edits], [blind, edits, asks], [blind, asks, edits]]) {
+    const { result } = await came([call("a")], { tools: [look], use });
+    assertEquals(result.questions, [{ callId: "a", tool: "weather", input: { city: "rome" }, questions: ["Sure?"] }]);
+  }
+});
+
+Deno.test("the order of keys is not an edit", async () => {
+  const seen: unknown[] = [];
+  const two = tool({
+    name: "two",
+    description: "Takes two",
+    input: z.object({ a: z.number(), b: z.object({ c: z.number(), d: z.number() }) }),
+    execute: () => "ran",
+  });
+  const turned = guard("turned", ({ input }) => {
+    seen.push(input);
+    return Promise.resolve(allow({ input: { b: { d: 3, c: 2 }, a: 1 } }));
+  });
+  const { lines } = await came([{ id: "x", name: "two", input: { a: 1, b: { c: 2, d: 3 } } }], {
+    tools: [two],
+    use: [turned],
+  });
+  assertEquals([lines[1], seen.length], ["ok ran", 1]);
+});
+
+// ── a person ──
+
+Deno.test("a person's no is a deny, with their reason or a default", async () => {
+  for (
+    const [reason, expected] of [[undefined, "denied A person said no."], ["not today", "denied not today"]] as const
+  ) {
+    const log: string[] = [];
+    const started = batch([call("a", { name: "drop" })], { tools: [drop(log)] });
+    const { result } = await started.run().came;
+    const answer = { callId: "a", type: "deny", ...(reason && { reason }) } as const;
+    const { lines, events } = await started.resume(result.session, [answer]).came;
+    assertEquals([lines[1], log], [expected, []]);
+    const decided = events.flatMap((event) => event.type === "approval.decided" ? [event] : []);
+    assertEquals(decided.map(({ decision, by }) => [decision, by]), [["deny", "person"]]);
+  }
+});
+
+Deno.test("who is asked is told what would run; who answered is said too", async () => {
+  const started = batch([call("a", { name: "drop" })], { tools: [drop()], use: [asks] });
+  const first = await started.run().came;
+  const question = { callId: "a", tool: "drop", input: { city: "a" }, questions: ["Sure?", "Run drop?"] };
+  assertEquals(first.events.filter(({ type }) => type === "approval.asked"), [
+    { type: "approval.asked", turn: 1, call: "a", ...question },
+  ]);
+  assertEquals(first.events.at(-1), { type: "run.paused", questions: [question], usage: { input: 1, output: 1 } });
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals(second.events.filter(({ type }) => type.startsWith("approval")), [
+    { type: "approval.decided", turn: 1, call: "a", decision: "allow", by: "person" },
+  ]);
+});
+
+Deno.test("guards are asked again when a run goes on: a yes does not outweigh a deny", async () => {
+  const seen: string[] = [];
+  const strict = guard("strict", async ({ run }, next) => {
+    seen.push(String(run.used.turns));
+    return seen.length > 1 ? deny("no longer") : await next();
+  });
+  const log: string[] = [];
+  const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [strict] });
+  const { result } = await started.run().came;
+  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals([lines[1], log], ["denied no longer", []]);
+});
+
+Deno.test("an answer is for the input that was seen: one that has changed meanwhile is asked anew", async () => {
+  const log: string[] = [];
+  let city = "a";
+  const moving: Middleware = { name: "moving", tool: (_, next) => next({ input: { city } }) };
+  const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [moving] });
+  const first = await started.run().came;
+  city = "b";
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals(second.result.status, "paused");
+  assertEquals(second.result.questions, [{
+    callId: "a",
+    tool: "drop",
+    input: { city: "b" },
+    questions: ["Run drop?"],
+  }]);
+  assertEquals(log, []);
+  const third = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals([third.lines[1], log], ["ok dropped b", ["drop b"]]);
+});
+
+Deno.test("an answer is for the tool that was seen, under the same input too", async () => {
+  const log: string[] = [];
+  let name = "drop";
+  const moving: Middleware = { name: "moving", tool: (_, next) => next({ name }) };
+  const worse = weather(({ city }) => log.push(`destroy ${city}`), { name: "destroy", ask: true });
+  const started = batch([call("a")], { tools: [weather(), drop(log), worse], use: [moving] });
+  const first = await started.run().came;
+  name = "destroy";
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals([second.result.status, second.result.questions[0]?.tool, log], ["paused", "destroy", []]);
+});
+
+Deno.test("an answer for a call that is not asked about is refused, and the run waits on", async () => {
+  const log: string[] = [];
+  const started = batch([call("a"), call("b", { name: "drop" })], { tools: [weather(), drop(log)] });
+  const { result } = await started.run().came;
+  for (const callId of ["a", "c", ""]) {
+    const { result: refused } = await started.resume(result.session, [{ callId, type: "approve" }]).came;
+    assertEquals([refused.status, String(refused.error)], [
+      "failed",
+      `SessionError: Cannot answer call ${callId}: it is not asked`,
+    ]);
+  }
+  const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+  assertEquals([lines[2], log], ["ok dropped b", ["drop b"]]);
+});
+
+Deno.test("an answer counts once", async () => {
+  const started = batch([call("a", { name: "drop" })], { tools: [drop()] });
+  const { result } = await started.run().came;
+  await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result: again } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals(String(again.error), `SessionError: Cannot resume session "${result.session}": it is not paused`);
+});
+
+Deno.test("of several questions those without an answer are asked on", async () => {
+  const log: string[] = [];
+  const calls = [call("a", { name: "drop" }), call("b", { name: "drop" }), call("c")];
+  const started = batch(calls, { tools: [weather(), drop(log)] });
+  const first = await started.run().came;
+  assertEquals(first.result.questions.map(({ callId }) => callId), ["a", "b"]);
+  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).came;
+  assertEquals(second.result.questions.map(({ callId }) => callId), ["a"]);
+  assertEquals(log, ["drop b"]);
+  const third = await started.resume(first.result.session, [{ callId: "a", type: "deny" }]).came;
+  assertEquals(third.lines.slice(1), ["denied A person said no.", "ok dropped b", "ok sun in c", "assistant Done."]);
+});
+
+Deno.test("a person's edit is checked, asked again, and then runs", async () => {
+  const seen: unknown[] = [];
+  const look = guard("look", (ctx, next) => {
+    seen.push(ctx.input);
+    return next();
+  });
+  const started = batch([call("a", { name: "drop" })], { tools: [drop()], use: [look] });
+  const { result } = await started.run().came;
+  const answer = { callId: "a", type: "approve", input: { city: "oslo" } } as const;
+  const { lines } = await started.resume(result.session, [answer]).came;
+  assertEquals(lines, ["call drop", "ok dropped oslo", "assistant Done."]);
+  assertEquals(seen, [{ city: "a" }, { city: "a" }, { city: "oslo" }]);
+});
+
+Deno.test("a person's edit cannot get around a guard, nor around the schema", async () => {
+  const log: string[] = [];
+  const edited = async (city: unknown) => {
+    const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [noRome] });
+    const { result } = await started.run().came;
+    const answer = { callId: "a", type: "approve", input: { city } } as const;
+    const { lines } = await started.resume(result.session, [answer]).came;
+    return lines[1];
+  };
+  assertEquals(await edited("rome"), "denied no rome");
+  assertEquals(
+    await edited(7),
+    "error The input of drop is not valid: city: Invalid input: expected string, received number",
+  );
+  assertEquals(log, []);
+});
+
+Deno.test("a person's edit that a guard edits once more is asked anew", async () => {
+  const north = guard("north", async ({ input }, next): Promise<Approval> => {
+    const below = await next();
+    return JSON.stringify(input) === '{"city":"oslo"}' ? allow({ input: { city: "tromso" } }) : below;
+  });
+  const log: string[] = [];
+  const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [north] });
+  const { result } = await started.run().came;
+  const answer = { callId: "a", type: "approve", input: { city: "oslo" } } as const;
+  const second = await started.resume(result.session, [answer]).came;
+  assertEquals(second.result.questions.map(({ input }) => input), [{ city: "tromso" }]);
+  assertEquals(log, []);
+});
