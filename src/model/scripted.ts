@@ -7,11 +7,13 @@ import type { FinishReason } from "../protocol/event.ts";
 import type { Usage } from "../protocol/message.ts";
 import { type Model, ModelError, type ModelEvent, type ModelRequest } from "./model.ts";
 
-/** A call in a script: its tool, its input, and its id where the test needs one. Default id: `call_1`, `call_2`, ... over the script. */
+/** A call in a script. */
 export interface ScriptedCall {
+  /** The tool it names. */
   readonly name: string;
   /** A string is the JSON text itself, so that it can be malformed. */
   readonly input: unknown;
+  /** Default: `call_1`, `call_2`, ... over the script. */
   readonly id?: string;
 }
 

@@ -9,7 +9,9 @@ import type { Event } from "../protocol/event.ts";
 
 /** A run, from its first event to how it ended. */
 export interface Collected<O = unknown> {
+  /** All that was emitted, in order. */
   readonly events: readonly Event[];
+  /** How it ended. */
   readonly result: RunResult<O>;
 }
 

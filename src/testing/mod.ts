@@ -12,3 +12,4 @@ export {
 } from "../model/scripted.ts";
 export { collect, type Collected, type CollectOptions } from "./collect.ts";
 export { outline } from "./outline.ts";
+export { testMiddleware, type TestOptions } from "./test_middleware.ts";

@@ -1,0 +1,115 @@
+import { type Middleware, type Model, ModelError, rewrite, tool, windowed } from "@jizai/jizai";
+import { audit } from "@jizai/jizai/middleware/audit";
+import { fallback } from "@jizai/jizai/middleware/fallback";
+import { human } from "@jizai/jizai/middleware/human";
+import { inject } from "@jizai/jizai/middleware/inject";
+import { logger } from "@jizai/jizai/middleware/logger";
+import { optional } from "@jizai/jizai/middleware/optional";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
+import { redact } from "@jizai/jizai/middleware/redact";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { serial } from "@jizai/jizai/middleware/serial";
+import { timeout } from "@jizai/jizai/middleware/timeout";
+import { truncate } from "@jizai/jizai/middleware/truncate";
+import { verify } from "@jizai/jizai/middleware/verify";
+import { within } from "@jizai/jizai/middleware/within";
+import { scripted, testMiddleware, type TestOptions } from "@jizai/jizai/testing";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { importsOf, list, read } from "../support/source.ts";
+
+/** Waits until somebody tells it to stop. */
+const endless = tool({
+  name: "endless",
+  description: "Never comes to an end",
+  input: z.object({}),
+  execute: (_, { signal }) => until(signal),
+});
+
+function until(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+/** A person who takes a moment. */
+function soon<T>(says: T, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", leave);
+      resolve(says);
+    }, 1);
+    signal.addEventListener("abort", leave, { once: true });
+  });
+}
+
+const failing: Middleware = {
+  name: "failing",
+  tool: () => Promise.reject(new Error("failing always fails")),
+  async model(_, next) {
+    await next();
+    throw new Error("failing always fails");
+  },
+};
+
+/** Models that answer as often as they are asked. */
+const brief: Model = {
+  id: "brief",
+  stream: (request, options) => scripted("Briefly.").stream(request, options),
+};
+const broken: Model = {
+  id: "broken",
+  stream: (request, options) =>
+    scripted({ text: "Brief", error: new ModelError("Overloaded", { recoverable: true }) }).stream(request, options),
+};
+
+const cases: Record<string, readonly [make: () => Middleware, options?: TestOptions]> = {
+  "audit()": [() => audit(() => {})],
+  "audit() with hashes, written late": [() => audit(() => Promise.resolve(), { hash: true })],
+  "audit() that cannot write": [() => audit(() => Promise.reject(new Error("full")))],
+  "fallback()": [() => fallback([brief, brief])],
+  "fallback() after text": [() => fallback([broken, brief], { afterText: true })],
+  "human() who agrees": [() => human(() => true)],
+  "human() who takes a moment": [() => human((_, { signal }) => soon({ allow: false, reason: "no" }, signal))],
+  "human() who edits": [() => human(() => ({ allow: true, input: { text: "edited" } }))],
+  "inject()": [() => inject(({ index }) => `Turn ${index}.`)],
+  "logger()": [() => logger(() => {})],
+  "optional()": [() => optional(logger(() => {}))],
+  "optional() around what fails": [() => optional(failing)],
+  "permissions()": [() => permissions({ allow: ["careful"], ask: ["echo"], deny: ["fail", "h*"] })],
+  "permissions() that deny everything": [() => permissions({ otherwise: "deny" })],
+  "rateLimit()": [() => rateLimit({ per: () => "all", limit: 100, window: 60_000 })],
+  "redact()": [() => redact()],
+  "redact() of secrets that are there": [() => redact({ secrets: ["Again", "Play", "all"], window: 4 })],
+  "retry()": [() => retry({ delay: 0 })],
+  "retry() after text": [() => retry({ delay: 0, afterText: true, when: () => true })],
+  "rewrite()": [() => ({
+    model: rewrite({ text: windowed(4, (text) => text.replaceAll("all", "much")), call: (text) => [text, ""] }),
+  })],
+  "serial()": [() => serial()],
+  "serial() for everything": [() => serial("all")],
+  "timeout()": [() => timeout({ model: 1_000, execute: 1_000 })],
+  "timeout() that is reached": [() => timeout(1), { tools: [endless], calls: [["endless", {}]] }],
+  "truncate()": [() => truncate({ limit: 4 })],
+  "verify()": [() => verify(() => true)],
+  "verify() of what is never good": [() => verify(() => "Try again.")],
+  "within()": [() => within(1_000, logger(() => {}))],
+};
+
+for (const [name, [make, options]] of Object.entries(cases)) {
+  Deno.test(`${name} keeps the laws of middleware`, () => testMiddleware(make, options));
+}
+
+Deno.test("every middleware is held to the laws", async () => {
+  const sources = await read("tests/testing/laws_test.ts");
+  const tested = sources.flatMap(importsOf).flatMap(({ target }) => target.match(/\/middleware\/(\w+)/)?.[1] ?? []);
+  const files = (await list("middleware")).map((name) => name.replace(/\.ts$/, ""));
+  const hooks = files.filter((name) => name !== "terminal"); // which is a callback for human()
+  assertEquals(tested.sort(), hooks);
+});

@@ -1,0 +1,470 @@
+import {
+  compacted,
+  denied,
+  End,
+  finish,
+  isInterrupt,
+  mapText,
+  type Middleware,
+  reply,
+  type Scope,
+  state,
+  text,
+  tool,
+} from "@jizai/jizai";
+import { testMiddleware, type TestOptions } from "@jizai/jizai/testing";
+import { assertEquals, assertRejects } from "@std/assert";
+import * as z from "zod";
+
+/** What a report says, without how often and in which line. */
+async function reportOf<V>(make: () => Middleware<V>, options?: TestOptions<V>): Promise<readonly string[]> {
+  const { message } = await assertRejects(() => testMiddleware(make, options), Error);
+  return message.replaceAll(/, and \d+ more/g, "").replaceAll(/ \(file:.*?\)/g, "").split("\n");
+}
+
+const points = [
+  "session",
+  "prompt",
+  "turn",
+  "model",
+  "tool",
+  "approval",
+  "execute",
+  "stop",
+  "compact",
+  "subagent",
+  "error",
+  "abort",
+];
+
+/** A middleware with the same hook at every point. */
+function everywhere(hook: (ctx: Scope, next: () => Promise<never>) => Promise<never>): Middleware {
+  return Object.fromEntries<unknown>([["name", "everywhere"], ...points.map((point) => [point, hook] as const)]);
+}
+
+Deno.test("testMiddleware() accepts a middleware that only passes, at every point", async () => {
+  await testMiddleware(() => everywhere((_, next) => next()));
+  await testMiddleware(() => everywhere(async (_, next) => await next()));
+});
+
+Deno.test("testMiddleware() accepts a middleware without hooks", async () => {
+  await testMiddleware(() => ({}));
+});
+
+Deno.test("testMiddleware() accepts what answers, changes and decides by the rules", async () => {
+  const calls = state("good.calls", () => 0);
+  await testMiddleware((): Middleware => ({
+    name: "good",
+    async prompt(ctx, next) {
+      return await next({ context: [...ctx.context, "Be brief."] });
+    },
+    async model(ctx, next) {
+      const response = await next({ request: { instructions: `${ctx.request.instructions} Be brief.` } });
+      return mapText(response, (text) => text.toUpperCase());
+    },
+    async tool(ctx, next) {
+      if (calls.update(ctx, (n) => n + 1) > 4) return denied("Enough.");
+      return mapText(await next({ input: { wrapped: ctx.input } }), (text) => `[OK] ${text}`);
+    },
+    async execute(ctx, next) {
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(new DOMException("late", "TimeoutError")), 1_000);
+      try {
+        return await next({ signal: AbortSignal.any([ctx.signal, late.signal]) });
+      } catch (error) {
+        if (isInterrupt(error) || ctx.signal.aborted) throw error;
+        return await next();
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  }));
+});
+
+Deno.test("testMiddleware() accepts a middleware that ends or pauses the run itself", async () => {
+  await testMiddleware((): Middleware => ({ tool: (ctx) => Promise.reject(ctx.run.end("enough", { as: "failed" })) }));
+  await testMiddleware((): Middleware => ({
+    prompt: (ctx, next) => ctx.resumed ? next() : Promise.reject(ctx.run.pause("Go on?")),
+  }));
+});
+
+Deno.test("testMiddleware() finds a middleware that throws of its own", async () => {
+  const report = await reportOf(() => ({ name: "own", stop: () => Promise.reject(new Error("mine")) }));
+  assertEquals(report, [
+    '"own" breaks the law that a middleware lets what lies beneath come through:',
+    "- at stop, it threw Error: mine (in a plain run)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a middleware that hides a failure behind its own", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "hiding",
+    async execute(_, next) {
+      try {
+        return await next();
+      } catch (error) {
+        if (isInterrupt(error)) throw error;
+        throw new Error("hidden");
+      }
+    },
+  }));
+  assertEquals(report, [
+    '"hiding" breaks the law that a middleware lets what lies beneath come through:',
+    "- at execute, Error: fail always fails was thrown beneath, and it threw Error: hidden (in a plain run)",
+    "- at execute, Error: trouble was thrown beneath, and it threw Error: hidden (when a hook beneath it throws at execute)",
+  ]);
+});
+
+Deno.test("testMiddleware() accepts a failure as the cause of another", async () => {
+  await testMiddleware((): Middleware => ({
+    async execute(_, next) {
+      try {
+        return await next();
+      } catch (cause) {
+        throw isInterrupt(cause) ? cause : new Error("wrapped", { cause });
+      }
+    },
+  }));
+});
+
+Deno.test("testMiddleware() finds a hook that forgets to answer", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "silent",
+    approval: (_, next) => next().then(() => undefined as never),
+  }));
+  assertEquals(report, [
+    '"silent" breaks the law that a middleware lets what lies beneath come through:',
+    "- at approval, it returned nothing (in a plain run)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a middleware that swallows what ends or pauses a run", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "greedy",
+    async tool(_, next) {
+      try {
+        return await next();
+      } catch {
+        return text("never mind");
+      }
+    },
+  }));
+  assertEquals(report, [
+    '"greedy" breaks the law that a middleware lets what ends or pauses a run come through:',
+    "- at tool, Paused was thrown beneath, and it answered (when a person agrees)",
+    "- at tool, End was thrown beneath, and it answered (when a hook beneath it ends the run at tool)",
+    "- at tool, Pause was thrown beneath, and it answered (when a hook beneath it pauses the run at tool)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a middleware that turns what ends a run into something else", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "turning",
+    async model(ctx, next) {
+      try {
+        return await next();
+      } catch (error) {
+        throw error instanceof End ? ctx.run.pause("Really?") : error;
+      }
+    },
+  }));
+  assertEquals(report, [
+    '"turning" breaks the law that a middleware lets what ends or pauses a run come through:',
+    "- at model, End was thrown beneath, and it threw Pause: The run pauses: Really? (when a hook beneath it ends the run at model)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a second next() where it is not allowed, and says where it is", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "twice",
+    async tool(_, next) {
+      await next();
+      return await next();
+    },
+  }));
+  assertEquals(report, [
+    '"twice" breaks the law that a middleware calls next() as the point allows, and awaits it:',
+    '- at tool, Cannot call next() twice at tool in "twice": a retry belongs at execute (in a plain run)',
+  ]);
+});
+
+Deno.test("testMiddleware() finds a next() that nobody waits for, at whatever point", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "hasty",
+    stop(_, next) {
+      next();
+      return Promise.resolve(finish());
+    },
+    model(_, next) {
+      next();
+      return Promise.resolve(reply("Done."));
+    },
+  }));
+  assertEquals(report, [
+    '"hasty" breaks the law that a middleware calls next() as the point allows, and awaits it:',
+    "- at model, it did not wait for next() (in a plain run)",
+    "- at stop, it did not wait for next() (when a hook beneath it throws at model)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a race that leaves what lies beneath to itself", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "racing",
+    execute: (_, next) => Promise.race([next(), Promise.reject(new DOMException("late", "TimeoutError"))]),
+  }));
+  assertEquals(report.slice(-2), [
+    '"racing" breaks the law that a middleware calls next() as the point allows, and awaits it:',
+    "- at execute, it did not wait for next() (in a plain run)",
+  ]);
+});
+
+for (
+  const [what, middleware] of Object.entries<Middleware>({
+    "an input": { tool: (ctx, next) => (Object.assign(ctx.input as object, { x: 1 }), next()) },
+    "a context": { turn: (ctx, next) => (Object.assign(ctx, { context: [] }), next()) },
+    "a request": { model: (ctx, next) => (Object.assign(ctx.request, { messages: [] }), next()) },
+    "a message": { stop: (ctx, next) => (Object.assign(ctx.message, { parts: [] }), next()) },
+    "settings": { session: (ctx, next) => (Object.assign(ctx.settings.limits, { turns: 1 }), next()) },
+    "a call": { approval: (ctx, next) => (Object.assign(ctx.call, { name: "other" }), next()) },
+    "a result": { execute: async (_, next) => Object.assign(await next(), { status: "ok" }) },
+    "an event": {
+      prompt: (ctx, next) => next({ emit: (event) => ctx.emit(Object.assign(event, { type: "notice", text: "" })) }),
+    },
+  })
+) {
+  Deno.test(`testMiddleware() finds a middleware that writes to ${what}`, async () => {
+    const [point] = Object.keys(middleware);
+    const report = await reportOf(() => ({ name: "writing", ...middleware }));
+    assertEquals(report.map((line) => line.replace(/(TypeError): .* \(/, "$1 (")), [
+      '"writing" breaks the law that a middleware changes nothing that it was given:',
+      `- at ${point}, TypeError (in a plain run)`,
+    ]);
+  });
+}
+
+Deno.test("testMiddleware() leaves the vars of its caller as they were", async () => {
+  const vars = { user: "Ada", seen: [] as string[] };
+  const writing = (): Middleware<typeof vars> => ({
+    name: "writing",
+    prompt: ({ vars }, next) => (Object.assign(vars, { user: "Eve" }), next()),
+  });
+  const report = await reportOf(writing, { vars });
+  assertEquals(report, [
+    '"writing" breaks the law that a middleware changes nothing that it was given:',
+    "- at prompt, TypeError: Cannot assign to read only property 'user' of object '#<Object>' (in a plain run)",
+  ]);
+  vars.user = "Bob";
+  await testMiddleware((): Middleware<typeof vars> => ({
+    prompt: ({ vars }, next) => (vars.seen.push(vars.user), next()),
+  }), { vars });
+  assertEquals(new Set(vars.seen), new Set(["Bob"]));
+});
+
+Deno.test("testMiddleware() finds a middleware that leaves an orphan in the transcript", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "orphan",
+    async model({ request }, next) {
+      return await next({ request: { messages: request.messages.filter(({ role }) => role !== "tool").slice(0, 2) } });
+    },
+  }), {});
+  assertEquals(report.map((line) => line.replace(/(no result for call call_1).* \(/, "$1 (")), [
+    '"orphan" breaks the law that a middleware leaves the transcript valid:',
+    "- at model, The messages were not valid: no result for call call_1 (in a plain run)",
+    "- at model, The messages were not valid: no result for call call_1 (when a person agrees)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a compaction that separates calls from their results", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "cutting",
+    compact: ({ transcript }) => Promise.resolve(compacted(transcript.slice(0, 2))),
+  }));
+  assertEquals(report.map((line) => line.replace(/no result for call call_1.* \(/, "... (")), [
+    '"cutting" breaks the law that a middleware leaves the transcript valid:',
+    "- at compact, The messages were not valid: ... (when the transcript is compacted)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a response that makes the same call twice", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "doubling",
+    async model(_, next) {
+      const response = await next();
+      return { ...response, parts: [...response.parts, ...response.parts] };
+    },
+  }));
+  assertEquals(report, [
+    '"doubling" breaks the law that a middleware leaves the transcript valid:',
+    "- at model, The response was not valid: its calls had ids of other calls (in a plain run)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a timer that is left, and where it was set", async () => {
+  const leaving = (): Middleware => ({
+    name: "leaving",
+    async execute(_, next) {
+      setTimeout(() => {}, 0);
+      return await next();
+    },
+  });
+  const { message } = await assertRejects(() => testMiddleware(leaving), Error);
+  const place =
+    /- a setTimeout\(\) of 0 ms, at execute \(file:.*test_middleware_test\.ts:\d+:\d+\) \(in a plain run, and \d+ more\)/;
+  assertEquals(
+    message.replace(place, "..."),
+    [
+      '"leaving" breaks the law that a middleware leaves no listener and no timer behind:',
+      "...",
+    ].join("\n"),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 1));
+});
+
+Deno.test("testMiddleware() finds an interval that goes on, and a listener that stays", async () => {
+  const running: ReturnType<typeof setInterval>[] = [];
+  const report = await reportOf((): Middleware => ({
+    name: "staying",
+    prompt(_, next) {
+      running.push(setInterval(() => {}, 1_000));
+      return next();
+    },
+    tool({ signal }, next) {
+      signal.addEventListener("abort", () => {}, { once: true });
+      return next();
+    },
+  }));
+  running.forEach(clearInterval);
+  assertEquals(
+    report,
+    [
+      '"staying" breaks the law that a middleware leaves no listener and no timer behind:',
+      "- a setInterval() of 1000 ms, at prompt (in a plain run)",
+      "- a listener on ctx.signal, at tool (in a plain run)",
+    ].map((line) => line.replace(/, at \w+ \(/, ", at $& (").replace(/, at , (at \w+) \( \(/, ", $1 (")),
+  );
+});
+
+Deno.test("testMiddleware() puts timers and listeners back, also when a test fails", async () => {
+  const before = [globalThis.setTimeout, globalThis.clearInterval, EventTarget.prototype.addEventListener];
+  await assertRejects(() => testMiddleware(() => ({ stop: () => Promise.reject(new Error("no")) })));
+  const after = [globalThis.setTimeout, globalThis.clearInterval, EventTarget.prototype.addEventListener];
+  assertEquals(after.map((each, index) => each === before[index]), [true, true, true]);
+});
+
+Deno.test("testMiddleware() tests several at once without mixing them up", async () => {
+  const before = globalThis.setTimeout;
+  const bad = (): Middleware => ({ name: "bad", stop: () => Promise.reject(new Error("no")) });
+  const results = await Promise.allSettled([
+    testMiddleware(() => everywhere((_, next) => next())),
+    testMiddleware(bad),
+    testMiddleware(() => everywhere((_, next) => next())),
+  ]);
+  assertEquals(results.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
+  assertEquals(globalThis.setTimeout === before, true);
+});
+
+Deno.test("testMiddleware() finds a signal that was replaced rather than narrowed", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "deaf",
+    execute: (_, next) => next({ signal: new AbortController().signal }),
+  }));
+  assertEquals(report, [
+    '"deaf" breaks the law that a middleware stops when it is told to:',
+    "- at execute, the signal beneath does not abort with ctx.signal (when stopped while tools run)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds a middleware that waits without listening to its signal", async () => {
+  const waiting: (() => void)[] = [];
+  const report = await reportOf((): Middleware => ({
+    name: "deaf",
+    async stop({ signal }, next) {
+      const result = await next();
+      if (signal.aborted) await new Promise<void>((resolve) => waiting.push(resolve));
+      return result;
+    },
+  }));
+  waiting.forEach((resolve) => resolve());
+  assertEquals(report, [
+    '"deaf" breaks the law that a middleware stops when it is told to:',
+    "- A hook did not stop when it was told to. (when a hook beneath it is stopped at stop)",
+  ]);
+});
+
+Deno.test("testMiddleware() gives up on a middleware that does not come to an end", async () => {
+  const report = await reportOf(() => ({ name: "stuck", prompt: () => new Promise<never>(() => {}) }), { time: 50 });
+  assertEquals(report, [
+    '"stuck" breaks the law that a middleware lets what lies beneath come through:',
+    "- a run did not end within 50 ms (in a plain run)",
+  ]);
+});
+
+Deno.test("testMiddleware() finds state in the closure that outlives a run", async () => {
+  const counting = (): Middleware => {
+    let calls = 0;
+    return { name: "counting", tool: (_, next) => ++calls > 8 ? Promise.resolve(denied("Enough.")) : next() };
+  };
+  const report = await reportOf(counting);
+  assertEquals(report.slice(0, 1), ['"counting" breaks the law that a middleware keeps one run apart from another:']);
+  await testMiddleware(counting, { shares: true });
+});
+
+Deno.test("testMiddleware() finds what one run tells another", async () => {
+  const report = await reportOf((): Middleware => {
+    let prompt = "";
+    return {
+      name: "telling",
+      prompt: (ctx, next) => (prompt = JSON.stringify(ctx.prompt.parts), next()),
+      turn: (_, next) => next({ context: [prompt] }),
+    };
+  });
+  assertEquals(report.map((line) => /Beta.*, and alone .*Alpha.* \(in several runs\)/.test(line)), [false, true]);
+});
+
+Deno.test("testMiddleware() finds state of a run that does not survive a pause in another process", async () => {
+  const seen = state("seen", () => new Set<string>());
+  const report = await reportOf((): Middleware => ({
+    name: "keeping",
+    tool: (ctx, next) => (seen.get(ctx).add(ctx.call.id), next()),
+  }));
+  assertEquals(report, [
+    '"keeping" breaks the law that a middleware lets what lies beneath come through:',
+    "- at tool, it threw TypeError: seen.get(...).add is not a function (when a person agrees)",
+  ]);
+});
+
+Deno.test("testMiddleware() runs with the tools, calls, companions and vars that it is given", async () => {
+  const weather = tool({
+    name: "weather",
+    description: "Current weather of a city",
+    input: z.object({ city: z.string() }),
+    execute: ({ city }) => `Sunny in ${city}`,
+  });
+  const seen = new Set<string>();
+  await testMiddleware((): Middleware<{ user: string }> => ({
+    name: "watching",
+    after: ["first"],
+    requires: ["first"],
+    execute: async ({ vars, tool }, next) => (seen.add(`${vars.user} ${tool.name}`), await next()),
+  }), { vars: { user: "Ada" }, tools: [weather], calls: [["weather", { city: "Kyoto" }]], use: [{ name: "first" }] });
+  assertEquals([...seen].sort(), ["Ada careful", "Ada echo", "Ada fail", "Ada helper", "Ada stopper", "Ada weather"]);
+});
+
+Deno.test("testMiddleware() reports every law that is broken", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "terrible",
+    async tool(_, next) {
+      try {
+        return Object.assign(await next(), { status: "ok" });
+      } catch {
+        throw new Error("oh");
+      }
+    },
+    turn: async (_, next) => (await next(), await next()),
+  }));
+  assertEquals(report.filter((line) => !line.startsWith("-")), [
+    '"terrible" breaks the law that a middleware lets what lies beneath come through:',
+    '"terrible" breaks the law that a middleware lets what ends or pauses a run come through:',
+    '"terrible" breaks the law that a middleware calls next() as the point allows, and awaits it:',
+  ]);
+});
