@@ -5,9 +5,11 @@ import * as autoApproveRead from "../examples/hooks/auto_approve_read.ts";
 import * as callCounter from "../examples/hooks/call_counter.ts";
 import * as commandGuard from "../examples/hooks/command_guard.ts";
 import * as emptyPrompt from "../examples/hooks/empty_prompt.ts";
+import * as headAndTail from "../examples/hooks/head_and_tail.ts";
 import * as jsonValidator from "../examples/hooks/json_validator.ts";
 import * as keepGoing from "../examples/hooks/keep_going.ts";
 import * as resultPrefix from "../examples/hooks/result_prefix.ts";
+import * as secretMasking from "../examples/hooks/secret_masking.ts";
 import * as timestamp from "../examples/hooks/timestamp.ts";
 import * as toolBlocker from "../examples/hooks/tool_blocker.ts";
 import { list } from "./support/source.ts";
@@ -44,6 +46,11 @@ const hooks: Readonly<Record<string, Example>> = {
     run: emptyPrompt.run,
     prints: ["cancelled: The prompt is empty.", "done: Hello!"],
   },
+  "head_and_tail.ts": {
+    shows: "long output is shortened where it is a command's",
+    run: headAndTail.run,
+    prints: ["first (8186) [... OMITTED 47723 chars ...] (4091) last", "first (60000) last"],
+  },
   "json_validator.ts": {
     shows: "what is no JSON goes back to the model",
     run: jsonValidator.run,
@@ -65,6 +72,14 @@ const hooks: Readonly<Record<string, Example>> = {
     shows: "results are marked, failures are not",
     run: resultPrefix.run,
     prints: ["[OK] 2", "There is no division by 0."],
+  },
+  "secret_masking.ts": {
+    shows: "no secret reaches the model or the person",
+    run: secretMasking.run,
+    prints: [
+      "key: [redacted]\nauthorization: [redacted]\nregion: tokyo",
+      "The key is [redacted].",
+    ],
   },
   "timestamp.ts": {
     shows: "each turn knows the time, and not that of the turn before",
