@@ -37,11 +37,11 @@ import type { Hook } from "./onion.ts";
 import type { Change, Scope } from "./scope.ts";
 import type { AnyTool, ToolExecutionContext } from "./tool.ts";
 
-/** What a run is made of, and a `session` or `subagent` hook may choose anew. */
-export interface Settings<V = unknown> {
+/** What a run is made of, and a `session` or `subagent` hook may choose anew. A hook sees tools of any vars, so that it fits every agent. */
+export interface Settings {
   readonly model: Model;
   readonly instructions: string;
-  readonly tools: readonly AnyTool<V>[];
+  readonly tools: readonly AnyTool<never>[];
   readonly limits: Limits;
 }
 
@@ -51,13 +51,13 @@ export interface SessionContext<V = unknown> extends Scope<V> {
   readonly source: "new" | "resume";
   /** Whether the run goes on after a pause. */
   readonly resumed: boolean;
-  readonly settings: Settings<V>;
+  readonly settings: Settings;
   /** Added before the first prompt. Append-only: a change gives the longer list. */
   readonly context: readonly string[];
 }
 /** What `session` may change. */
-export interface SessionChange<V = unknown> extends Change {
-  readonly settings?: Partial<Settings<V>>;
+export interface SessionChange extends Change {
+  readonly settings?: Partial<Settings>;
   readonly context?: readonly string[];
 }
 
@@ -220,12 +220,12 @@ export interface SubagentContext<V = unknown> extends Scope<V> {
   readonly depth: number;
   /** The call it runs for. */
   readonly call: string;
-  readonly settings: Partial<Settings<V>>;
+  readonly settings: Partial<Settings>;
 }
 /** What `subagent` may change. */
-export interface SubagentChange<V = unknown> extends Change {
+export interface SubagentChange extends Change {
   readonly prompt?: UserMessage;
-  readonly settings?: Partial<Settings<V>>;
+  readonly settings?: Partial<Settings>;
 }
 
 /** At `error`. */
@@ -300,7 +300,7 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   /** Tools it brings. */
   readonly tools?: readonly AnyTool<V>[];
   /** Around every run or resume of a session. */
-  readonly session?: Hook<SessionContext<V>, SessionChange<V>, RunResult>;
+  readonly session?: Hook<SessionContext<V>, SessionChange, RunResult>;
   /** From a prompt's arrival to its final answer. */
   readonly prompt?: Hook<PromptContext<V>, PromptChange, Answer>;
   /** Around one model response and its calls. */
@@ -312,7 +312,7 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   /** Around one compaction of the transcript. */
   readonly compact?: Hook<CompactContext<V>, CompactChange, Compaction>;
   /** Around one child run. */
-  readonly subagent?: Hook<SubagentContext<V>, SubagentChange<V>, RunResult>;
+  readonly subagent?: Hook<SubagentContext<V>, SubagentChange, RunResult>;
   /** Around the handling of one failure. */
   readonly error?: Hook<ErrorContext<V>, Change, ErrorDecision>;
   /** Around the cleanup of a run cut short. */
