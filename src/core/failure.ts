@@ -83,16 +83,15 @@ export async function cleanUp(live: Live, reason: string): Promise<void> {
     () => controller.abort(new DOMException("The cleanup took too long", "TimeoutError")),
     limits.grace,
   );
+  let left = false;
   try {
     const work = live.blueprint.onions.abort({ run, signal, emit, vars, reason, message, open, usage }, live);
-    await abandon(
-      work,
-      stopping(signal),
-      0,
-      () => live.warn("hook.abandoned", "A cleanup did not stop when it was told to.", { point: "abort" }),
-    );
+    await abandon(work, stopping(signal), 0, () => {
+      left = true;
+    });
   } catch (error) {
-    live.warn("hook.failed", "A hook failed during the cleanup.", { point: "abort", error });
+    if (left) live.warn("hook.abandoned", "A cleanup did not stop when it was told to.", { point: "abort" });
+    else live.warn("hook.failed", "A hook failed during the cleanup.", { point: "abort", error });
   } finally {
     clearTimeout(timer);
   }

@@ -51,5 +51,6 @@ export function resultBy(name: string, point: Point, returned: unknown): ToolRes
 }
 
 function isResult(value: unknown): value is ToolResult {
-  return typeof value === "object" && value !== null && "type" in value && value.type === "result" && "parts" in value;
+  return typeof value === "object" && value !== null && "type" in value && value.type === "result" &&
+    "parts" in value && Array.isArray(value.parts);
 }

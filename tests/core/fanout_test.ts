@@ -304,14 +304,14 @@ Deno.test("an execute hook that gives no result is named", async () => {
 });
 
 Deno.test("a tool hook that gives no result is named", async () => {
-  const wrong = { ok: true } as never; // what a hook written without types may give
-  const { result } = await came([call("a")], {
-    use: [{ name: "wrong", tool: () => Promise.resolve(wrong) }],
-  });
-  assertEquals(
-    String(result.error),
-    'TypeError: Cannot leave tool: "wrong" returned no result; text(), denied() and failed() make one',
-  );
+  for (const given of ["sun", { ok: true }, { type: "result", status: "ok" }, { ...text("sun"), parts: "sun" }]) {
+    const wrong = given as never; // what a hook written without types may give
+    const { result } = await came([call("a")], { use: [{ name: "wrong", tool: () => Promise.resolve(wrong) }] });
+    assertEquals(
+      String(result.error),
+      'TypeError: Cannot leave tool: "wrong" returned no result; text(), denied() and failed() make one',
+    );
+  }
 });
 
 Deno.test("a hook that does not await next() at tool is named, and nothing runs", async () => {
