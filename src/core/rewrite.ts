@@ -4,7 +4,7 @@
  * @module
  */
 import type { Emit, Event } from "../protocol/event.ts";
-import type { AnswerPart } from "../protocol/message.ts";
+import type { AnswerPart, Call } from "../protocol/message.ts";
 import type { Hook } from "./onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points.ts";
 
@@ -52,12 +52,21 @@ export function rewrite(rewriters: RewriteOptions): Hook<ModelContext, ModelChan
   };
 }
 
-/** A rewriter that changes text by `change`, and holds back the last `window` characters for as long as more may come. */
+/**
+ * A rewriter that changes text by `change`. It holds back at least the last `window` characters for as long as more may come: let them be as many as
+ * `change` needs to know what it changes. Whatever the pieces, what goes out is what `change` makes of the whole.
+ */
 export function windowed(window: number, change: (text: string) => string): Rewriter {
   return (text, at) => {
     const changed = change(text);
-    const cut = at === "more" ? Math.max(0, changed.length - window) : changed.length;
-    return [changed.slice(0, cut), changed.slice(cut)];
+    if (at !== "more") return [changed, ""];
+    for (let cut = text.length - window; cut > 0; cut--) {
+      if (/[\uDC00-\uDFFF]/.test(text.charAt(cut))) continue; // within a character
+      const out = change(text.slice(0, cut));
+      const held = text.slice(cut);
+      if (out + change(held) === changed) return [out, held]; // nothing that is changed lies across the cut
+    }
+    return ["", text];
   };
 }
 
@@ -67,7 +76,8 @@ type Growing = Extract<Event, { type: "text.delta" | "reasoning.delta" | "call.d
 class Rewriting {
   readonly #rewriters: RewriteOptions;
   readonly #emit: Emit;
-  readonly #held = new Map<string, { readonly event: Growing; readonly rewriter: Rewriter; text: string }>();
+  /** By the number of a part, or the id of a call. */
+  readonly #held = new Map<number | string, { readonly event: Growing; readonly rewriter: Rewriter; text: string }>();
 
   constructor(rewriters: RewriteOptions, emit: Emit) {
     this.#rewriters = rewriters;
@@ -77,17 +87,15 @@ class Rewriting {
   pass(event: Event): void {
     switch (event.type) {
       case "text.delta":
-        return this.#grow(event, this.#rewriters.text, `${event.turn}:${event.part}`);
+        return this.#grow(event, this.#rewriters.text, event.part);
       case "reasoning.delta":
-        return this.#grow(event, this.#rewriters.reasoning, `${event.turn}:${event.part}`);
+        return this.#grow(event, this.#rewriters.reasoning, event.part);
       case "call.delta":
         return this.#grow(event, this.#rewriters.call, event.call);
       case "call.ready":
+        this.#leave(event.call.id);
         this.#release(event.call.id, "end");
-        return this.#emit({
-          ...event,
-          call: { ...event.call, input: rewriteInput(event.call.input, this.#rewriters.call) },
-        });
+        return this.#emit({ ...event, call: rewriteCall(event.call, this.#rewriters.call) });
       case "model.reset":
         this.#held.clear();
         return this.#emit(event);
@@ -100,20 +108,22 @@ class Rewriting {
     for (const key of [...this.#held.keys()]) this.#release(key, at);
   }
 
-  #grow(event: Growing, rewriter: Rewriter | undefined, key: string): void {
-    if (event.type !== "call.delta") this.#others(key);
+  #grow(event: Growing, rewriter: Rewriter | undefined, key: number | string): void {
+    if (event.type !== "call.delta") this.#leave(key);
     if (!rewriter) return this.#emit(event);
     const [out, held] = rewriter((this.#held.get(key)?.text ?? "") + event.text, "more");
     this.#held.set(key, { event, rewriter, text: held });
     if (out !== "") this.#emit({ ...event, text: out });
   }
 
-  /** A part has ended where another one grows. */
-  #others(key: string): void {
-    for (const other of [...this.#held.keys()]) if (other !== key) this.#release(other, "end");
+  /** A part has ended where another one grows, or a call is complete. Calls may grow beside. */
+  #leave(key: number | string): void {
+    for (const other of [...this.#held.keys()]) {
+      if (typeof other === "number" && other !== key) this.#release(other, "end");
+    }
   }
 
-  #release(key: string, at: "end" | "cut"): void {
+  #release(key: number | string, at: "end" | "cut"): void {
     const held = this.#held.get(key);
     if (!held) return;
     this.#held.delete(key);
@@ -129,14 +139,15 @@ function rewritePart(part: AnswerPart, { text, reasoning, call }: RewriteOptions
     case "reasoning":
       return reasoning ? { ...part, text: reasoning(part.text, "end")[0] } : part;
     case "call":
-      return call ? { ...part, input: rewriteInput(part.input, call) } : part;
+      return rewriteCall(part, call);
   }
 }
 
-/** Every text in `input`, rewritten. */
-function rewriteInput(input: unknown, rewriter: Rewriter | undefined): unknown {
-  if (!rewriter) return input;
-  return mapTexts(input, (text) => rewriter(text, "end")[0]);
+/** A call, every text of its input rewritten. Why an input was not JSON is not said: it would quote the input as it was. */
+function rewriteCall<T extends Call>(call: T, rewriter: Rewriter | undefined): T {
+  if (!rewriter) return call;
+  const input = mapTexts(call.input, (text) => rewriter(text, "end")[0]);
+  return { ...call, input, ...(call.malformed !== undefined && { malformed: "not JSON" }) };
 }
 
 /** `value` with `change` applied to every text in it; keys stay as they are. */

@@ -25,6 +25,8 @@ export interface Run {
   readonly used: Used;
   /** The limits it runs under. */
   readonly limits: Limits;
+  /** Tells the operator of a failure that a hook got over; gives the id that a client may be told. */
+  report(error: unknown): string;
   /** Ends the run: throw what it returns to end here and now, or return normally to end after this point. */
   end(reason: string, options?: EndOptions): End;
   /** Pauses the run with a question: throw what it returns. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { eachHook } from "./each_hook.ts";
 import type { Hook, Next } from "./onion.ts";
 import type { Middleware, ToolHooks } from "./points.ts";
 import type { Scope } from "./scope.ts";
@@ -62,10 +63,7 @@ export function when<V>(predicate: (scope: Scope<V>) => boolean, middleware: Mid
 
 /** `middleware`, each of its hooks asked for only where `holds`. */
 function chosen<V>(middleware: Middleware<V>, holds: (ctx: Scope<V>) => boolean): Middleware<V> {
-  const entries = Object.entries(middleware).map(([key, value]) =>
-    typeof value !== "function" ? [key, value] : [key, choose(value, holds)]
-  );
-  return Object.fromEntries(entries);
+  return eachHook(middleware, (hook) => choose(hook, holds));
 }
 
 function choose<C extends Scope<V>, V, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean): Hook<C, D, R> {
