@@ -1,6 +1,7 @@
 /**
  * Transcripts are always valid. One rule repairs what is not: every call is answered once, right after the message that made it, in its order.
- * A result without a call is left out, a second result too, a call without a result is answered as skipped, and a second call of one id is left out.
+ * A result without a call is left out, a second result too, a call without a result is answered as skipped, a second call of one id is left out,
+ * and a message that has nothing else too.
  *
  * @module
  */
@@ -20,12 +21,12 @@ export function mend(messages: readonly Message[]): Checked {
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index];
     if (message?.role === "tool") {
-      problems.push(`${message.results.length} results without a message that calls`);
+      problems.push(`results without calls: ${message.results.map(({ callId }) => callId).join(", ") || "none"}`);
     } else if (message?.role === "assistant") {
       const kept = unique(message, seen, problems);
       const calls = callsOf(kept);
       const following = messages[index + 1];
-      mended.push(kept);
+      if (kept === message || kept.parts.length > 0) mended.push(kept);
       if (calls.length > 0) {
         const given = following?.role === "tool" ? following.results : [];
         const results = paired(calls, given, problems);
@@ -58,6 +59,7 @@ function paired(
   problems: string[],
 ): readonly CallResult[] {
   if (given.length === calls.length && given.every((result, index) => result.callId === calls[index]?.id)) return given;
+  const before = problems.length;
   const byId = new Map<string, CallResult>();
   for (const result of given) {
     if (byId.has(result.callId)) problems.push(`a second result for call ${result.callId}`);
@@ -71,6 +73,6 @@ function paired(
     return { callId: id, name, status: "skipped", parts: [{ type: "text", text: "There is no result." }] };
   });
   for (const id of byId.keys()) problems.push(`a result for call ${id}, which was not made`);
-  if (problems.length === 0) problems.push("results out of order");
+  if (problems.length === before) problems.push("results out of order");
   return results;
 }

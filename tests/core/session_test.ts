@@ -2,7 +2,6 @@ import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import {
-  type Agent,
   agent,
   cancelled,
   defaultLimits,
@@ -12,6 +11,7 @@ import {
   type Middleware,
   type Numbered,
   pause,
+  type PersonAnswer,
   refused,
   type RunResult,
   type Scope,
@@ -138,10 +138,11 @@ Deno.test("a run without a session can be resumed by the one it was given", asyn
 Deno.test("answers are refused where nobody waits for them", async () => {
   const store = memory();
   const assistant = agent({ model: paying(), tools });
-  const answer = (answers = [approve], session = "s") => assistant.resume({ session, store, answers }).result;
+  const answer = (answers: readonly PersonAnswer[] = [approve], session = "s") =>
+    assistant.resume({ session, store, answers }).result;
   assertEquals(await refusal(answer()), ["failed", "unknown", 'Cannot resume session "s": there is none', []]);
   const { messages } = await assistant.run({ prompt: "Pay", session: "s", store }).result;
-  assertEquals(await refusal(answer([{ ...approve, callId: "call_2" } as unknown as typeof approve])), [
+  assertEquals(await refusal(answer([{ ...approve, callId: "call_2" }])), [
     "failed",
     "unasked",
     "Cannot answer call call_2: it is not asked",

@@ -1,0 +1,500 @@
+import { assertEquals, assertInstanceOf } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import {
+  agent,
+  callsOf,
+  type Emit,
+  type Event,
+  type Message,
+  type Middleware,
+  ModelError,
+  type ModelEvent,
+  type ModelResponse,
+  type Numbered,
+  reply,
+  type Sink,
+  tool,
+  user,
+} from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { happened, told } from "../support/happened.ts";
+import { lines } from "../support/told.ts";
+
+const look = tool({
+  name: "look",
+  description: "Looks",
+  input: z.object({ at: z.string() }),
+  execute: ({ at }) => `Seen ${at}`,
+});
+
+const done: ModelEvent = { type: "finish", reason: "stop" };
+const called: ModelEvent = { type: "finish", reason: "calls" };
+
+/** What a provider sends for one call. */
+function call(id: string, input: string): ModelEvent[] {
+  return [
+    { type: "call.start", id, name: "look" },
+    { type: "call.delta", id, text: input },
+    { type: "call.end", id },
+  ];
+}
+
+/** The run of a model that sends these events one after another, and then says "Done.". */
+async function hear(events: readonly ModelEvent[], ...use: Middleware[]) {
+  const model = scripted({ reads: events.map((event) => [event]) }, "Done.");
+  const errors: unknown[] = [];
+  const run = agent({ model, tools: [look], use }).run({ prompt: "Hi", onError: (error) => errors.push(error) });
+  const all = await happened(run);
+  const { messages, status } = await run.result;
+  return { events: all, told: told(all), messages, status, errors, requests: model.requests };
+}
+
+Deno.test("what a model says becomes parts in its order, and a delta names its own", async () => {
+  const { messages, told } = await hear([
+    { type: "reasoning", text: "Hm" },
+    { type: "reasoning", text: "m." },
+    { type: "text", text: "I " },
+    { type: "text", text: "look." },
+    ...call("a", '{"at":"x"}'),
+    { type: "text", text: "And wait." },
+    called,
+  ]);
+  assertEquals(messages[1], {
+    role: "assistant",
+    parts: [
+      { type: "reasoning", text: "Hmm." },
+      { type: "text", text: "I look." },
+      { type: "call", id: "a", name: "look", input: { at: "x" } },
+      { type: "text", text: "And wait." },
+    ],
+  });
+  assertEquals(told.slice(5, 13), [
+    "reasoning.delta 1 0 Hm",
+    "reasoning.delta 1 0 m.",
+    "text.delta 1 1 I ",
+    "text.delta 1 1 look.",
+    'call.delta 1 a look {"at":"x"}',
+    "call.ready 1",
+    "text.delta 1 3 And wait.",
+    "model.finished 1 calls 1",
+  ]);
+});
+
+Deno.test("calls that stream beside each other keep apart", async () => {
+  const { messages, told } = await hear([
+    { type: "call.start", id: "a", name: "look" },
+    { type: "call.start", id: "b", name: "look" },
+    { type: "call.delta", id: "a", text: '{"at":' },
+    { type: "call.delta", id: "b", text: '{"at":"y"}' },
+    { type: "call.delta", id: "a", text: '"x"}' },
+    { type: "call.end", id: "b" },
+    { type: "call.end", id: "a" },
+    called,
+  ]);
+  assertEquals(told.slice(5, 10), [
+    'call.delta 1 a look {"at":',
+    'call.delta 1 b look {"at":"y"}',
+    'call.delta 1 a look "x"}',
+    "call.ready 1",
+    "call.ready 1",
+  ]);
+  assertEquals(lines(messages), ["user Hi", "call look look", "ok Seen y", "ok Seen x", "assistant Done."]);
+});
+
+Deno.test("what belongs to a thought is kept with it, and sent back as it was", async () => {
+  const { messages, requests } = await hear([
+    { type: "reasoning", text: "Hm" },
+    { type: "reasoning", text: "", meta: { signature: "s1" } },
+    { type: "reasoning", text: "", meta: { redacted: "s2" } },
+    { type: "reasoning", text: "So." },
+    ...call("a", '{"at":"x"}'),
+    called,
+  ]);
+  const thought: Message = {
+    role: "assistant",
+    parts: [
+      { type: "reasoning", text: "Hm", meta: { signature: "s1" } },
+      { type: "reasoning", text: "", meta: { redacted: "s2" } },
+      { type: "reasoning", text: "So." },
+      { type: "call", id: "a", name: "look", input: { at: "x" } },
+    ],
+  };
+  assertEquals(messages[1], thought);
+  assertEquals(requests[1]?.messages[1], thought);
+});
+
+Deno.test("an empty text says nothing, and parts nothing", async () => {
+  const { messages, told } = await hear([
+    { type: "text", text: "" },
+    { type: "reasoning", text: "Hm" },
+    { type: "text", text: "" },
+    { type: "reasoning", text: "m." },
+    { type: "reasoning", text: "" },
+    { type: "text", text: "Yes" },
+    { type: "reasoning", text: "" },
+    { type: "text", text: "." },
+    done,
+  ]);
+  assertEquals(messages[1], {
+    role: "assistant",
+    parts: [{ type: "reasoning", text: "Hmm." }, { type: "text", text: "Yes." }],
+  });
+  assertEquals(told.slice(5, 10), [
+    "reasoning.delta 1 0 Hm",
+    "reasoning.delta 1 0 m.",
+    "text.delta 1 1 Yes",
+    "text.delta 1 1 .",
+    "model.finished 1 stop 1",
+  ]);
+});
+
+Deno.test("a stream that ends without saying so was cut", async () => {
+  const judged: unknown[] = [];
+  const watch: Middleware = {
+    error: (ctx, next) => {
+      judged.push([ctx.source, ctx.recoverable]);
+      return next();
+    },
+  };
+  const { told, messages, errors } = await hear([{ type: "text", text: "Hel" }, ...call("a", "{}")], watch);
+  assertEquals(told.slice(5), [
+    "text.delta 1 0 Hel",
+    "call.delta 1 a look {}",
+    "call.ready 1",
+    "session.closed",
+    "run.failed uuid The run failed.",
+  ]);
+  assertEquals(lines(messages), ["user Hi", "assistant Hel"]);
+  const [error] = errors;
+  assertInstanceOf(error, ModelError);
+  assertEquals(error.message, "Cannot complete turn 1: the stream of scripted was cut");
+  assertEquals(judged, [["model", true]]);
+});
+
+Deno.test("a model need not say what it took", async () => {
+  const { events } = await hear([{ type: "text", text: "Hello!" }, done]);
+  const none = { input: 0, output: 0 };
+  assertEquals(events.slice(6), [
+    { type: "model.finished", turn: 1, finish: "stop", usage: none, attempts: 1 },
+    { type: "turn.finished", turn: 1 },
+    { type: "session.closed" },
+    { type: "run.finished", status: "done", text: "Hello!", usage: none },
+  ]);
+});
+
+Deno.test("an input that is not JSON is kept as it was, answered, and not run", async () => {
+  const { messages, events } = await hear([...call("a", '{"at":'), called]);
+  const [made] = messages[1]?.role === "assistant" ? callsOf(messages[1]) : [];
+  assertEquals([made?.input, typeof made?.malformed], ['{"at":', "string"]);
+  assertEquals(lines(messages).slice(1, 3), [
+    "call look",
+    `error The input of look is not valid JSON: ${made?.malformed}`,
+  ]);
+  const [ready] = events.filter((event) => event.type === "call.ready");
+  assertEquals(ready?.call, { id: "a", name: "look", input: '{"at":', malformed: made?.malformed ?? "" });
+});
+
+Deno.test("an input may be empty, or come as a value", async () => {
+  const { messages } = await hear([
+    { type: "call.start", id: "a", name: "look" },
+    { type: "call.end", id: "a" },
+    { type: "call.start", id: "b", name: "look" },
+    { type: "call.delta", id: "b", text: "ignored" },
+    { type: "call.end", id: "b", input: { at: "y" } },
+    called,
+  ]);
+  assertEquals(messages[1], {
+    role: "assistant",
+    parts: [
+      { type: "call", id: "a", name: "look", input: {} },
+      { type: "call", id: "b", name: "look", input: { at: "y" } },
+    ],
+  });
+  assertEquals(lines(messages).at(3), "ok Seen y");
+});
+
+Deno.test("an id of a call that the session knows gets a number", async () => {
+  const model = scripted(
+    { calls: [{ id: "a", name: "look", input: { at: "1" } }, { id: "a", name: "look", input: { at: "2" } }] },
+    { calls: [{ id: "a", name: "look", input: { at: "3" } }, { id: "a_2", name: "look", input: { at: "4" } }] },
+    "Done.",
+  );
+  const { messages } = await agent({ model, tools: [look] }).run("Hi").result;
+  const ids = messages.flatMap((message) =>
+    message.role === "tool"
+      ? message.results.map(({ callId, parts }) => `${callId} ${lines([{ role: "user", parts }])}`)
+      : []
+  );
+  assertEquals(ids, ["a user Seen 1", "a_2 user Seen 2", "a_3 user Seen 3", "a_2_2 user Seen 4"]);
+});
+
+Deno.test("an id is not used again within a run whose first calls were left out since", async () => {
+  const keys: string[] = [];
+  const work = tool({
+    name: "look",
+    description: "Looks",
+    input: z.object({}),
+    execute: (_, { idempotencyKey, run }) => {
+      keys.push(idempotencyKey.replace(run.id, "run"));
+      return "x".repeat(400);
+    },
+  });
+  const calls = [{ id: "a", name: "look", input: {} }];
+  const model = scripted({ calls }, { calls }, { calls }, "Done.");
+  await agent({ model, tools: [work], limits: { context: 150 } }).run("Hi").result;
+  assertEquals(keys, ["run:a", "run:a_2", "run:a_3"]);
+});
+
+Deno.test("what makes no sense of a call fails the request", async () => {
+  const messages = async (...events: ModelEvent[]) => {
+    const { errors, status } = await hear([...events, called]);
+    return [status, ...errors.map((error) => error instanceof ModelError && error.message)];
+  };
+  const failed = ["failed", "Cannot read call a: it did not start"];
+  assertEquals(await messages({ type: "call.delta", id: "a", text: "{}" }), failed);
+  assertEquals(await messages({ type: "call.end", id: "a" }), failed);
+  assertEquals(await messages(...call("a", "{}"), { type: "call.end", id: "a" }), failed);
+});
+
+Deno.test("a response that is given again makes calls of its own, and a warning says whose it was", async () => {
+  let kept: ModelResponse | undefined;
+  const cache: Middleware = {
+    name: "cache",
+    model: async (ctx, next) => ctx.turn === 2 && kept ? kept : kept = await next(),
+  };
+  const model = scripted({ calls: [{ id: "a", name: "look", input: { at: "x" } }] }, "Done.");
+  const run = agent({ model, tools: [look], use: [{ name: "outer", model: (_, next) => next() }, cache] }).run("Hi");
+  const events = await happened(run);
+  assertEquals(events.filter(({ type }) => type === "warning"), [{
+    type: "warning",
+    code: "transcript.repaired",
+    message: "The response was not valid: its calls had ids of other calls",
+    middleware: "cache",
+    point: "model",
+  }]);
+  const { messages } = await run.result;
+  assertEquals(lines(messages), ["user Hi", "call look", "ok Seen x", "call look", "ok Seen x", "assistant Done."]);
+  const ids = messages.flatMap((message) => message.role === "assistant" ? callsOf(message).map(({ id }) => id) : []);
+  assertEquals(ids, ["a", "a_2"]);
+});
+
+Deno.test("model.finished says the text where it is not what was shown", async () => {
+  const texts = async (use: Middleware) => {
+    const { events } = await hear([{ type: "text", text: "Hel" }, { type: "text", text: "lo!" }, done], use);
+    return events.flatMap((event) => event.type === "model.finished" ? [event.text] : []);
+  };
+  assertEquals(await texts({}), [undefined]);
+  assertEquals(await texts({ model: () => Promise.resolve(reply("Mine.")) }), ["Mine."]);
+  assertEquals(await texts({ model: async (_, next) => ({ ...await next(), parts: [] }) }), [""]);
+  assertEquals(await texts({ model: async (_, next) => ({ ...await next(), finish: "length" }) }), [undefined]);
+  const drop: Middleware = {
+    model: (ctx, next) => next({ emit: (event) => event.type !== "text.delta" && ctx.emit(event) }),
+  };
+  assertEquals(await texts(drop), ["Hello!"]);
+});
+
+Deno.test("next() again asks anew, counts, and takes back only what was shown", async () => {
+  const attempts: number[] = [];
+  const twice: Middleware = {
+    model: async (_, next) => {
+      try {
+        return await next();
+      } catch {
+        return await next();
+      }
+    },
+  };
+  const watch: Middleware = {
+    model: (ctx, next) => {
+      attempts.push(ctx.attempt);
+      return next();
+    },
+  };
+  const play = async (...shown: string[]) => {
+    const model = scripted({ text: shown, error: new Error("cut") }, "Hello!");
+    return told(await happened(agent({ model, use: [twice, watch] }).run("Hi"))).slice(5, -3);
+  };
+  const rest = ["text.delta 1 0 Hello!", "model.finished 1 stop 2"];
+  assertEquals(await play(), rest);
+  assertEquals(await play("Hel"), ["text.delta 1 0 Hel", "model.reset 1", ...rest]);
+  assertEquals(attempts, [1, 2, 1, 2]);
+});
+
+Deno.test("a request may be changed for itself alone, key by key", async () => {
+  const first = scripted();
+  const second = scripted({ calls: [["look", { at: "x" }]] }, "Done.");
+  const models: string[] = [];
+  const use: Middleware[] = [{
+    model: async (ctx, next) => {
+      const response = await next(ctx.turn > 1 ? {} : { request: { model: { ...second, id: "second" } } });
+      models.push(response.model);
+      return response;
+    },
+  }, {
+    model: (ctx, next) =>
+      next(
+        ctx.turn > 1
+          ? { request: { model: second } }
+          : { request: { instructions: "Be brief.", options: { temperature: 0 } } },
+      ),
+  }];
+  const { messages } = await agent({ model: first, instructions: "Be long.", tools: [look], use }).run("Hi").result;
+  assertEquals(
+    second.requests.map(({ instructions, options, tools, messages }) => ({ instructions, options, tools, messages })),
+    [
+      { instructions: "Be brief.", options: { temperature: 0 }, tools: [look.definition], messages: [user("Hi")] },
+      { instructions: "Be long.", options: {}, tools: [look.definition], messages: messages.slice(0, 3) },
+    ],
+  );
+  assertEquals(models, ["second", "scripted"]);
+});
+
+/** A filter at every point that a delta passes. */
+function filter(change: (event: Event, emit: Emit) => void): Middleware[] {
+  return (["session", "prompt", "turn", "model"] as const).map((point) => ({
+    name: point,
+    [point]: (ctx: { readonly emit: Emit }, next: (change: { emit: Emit }) => Promise<never>) =>
+      next({ emit: (event) => change(event, ctx.emit) }),
+  }));
+}
+
+Deno.test("a filter may change and leave out deltas, and adds what it likes", async () => {
+  for (
+    const use of filter((event, emit) => {
+      if (event.type === "text.delta" && event.text === "lo") return;
+      emit(event.type === "text.delta" ? { ...event, text: event.text.toUpperCase() } : event);
+      if (event.type === "model.finished") emit({ type: "notice", text: "It has spoken." });
+    })
+  ) {
+    const model = scripted({ text: ["Hel", "lo", "!"] });
+    const all = told(await happened(agent({ model, use: [use] }).run("Hi"))).filter((line) =>
+      !line.startsWith("model.f")
+    );
+    assertEquals(
+      all,
+      [
+        "run.started run session false",
+        "session.opened new",
+        "prompt.accepted",
+        "turn.started 1",
+        "model.started 1 scripted",
+        "text.delta 1 0 HEL",
+        "text.delta 1 0 !",
+        "notice It has spoken.",
+        "turn.finished 1",
+        "session.closed",
+        "run.finished done Hello!",
+      ].filter((line) => use.name !== "model" || !line.startsWith("notice")),
+    );
+  }
+});
+
+Deno.test("a filter that leaves out more than it may fails the run, and says why", async () => {
+  const left = async (type: Event["type"], point: string) => {
+    const use = filter((event, emit) => event.type === type || emit(event)).filter(({ name }) => name === point);
+    const model = scripted({ text: "I look.", calls: [["look", { at: "x" }]] }, "Done.");
+    const { status, error } = await agent({ model, tools: [look], use }).run("Hi").result;
+    return [status, error instanceof TypeError && error.message];
+  };
+  const refused = (type: string) => [
+    "failed",
+    `Cannot leave out ${type}: a filter may drop only deltas, progress, notices and data`,
+  ];
+  assertEquals(await left("prompt.accepted", "session"), refused("prompt.accepted"));
+  assertEquals(await left("turn.started", "prompt"), refused("turn.started"));
+  assertEquals(await left("model.started", "turn"), refused("model.started"));
+  assertEquals(await left("call.ready", "model"), refused("call.ready"));
+  assertEquals(await left("tool.started", "turn"), refused("tool.started"));
+  assertEquals(await left("tool.finished", "turn"), refused("tool.finished"));
+  assertEquals(await left("turn.finished", "prompt"), refused("turn.finished"));
+});
+
+Deno.test("no filter hears of the run itself", async () => {
+  const heard = new Set<string>();
+  const use = filter((event, emit) => {
+    heard.add(event.type);
+    emit(event);
+  });
+  await agent({ model: scripted("Hello!"), use }).run("Hi").result;
+  const all = ["prompt.accepted", "turn.started", "model.started", "text.delta", "model.finished", "turn.finished"];
+  assertEquals([...heard], all);
+});
+
+Deno.test("what was read together is written together", async () => {
+  const log: string[] = [];
+  const sink: Sink<Numbered> = {
+    write: ({ event }) => log.push(event.type),
+    cork: () => log.push("("),
+    uncork: () => log.push(")"),
+    full: undefined,
+    close: () => log.push("close"),
+  };
+  const text = (text: string): ModelEvent => ({ type: "text", text });
+  const model = scripted({ reads: [[text("a"), text("b")], [text("c"), done]] });
+  await agent({ model }).start({ prompt: "Hi" }, sink).result;
+  assertEquals(
+    log.slice(5).join(" "),
+    [
+      "( text.delta text.delta )",
+      "( text.delta )",
+      "model.finished turn.finished session.closed run.finished close",
+    ].join(" "),
+  );
+});
+
+Deno.test("a model is read no faster than its events are taken, and a full sink does not hold up the end", async () => {
+  let room = Promise.withResolvers<void>();
+  const written: string[] = [];
+  const sink: Sink<Numbered> = {
+    write: ({ event }) => written.push(event.type),
+    cork() {},
+    uncork() {},
+    get full() {
+      return room.promise;
+    },
+    close() {},
+  };
+  const deltas = () => written.filter((type) => type === "text.delta").length;
+  const tick = () => new Promise((resolve) => setTimeout(resolve));
+  const run = agent({ model: scripted({ text: ["a", "b", "c"] }) }).start({ prompt: "Hi" }, sink);
+  await tick();
+  assertEquals(deltas(), 1);
+  room.resolve();
+  room = Promise.withResolvers();
+  await tick();
+  assertEquals(deltas(), 2);
+  run.stop();
+  const { status, text } = await run.result;
+  assertEquals([status, text, deltas()], ["aborted", "ab", 2]);
+});
+
+Deno.test("a model that ignores its signal is left behind, and what it says later is not heard", async () => {
+  using time = new FakeTime();
+  const late = Promise.withResolvers<ModelEvent[]>();
+  const model = scripted({ reads: [[{ type: "text", text: "Once" }], late.promise, [done]] });
+  const run = agent({ model, limits: { grace: 500 } }).run("A story");
+  await time.runMicrotasks();
+  run.stop();
+  await time.tickAsync(499);
+  await time.runMicrotasks();
+  late.resolve([{ type: "text", text: " upon" }]);
+  assertEquals((await run.result).text, "Once");
+
+  const never = Promise.withResolvers<ModelEvent[]>();
+  const deaf = scripted({ reads: [[{ type: "text", text: "Once" }], never.promise, [done]] });
+  const second = agent({ model: deaf, limits: { grace: 500 } }).run("A story");
+  await time.runMicrotasks();
+  second.stop();
+  await time.tickAsync(500);
+  const ending = [
+    "text.delta 1 0 Once",
+    "warning hook.abandoned The model scripted did not stop when it was told to. model",
+    "session.closed",
+    "run.aborted stop Once",
+  ];
+  assertEquals(told(await happened(second)).slice(5), ending);
+  never.resolve([{ type: "text", text: " upon" }]);
+  await time.runMicrotasks();
+  assertEquals((await second.result).text, "Once");
+});

@@ -1,0 +1,209 @@
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import type { AssistantMessage, CallResult, Message, ToolMessage } from "@jizai/jizai";
+import { agent, callsOf, compacted, user } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { mend } from "../../src/core/transcript.ts";
+import { happened } from "../support/happened.ts";
+import { lines } from "../support/told.ts";
+
+function calling(...ids: string[]): AssistantMessage {
+  return { role: "assistant", parts: ids.map((id) => ({ type: "call", id, name: "look", input: {} })) };
+}
+
+function result(callId: string, text = callId): CallResult {
+  return { callId, name: "look", status: "ok", parts: [{ type: "text", text }] };
+}
+
+function answering(...ids: string[]): ToolMessage {
+  return { role: "tool", results: ids.map((id) => result(id)) };
+}
+
+function saying(text: string): AssistantMessage {
+  return { role: "assistant", parts: [{ type: "text", text }] };
+}
+
+const skipped = (callId: string): CallResult => ({
+  callId,
+  name: "look",
+  status: "skipped",
+  parts: [{ type: "text", text: "There is no result." }],
+});
+
+/** Asserts what comes of `messages`, and what is said of it. */
+function mends(messages: readonly Message[], mended: readonly Message[], ...problems: string[]) {
+  assertEquals(mend(messages), { messages: mended, problems });
+}
+
+Deno.test("a transcript that is valid stays the very same", () => {
+  const valid: readonly Message[] = [
+    user("Hi"),
+    calling("a", "b"),
+    answering("a", "b"),
+    user("It is noon.", "context"),
+    calling("c"),
+    answering("c"),
+    saying("Done."),
+    user("Thanks"),
+    user("And?"),
+  ];
+  assertStrictEquals(mend(valid).messages, valid);
+  const none: readonly Message[] = [];
+  assertStrictEquals(mend(none).messages, none);
+});
+
+Deno.test("a call without a result is answered as skipped", () => {
+  const none = { role: "tool", results: [skipped("a")] } as const;
+  mends([calling("a")], [calling("a"), none], "no result for call a");
+  mends([calling("a"), user("Hi")], [calling("a"), none, user("Hi")], "no result for call a");
+  mends(
+    [calling("a", "b"), answering("b")],
+    [calling("a", "b"), { role: "tool", results: [skipped("a"), result("b")] }],
+    "no result for call a",
+  );
+  mends([calling("a"), answering()], [calling("a"), none], "no result for call a");
+});
+
+Deno.test("a result without a call is left out", () => {
+  mends([user("Hi"), answering("a")], [user("Hi")], "results without calls: a");
+  mends([saying("Hi"), answering("a", "b")], [saying("Hi")], "results without calls: a, b");
+  mends(
+    [calling("a"), answering("x", "a", "y")],
+    [calling("a"), answering("a")],
+    "a result for call x, which was not made",
+    "a result for call y, which was not made",
+  );
+  mends([calling("a"), answering("a"), answering("a")], [calling("a"), answering("a")], "results without calls: a");
+});
+
+Deno.test("a second result is left out, and results are put in order", () => {
+  const first = [calling("a"), answering("a")];
+  const second: Message[] = [calling("a"), { role: "tool", results: [result("a"), result("a", "again")] }];
+  mends(second, first, "a second result for call a");
+  mends([calling("a", "b"), answering("b", "a")], [calling("a", "b"), answering("a", "b")], "results out of order");
+  mends(
+    [answering("x"), calling("a", "b"), answering("b", "a")],
+    [calling("a", "b"), answering("a", "b")],
+    "results without calls: x",
+    "results out of order",
+  );
+});
+
+Deno.test("a second call of one id is left out, and a message that had nothing else", () => {
+  mends(
+    [calling("a", "a", "b"), answering("a", "b")],
+    [calling("a", "b"), answering("a", "b")],
+    "a second call a",
+  );
+  mends(
+    [calling("a"), answering("a"), calling("a"), answering("a")],
+    [calling("a"), answering("a")],
+    "a second call a",
+    "results without calls: a",
+  );
+});
+
+/** Numbers that are the same in every run, from 0 to below `end`. */
+function dice(seed: number) {
+  let state = seed;
+  return (end: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor(state / 2 ** 32 * end);
+  };
+}
+
+function garbage(roll: (end: number) => number): Message[] {
+  const id = () => `c${roll(6)}`;
+  const some = <T>(make: () => T): T[] => Array.from({ length: roll(4) }, make);
+  return Array.from({ length: roll(9) }, (): Message => {
+    const kind = roll(4);
+    if (kind === 0) return user(`u${roll(100)}`);
+    if (kind === 1) return answering(...some(id));
+    if (kind === 2) return calling(...some(id));
+    return { role: "assistant", parts: [...saying("Hm.").parts, ...calling(...some(id)).parts] };
+  });
+}
+
+/** The rule, said another way than where it is kept. */
+function isValid(messages: readonly Message[]): boolean {
+  const ids = messages.flatMap((message) => message.role === "assistant" ? callsOf(message).map(({ id }) => id) : []);
+  return new Set(ids).size === ids.length && messages.every((message, index) => {
+    const before = messages[index - 1];
+    if (message.role === "tool") return before?.role === "assistant" && callsOf(before).length > 0;
+    if (message.role === "user" || callsOf(message).length === 0) return true;
+    const after = messages[index + 1];
+    const answered = after?.role === "tool" ? after.results.map(({ callId }) => callId) : [];
+    return JSON.stringify(answered) === JSON.stringify(callsOf(message).map(({ id }) => id));
+  });
+}
+
+Deno.test("whatever the messages, they are mended to a valid transcript, once, and nothing else is lost", () => {
+  const roll = dice(7);
+  let broken = 0;
+  for (let round = 0; round < 3_000; round++) {
+    const messages = garbage(roll);
+    const told = JSON.stringify(messages);
+    const { messages: mended, problems } = mend(messages);
+    assert(isValid(mended), told);
+    assertEquals(problems.length === 0, isValid(messages), told);
+    if (problems.length === 0) assertStrictEquals(mended, messages);
+    else broken++;
+    assertStrictEquals(mend(mended).messages, mended);
+    const said = (all: readonly Message[]) => lines(all).filter((line) => /^(user|assistant) /.test(line));
+    assertEquals(said(mended), said(messages));
+    assertEquals(JSON.stringify(messages), told);
+  }
+  assert(broken > 1_000 && broken < 2_900, `${broken} of 3,000`);
+});
+
+Deno.test("messages that a hook breaks are mended, and the warning says whose they were", async () => {
+  const orphan = { role: "tool", results: [result("x")] } as const;
+  const warnings = async (use: Parameters<typeof agent>[0]["use"] & object) => {
+    const model = scripted("One.", "Two.");
+    const run = agent({ model, use, limits: { context: 1 } }).run("Hi");
+    const events = await happened(run);
+    assert(model.requests.every(({ messages }) => isValid(messages)));
+    assert(isValid((await run.result).messages));
+    return events.filter(({ type }) => type === "warning");
+  };
+  const repaired = { type: "warning", code: "transcript.repaired" } as const;
+  assertEquals(
+    await warnings([{ name: "outer", model: (_, next) => next() }, {
+      name: "request",
+      model: (ctx, next) => next({ request: { messages: [...ctx.request.messages, orphan] } }),
+    }]),
+    [{
+      ...repaired,
+      message: "The messages were not valid: results without calls: x",
+      point: "model",
+      middleware: "request",
+    }],
+  );
+  assertEquals(
+    await warnings([{ name: "outer", compact: (_, next) => next() }, {
+      name: "forget",
+      compact: () => Promise.resolve(compacted([calling("x"), user("Hi")])),
+    }]),
+    [{
+      ...repaired,
+      message: "The messages were not valid: no result for call x",
+      point: "compact",
+      middleware: "forget",
+    }],
+  );
+  assertEquals(
+    await warnings([{ name: "outer", turn: (_, next) => next() }, {
+      name: "answer",
+      turn: async (ctx, next) => {
+        if (ctx.index > 1) return await next();
+        const response = { finish: "calls", usage: { input: 0, output: 0 }, model: "mine", attempts: 0 } as const;
+        return { response: { ...response, parts: calling("x").parts }, results: [] };
+      },
+    }]),
+    [{
+      ...repaired,
+      message: "The messages were not valid: no result for call x",
+      point: "turn",
+      middleware: "answer",
+    }],
+  );
+});
