@@ -1,6 +1,7 @@
 import { agent, allow, type AnyTool, ask, cancelled, deny, type Event, type Middleware, tool } from "@jizai/jizai";
 import { audit, type AuditOptions, type AuditRecord } from "@jizai/jizai/middleware/audit";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
@@ -272,4 +273,8 @@ Deno.test("audit() warns where a record cannot be written, hides no result, and 
     middleware: "audit",
     point: "tool",
   }]);
+});
+
+Deno.test("audit() keeps the laws of a middleware", async () => {
+  await testMiddleware(() => audit(() => {}));
 });

@@ -1,6 +1,7 @@
 import { agent, allow, ask, deny, type Middleware, tool } from "@jizai/jizai";
 import { type CallQuestion, human, type PersonSays } from "@jizai/jizai/middleware/human";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { lines } from "../support/told.ts";
@@ -279,4 +280,8 @@ Deno.test("human() answers an ask of the tool's rule and lets an allow through",
   const { status, questions } = await assistant.run("Go").result;
   assertEquals([status, questions], ["done", []]);
   assertEquals(asked, [["Run picky?", { n: 2 }]]);
+});
+
+Deno.test("human() keeps the laws of a middleware", async () => {
+  await testMiddleware(() => human(() => true));
 });

@@ -1,6 +1,7 @@
 import { agent, type Message, type Scope, textOf, tool } from "@jizai/jizai";
 import { inject } from "@jizai/jizai/middleware/inject";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { lines } from "../support/told.ts";
@@ -97,4 +98,8 @@ Deno.test("inject() fails the turn where its context fails, and asks no model", 
   });
   const { status, error } = await assistant.run("Go").result;
   assertEquals([status, error, model.requests], ["failed", broken, []]);
+});
+
+Deno.test("inject() keeps the laws of a middleware", async () => {
+  await testMiddleware(() => inject("More."));
 });

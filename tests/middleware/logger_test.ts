@@ -1,6 +1,7 @@
 import { agent, deny, type Middleware, type Point, tool } from "@jizai/jizai";
 import { logger, type LogLine } from "@jizai/jizai/middleware/logger";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
@@ -234,4 +235,8 @@ Deno.test("logger() changes nothing about a run whose lines cannot be written, a
       point,
     })),
   );
+});
+
+Deno.test("logger() keeps the laws of a middleware", async () => {
+  await testMiddleware(() => logger(() => {}));
 });

@@ -1,6 +1,7 @@
 import { agent, cancelled, type Middleware, type Scope } from "@jizai/jizai";
 import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import { spy } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
@@ -136,4 +137,8 @@ Deno.test("rateLimit() refuses a limit or a window that means nothing", () => {
       `Cannot limit a rate over ${window} ms: expected more than 0`,
     );
   }
+});
+
+Deno.test("rateLimit() keeps the laws of a middleware", async () => {
+  await testMiddleware(() => rateLimit({ per: () => "all", limit: 1_000, window: 1_000 }));
 });

@@ -1,6 +1,7 @@
 import { agent, goOn, type Middleware, tool } from "@jizai/jizai";
 import { verify, type VerifyOptions } from "@jizai/jizai/middleware/verify";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { lines } from "../support/told.ts";
@@ -158,4 +159,8 @@ Deno.test("verify() refuses attempts that are no number of 0 or more", () => {
       `Cannot verify in ${attempts} attempts: expected 0 or more`,
     );
   }
+});
+
+Deno.test("verify() keeps the laws of a middleware", async () => {
+  await testMiddleware(() => verify(() => true));
 });
