@@ -18,23 +18,24 @@ interface Trouble {
   readonly what: string;
   readonly from: "above" | "beneath";
   readonly law?: "unwinds" | "stops";
+  /** Whether it comes when what lies beneath the hook is done. Default: false. */
+  readonly late?: boolean;
   readonly hook: (scene: Scene, point: Point) => AnyHook;
 }
 
+const fail = ({ trouble }: Scene): AnyHook => () => Promise.reject(trouble);
+const end: AnyHook = ({ run }) => Promise.reject(run.end("enough"));
+const pause: AnyHook = ({ run }) => Promise.reject(run.pause("Go on?"));
+
 const failures: readonly Trouble[] = [
-  { what: "throws", from: "beneath", hook: ({ trouble }) => () => Promise.reject(trouble) },
-  { what: "throws late", from: "beneath", hook: ({ trouble }) => late(() => Promise.reject(trouble)) },
+  { what: "throws", from: "beneath", hook: fail },
+  { what: "throws late", from: "beneath", late: true, hook: fail },
 ];
 
 const interrupts: readonly Trouble[] = [
   { what: "ends the run", from: "beneath", law: "unwinds", hook: () => end },
-  { what: "ends the run late", from: "beneath", law: "unwinds", hook: () => late(end) },
-  {
-    what: "pauses the run",
-    from: "beneath",
-    law: "unwinds",
-    hook: () => ({ run }) => Promise.reject(run.pause("Go on?")),
-  },
+  { what: "ends the run late", from: "beneath", law: "unwinds", late: true, hook: () => end },
+  { what: "pauses the run", from: "beneath", law: "unwinds", hook: () => pause },
 ];
 
 const stops: readonly Trouble[] = [
@@ -48,7 +49,13 @@ const stops: readonly Trouble[] = [
       return next();
     },
   },
-  { what: "is stopped late", from: "beneath", law: "stops", hook: ({ stop }) => late(() => Promise.resolve(stop())) },
+  {
+    what: "is stopped late",
+    from: "beneath",
+    law: "stops",
+    late: true,
+    hook: ({ stop }) => () => Promise.resolve(stop()),
+  },
   {
     what: "is stopped",
     from: "above",
@@ -110,10 +117,10 @@ export function troublesAt(point: Point): readonly Scenario[] {
     ...(point === "abort" ? [] : [...interrupts, ...stops]), // nothing ends or stops what is being cleaned up
     ...(again ? [twice] : []),
   ];
-  const scenarios = troubles.map(({ what, from, law, hook }): Scenario => ({
+  const scenarios = troubles.map(({ what, from, law, late = false, hook }): Scenario => ({
     name: `when a hook ${from} it ${what} at ${point}`,
     ...(law && { law }),
-    cast: (scene) => ({ ...ways[point]?.(scene), [from]: at(point, once(scene, hook(scene, point))) }),
+    cast: (scene) => ({ ...ways[point]?.(scene), [from]: once(point, scene, hook(scene, point), late) }),
   }));
   return again ? [...scenarios, retried(point)] : scenarios;
 }
@@ -121,10 +128,7 @@ export function troublesAt(point: Point): readonly Scenario[] {
 function retried(point: Point): Scenario {
   return {
     name: `when a hook above it tries again at ${point}`,
-    cast: (scene) => ({
-      above: at(point, tryTwice),
-      beneath: at(point, once(scene, () => Promise.reject(scene.trouble))),
-    }),
+    cast: (scene) => ({ above: at(point, tryTwice), beneath: once(point, scene, fail(scene)) }),
   };
 }
 
@@ -137,26 +141,19 @@ const tryTwice: AnyHook = async (_, next) => {
   }
 };
 
-const end: AnyHook = ({ run }) => Promise.reject(run.end("enough"));
+/** Where a hook acts for the second call, so that the first one is parked. */
+const ofOneCall: readonly Point[] = ["tool", "approval", "execute"];
 
-/** A hook that acts when what lies beneath it is done. */
-function late(act: AnyHook): AnyHook {
-  return async (ctx, next) => {
-    const result = await next();
-    await act(ctx, next);
-    return result;
-  };
-}
-
-/** A hook that acts the first time, and then passes. */
-function once(scene: Scene, hook: AnyHook): AnyHook {
-  let acted = false;
-  return (ctx, next) => {
-    if (acted) return next();
-    acted = true;
+/** A middleware with a hook at `point` that acts once, and passes otherwise. */
+function once(point: Point, scene: Scene, hook: AnyHook, late = false): Middleware {
+  let left = ofOneCall.includes(point) ? 2 : 1;
+  return at(point, async (ctx, next) => {
+    if (--left !== 0) return await next();
+    const result = late ? await next() : undefined;
     scene.happened = true;
-    return hook(ctx, next);
-  };
+    const acted = await hook(ctx, next);
+    return late ? result : acted;
+  });
 }
 
 function at(point: Point, hook: AnyHook): Middleware {

@@ -188,24 +188,20 @@ Deno.test("testMiddleware() finds a second next() where it is not allowed, and s
   ]);
 });
 
-Deno.test("testMiddleware() finds a next() that nobody waits for, at whatever point", async () => {
-  const report = await reportOf((): Middleware => ({
-    name: "hasty",
-    stop(_, next) {
-      next();
-      return Promise.resolve(finish());
-    },
-    model(_, next) {
-      next();
-      return Promise.resolve(reply("Done."));
-    },
-  }));
-  assertEquals(report, [
-    '"hasty" breaks the law that a middleware calls next() as the point allows, and awaits it:',
-    "- at model, it did not wait for next() (in a plain run)",
-    "- at stop, it did not wait for next() (when a hook beneath it throws at model)",
-  ]);
-});
+for (
+  const [point, middleware] of Object.entries<Middleware>({
+    model: { model: (_, next) => (next(), Promise.resolve(reply("Done."))) },
+    tool: { tool: (_, next) => (next(), Promise.resolve(text("Done."))) },
+    stop: { stop: (_, next) => (next(), Promise.resolve(finish())) },
+  })
+) {
+  Deno.test(`testMiddleware() finds a next() that nobody waits for at ${point}`, async () => {
+    assertEquals(await reportOf(() => ({ name: "hasty", ...middleware })), [
+      '"hasty" breaks the law that a middleware calls next() as the point allows, and awaits it:',
+      `- at ${point}, it did not wait for next() (in a plain run)`,
+    ]);
+  });
+}
 
 Deno.test("testMiddleware() finds a race that leaves what lies beneath to itself", async () => {
   const report = await reportOf((): Middleware => ({
