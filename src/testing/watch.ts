@@ -26,7 +26,7 @@ export function watch(): Watch {
       if (typeof run === "function") run(...given);
     };
     const id = begin(over, ms);
-    timers.set(id, `a ${name}() of ${ms} ms, ${place()}`);
+    timers.set(id, `a ${name}() of ${ms} ms, set at ${place()}`);
     return id;
   };
   const clear: Instead = (stop, _, [id]) => {
@@ -36,7 +36,7 @@ export function watch(): Watch {
   const listen: Instead = (add, _, [type, listener, options], on) => {
     if (on instanceof AbortSignal) {
       const heard = listeners.get(on) ?? new Map<unknown, string>();
-      listeners.set(on, heard.set(listener, `a listener on ctx.signal, ${place()}`));
+      listeners.set(on, heard.set(listener, `a listener on ctx.signal, added at ${place()}`));
     }
     return add(type, listener, options);
   };
@@ -97,5 +97,6 @@ function swap<T extends object, K extends keyof T & string>(target: T, key: K, i
 /** Where the code stands that called what is watched. */
 function place(): string {
   const callers = (new Error().stack ?? "").split("\n").slice(4); // beneath this, what stands instead, and its proxy
-  return callers.find((line) => !/ext:|node:internal/.test(line))?.trim() ?? "somewhere";
+  const caller = callers.find((line) => !/ext:|node:internal/.test(line));
+  return caller?.match(/[^\s(]+:\d+:\d+/)?.[0] ?? "an unknown place";
 }
