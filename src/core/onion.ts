@@ -24,7 +24,7 @@ export interface Layer<C, R, E> {
   readonly returned: R;
   /** Whether the hook called `next()`. */
   readonly called: boolean;
-  /** What its last settled `next()` gave; nothing where it threw or was not called. */
+  /** What its last `next()` gave that did not throw. */
   readonly below: R | undefined;
   /** Runs what lies beneath, where the hook did not. */
   readonly rest: () => Promise<R>;
@@ -92,7 +92,6 @@ function wrap<C, D, R, E>(
       if (open > 0) return refuse(misuse("again before the first call has settled"));
       if (called > 0 && !law.again) return refuse(misuse("twice", law.hint));
       called++;
-      below = undefined;
       try {
         const whole = called > 1 && law.again ? law.again(ctx, own) : ctx;
         return beneath(change === undefined ? whole : law.change(whole, change, name, own), own);

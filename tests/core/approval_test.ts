@@ -1,4 +1,4 @@
-import { allow, type Approval, ask, deny, type Middleware, text, tool } from "@jizai/jizai";
+import { allow, type Approval, ask, denied, deny, type Middleware, text, tool } from "@jizai/jizai";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { at, batch, call, came, drop, three, weather } from "../support/batch.ts";
@@ -77,6 +77,34 @@ for (const [above, below, expected] of matrix) {
     assertEquals(await outcome([above, below]), expected);
   });
 }
+
+Deno.test("a guard that broke is not asked again to get around it", async () => {
+  let asked = 0;
+  const flaky = guard("flaky", (_, next) => {
+    if (++asked === 1) throw new Error("flaky");
+    return next();
+  });
+  assertEquals(await outcome([swallows, flaky]), "denied A guard failed.");
+  assertEquals(asked, 1);
+});
+
+Deno.test("a guard may pause the run: nothing runs, and the call goes in again", async () => {
+  const log: string[] = [];
+  let open = false;
+  const closed = guard("closed", (ctx, next) => {
+    if (!open) throw ctx.run.pause("May we?");
+    return next();
+  });
+  const started = batch(three, { tools: [weather(({ city }) => log.push(city))], use: [swallows, closed] });
+  const { result } = await started.run().came;
+  assertEquals([result.status, log], ["done", []]); // who swallows it has denied
+  const strict = batch(three, { tools: [weather(({ city }) => log.push(city))], use: [blind, closed] });
+  const first = await strict.run().came;
+  assertEquals([first.result.questions, log], [[{ questions: ["May we?"] }], []]);
+  open = true;
+  const second = await strict.resume(first.result.session).came;
+  assertEquals([second.lines.at(-1), log], ["assistant Done.", ["a", "b", "c"]]);
+});
 
 Deno.test("who looks may answer an ask that a blind one stands over", async () => {
   assertEquals(await outcome([sees, blind, asks]), "ok ran");
@@ -172,6 +200,38 @@ Deno.test("an answer in place of the tool is asked all the same", async () => {
   const { lines } = await came(three, { use: [cache, look, at("a", { approval: denies.approval })] });
   assertEquals(seen, ["a answered", "b to run", "c to run"]);
   assertEquals(lines.slice(1), ["denied no", "ok sun in b", "ok sun in c", "assistant Done."]);
+});
+
+Deno.test("a call denied at tool is not asked about, and told as denied", async () => {
+  const seen: string[] = [];
+  const look = guard("look", (ctx, next) => {
+    seen.push(ctx.call.id);
+    return next();
+  });
+  const { events } = await came([call("a"), call("b")], {
+    use: [at("a", { tool: () => Promise.resolve(denied("no")) }), look],
+  });
+  assertEquals(seen, ["b"]);
+  const decided = events.flatMap((event) =>
+    event.type === "approval.decided" ? [`${event.call} ${event.decision}`] : []
+  );
+  assertEquals(decided, ["a deny", "b allow"]);
+});
+
+Deno.test("a tool that asks for some inputs asks about an answer to an input that it cannot read", async () => {
+  const picky = tool({
+    name: "picky",
+    description: "Asks for some",
+    input: z.object({ city: z.string() }),
+    ask: ({ city }) => city === "never",
+    execute: () => "ran",
+  });
+  const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
+  const { result } = await came([call("a", { name: "picky", city: 7 }), call("b", { name: "picky" })], {
+    tools: [picky],
+    use: [cache],
+  });
+  assertEquals(result.questions.map(({ callId }) => callId), ["a"]);
 });
 
 Deno.test("an answer made from a guard's failure is asked too", async () => {

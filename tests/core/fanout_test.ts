@@ -1,6 +1,7 @@
 import {
   type AnyTool,
   denied,
+  End,
   type Event,
   failed,
   type Middleware,
@@ -371,6 +372,16 @@ Deno.test("a run ended on the way in executes nothing, and everybody unwinds", a
   ]);
   assertEquals(lines.slice(1), ["aborted Not run: enough.", "aborted Not run: enough.", "aborted Not run: enough."]);
   assertEquals([result.status, result.reason], ["done", "enough"]);
+});
+
+Deno.test("an end that a hook made itself ends the run too", async () => {
+  const log: string[] = [];
+  const { result, lines } = await came(three, {
+    tools: [weather(({ city }) => log.push(`run ${city}`))],
+    use: [at("b", { tool: () => Promise.reject(new End("enough")) })],
+  });
+  assertEquals([result.status, result.reason, log], ["done", "enough", []]);
+  assertEquals(lines.slice(1), Array(3).fill("aborted Not run: enough."));
 });
 
 Deno.test("a run that a guard ends executes nothing", async () => {

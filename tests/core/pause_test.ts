@@ -1,6 +1,8 @@
-import { type Middleware, text, textOf } from "@jizai/jizai";
+import { agent, type Middleware, reply, text, textOf } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { at, batch, type Begun, call, came, drop, three, watch, weather } from "../support/batch.ts";
+import { lines } from "../support/told.ts";
 
 Deno.test("a call that waits for a person: its siblings run, and what comes after next() runs once, with the answer", async () => {
   const log: string[] = [];
@@ -78,10 +80,17 @@ Deno.test("nothing that a hook makes of a pause changes it", async () => {
         try {
           return await next();
         } catch {
-          return {
-            response: { parts: [], finish: "stop", usage: { input: 0, output: 0 }, model: "", attempts: 0 },
-            results: [],
-          };
+          return { response: reply("made up"), results: [] };
+        }
+      },
+    },
+    {
+      name: "answer",
+      async prompt(_, next) {
+        try {
+          return await next();
+        } catch {
+          return { status: "done", text: "made up" };
         }
       },
     },
@@ -177,6 +186,73 @@ Deno.test("a run paused on the way out answers its batch first", async () => {
   assertEquals(second.lines.at(-1), "assistant Done.");
 });
 
+Deno.test("a run paused on the way out pauses, whatever a hook further out makes of it", async () => {
+  const swallow: Middleware = {
+    name: "swallow",
+    async turn(_, next) {
+      try {
+        return await next();
+      } catch {
+        return { response: reply("made up"), results: [] };
+      }
+    },
+  };
+  const started = batch(three, {
+    use: [
+      swallow,
+      at("b", {
+        async tool(ctx, next) {
+          await next();
+          throw ctx.run.pause("Is this right?");
+        },
+      }),
+    ],
+  });
+  const { result } = await started.run().came;
+  assertEquals([result.status, result.questions], ["paused", [{ questions: ["Is this right?"] }]]);
+});
+
+Deno.test("a run paused by who handles a failure: the call that failed goes in again", async () => {
+  let broken = true;
+  const started = batch(three, {
+    tools: [weather(({ city }) => {
+      if (city === "b" && broken) throw new Error("not logged in");
+      return city;
+    })],
+    use: [{
+      name: "asks",
+      error(ctx) {
+        throw ctx.run.pause("Log in, please.");
+      },
+    }],
+  });
+  const { result } = await started.run().came;
+  assertEquals([result.status, result.questions], ["paused", [{ questions: ["Log in, please."] }]]);
+  broken = false;
+  const { lines } = await started.resume(result.session).came;
+  assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
+});
+
+Deno.test("a call that goes in again is not counted again", async () => {
+  const assistant = agent({
+    model: scripted({ calls: [call("a"), call("b", { name: "drop" })] }, { calls: [call("c"), call("d")] }, "Done."),
+    tools: [weather(), drop()],
+    limits: { calls: 3 },
+  });
+  const { session } = await assistant.run("Hi").result;
+  const { messages } = await assistant.resume({ session, answers: [{ callId: "b", type: "approve" }] }).result;
+  assertEquals(lines(messages), [
+    "user Hi",
+    "call weather drop",
+    "ok sun in a",
+    "ok dropped b",
+    "call weather weather",
+    "ok sun in c",
+    "skipped Not run: this run may make 3 calls.",
+    "assistant Done.",
+  ]);
+});
+
 Deno.test("a run that fails or is stopped does not wait for a person: the call is answered", async () => {
   const fails = at("c", {
     async tool(_, next) {
@@ -200,13 +276,25 @@ Deno.test("a run that fails or is stopped does not wait for a person: the call i
       return result;
     },
   });
-  const second = await came(calls, { tools: [weather(), drop()], use: [ends] });
+  const swallow: Middleware = {
+    name: "swallow",
+    async tool(_, next) {
+      try {
+        return await next();
+      } catch {
+        return text("made up");
+      }
+    },
+  };
+  const second = await came(calls, { tools: [weather(), drop()], use: [swallow, ends] });
   assertEquals([second.result.status, second.result.reason], ["done", "enough"]);
   assertEquals(second.lines.slice(1), ["ok sun in a", "aborted Not run: enough.", "ok sun in c"]);
 
+  const log: string[] = [];
   const leave = weather(({ city }) => city === "c" ? running.stop("leave") : "sun");
-  const running: Begun = batch(calls, { tools: [leave, drop()] }).run();
+  const running: Begun = batch(calls, { tools: [leave, drop()], use: [watch(log)] }).run();
   const third = await running.came;
+  assertEquals(log.slice(-4), ["out b aborted", "finally b", "out c ok", "finally c"]);
   assertEquals([third.result.status, third.result.reason], ["aborted", "leave"]);
   assertEquals(third.lines.slice(1), ["ok sun", "aborted Not run: the run was stopped.", "ok"]);
   for (const { events } of [first, second, third]) {

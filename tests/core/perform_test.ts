@@ -197,6 +197,18 @@ Deno.test("agents beneath share the places of the run", async () => {
   assertEquals(inside.peak, 2);
 });
 
+Deno.test("a call that stops waiting for a place leaves it to the next", async () => {
+  using time = new FakeTime();
+  const slow = weather(({ city }) => new Promise((resolve) => setTimeout(() => resolve(city), 100)));
+  const hurried = at("b", {
+    execute: (ctx, next) => next({ signal: AbortSignal.any([ctx.signal, AbortSignal.timeout(50)]) }),
+  });
+  const running = batch(three, { tools: [slow], use: [hurried], limits: { parallel: 1 } }).run();
+  for (let step = 0; step < 4; step++) await time.tickAsync(50);
+  const { lines } = await running.came;
+  assertEquals(lines.slice(1), ["ok a", "timeout weather did not finish in time.", "ok c", "assistant Done."]);
+});
+
 Deno.test("a call that waits for a place is answered when the run is stopped", async () => {
   const log: string[] = [];
   const running = batch(three, {

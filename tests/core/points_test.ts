@@ -396,6 +396,18 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
   }
 }
 
+Deno.test("model: every try is counted, wherever it is made", async () => {
+  const attempts: unknown[] = [];
+  const twice = (name: string) =>
+    at("model", name, async (ctx, next) => {
+      attempts.push(`${name} ${ctx.attempt}`);
+      await next();
+      return await next();
+    });
+  await reach("model", [twice("outer"), twice("inner")]);
+  assertEquals(attempts, ["outer 1", "inner 1", "inner 3"]);
+});
+
 Deno.test("a middleware without a name is named by its place", async () => {
   const refusals: string[] = [];
   const { name: _, ...nameless } = at("turn", "", async (_, next) => {
@@ -462,4 +474,26 @@ Deno.test("a batch that nobody waited for does not run once the run has failed",
   inside.resolve();
   await new Promise((resolve) => setTimeout(resolve));
   assertEquals(log, ["unwound"]);
+});
+
+Deno.test("a batch that nobody waited for is not added twice, however long the cleanup takes", async () => {
+  const inside = Promise.withResolvers<void>();
+  const entered = Promise.withResolvers<void>();
+  const lazy = at("turn", "lazy", async (_, next) => {
+    next();
+    await entered.promise;
+    return points.turn.answer;
+  });
+  const slow = at("tool", "slow", async (_, next) => {
+    entered.resolve();
+    await inside.promise;
+    return await next();
+  });
+  const cleanup = at("abort", "cleanup", async (_, next) => {
+    inside.resolve();
+    await new Promise((resolve) => setTimeout(resolve));
+    await next();
+  });
+  const { outcome } = await reach("tool", [cleanup, lazy, slow]);
+  assertEquals(outcome, ["failed", ...toolCalled, "aborted Stopped before it was done."]);
 });
