@@ -12,7 +12,7 @@ import type { Blueprint } from "./blueprint.ts";
 import { explain } from "./explain.ts";
 import { defaultLimits, limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./live.ts";
-import { compose } from "./onions.ts";
+import { compose, nameOf } from "./onions.ts";
 import { checkOrder } from "./order.ts";
 import { outputOf } from "./output.ts";
 import type { Middleware, RunResult } from "./points.ts";
@@ -60,6 +60,7 @@ export interface AgentOptions<V, S extends Schema> {
   readonly instructions?: string | ((scope: Scope<V>) => string | Promise<string>);
   /** A schema for the final answer. */
   readonly output?: S;
+  /** Tools, beside those that middleware bring. */
   readonly tools?: readonly AnyTool<V>[];
   /** Middleware; the first is the outermost. */
   readonly use?: readonly Middleware<V>[];
@@ -90,11 +91,14 @@ export type PromptOptions = RunOptions & ({ readonly prompt: string } | { readon
 
 /** What a paused run goes on with. */
 export interface ResumeOptions extends RunOptions {
+  /** The paused session. */
   readonly session: string;
+  /** What a person said to its questions. */
   readonly answers: readonly PersonAnswer[];
 }
 
-type Empty = Record<never, never>;
+/** An object with nothing in it. */
+export type Empty = Record<never, never>;
 
 /** Vars as a run takes them: not at all, or exactly what is needed. */
 export type VarsOption<V> = unknown extends V ? { readonly vars?: unknown }
@@ -103,6 +107,7 @@ export type VarsOption<V> = unknown extends V ? { readonly vars?: unknown }
 
 /** A run that has begun. */
 export interface Handle<O> {
+  /** The session it belongs to. */
   readonly session: string;
   /** What happens, as it happens. Kept until read; whoever stops reading does not stop the run. */
   readonly events: ReadableStream<Event>;
@@ -114,6 +119,7 @@ export interface Handle<O> {
 
 /** An agent. `V` are the vars it needs, `O` its structured answer. */
 export interface Agent<V, O> {
+  /** What it is called. */
   readonly name: string;
   /** Answers a prompt. */
   run(options: PromptOptions & VarsOption<V>): Handle<O>;
@@ -221,7 +227,7 @@ function gather(use: readonly Middleware[], own: readonly AnyTool[]): readonly A
   const from = new Map<string, string>();
   const sources = [
     { name: "tools", tools: own },
-    ...use.map(({ name = "a middleware", tools = [] }) => ({ name, tools })),
+    ...use.map((middleware, index) => ({ name: nameOf(middleware, index), tools: middleware.tools ?? [] })),
   ];
   return sources.flatMap(({ name, tools }) => {
     for (const tool of tools) {

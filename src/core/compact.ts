@@ -19,27 +19,32 @@ export const compactLaw: Law<CompactContext, CompactChange, Compaction, Live> = 
 
 /** Tokens that `messages` will take, estimated at four characters a token. */
 export function estimate(messages: readonly Message[]): number {
-  let characters = 0;
-  for (const message of messages) characters += sizeOf(message);
-  return Math.ceil(characters / 4);
+  return Math.ceil(sizeOf(messages) / 4);
 }
 
-function sizeOf(message: Message): number {
-  return JSON.stringify(message.role === "tool" ? message.results.map(({ parts }) => parts) : message.parts).length;
+/** Characters of what a model reads of `messages`. */
+function sizeOf(messages: readonly Message[]): number {
+  let size = 0;
+  for (const message of messages) {
+    const read = message.role === "tool" ? message.results.map(({ parts }) => parts) : message.parts;
+    size += JSON.stringify(read).length;
+  }
+  return size;
 }
 
-/** The core of `compact`: leaves out the oldest, keeping the first prompt, and every call with its results. */
+/** The core of `compact`: leaves out the oldest, but not what opened the conversation, the person's last word, or what came last. */
 export function trim({ transcript, budget }: CompactContext): Promise<Compaction> {
   const groups = grouped(transcript);
-  const [first = [], ...rest] = groups;
-  const sizes = rest.map(estimate);
-  let total = estimate(transcript);
-  let dropped = 0;
-  while (total > budget && dropped < rest.length - 1) total -= sizes[dropped++] ?? 0;
+  const opened = groups.findIndex(([message]) => message?.role === "assistant");
+  const asked = groups.findLastIndex(([message]) => message?.role === "user" && message.from === undefined);
+  let over = sizeOf(transcript) - budget * 4;
+  const kept = groups.filter((group, index) => {
+    if (over <= 0 || index < opened || index === asked || index === groups.length - 1) return true;
+    over -= sizeOf(group);
+    return false;
+  });
   return Promise.resolve(
-    dropped === 0
-      ? declined("There is nothing that could be left out.")
-      : compacted([...first, ...rest.slice(dropped).flat()]),
+    kept.length === groups.length ? declined("There is nothing that could be left out.") : compacted(kept.flat()),
   );
 }
 

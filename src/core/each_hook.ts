@@ -8,14 +8,33 @@ import type { Hook } from "./onion.ts";
 import type { Middleware } from "./points.ts";
 import type { Change, Scope } from "./scope.ts";
 
+/** Every point. */
+export const points = [
+  "session",
+  "prompt",
+  "turn",
+  "model",
+  "tool",
+  "approval",
+  "execute",
+  "stop",
+  "compact",
+  "subagent",
+  "error",
+  "abort",
+] as const satisfies readonly Point[];
+
+const ofNoPoint = ["name", "after", "requires", "tools"] as const;
+
 /** What makes a hook of a hook. */
 export type WrapHook<V> = <C extends Scope<V>, D extends Change, R>(hook: Hook<C, D, R>, point: Point) => Hook<C, D, R>;
 
 /** `middleware` with `wrap` around each of its hooks. Its name, its order and its tools stay as they are. */
 export function eachHook<V>(middleware: Middleware<V>, wrap: WrapHook<V>): Middleware<V> {
-  return Object.fromEntries(
-    Object.entries(middleware).map(([key, value]) =>
-      typeof value === "function" ? [key, wrap(value, key as Point)] : [key, value] // only hooks are functions
-    ),
-  );
+  const kept = ofNoPoint.map((key) => [key, middleware[key]]);
+  const hooks = points.map((point) => {
+    const hook = middleware[point] as Hook<Scope<V>, Change, unknown> | undefined; // what a hook takes and gives stays as it is
+    return [point, hook && wrap(hook.bind(middleware), point)];
+  });
+  return Object.fromEntries([...kept, ...hooks].filter(([, value]) => value !== undefined));
 }

@@ -48,12 +48,13 @@ export const workers: Partial<Limits> = { parallel: 6 };
 /** For Deno Deploy and Deno. */
 export const deploy: Partial<Limits> = { parallel: 64 };
 
-/** `base` with what `change` says. Throws a `RangeError` for what is not a positive number. */
+/** `base` with what `change` says. Throws a `RangeError` for what is not a number of 0 or more, or where nothing could run: `parallel` is 1 or more. */
 export function limited(base: Limits, change: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(change)) {
     if (!(name in base)) throw new TypeError(`Cannot limit "${name}": there is ${Object.keys(base).join(", ")}`);
-    if (typeof value !== "number" || !(value >= 0)) {
-      throw new RangeError(`Cannot set limit "${name}" to ${value}: expected a number of 0 or more`);
+    const least = name === "parallel" ? 1 : 0;
+    if (typeof value !== "number" || !(value >= least)) {
+      throw new RangeError(`Cannot set limit "${name}" to ${value}: expected a number of ${least} or more`);
     }
   }
   return { ...base, ...change };

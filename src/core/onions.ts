@@ -33,7 +33,7 @@ export function compose(use: readonly Middleware[], trace: boolean): Onions {
     law: onion.Law<C, D, R, E>,
   ): onion.Onion<C, R, E> {
     const hooks = use.flatMap((middleware, index) => {
-      const hook = pick(middleware);
+      const hook = pick(middleware)?.bind(middleware);
       const name = nameOf(middleware, index);
       return hook ? [{ name, hook: trace ? traced(point, name, hook) : hook }] : [];
     });

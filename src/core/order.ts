@@ -3,12 +3,15 @@
  *
  * @module
  */
+import { nameOf } from "./onions.ts";
 import type { Middleware } from "./points.ts";
 
 /** Throws a `TypeError` that names both middleware and the fix, where the order breaks what one of them declares. */
 export function checkOrder(use: readonly Middleware[]): void {
   const names = use.map(({ name }) => name);
-  use.forEach(({ name = "a middleware", after = [], requires = [] }, index) => {
+  use.forEach((middleware, index) => {
+    const { after = [], requires = [] } = middleware;
+    const name = nameOf(middleware, index);
     for (const other of requires) {
       if (!names.includes(other)) {
         throw new TypeError(`Cannot use "${name}" without "${other}": add ${other}() to use`);

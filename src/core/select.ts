@@ -3,14 +3,13 @@
  *
  * @module
  */
-import { eachHook } from "./each_hook.ts";
+import { eachHook, points } from "./each_hook.ts";
 import type { Hook, Next } from "./onion.ts";
 import type { Middleware, ToolHooks } from "./points.ts";
 import type { Scope } from "./scope.ts";
 import type { Tool } from "./tool.ts";
 
 const ofOneCall: readonly string[] = ["tool", "approval", "execute"];
-const ofNoPoint: readonly string[] = ["name", "after", "requires", "tools"];
 
 /**
  * `hooks` for calls of one tool, whose input is then typed, or of those whose name matches `pattern` as a whole, a regular expression.
@@ -27,19 +26,19 @@ const ofNoPoint: readonly string[] = ["name", "after", "requires", "tools"];
  */
 export function only<I, O, T, V = unknown>(
   which: string | Tool<I, O, T>,
-  hooks: ToolHooks<V, NoInfer<I>> & Pick<Middleware<V>, "name" | "after" | "requires">,
+  hooks: ToolHooks<V, NoInfer<I>> & Pick<Middleware<V>, "name" | "after" | "requires" | "tools">,
 ): Middleware<V> {
-  for (const key of Object.keys(hooks)) {
-    if (![...ofOneCall, ...ofNoPoint].includes(key)) {
-      throw new TypeError(`Cannot choose tools for "${hooks.name ?? "a middleware"}": at ${key} there is none`);
-    }
+  const middleware = hooks as Middleware<V>; // the name of the tool says the type of its input
+  const stray = points.find((point) => middleware[point] && !ofOneCall.includes(point));
+  if (stray) {
+    throw new TypeError(`Cannot choose tools for "${hooks.name ?? "a middleware"}": at ${stray} there is none`);
   }
   const pattern = typeof which === "string" ? new RegExp(`^(?:${which})$`) : undefined;
   const matches = (name: string) => typeof which === "string" ? pattern?.test(name) === true : name === which.name;
   return chosen(
-    hooks as Middleware<V>,
+    middleware,
     (ctx) => matches("name" in ctx && typeof ctx.name === "string" ? ctx.name : toolOf(ctx)),
-  ); // the name of the tool says the type of its input
+  );
 }
 
 function toolOf(ctx: object): string {

@@ -46,7 +46,7 @@ export function traced<C extends Scope, D extends object, R>(
         type: "hook.acted",
         middleware,
         point,
-        ...placeOf(ctx),
+        ...placeOf(point, ctx),
         did: did.length > 0 ? did : ["passed"],
         ...(changed.size > 0 && { changed: [...changed] }),
         ...(decided !== undefined && { decided }),
@@ -57,8 +57,9 @@ export function traced<C extends Scope, D extends object, R>(
 }
 
 /** The turn and the call that a context is about, where it is about one. */
-function placeOf(ctx: object): { readonly turn?: number; readonly call?: string } {
-  const turn = "turn" in ctx && typeof ctx.turn === "number" ? { turn: ctx.turn } : {};
+function placeOf(point: Point, ctx: object): { readonly turn?: number; readonly call?: string } {
+  const index = point === "turn" && "index" in ctx ? ctx.index : "turn" in ctx ? ctx.turn : undefined;
+  const turn = typeof index === "number" ? { turn: index } : {};
   const call = "call" in ctx ? ctx.call : undefined;
   const id = typeof call === "object" && call !== null && "id" in call ? call.id : call;
   return typeof id === "string" ? { ...turn, call: id } : turn;

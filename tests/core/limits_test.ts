@@ -1,0 +1,221 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import {
+  agent,
+  type ContentPart,
+  defaultLimits,
+  deploy,
+  goOn,
+  type Limits,
+  type Middleware,
+  text,
+  textOf,
+  tool,
+  workers,
+} from "@jizai/jizai";
+import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { happened, told } from "../support/happened.ts";
+import { lines } from "../support/told.ts";
+
+const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
+
+function looking(calls: number): ScriptedStep {
+  return { text: "I look.", calls: Array.from({ length: calls }, () => ["look", {}] as const) };
+}
+
+Deno.test("limits are numbers of 0 or more, of those there are", () => {
+  const model = scripted();
+  const make = (limits: Partial<Limits>) => () => agent({ model, limits });
+  assertThrows(make({ turns: -1 }), RangeError, 'Cannot set limit "turns" to -1: expected a number of 0 or more');
+  assertThrows(make({ calls: NaN }), RangeError, 'Cannot set limit "calls" to NaN');
+  assertThrows(make({ parallel: 0 }), RangeError, 'Cannot set limit "parallel" to 0: expected a number of 1 or more');
+  const unknown = { turns: 1, steps: 3 };
+  assertThrows(make(unknown), TypeError, 'Cannot limit "steps": there is turns, calls, continuations');
+  make({ turns: 0, calls: Infinity, ...workers, ...deploy })();
+});
+
+Deno.test("a run has the agent's limits, its own, and those that a hook chose", async () => {
+  const seen: Limits[] = [];
+  const note: Middleware = {
+    session: (ctx, next) => {
+      seen.push(ctx.run.limits);
+      return next({ settings: { limits: { ...ctx.settings.limits, calls: 3 } } });
+    },
+    stop: (ctx, next) => {
+      seen.push(ctx.run.limits);
+      return next();
+    },
+  };
+  await agent({ model: scripted("Hello!"), use: [note], limits: { turns: 1, calls: 1 } })
+    .run({ prompt: "Hi", limits: { calls: 2, depth: 1 } }).result;
+  const run = { ...defaultLimits, turns: 1, calls: 2, depth: 1 };
+  assertEquals(seen, [run, { ...run, calls: 3 }]);
+});
+
+Deno.test("turns: a run ends after as many responses of the model, with what was said last", async () => {
+  const play = async (turns: number) => {
+    const model = scripted(looking(1), looking(1), "Done.");
+    const run = agent({ model, tools: [look], limits: { turns } }).run("Hi");
+    const last = told(await happened(run)).slice(-3);
+    const { status, reason, text, messages } = await run.result;
+    return { ended: [status, reason, text], requests: model.requests.length, messages: lines(messages), last };
+  };
+  const turn = ["assistant I look.", "call look", "ok Seen"];
+  assertEquals(await play(2), {
+    ended: ["limit", "turns", "I look."],
+    requests: 2,
+    messages: ["user Hi", ...turn, ...turn],
+    last: ["turn.finished 2", "session.closed", "run.finished limit I look. turns"],
+  });
+  assertEquals(await play(0), {
+    ended: ["limit", "turns", ""],
+    requests: 0,
+    messages: ["user Hi"],
+    last: ["prompt.accepted", "session.closed", "run.finished limit  turns"],
+  });
+  assertEquals((await play(3)).ended, ["done", undefined, "Done."]);
+});
+
+Deno.test("calls: those beyond it are answered as skipped, and the model goes on", async () => {
+  const used: unknown[] = [];
+  const note: Middleware = {
+    turn: (ctx, next) => {
+      used.push(ctx.run.used.calls);
+      return next();
+    },
+  };
+  const model = scripted(looking(2), looking(2), "Done.");
+  const run = agent({ model, tools: [look], use: [note], limits: { calls: 3 } }).run("Hi");
+  const { status, messages } = await run.result;
+  assertEquals(
+    [status, ...lines(messages).slice(3)],
+    [
+      "done",
+      "ok Seen",
+      "ok Seen",
+      "assistant I look.",
+      "call look look",
+      "ok Seen",
+      "skipped Not run: this run may make 3 calls.",
+      "assistant Done.",
+    ].slice(0),
+  );
+  assertEquals(used, [0, 2, 4]);
+});
+
+Deno.test("continuations: a hook that never finishes ends as a limit, and sees it come", async () => {
+  const seen: unknown[] = [];
+  const forever: Middleware = {
+    stop: (ctx) => {
+      seen.push([ctx.continuations, ctx.limit, ctx.run.used.continuations]);
+      return Promise.resolve(goOn("Go on."));
+    },
+  };
+  const model = scripted("1", "2", looking(1), "3", "4", "5");
+  const run = agent({ model, tools: [look], use: [forever], limits: { continuations: 2 } }).run("Hi");
+  const { status, reason, text, messages } = await run.result;
+  assertEquals([status, reason, text], ["limit", "continuations", "5"]);
+  assertEquals(seen, [[0, 2, 0], [1, 2, 1], [0, 2, 0], [1, 2, 1], [2, 2, 2]]);
+  assertEquals(lines(messages).slice(-5), [
+    "assistant 3",
+    "stop Go on.",
+    "assistant 4",
+    "stop Go on.",
+    "assistant 5",
+  ]);
+  assertEquals(told(await happened(run)).at(-1), "run.finished limit 5 continuations");
+});
+
+Deno.test("output: a result is cut only after every hook has seen it whole", async () => {
+  const lengths: number[] = [];
+  const note: Middleware = {
+    tool: async (_, next) => {
+      const result = await next();
+      lengths.push(textOf(result).length);
+      return result;
+    },
+  };
+  const long = tool({
+    name: "look",
+    description: "Looks",
+    input: z.object({}),
+    execute: () => text([{ type: "text", text: "abcdef" }, { type: "text", text: "ghijkl" }]),
+  });
+  const run = agent({ model: scripted(looking(1), "Done."), tools: [long], use: [note], limits: { output: 8 } }).run(
+    "Hi",
+  );
+  const events = await happened(run);
+  const { messages } = await run.result;
+  const parts: readonly ContentPart[] = [{ type: "text", text: "abcdef" }, {
+    type: "text",
+    text: "gh\n[cut: 2 of 6 characters]",
+  }];
+  assertEquals(messages[2]?.role === "tool" && messages[2].results.map(({ parts }) => parts), [parts]);
+  assertEquals(events.flatMap((event) => event.type === "tool.finished" ? [event.result.parts] : []), [parts]);
+  assertEquals(lengths, [12]);
+});
+
+Deno.test("parallel: no more tools run at once, whoever set it", async () => {
+  const peak = async (limits: Partial<Limits>, ...use: Middleware[]) => {
+    let running = 0;
+    let most = 0;
+    const order: number[] = [];
+    const work = tool({
+      name: "look",
+      description: "Looks",
+      input: z.object({}),
+      execute: async (_, { callIndex }) => {
+        order.push(callIndex);
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setTimeout(resolve));
+        running--;
+        return "Seen";
+      },
+    });
+    await agent({ model: scripted(looking(6), "Done."), tools: [work], limits, use }).run("Hi").result;
+    assertEquals(order, [0, 1, 2, 3, 4, 5]);
+    return most;
+  };
+  const two: Middleware = {
+    session: (ctx, next) => next({ settings: { limits: { ...ctx.settings.limits, parallel: 2 } } }),
+  };
+  assertEquals([await peak({ parallel: 1 }), await peak({ parallel: 4 }), await peak({}), await peak({}, two)], [
+    1,
+    4,
+    6,
+    2,
+  ]);
+});
+
+Deno.test("time: what a hook sets counts from where it is set", async () => {
+  using time = new FakeTime();
+  const use: Middleware[] = [{
+    session: (ctx, next) => next({ settings: { limits: { ...ctx.settings.limits, time: 100, grace: 10 } } }),
+  }];
+  const model = scripted({ before: () => new Promise(() => {}) });
+  const run = agent({ model, use, limits: { time: 50 } }).run("Hi");
+  await time.runMicrotasks();
+  await time.tickAsync(99);
+  await time.runMicrotasks();
+  const early = await Promise.race([run.result, Promise.resolve("still")]);
+  assertEquals(early, "still");
+  await time.tickAsync(1);
+  await time.tickAsync(10);
+  const { status, reason } = await run.result;
+  assertEquals([status, reason], ["limit", "deadline"]);
+});
+
+Deno.test("grace: what ignores its signal may take as long as it wants where there is no end to it", async () => {
+  using time = new FakeTime();
+  const late = Promise.withResolvers<void>();
+  const model = scripted({ before: () => late.promise });
+  const run = agent({ model, limits: { grace: Infinity } }).run("Hi");
+  await time.runMicrotasks();
+  run.stop();
+  await time.tickAsync(1_000_000);
+  late.resolve();
+  const { status } = await run.result;
+  assertEquals(status, "aborted");
+  assert(!(await happened(run)).some(({ type }) => type === "warning"));
+});

@@ -1,0 +1,118 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { agent, goOn, type Middleware, type Schema, textOf, tool } from "@jizai/jizai";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { happened, told } from "../support/happened.ts";
+import { lines } from "../support/told.ts";
+
+const output = z.object({ city: z.string(), degrees: z.number() });
+const kyoto = { city: "Kyoto", degrees: 21 };
+const good = JSON.stringify(kyoto);
+
+/** How a run ends whose model answers like this. */
+async function answered(...answers: readonly ScriptedAnswer[]) {
+  const model = scripted(...answers);
+  const run = agent({ model, output }).run("Where?");
+  const { status, reason, text, output: value, messages } = await run.result;
+  model.done();
+  return { ended: [status, reason, text], value, messages: lines(messages), last: (await happened(run)).at(-1) };
+}
+
+Deno.test("an answer that matches is given as a value", async () => {
+  assertEquals(await answered(good), {
+    ended: ["done", undefined, good],
+    value: kyoto,
+    messages: ["user Where?", `assistant ${good}`],
+    last: { type: "run.finished", status: "done", text: good, output: kyoto, usage: { input: 1, output: 1 } },
+  });
+});
+
+Deno.test("an answer may be fenced", async () => {
+  for (const fence of ["```json\n", "```\n", "\n\n```json\n"]) {
+    assertEquals((await answered(`${fence}${good}\n\`\`\`\n`)).value, kyoto);
+  }
+});
+
+Deno.test("a value is what the schema makes of the answer", async () => {
+  const trimmed = z.object({ city: z.string().trim().default("nowhere") });
+  const { output } = await agent({ model: scripted("{}"), output: trimmed }).run("Where?").result;
+  assertEquals(output, { city: "nowhere" });
+});
+
+Deno.test("an answer that does not match is asked for again, with what is wrong", async () => {
+  const { ended, value, messages } = await answered("Kyoto", '{"city":"Kyoto"}', good);
+  assertEquals([ended, value], [["done", undefined, good], kyoto]);
+  assertEquals(messages.filter((_, index) => index % 2 === 1), [
+    "assistant Kyoto",
+    'assistant {"city":"Kyoto"}',
+    `assistant ${good}`,
+  ]);
+  const wrong = messages.filter((line) => line.startsWith("output "));
+  assert(wrong[0]?.startsWith("output Your answer does not match: Unexpected token"), wrong[0]);
+  assertEquals(
+    wrong[1],
+    "output Your answer does not match: degrees: Invalid input: expected number, received undefined. Answer again, with JSON alone.",
+  );
+});
+
+Deno.test("an answer that never matches ends the run as a limit", async () => {
+  const { ended, value, messages, last } = await answered("One", "Two", "Three");
+  assertEquals([ended, value], [["limit", "outputs", "Three"], undefined]);
+  assertEquals(messages.filter((line) => line.startsWith("assistant")), [
+    "assistant One",
+    "assistant Two",
+    "assistant Three",
+  ]);
+  assertEquals(last, {
+    type: "run.finished",
+    status: "limit",
+    text: "Three",
+    reason: "outputs",
+    usage: { input: 3, output: 3 },
+  });
+});
+
+Deno.test("the model is told what to match, as text and as an option", async () => {
+  const model = scripted(good);
+  await agent({ model, output, instructions: "Be brief." }).run("Where?").result;
+  const [request] = model.requests;
+  const schema = JSON.stringify(request?.options.output);
+  assertEquals(
+    request?.instructions,
+    `Be brief.\n\nGive your final answer as JSON alone, matching this JSON Schema:\n${schema}`,
+  );
+  assertEquals(Object.keys(Object(request?.options.output).properties), ["city", "degrees"]);
+});
+
+Deno.test("only the final answer has to match, once stop says that it is", async () => {
+  const asked: unknown[] = [];
+  const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
+  const use: Middleware[] = [{
+    stop: (ctx, next) => {
+      asked.push([textOf(ctx.message), ctx.continuations]);
+      return textOf(ctx.message) === "Hm." ? Promise.resolve(goOn("Well?")) : next();
+    },
+  }];
+  const model = scripted({ text: "I look.", calls: [["look", {}]] }, "Hm.", "Kyoto", good);
+  const run = agent({ model, output, tools: [look], use }).run("Where?");
+  assertEquals((await run.result).output, kyoto);
+  assertEquals(asked, [["Hm.", 0], ["Kyoto", 1], [good, 1]]);
+  assertEquals(told(await happened(run)).filter((line) => line.startsWith("turn.s")).length, 4);
+});
+
+Deno.test("a schema that throws fails the run", async () => {
+  const picky = output.refine(() => {
+    throw new Error("picky");
+  });
+  const { status, error } = await agent({ model: scripted(good), output: picky }).run("Where?").result;
+  assertEquals([status, error instanceof Error && error.message], ["failed", "picky"]);
+});
+
+Deno.test("a schema that cannot say itself is refused when the agent is made", () => {
+  const mute: Schema = { "~standard": { version: 1, vendor: "mute", validate: (value) => ({ value }) } };
+  assertThrows(
+    () => agent({ model: scripted(), output: mute }),
+    TypeError,
+    "Cannot describe output: its mute schema cannot say itself as JSON Schema",
+  );
+});
