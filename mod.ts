@@ -24,6 +24,7 @@ export {
   type Agent,
   agent,
   type AgentOptions,
+  type Empty,
   type Handle,
   type PromptOptions,
   type ResumeOptions,

@@ -15,8 +15,11 @@ export interface EndOptions {
 
 /** Unwinds a run that a hook ended. Made by `ctx.run.end()`. */
 export class End extends Error {
+  /** The name of the class. */
   override readonly name = "End";
+  /** As which the result's status is said. */
   readonly as: "ended" | "failed" | "cancelled";
+  /** Whether the transcript goes back to where the run began. */
   readonly rollback: boolean;
 
   /** Says why the run ends, and as what. */
@@ -29,6 +32,7 @@ export class End extends Error {
 
 /** Unwinds a run that pauses: a hook said so with `ctx.run.pause()`, or a call waits for an answer. */
 export class Pause extends Error {
+  /** The name of the class. */
   override readonly name = "Pause";
 
   /** Says what a person is asked. */
@@ -39,6 +43,7 @@ export class Pause extends Error {
 
 /** Thrown by `next()` at `tool` where the call waits for a person: what comes after it runs once, when there is a result. */
 export class Paused extends Error {
+  /** The name of the class. */
   override readonly name = "Paused";
 
   /** Names the call. */

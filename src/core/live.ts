@@ -30,7 +30,9 @@ import type { AnyTool } from "./tool.ts";
 
 /** An event and its number in the run, from 1. */
 export interface Numbered {
+  /** What happened. */
   readonly event: Event;
+  /** Its number in the run, from 1. */
   readonly id: number;
 }
 

@@ -39,45 +39,60 @@ import type { AnyTool, ToolExecutionContext } from "./tool.ts";
 
 /** What a run is made of, and a `session` or `subagent` hook may choose anew. A hook sees tools of any vars, so that it fits every agent. */
 export interface Settings {
+  /** The model that is asked. */
   readonly model: Model;
+  /** What the model is told of its task. */
   readonly instructions: string;
+  /** What the model may use. */
   readonly tools: readonly AnyTool<never>[];
+  /** What the run may use. */
   readonly limits: Limits;
 }
 
 /** At `session`. */
 export interface SessionContext<V = unknown> extends Scope<V> {
+  /** The session's id. */
   readonly session: string;
+  /** Whether the session is new, or known. */
   readonly source: "new" | "resume";
   /** Whether the run goes on after a pause. */
   readonly resumed: boolean;
+  /** What the run is made of. */
   readonly settings: Settings;
   /** Added before the first prompt. Append-only: a change gives the longer list. */
   readonly context: readonly string[];
 }
 /** What `session` may change. */
 export interface SessionChange extends Change {
+  /** Merged one level: what it says is chosen anew. */
   readonly settings?: Partial<Settings>;
+  /** A longer list than the one that was given. */
   readonly context?: readonly string[];
 }
 
 /** At `prompt`. */
 export interface PromptContext<V = unknown> extends Scope<V> {
+  /** What is asked. */
   readonly prompt: UserMessage;
+  /** The messages so far. */
   readonly transcript: readonly Message[];
   /** Added after the prompt. */
   readonly context: readonly string[];
+  /** Whether the run goes on after a pause. */
   readonly resumed: boolean;
 }
 /** What `prompt` may change. Ignored in a resumed run, whose prompt has been accepted. */
 export interface PromptChange extends Change {
+  /** What is asked instead. */
   readonly prompt?: UserMessage;
+  /** A longer list than the one that was given. */
   readonly context?: readonly string[];
 }
 /** What a prompt came to. */
 export interface Answer {
   /** done: the agent finished. limit: a limit was reached. cancelled: the prompt was refused, and is not kept. */
   readonly status: "done" | "limit" | "cancelled";
+  /** The final text. */
   readonly text: string;
   /** Why, where it is not simply done. */
   readonly reason?: string;
@@ -89,18 +104,23 @@ export interface Answer {
 export interface TurnContext<V = unknown> extends Scope<V> {
   /** From 1. */
   readonly index: number;
+  /** The messages so far. */
   readonly transcript: readonly Message[];
   /** Added to this turn's request, and not kept. */
   readonly context: readonly string[];
+  /** Whether the run goes on after a pause. */
   readonly resumed: boolean;
 }
 /** What `turn` may change. */
 export interface TurnChange extends Change {
+  /** A longer list than the one that was given. */
   readonly context?: readonly string[];
 }
 /** One response of the model, and what its calls came to. */
 export interface TurnResult {
+  /** What the model answered. */
   readonly response: ModelResponse;
+  /** What its calls came to, in the model's order. */
   readonly results: readonly CallResult[];
 }
 
@@ -110,16 +130,21 @@ export interface ModelContext<V = unknown> extends Scope<V> {
   readonly request: ModelRequest;
   /** From 1; counted by the engine over every try of this turn. */
   readonly attempt: number;
+  /** The turn, from 1. */
   readonly turn: number;
 }
 /** What `model` may change: the request, merged one level. */
 export interface ModelChange extends Change {
+  /** What is sent instead, merged one level. */
   readonly request?: Partial<ModelRequest>;
 }
 /** What a model answered. Made by `reply()` where a hook answers itself. */
 export interface ModelResponse {
+  /** Text, thought and calls, in their order. */
   readonly parts: readonly AnswerPart[];
+  /** Why the model stopped. */
   readonly finish: FinishReason;
+  /** Tokens it took. */
   readonly usage: Usage;
   /** The id of the model that answered. */
   readonly model: string;
@@ -137,15 +162,20 @@ export interface ToolContext<V = unknown, I = unknown> extends Scope<V> {
   readonly name: string;
   /** The input it will run with, as JSON. */
   readonly input: I;
+  /** The batch of calls it belongs to. */
   readonly batchId: string;
   /** Its place in the model's order, from 0. */
   readonly index: number;
+  /** The turn, from 1. */
   readonly turn: number;
+  /** Whether the run goes on after a pause. */
   readonly resumed: boolean;
 }
 /** What `tool` may change. */
 export interface ToolChange<I = unknown> extends Change {
+  /** The input that lies beneath. */
   readonly input?: I;
+  /** The tool that lies beneath. */
   readonly name?: string;
 }
 
@@ -153,10 +183,13 @@ export interface ToolChange<I = unknown> extends Change {
 export interface ApprovalContext<V = unknown, I = unknown> extends Scope<V> {
   /** The call as the model made it. */
   readonly call: Call;
+  /** The tool that would run. */
   readonly tool: AnyTool | undefined;
+  /** The name it would run under. */
   readonly name: string;
   /** The final input: what will run. */
   readonly input: I;
+  /** The turn, from 1. */
   readonly turn: number;
   /** The answer that a hook gave in place of the tool, if one did. */
   readonly proposed?: ToolResult;
@@ -169,7 +202,9 @@ export type Approval =
 
 /** At `execute`. */
 export interface ExecuteContext<V = unknown, I = unknown> extends ToolExecutionContext<V> {
+  /** The call as the model made it. */
   readonly call: Call;
+  /** The tool that runs. */
   readonly tool: AnyTool;
   /** The input, parsed. */
   readonly input: I;
@@ -179,6 +214,7 @@ export interface ExecuteContext<V = unknown, I = unknown> extends ToolExecutionC
 export interface StopContext<V = unknown> extends Scope<V> {
   /** What the agent would finish with. */
   readonly message: AssistantMessage;
+  /** The messages so far. */
   readonly transcript: readonly Message[];
   /** How often this run went on already, since its last batch of calls. */
   readonly continuations: number;
@@ -195,7 +231,9 @@ export type Stop =
 
 /** At `compact`. */
 export interface CompactContext<V = unknown> extends Scope<V> {
+  /** Why it is compacted. */
   readonly trigger: CompactTrigger;
+  /** The messages so far. */
   readonly transcript: readonly Message[];
   /** What whoever summarizes should mind. */
   readonly instructions: string;
@@ -204,6 +242,7 @@ export interface CompactContext<V = unknown> extends Scope<V> {
 }
 /** What `compact` may change. */
 export interface CompactChange extends Change {
+  /** What whoever summarizes should mind. */
   readonly instructions?: string;
 }
 /** What a compaction came to. */
@@ -215,21 +254,26 @@ export type Compaction =
 export interface SubagentContext<V = unknown> extends Scope<V> {
   /** The child's name. */
   readonly child: string;
+  /** What is asked. */
   readonly prompt: UserMessage;
   /** How deep the child is: 1 beneath a run of its own. */
   readonly depth: number;
   /** The call it runs for. */
   readonly call: string;
+  /** What is chosen anew for the child. */
   readonly settings: Partial<Settings>;
 }
 /** What `subagent` may change. */
 export interface SubagentChange extends Change {
+  /** What is asked instead. */
   readonly prompt?: UserMessage;
+  /** Merged one level: what it says is chosen anew. */
   readonly settings?: Partial<Settings>;
 }
 
 /** At `error`. */
 export interface ErrorContext<V = unknown> extends Scope<V> {
+  /** What was thrown. */
   readonly error: unknown;
   /** Where it was thrown. */
   readonly source: Point;
@@ -254,6 +298,7 @@ export interface AbortContext<V = unknown> extends Scope<V> {
   readonly message: AssistantMessage | undefined;
   /** Calls that had no result yet. */
   readonly open: readonly Call[];
+  /** Tokens it took. */
   readonly usage: Usage;
 }
 
@@ -261,6 +306,7 @@ export interface AbortContext<V = unknown> extends Scope<V> {
 export interface RunResult<O = unknown> {
   /** done, paused (answer its questions), cancelled (refused by a hook), aborted (stopped), limit (reached), failed. */
   readonly status: "done" | "paused" | "cancelled" | "aborted" | "limit" | "failed";
+  /** The run's id. */
   readonly run: string;
   /** What `resume()` takes, and the next `run()` of the same conversation. */
   readonly session: string;
@@ -272,6 +318,7 @@ export interface RunResult<O = unknown> {
   readonly reason?: string;
   /** What to ask a person, where it is paused. */
   readonly questions: readonly Question[];
+  /** Tokens it took. */
   readonly usage: Usage;
   /** The transcript, valid whatever happened. */
   readonly messages: readonly Message[];

@@ -40,9 +40,11 @@ export interface StartOptions {
 
 /** A run that has begun. */
 export interface Started {
+  /** The session it belongs to. */
   readonly session: string;
   /** Its id, once it has its session; rejects with a `SessionError` where it may not have it. */
   readonly opened: Promise<string>;
+  /** How it ended; never rejects. */
   readonly result: Promise<RunResult>;
   /** Stops it. */
   stop(reason?: string): void;
@@ -52,6 +54,7 @@ export interface Started {
 
 /** A session that a run may not have. */
 export class SessionError extends Error {
+  /** The name of the class. */
   override readonly name = "SessionError";
 
   /** Says what could not be done, and why as a word. */

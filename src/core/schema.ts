@@ -26,7 +26,9 @@ export type Validation<O> =
 
 /** One thing that is wrong. */
 export interface Issue {
+  /** What is wrong, for a person. */
   readonly message: string;
+  /** Where it is wrong. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 

@@ -10,6 +10,7 @@ import type { Limits } from "./limits.ts";
 
 /** What one run is known by, and how a hook ends it. */
 export interface Run {
+  /** The run's id; the same after a pause. */
   readonly id: string;
   /** The session it belongs to. */
   readonly session: string;
@@ -35,7 +36,9 @@ export interface Run {
 
 /** What has been used of the limits. */
 export interface Used {
+  /** Model responses. */
   readonly turns: number;
+  /** Tool calls. */
   readonly calls: number;
   /** How often `stop` went on, since the last batch of calls. */
   readonly continuations: number;
@@ -43,6 +46,7 @@ export interface Used {
 
 /** What every context carries. */
 export interface Scope<V = unknown> {
+  /** The run it happens in. */
   readonly run: Run;
   /** Aborts when what runs here should stop. */
   readonly signal: AbortSignal;

@@ -25,13 +25,17 @@ export interface ToolExecutionContext<V = unknown> extends Scope<V> {
 
 /** A tool. `I` is its parsed input, `O` what it returns, `V` the vars it needs. */
 export interface Tool<I, O, V> {
+  /** What the model calls it. */
   readonly name: string;
+  /** What it does and when to use it, for the model. */
   readonly description: string;
+  /** What its input is checked against. */
   readonly input: Schema;
   /** The tool as the model is told of it. */
   readonly definition: ToolDefinition;
   /** Whether a person has to agree: to every call, or to those it answers true for. */
   readonly ask?: boolean | ((input: I, scope: Scope<V>) => boolean | Promise<boolean>);
+  /** Does the work. */
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
 }
 
@@ -77,5 +81,6 @@ export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O
 
 /** A failure whose message is written for the model. Any other error a tool throws is told to the operator; the model hears only that the tool failed. */
 export class ToolError extends Error {
+  /** The name of the class. */
   override readonly name = "ToolError";
 }

@@ -8,7 +8,9 @@ import type { Json, Message, Usage } from "../protocol/message.ts";
 
 /** A tool as the model is told of it. */
 export interface ToolDefinition {
+  /** What the model calls it. */
   readonly name: string;
+  /** What it does and when to use it. */
   readonly description: string;
   /** JSON Schema of the input, draft 2020-12. */
   readonly schema: { readonly [key: string]: unknown };
@@ -16,6 +18,7 @@ export interface ToolDefinition {
 
 /** What a provider may be told beside the messages. */
 export interface ModelOptions {
+  /** How freely it chooses its words; the provider says in which range. */
   readonly temperature?: number;
   /** The most tokens the answer may have. */
   readonly maxTokens?: number;
@@ -27,10 +30,15 @@ export interface ModelOptions {
 
 /** One request to a model. */
 export interface ModelRequest {
+  /** Who is asked. */
   readonly model: Model;
+  /** What the model is told of its task. */
   readonly instructions: string;
+  /** The conversation; always valid. */
   readonly messages: readonly Message[];
+  /** What the model may use. */
   readonly tools: readonly ToolDefinition[];
+  /** What the provider is told beside. */
   readonly options: ModelOptions;
 }
 
@@ -74,6 +82,7 @@ export interface ModelErrorOptions extends ErrorOptions {
 
 /** A request that a provider refused, or a response that was cut. */
 export class ModelError extends Error {
+  /** The name of the class. */
   override readonly name = "ModelError";
   /** Whether the same request may succeed later. */
   readonly recoverable: boolean;

@@ -6,27 +6,37 @@
 
 /** Text for the model or from it. */
 export interface TextPart {
+  /** Tells it from other parts. */
   readonly type: "text";
+  /** The text itself. */
   readonly text: string;
 }
 
 /** What the model thought before it answered; `meta` is the provider's own, such as a signature, and is sent back to it as it was. */
 export interface ReasoningPart {
+  /** Tells it from other parts. */
   readonly type: "reasoning";
+  /** The text itself. */
   readonly text: string;
+  /** The provider's own, sent back as it was. */
   readonly meta?: Json;
 }
 
 /** An image or a file: base64 `data`, or a `url`. */
 export interface MediaPart {
+  /** Tells it from other parts. */
   readonly type: "media";
+  /** What it is, such as `image/png`. */
   readonly mediaType: string;
+  /** Its bytes, in base64. */
   readonly data?: string;
+  /** Where it is. */
   readonly url?: string;
 }
 
 /** A call that the model made, as it made it. */
 export interface CallPart extends Call {
+  /** Tells it from other parts. */
   readonly type: "call";
 }
 
@@ -53,7 +63,9 @@ export type ContentPart = TextPart | MediaPart;
 
 /** What the person says, or what a middleware adds for the model to read. */
 export interface UserMessage {
+  /** Who says it. */
   readonly role: "user";
+  /** What is said. */
   readonly parts: readonly ContentPart[];
   /** Who wrote it, when it was not the person: a middleware's name, or the engine. */
   readonly from?: string;
@@ -61,13 +73,17 @@ export interface UserMessage {
 
 /** What the model says, and the calls it makes. */
 export interface AssistantMessage {
+  /** Who says it. */
   readonly role: "assistant";
+  /** What is said. */
   readonly parts: readonly AnswerPart[];
 }
 
 /** The results of one batch of calls: one for each call of the message before it, in its order. */
 export interface ToolMessage {
+  /** Who says it. */
   readonly role: "tool";
+  /** One for each call, in their order. */
   readonly results: readonly CallResult[];
 }
 
@@ -79,7 +95,9 @@ export type ResultStatus = "ok" | "error" | "denied" | "timeout" | "skipped" | "
 
 /** What a call came to. Made by `text()`, `denied()`, `failed()` or by what a tool returns. */
 export interface ToolResult {
+  /** Tells it from what else a tool may return. */
   readonly type: "result";
+  /** How the call ended. */
   readonly status: ResultStatus;
   /** What the model reads. */
   readonly parts: readonly ContentPart[];
@@ -91,9 +109,13 @@ export interface ToolResult {
 
 /** A result as the transcript keeps it. */
 export interface CallResult {
+  /** The call it answers. */
   readonly callId: string;
+  /** The name the model called. */
   readonly name: string;
+  /** How the call ended. */
   readonly status: ResultStatus;
+  /** What is said. */
   readonly parts: readonly ContentPart[];
 }
 

@@ -8,6 +8,7 @@ import type { AssistantMessage, CallResult, Message, Usage, UserMessage } from "
 
 /** A conversation, and the run that has it now. */
 export interface Session {
+  /** The session's id. */
   readonly id: string;
   /** Counts its saves. 0: not saved yet. */
   readonly version: number;
@@ -19,17 +20,25 @@ export interface Session {
 
 /** What is kept of a run that has not ended. */
 export interface RunRecord {
+  /** The run's id. */
   readonly id: string;
+  /** Whether it runs, or waits for a person. */
   readonly status: "running" | "paused";
   /** In milliseconds since 1970. */
   readonly startedAt: number;
   /** The number of its last event. */
   readonly events: number;
+  /** Tokens so far. */
   readonly usage: Usage;
+  /** Model responses so far. */
   readonly turns: number;
+  /** Tool calls so far. */
   readonly calls: number;
+  /** How often `stop` went on since the last batch. */
   readonly continuations: number;
+  /** Batches of calls so far. */
   readonly batches: number;
+  /** How often the model was asked again for its output. */
   readonly outputs: number;
   /** How many messages there were before it. */
   readonly before: number;
@@ -41,6 +50,7 @@ export interface RunRecord {
 
 /** Where a paused run goes on, and what it waits for. */
 export interface Pending {
+  /** What a person is asked. */
   readonly questions: readonly Question[];
   /** A prompt that was not accepted yet. */
   readonly prompt?: UserMessage;
@@ -52,6 +62,7 @@ export interface Pending {
 
 /** A result that waits for its batch, and what it adds for the model. */
 export interface PendingResult extends CallResult {
+  /** What it adds for the model. */
   readonly context?: readonly string[];
 }
 
