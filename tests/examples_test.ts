@@ -1,5 +1,11 @@
-import { assertEquals } from "@std/assert";
+import { type Event, serve, textOf } from "@jizai/jizai";
+import { outline } from "@jizai/jizai/testing";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
+import { assistant } from "../examples/assistant/assistant.ts";
+import { evaluate } from "../examples/assistant/calculator.ts";
+import { embedded } from "../examples/assistant/model.ts";
+import { library } from "../examples/assistant/search.ts";
 import * as auditedCommands from "../examples/hooks/audited_commands.ts";
 import * as autoApproveRead from "../examples/hooks/auto_approve_read.ts";
 import * as callCounter from "../examples/hooks/call_counter.ts";
@@ -12,6 +18,7 @@ import * as resultPrefix from "../examples/hooks/result_prefix.ts";
 import * as secretMasking from "../examples/hooks/secret_masking.ts";
 import * as timestamp from "../examples/hooks/timestamp.ts";
 import * as toolBlocker from "../examples/hooks/tool_blocker.ts";
+import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
 
 /** The examples of hooks: what each of them shows, and what it prints. */
@@ -111,4 +118,207 @@ for (const [file, { shows, run, prints }] of Object.entries(hooks)) {
 
 Deno.test("every example of a hook is executed", async () => {
   assertEquals(await list("examples/hooks"), Object.keys(hooks));
+});
+
+/** Asks the assistant over HTTP, and reads what it streams. */
+async function asked(prompt: string) {
+  const app = serve(assistant(embedded({ pause: 0 })));
+  return { app, ...await read(app, "/runs", { prompt }) };
+}
+
+async function read(app: App, path: string, body: unknown) {
+  const events = await eventsOf(post(app, path, body));
+  const end = events.at(-1);
+  return { events, text: end?.type === "run.finished" ? end.text : "", session: first("run.started", events).session };
+}
+
+/** What happened, without what was said. */
+function brief(events: readonly Event[]): string[] {
+  return outline(events).map((line) => line.replace(/ [{*].*/, "").split(" ").slice(0, 3).join(" "));
+}
+
+function decisions(events: readonly Event[]): string[] {
+  return events.flatMap((event) => event.type === "approval.decided" ? [`${event.decision} by ${event.by}`] : []);
+}
+
+const longSum = "(1 + 2) * (3 + 4) / 5 - 6";
+
+Deno.test("the assistant searches twice at once, reads twice at once, and quotes what it read", async () => {
+  const { events, text } = await asked("Which point do I want for a timeout?");
+  assertEquals(brief(events), [
+    "run.started",
+    "session.opened new",
+    "prompt.accepted Which point",
+    "turn.started 1",
+    "model.started embedded",
+    "call.delta call_1",
+    "call.ready search_docs call_1",
+    "call.delta call_2",
+    "call.ready search_docs call_2",
+    "model.finished calls",
+    "tool.started search_docs call_1",
+    "approval.decided call_1 allow",
+    "tool.started search_docs call_2",
+    "approval.decided call_2 allow",
+    "tool.finished call_1 ok",
+    "tool.finished call_2 ok",
+    "turn.finished 1",
+    "turn.started 2",
+    "model.started embedded",
+    "call.delta call_3",
+    "call.ready read_doc call_3",
+    "call.delta call_4",
+    "call.ready read_doc call_4",
+    "model.finished calls",
+    "tool.started read_doc call_3",
+    "approval.decided call_3 allow",
+    "tool.started read_doc call_4",
+    "approval.decided call_4 allow",
+    "tool.finished call_3 ok",
+    "tool.finished call_4 ok",
+    "turn.finished 2",
+    "turn.started 3",
+    "model.started embedded",
+    "text.delta",
+    "model.finished stop",
+    "turn.finished 3",
+    "session.closed",
+    "run.finished done",
+  ]);
+  const sources = text.matchAll(/^\*\*.+\*\* \((.+)\)$/gm).map(([, source]) => source).toArray();
+  assertEquals(sources, ["README.md#which-point-do-i-want", "middleware/timeout.ts#timeout"]);
+  assertStringIncludes(text, "> | timing, a retry, a timeout, a cache, a lock | `execute` |");
+});
+
+Deno.test("the assistant answers word by word", async () => {
+  const { events } = await asked("Hello!");
+  const words = events.flatMap((event) => event.type === "text.delta" ? [event.text] : []);
+  assertEquals(words.slice(0, 4), ["I", " answer", " questions", " about"]);
+});
+
+Deno.test("the assistant says so when it finds nothing", async () => {
+  const { events, text } = await asked("Do llamas like bananas?");
+  assertEquals(events.flatMap((event) => event.type === "tool.finished" ? [textOf(event.result)] : []), ["[]", "[]"]);
+  assertStringIncludes(text, "I found nothing about that");
+});
+
+Deno.test("the assistant calculates what its policy allows", async () => {
+  const { events, text } = await asked("What is 12 * (3 + 4)?");
+  assertEquals([decisions(events), text], [["allow by policy"], "12 * (3 + 4) = 84"]);
+});
+
+Deno.test("the assistant pauses before a long calculation, and goes on when it is approved", async () => {
+  const { app, session, events } = await asked(`What is ${longSum}?`);
+  assertEquals(brief(events), [
+    "run.started",
+    "session.opened new",
+    "prompt.accepted What is",
+    "turn.started 1",
+    "model.started embedded",
+    "call.delta call_1",
+    "call.ready calculate call_1",
+    "model.finished calls",
+    "tool.started calculate call_1",
+    "approval.asked call_1 Calculate",
+    "session.closed",
+    "run.paused Calculate something",
+  ]);
+  assertEquals(first("run.paused", events).questions, [{
+    callId: "call_1",
+    tool: "calculate",
+    input: { expression: longSum },
+    questions: ["Calculate something this long?"],
+  }]);
+
+  const rest = await read(app, `/sessions/${session}/answers`, { answers: [{ callId: "call_1", type: "approve" }] });
+  assertEquals(brief(rest.events), [
+    "run.started resumed",
+    "session.opened resume",
+    "turn.started 1",
+    "tool.started calculate call_1",
+    "approval.decided call_1 allow",
+    "tool.finished call_1 ok",
+    "turn.finished 1",
+    "turn.started 2",
+    "model.started embedded",
+    "text.delta (1 +",
+    "model.finished stop",
+    "turn.finished 2",
+    "session.closed",
+    "run.finished done (1",
+  ]);
+  assertEquals([decisions(rest.events), rest.text], [["allow by person"], `${longSum} = -1.8`]);
+});
+
+Deno.test("the assistant does not calculate what a person denies", async () => {
+  const { app, session } = await asked(`What is ${longSum}?`);
+  const answers = [{ callId: "call_1", type: "deny", reason: "Use your head." }];
+  const { events, text } = await read(app, `/sessions/${session}/answers`, { answers });
+  assertEquals([decisions(events), text], [["deny by person"], `I did not calculate ${longSum}: Use your head.`]);
+});
+
+Deno.test("the assistant looks something up while a calculation waits for a person", async () => {
+  const { app, session, events } = await asked(`What is a timeout, and what is ${longSum}?`);
+  assertEquals(brief(events).filter((line) => line.startsWith("tool.finished")), [
+    "tool.finished call_2 ok",
+    "tool.finished call_3 ok",
+  ]);
+  const { text } = await read(app, `/sessions/${session}/answers`, {
+    answers: [{ callId: "call_1", type: "approve" }],
+  });
+  assertStringIncludes(text, `${longSum} = -1.8\n\n**`);
+});
+
+Deno.test("the assistant goes on with a session", async () => {
+  const { app, session } = await asked("What is 1 + 1?");
+  const { text } = await read(app, "/runs", { session, prompt: "And 2 + 2?" });
+  assertEquals(text, "2 + 2 = 4");
+});
+
+Deno.test("the assistant says what is wrong with a calculation", async () => {
+  assertEquals((await asked("What is 1 / 0?")).text, "Cannot calculate 1 / 0: division by zero");
+  assertEquals((await asked("(2 + 3")).text, 'Cannot read (2 + 3: expected ")" for the "(" at 1, found the end');
+});
+
+Deno.test("the assistant's calculator knows what binds tighter", () => {
+  const values = {
+    "1 + 2 * 3": 7,
+    "(1 + 2) * 3": 9,
+    "8 - 3 - 2": 3,
+    "2 ^ 3 ^ 2": 512,
+    "-2 ^ 2": -4,
+    "2 ^ -1": 0.5,
+    "--2": 2,
+    "7 % 4 * 2": 6,
+    "0.1 + 0.2": 0.3,
+    "((((1))))": 1,
+  };
+  assertEquals(Object.fromEntries(Object.keys(values).map((text) => [text, evaluate(text)])), values);
+});
+
+Deno.test("the assistant's calculator says where it cannot go on", () => {
+  const messages = {
+    "": 'Cannot read : expected a number or "(", found the end',
+    "2 +": 'Cannot read 2 +: expected a number or "(", found the end',
+    "2 * * 3": 'Cannot read 2 * * 3: expected a number or "(", found "*" at 5',
+    "1 2": 'Cannot read 1 2: expected an operator, found "2" at 3',
+    "alert(1)": 'Cannot read alert(1): expected a number or "(", found "a" at 1',
+    "5 % 0": "Cannot calculate 5 % 0: division by zero",
+    "9 ^ 999": "Cannot calculate 9 ^ 999: the result is too large",
+  };
+  for (const [text, message] of Object.entries(messages)) assertThrows(() => evaluate(text), Error, message);
+});
+
+Deno.test("the assistant's search knows a word in its forms, and prefers titles", () => {
+  const { search } = library([
+    { id: "a", place: "guide", title: "Caches", text: "How results are kept." },
+    { id: "b", place: "code", title: "retry", text: "Retrying what a cache has not kept, with backoff." },
+    { id: "c", place: "code", title: "timeout", text: "Stops what takes too long." },
+  ]);
+  const found = (query: string, place?: "guide" | "code") => search(query, { place }).map(({ passage }) => passage.id);
+  assertEquals(found("what is kept in caching"), ["a", "b"]);
+  assertEquals(found("caching", "code"), ["b"]);
+  assertEquals(found("retries"), ["b"]);
+  assertEquals(found("timeouts for llamas and bananas"), []);
+  assertEquals(found("what is it?"), []);
 });

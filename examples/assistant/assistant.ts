@@ -1,0 +1,34 @@
+/**
+ * The assistant: it answers questions about this project from its documentation, and calculates.
+ *
+ * @module
+ */
+import { type Agent, agent, type Middleware, type Model } from "@jizai/jizai";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { readDocs } from "./docs.ts";
+import { library } from "./search.ts";
+import { calculate, docsTools, sum } from "./tools.ts";
+
+const docs = library(await readDocs(new URL("../../", import.meta.url)));
+
+/** Reading may always run, and so may short calculations; about a longer one a person is asked. */
+const policy = permissions({
+  ask: [{
+    tool: "calculate",
+    when: (input) => sum.parse(input).expression.length > 20,
+    why: "Calculate something this long?",
+  }],
+  allow: ["search_docs", "read_doc", "calculate"],
+  otherwise: "deny",
+});
+
+/** Makes the assistant. `use` stands before its own middleware. */
+export function assistant(model: Model, use: readonly Middleware[] = []): Agent<unknown, unknown> {
+  return agent({
+    name: "assistant",
+    model,
+    instructions: "Answer from the documentation: search it, read what fits, and quote it with its source.",
+    tools: [...docsTools(docs), calculate],
+    use: [...use, policy],
+  });
+}

@@ -1,0 +1,156 @@
+/**
+ * The rules of the embedded model: what it does next, from the transcript alone.
+ *
+ * 1. A question: search the guide in the person's words and the code in the project's, both at once; and calculate what is to be calculated.
+ * 2. Hits: read the two best, both at once.
+ * 3. Nothing left to do: answer with what was found, and say where.
+ *
+ * @module
+ */
+import { type CallResult, callsOf, type Message, textOf } from "@jizai/jizai";
+import type { Place } from "./docs.ts";
+import { quote } from "./quote.ts";
+import { wordsOf } from "./search.ts";
+import { hits } from "./tools.ts";
+
+/** A tool, and what to call it with. */
+export interface Wanted {
+  readonly name: "search_docs" | "read_doc" | "calculate";
+  readonly input: Readonly<Record<string, string>>;
+}
+
+/** What to do next: make calls, or answer. */
+export type Step = { readonly calls: readonly Wanted[] } | { readonly text: string };
+
+/** How much of a prompt is read, and of its words looked for, in characters. */
+const longest = 2_000;
+const longestQuery = 200;
+
+/** Decides what to do next. */
+export function decide(messages: readonly Message[]): Step {
+  const at = messages.findLastIndex((message) => message.role === "user" && message.from === undefined);
+  const prompt = messages[at];
+  const question = prompt?.role === "user" ? textOf(prompt).slice(0, longest) : "";
+  const done = doneSince(messages.slice(at + 1));
+  if (done.length === 0) return begin(question);
+  const found = foundIn(done);
+  const unread = found.slice(0, 2).filter(({ id }) => !done.some(({ input }) => field(input, "id") === id));
+  if (unread.length > 0) return { calls: unread.map(({ id }) => ({ name: "read_doc", input: { id } })) };
+  return { text: answer(question, done, found) };
+}
+
+function begin(question: string): Step {
+  const expression = expressionIn(question);
+  const words = searchable(question.replace(expression ?? "", " "));
+  const calls: Wanted[] = [];
+  if (expression) calls.push({ name: "calculate", input: { expression } });
+  if (words.length > 0) calls.push(search(words, "guide"), search(words.map(translate), "code"));
+  return calls.length > 0 ? { calls } : { text: introduction };
+}
+
+function search(words: readonly string[], place: Place): Wanted {
+  return { name: "search_docs", input: { query: [...new Set(words)].join(" ").slice(0, longestQuery), place } };
+}
+
+/** Arithmetic in a sentence: from the first number or parenthesis to the last, with an operator between. */
+function expressionIn(question: string): string | undefined {
+  const [found] = question.match(/[-(\d][-+*/%^().\d\s]*[)\d]/g)?.filter((text) => /[\d)]\s*[-+*/%^]/.test(text)) ?? [];
+  return found?.trim();
+}
+
+/** The words to search for, without those that only ask to calculate, or say hello. */
+function searchable(question: string): string[] {
+  const words = question.toLowerCase().match(/[\p{L}\d_]+/gu) ?? [];
+  const idle = /^(hi|hello|hey|thanks?|help|calculate|compute|result|much|plus|also)$/;
+  return words.filter((word) => wordsOf(word).length > 0 && !idle.test(word));
+}
+
+/** What people say, and what this project says for it. */
+const ourWords = new Map([
+  ...said("slow hang deadline", "timeout"),
+  ...said("fail failing flaky again", "retry"),
+  ...said("secret password mask hide leak", "redact"),
+  ...said("confirm confirmation permit permission forbid block person human", "approval"),
+  ...said("cap budget maximum quota", "limits"),
+  ...said("log debug print", "logger"),
+  ...said("plugin extension interceptor callback", "middleware"),
+  ...said("lock mutex alone", "serial"),
+  ...said("deploy host hosting cloudflare edge server http", "serve"),
+  ...said("conversation history continue", "session"),
+  ...said("mock fake stub", "scripted"),
+  ...said("function action", "tool"),
+  ...said("cancel abort", "stop"),
+]);
+
+function said(theirs: string, ours: string): [string, string][] {
+  return wordsOf(theirs).map((word) => [word, ours]);
+}
+
+function translate(word: string): string {
+  return ourWords.get(wordsOf(word)[0] ?? "") ?? word;
+}
+
+/** A call that has its result. */
+interface Done {
+  readonly name: string;
+  readonly input: unknown;
+  readonly result: CallResult;
+}
+
+function doneSince(messages: readonly Message[]): Done[] {
+  const calls = messages.flatMap((message) => message.role === "assistant" ? callsOf(message) : []);
+  const results = new Map(
+    messages.flatMap((message) => message.role === "tool" ? message.results : []).map((each) => [each.callId, each]),
+  );
+  return calls.flatMap(({ id, name, input }) => {
+    const result = results.get(id);
+    return result ? [{ name, input, result }] : [];
+  });
+}
+
+interface Found {
+  readonly id: string;
+  readonly title: string;
+}
+
+/** What the searches found: the best of each first. */
+function foundIn(done: readonly Done[]): Found[] {
+  const lists = done.filter(({ name, result }) => name === "search_docs" && result.status === "ok")
+    .map(({ result }) => hits.parse(JSON.parse(textOf(result))));
+  const ranks = Array.from({ length: Math.max(0, ...lists.map((list) => list.length)) }, (_, rank) => rank);
+  return ranks.flatMap((rank) => lists.flatMap((list) => list[rank] ?? []));
+}
+
+function answer(question: string, done: readonly Done[], found: readonly Found[]): string {
+  const sums = done.filter(({ name }) => name === "calculate").map(sayResult);
+  const read = done.filter(({ name, result }) => name === "read_doc" && result.status === "ok");
+  const searched = done.some(({ name }) => name === "search_docs");
+  const passages = read.map(({ input, result }) => {
+    const { id, title } = found.find(({ id }) => id === field(input, "id")) ?? { id: "", title: "" };
+    return `**${title}** (${id})\n\n${quote(textOf(result), question)}`;
+  });
+  const more = found.slice(read.length).map(({ id }) => id);
+  return [
+    ...sums,
+    ...(searched && read.length === 0 ? [nothing] : passages),
+    ...(more.length > 0 && read.length > 0 ? [`See also: ${more.join(", ")}`] : []),
+  ].join("\n\n");
+}
+
+function sayResult({ input, result }: Done): string {
+  const expression = field(input, "expression");
+  const text = textOf(result);
+  if (result.status === "ok") return `${expression} = ${text}`;
+  return result.status === "error" ? text : `I did not calculate ${expression}: ${text}`;
+}
+
+function field(input: unknown, name: string): string | undefined {
+  const value = typeof input === "object" && input !== null ? Reflect.get(input, name) : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+const introduction =
+  "I answer questions about this project from its README and its docblocks, and I calculate. Ask me how to write a middleware, or what 12 * (3 + 4) is.";
+
+const nothing =
+  "I found nothing about that in the README and the docblocks of this project, and I know nothing else: I follow a few rules, I am no language model.";
