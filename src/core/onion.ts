@@ -81,23 +81,22 @@ function wrap<C, D, R, E>(
     };
 
     function next(change?: D): Promise<R> {
-      if (left) return Promise.reject(misuse("after it had returned"));
-      const result = down(change);
+      if (left) return Promise.reject(misuse("after it had returned", name, law));
+      let result: Promise<R>;
+      if (open > 0) result = refuse(misuse("again before the first call has settled", name, law));
+      else if (called > 0 && !law.again) result = refuse(misuse("twice", name, law, law.hint));
+      else {
+        called++;
+        try {
+          const whole = called > 1 && law.again ? law.again(ctx, own) : ctx;
+          result = beneath(change === undefined ? whole : law.change(whole, change, name, own), own);
+        } catch (error) {
+          result = refuse(error);
+        }
+      }
       open++;
       result.then(settle, close); // whoever awaits it gets a failure; who does not is told below
       return result;
-    }
-
-    function down(change: D | undefined): Promise<R> {
-      if (open > 0) return refuse(misuse("again before the first call has settled"));
-      if (called > 0 && !law.again) return refuse(misuse("twice", law.hint));
-      called++;
-      try {
-        const whole = called > 1 && law.again ? law.again(ctx, own) : ctx;
-        return beneath(change === undefined ? whole : law.change(whole, change, name, own), own);
-      } catch (error) {
-        return refuse(error);
-      }
     }
 
     function leave(returned: R): R | Promise<R> {
@@ -118,10 +117,6 @@ function wrap<C, D, R, E>(
       throw error;
     }
 
-    function misuse(how: string, hint = ""): TypeError {
-      return new TypeError(`Cannot call next() ${how} at ${law.point} in "${name}"${hint}`);
-    }
-
     try {
       return Promise.resolve(hook(ctx, next)).then(leave, fail);
     } catch (error) {
@@ -129,6 +124,10 @@ function wrap<C, D, R, E>(
       return Promise.reject(error);
     }
   };
+}
+
+function misuse(how: string, name: string, { point }: { readonly point: string }, hint = ""): TypeError {
+  return new TypeError(`Cannot call next() ${how} at ${point} in "${name}"${hint}`);
 }
 
 /** Rejects as late as what lies beneath would. */
