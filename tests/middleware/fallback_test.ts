@@ -1,0 +1,161 @@
+import { agent, type Middleware, ModelError, tool } from "@jizai/jizai";
+import { fallback, type FallbackOptions } from "@jizai/jizai/middleware/fallback";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { happened, told } from "../support/happened.ts";
+import { lines } from "../support/told.ts";
+
+const busy = new ModelError("busy", { recoverable: true });
+const refused = new ModelError("refused");
+
+/** A scripted model of this name, which notes that it was asked. */
+function named(id: string, asked: string[], ...steps: readonly ScriptedAnswer[]) {
+  const model = scripted(...steps);
+  return {
+    id,
+    stream(...given: Parameters<typeof model.stream>) {
+      asked.push(id);
+      return model.stream(...given);
+    },
+  };
+}
+
+Deno.test("fallback() keeps the laws of middleware", async () => {
+  await testMiddleware(() => fallback([scripted("One", "Two", "Three")]));
+});
+
+Deno.test("fallback() asks the next model where one fails, in their order", async () => {
+  const asked: string[] = [];
+  const answered: string[] = [];
+  const errors: unknown[] = [];
+  const note: Middleware = {
+    name: "note",
+    async model(_, next) {
+      const response = await next();
+      answered.push(`${response.model} ${response.attempts}`);
+      return response;
+    },
+  };
+  const model = named("a", asked, { error: busy });
+  const others = [named("b", asked, { error: refused }), named("c", asked, "Hello!"), named("d", asked)];
+  const onError = (error: unknown) => errors.push(error);
+  const { text } = await agent({ model, use: [note, fallback(others)] }).run({ prompt: "Hi", onError }).result;
+  assertEquals([text, asked, answered, errors], ["Hello!", ["a", "b", "c"], ["c 3"], [busy, refused]]);
+});
+
+Deno.test("fallback() asks no other model where the first one answers", async () => {
+  const asked: string[] = [];
+  const use = [fallback([named("b", asked)])];
+  const { text } = await agent({ model: named("a", asked, "Hello!"), use }).run("Hi").result;
+  assertEquals([text, asked], ["Hello!", ["a"]]);
+});
+
+Deno.test("fallback() lets the last failure stand where no model answers", async () => {
+  const last = new Error("last");
+  const use = [fallback([scripted({ error: refused }), scripted({ error: last })])];
+  const { status, error } = await agent({ model: scripted({ error: busy }), use }).run("Hi").result;
+  assertEquals([status, error], ["failed", last]);
+});
+
+Deno.test("fallback() sends the same request, but for the model", async () => {
+  const first = scripted({ error: busy });
+  const other = scripted("Hello!");
+  await agent({ model: first, instructions: "Be brief.", use: [fallback([other])] }).run("Hi").result;
+  const sent = [first, other].map(({ requests }) => requests.map(({ model: _, ...rest }) => rest));
+  assertEquals(sent[0], sent[1]);
+});
+
+Deno.test("fallback() begins with the first model in every turn", async () => {
+  const asked: string[] = [];
+  const look = tool({ name: "look", description: "", input: z.object({}), execute: () => "Seen." });
+  const model = named("a", asked, { error: busy }, "Done.");
+  const other = named("b", asked, { calls: [["look", {}]] });
+  const { messages } = await agent({ model, tools: [look], use: [fallback([other])] }).run("Go").result;
+  assertEquals(lines(messages), ["user Go", "call look", "ok Seen.", "assistant Done."]);
+  assertEquals(asked, ["a", "b", "a"]);
+});
+
+Deno.test("fallback() asks its condition, with the model that failed", async () => {
+  const seen: string[] = [];
+  const when: FallbackOptions["when"] = (error, { id }) => {
+    seen.push(id);
+    return error === busy;
+  };
+  const model = named("a", [], { error: busy });
+  const use = [fallback([named("b", [], { error: refused }), named("c", [], "Hello!")], { when })];
+  const { status, error } = await agent({ model, use }).run("Hi").result;
+  assertEquals([status, error, seen], ["failed", refused, ["a", "b"]]);
+});
+
+Deno.test("fallback() asks no other model once text was shown", async () => {
+  const asked: string[] = [];
+  const model = named("a", asked, { text: "Hel", error: busy });
+  const { status, text } = await agent({ model, use: [fallback([named("b", asked, "Hello!")])] }).run("Hi").result;
+  assertEquals([status, text, asked], ["failed", "Hel", ["a"]]);
+});
+
+Deno.test("fallback() asks another model after text where it may, and whoever watches starts over", async () => {
+  const use = [fallback([scripted("Hello!")], { afterText: true })];
+  const events = await happened(agent({ model: scripted({ text: "Hel", error: busy }), use }).run("Hi"));
+  assertEquals(told(events), [
+    "run.started run session false",
+    "session.opened new",
+    "prompt.accepted",
+    "turn.started 1",
+    "model.started 1 scripted",
+    "text.delta 1 0 Hel",
+    "model.reset 1",
+    "text.delta 1 0 Hello!",
+    "model.finished 1 stop 2",
+    "turn.finished 1",
+    "session.closed",
+    "run.finished done Hello!",
+  ]);
+});
+
+Deno.test("fallback() asks nobody else once the run is stopped", async () => {
+  const reached = Promise.withResolvers<void>();
+  const other = scripted("Hello!");
+  const model = scripted({
+    before: (_, signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(busy), { once: true });
+        reached.resolve();
+      }),
+  });
+  const run = agent({ model, use: [fallback([other])] }).run("Hi");
+  await reached.promise;
+  run.stop();
+  assertEquals([(await run.result).status, other.requests], ["aborted", []]);
+});
+
+Deno.test("fallback() lets a hook beneath it end or pause the run", async () => {
+  const other = scripted("Hello!");
+  const ending: Middleware = { name: "ending", model: (ctx) => Promise.reject(ctx.run.end("enough")) };
+  const pausing: Middleware = { name: "pausing", model: (ctx) => Promise.reject(ctx.run.pause("Really?")) };
+  const results = [ending, pausing].map((middleware) =>
+    agent({ model: scripted(), use: [fallback([other]), middleware] }).run("Hi").result
+  );
+  assertEquals((await Promise.all(results)).map(({ status }) => status), ["done", "paused"]);
+  assertEquals(other.requests, []);
+});
+
+Deno.test("fallback() tries each model again with retry after it, all of them with retry before it", async () => {
+  const outcome = async (order: (...use: readonly Middleware[]) => readonly Middleware[]) => {
+    const asked: string[] = [];
+    const model = named("a", asked, { error: busy }, { error: busy });
+    const other = named("b", asked, { error: busy }, "Hello!");
+    const use = order(fallback([other]), retry({ attempts: 2, delay: 0 }));
+    const { text } = await agent({ model, use }).run("Hi").result;
+    return [text, ...asked];
+  };
+  assertEquals(await outcome((first, second) => [first, second]), ["Hello!", "a", "a", "b", "b"]);
+  assertEquals(await outcome((first, second) => [second, first]), ["Hello!", "a", "b", "a", "b"]);
+});
+
+Deno.test("fallback() refuses to fall back on nothing", () => {
+  assertThrows(() => fallback([]), RangeError, "Cannot fall back: there are no models");
+});
