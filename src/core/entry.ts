@@ -25,6 +25,8 @@ export type Step =
 
 /** One call of a batch. */
 export class Entry {
+  /** Whether it was told of. */
+  begun = false;
   /** Settles when it has gone in, or failed to. */
   readonly parked: PromiseWithResolvers<void> = Promise.withResolvers();
   /** Opens when it may go out, with its result. */

@@ -42,7 +42,10 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   const entries = enter(live, batch, answered);
   live.open = entries.map((entry) => entry.call);
   const giveUp = () => {
-    for (const { gate } of entries) shut(gate, new End("the run is over"));
+    for (const entry of entries) {
+      shut(entry.gate, new End("the run is over"));
+      if (!answered.has(entry.call.id)) answered.set(entry.call.id, finish(live, scope, entry, stopped));
+    }
     commit(live, message, answered);
   };
   live.unfinished = giveUp;
@@ -52,7 +55,7 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   if (!cut) await Promise.all(entries.map(work));
   for (const entry of entries) {
     await comeOut(entry, cut);
-    if (!entry.waiting) answered.set(entry.call.id, finish(live, scope, entry, cut));
+    if (!entry.waiting) answered.set(entry.call.id, finish(live, scope, entry, resultOf(entry, cut)));
   }
 
   const fatal = await fatalOf(live, scope, entries);
@@ -63,7 +66,7 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
     live.open = [];
     throw live.hold(pause, { batch: { message, results: [...answered.values()] } });
   }
-  for (const entry of waiting) answered.set(entry.call.id, finish(live, scope, entry, cut));
+  for (const entry of waiting) answered.set(entry.call.id, finish(live, scope, entry, resultOf(entry, cut)));
   if (live.unfinished !== giveUp) return []; // given up, and nobody waits for it
   const kept = commit(live, message, answered);
   if (fatal.length > 0) throw fatal[0];
@@ -105,15 +108,22 @@ async function goIn(live: Live, scope: Scope, entries: readonly Entry[], resumed
 
 /** The whole way of one call, in and out. */
 async function pass(live: Live, scope: Scope, entry: Entry, resumed: boolean): Promise<void> {
-  const { call, index, batchId, turn } = entry;
   try {
-    live.announce(scope.emit, { type: "tool.started", turn, call: call.id, name: call.name, batch: batchId, index });
+    begin(live, scope, entry);
     entry.result = await live.blueprint.onions.tool(entry.context(scope, resumed), entry);
   } catch (error) {
     if (error instanceof End) live.ended ??= error;
     entry.failures.push(error);
   }
   entry.parked.resolve();
+}
+
+/** Tells whoever watches of a call, once. */
+function begin(live: Live, scope: Scope, entry: Entry): void {
+  if (entry.begun) return;
+  entry.begun = true;
+  const { call: { id: call, name }, index, batchId: batch, turn } = entry;
+  live.announce(scope.emit, { type: "tool.started", turn, call, name, batch, index });
 }
 
 /** Why nothing more may run, as far as this call shows. */
@@ -158,11 +168,11 @@ function shut({ promise, reject }: Entry["gate"], error: Error): void {
 }
 
 /** The result of a call that has come out, told to whoever watches. */
-function finish(live: Live, scope: Scope, entry: Entry, cut: Cut | undefined): PendingResult {
+function finish(live: Live, scope: Scope, entry: Entry, { status, parts, context }: ToolResult): PendingResult {
   const { call, turn } = entry;
-  const { status, parts, context } = resultOf(entry, cut);
   const result = { callId: call.id, name: call.name, status, parts: bounded(parts, live.limits.output) };
   try {
+    begin(live, scope, entry);
     live.announce(scope.emit, { type: "tool.finished", turn, call: call.id, result });
   } catch (error) {
     entry.failures.push(error);

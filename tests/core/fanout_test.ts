@@ -219,7 +219,7 @@ Deno.test("what hooks and results say beside goes into one message after the bat
 
 Deno.test("a hook that throws on the way in: nothing runs, everybody unwinds, every call is answered", async () => {
   const log: string[] = [];
-  const { lines, errors, result } = await came(three, {
+  const { lines, errors, result, events } = await came(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [watch(log), at("b", { tool: () => Promise.reject(new Error("boom")) })],
   });
@@ -231,6 +231,13 @@ Deno.test("a hook that throws on the way in: nothing runs, everybody unwinds, ev
     "aborted Not run: a hook failed.",
   ]);
   assertEquals([result.status, String(result.error), errors.map(String)], ["failed", "Error: boom", ["Error: boom"]]);
+  const told = events.flatMap((event) =>
+    event.type === "tool.started" || event.type === "tool.finished" ? [`${event.type} ${event.call}`] : []
+  );
+  assertEquals(told, [
+    ...["tool.started a", "tool.started b"],
+    ...["tool.finished a", "tool.finished b", "tool.started c", "tool.finished c"],
+  ]);
 });
 
 Deno.test("a hook that throws on the way out costs its own result, and the raw one never leaves", async () => {

@@ -366,6 +366,8 @@ Deno.test("a hook that hangs on the way in is left behind when the run is stoppe
   assertEquals(log, ["in a", "in b", "finally a"]);
   const warnings = events.flatMap((event) => event.type === "warning" ? [event.code] : []);
   assertEquals(warnings, ["hook.abandoned"]);
+  const told = events.flatMap((event) => event.type === "tool.finished" ? [event.call] : []);
+  assertEquals(told, ["a", "b", "c"]);
 });
 
 Deno.test("results that came out before a hook hung are kept", async () => {
