@@ -13,19 +13,24 @@ import { lawOf } from "./law.ts";
 import type { Law } from "./onion.ts";
 import type { ExecuteContext } from "./points.ts";
 import { resultBy, resultOf } from "./prepare.ts";
-import type { Change } from "./scope.ts";
+import type { Change, Scope } from "./scope.ts";
 import { childOf } from "./subagent.ts";
 import { ToolError } from "./tool.ts";
 
 /** The law of `execute`. */
 export const executeLaw: Law<ExecuteContext, Change, ToolResult, Entry> = lawOf("execute", [], {
   again: (ctx) => ctx,
-  derive: (beneath, above) => beneath.emit === above.emit ? beneath : { ...beneath, progress: progressOf(beneath) },
+  derive: (beneath, above, entry) =>
+    beneath.emit === above.emit ? beneath : { ...beneath, progress: progressOf(beneath, entry) },
   seal: ({ name, returned }) => resultBy(name, "execute", returned),
 });
 
-function progressOf({ emit, callId, turn }: Pick<ExecuteContext, "emit" | "callId" | "turn">) {
-  return (data: unknown) => emit({ type: "tool.progress", turn, call: callId, data });
+/** Tells how far a call is, until it is done: one that was left behind is not heard any more. */
+function progressOf({ emit }: Scope, entry: Entry): (data: unknown) => void {
+  const { turn, call } = entry;
+  return (data) => {
+    if (!entry.raw) emit({ type: "tool.progress", turn, call: call.id, data });
+  };
 }
 
 /** The core of `execute`: runs the tool. */
@@ -70,7 +75,7 @@ export async function perform(
     callIndex: index,
     turn,
     idempotencyKey: `${live.id}:${call.id}`,
-    progress: progressOf({ emit, callId: call.id, turn }),
+    progress: progressOf(scope, entry),
   };
   for (let attempt = 1, after = 0;; attempt++) {
     try {

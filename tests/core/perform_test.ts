@@ -244,11 +244,24 @@ Deno.test("a tool that ignores its signal is left behind and reported; its late 
   for (const settle of ["resolve", "reject"] as const) {
     using time = new FakeTime();
     const late = Promise.withResolvers<string>();
-    const deaf = weather(({ city }) => city === "b" ? late.promise : `sun in ${city}`);
+    let tell = (_: string) => {};
+    const deaf = weather(({ city }, { progress }) => {
+      if (city !== "b") return `sun in ${city}`;
+      tell = progress;
+      progress("begun");
+      return late.promise;
+    });
+    const wait = at("a", {
+      async tool(_, next) {
+        const result = await next();
+        tell("late");
+        return result;
+      },
+    });
     const hurried = at("b", {
       execute: (ctx, next) => next({ signal: AbortSignal.any([ctx.signal, AbortSignal.timeout(50)]) }),
     });
-    const running = batch(three, { tools: [deaf], use: [hurried], limits: { grace: 200 } }).run();
+    const running = batch(three, { tools: [deaf], use: [wait, hurried], limits: { grace: 200 } }).run();
     await time.tickAsync(50);
     await time.tickAsync(200);
     const { lines, events } = await running.came;
@@ -266,6 +279,7 @@ Deno.test("a tool that ignores its signal is left behind and reported; its late 
       message: "The tool weather did not stop when it was told to.",
       point: "execute",
     }]);
+    assertEquals(events.flatMap((event) => event.type === "tool.progress" ? [event.data] : []), ["begun"]);
   }
 });
 
