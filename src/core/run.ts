@@ -91,6 +91,7 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
     return { ...resultOf(live, "failed", "session"), error };
   }
   opened.resolve(live.id);
+  await opened.promise; // who waits for it goes on before the first event
   let result: RunResult;
   try {
     live.arm();

@@ -7,7 +7,7 @@ import { eachHook, points } from "./each_hook.ts";
 import type { Hook, Next } from "./onion.ts";
 import type { Middleware, ToolHooks } from "./points.ts";
 import type { Scope } from "./scope.ts";
-import type { Tool } from "./tool.ts";
+import type { AnyTool, Tool } from "./tool.ts";
 
 const ofOneCall: readonly string[] = ["tool", "approval", "execute"];
 
@@ -27,12 +27,13 @@ const ofOneCall: readonly string[] = ["tool", "approval", "execute"];
 export function only<I, O, T, V = unknown>(
   which: string | Tool<I, O, T>,
   hooks: ToolHooks<V, NoInfer<I>> & Pick<Middleware<V>, "name" | "after" | "requires" | "tools">,
-): Middleware<V> {
-  const middleware = hooks as Middleware<V>; // the name of the tool says the type of its input
+): Middleware<V>;
+/** `middleware`, which knows nothing of its input, for calls of one tool, or of those whose name matches. */
+export function only<V>(which: string | AnyTool<never>, middleware: Middleware<V>): Middleware<V>;
+export function only<V>(which: string | AnyTool<never>, middleware: Middleware<V>): Middleware<V> {
+  const { name = "a middleware" } = middleware;
   const stray = points.find((point) => middleware[point] && !ofOneCall.includes(point));
-  if (stray) {
-    throw new TypeError(`Cannot choose tools for "${hooks.name ?? "a middleware"}": at ${stray} there is none`);
-  }
+  if (stray) throw new TypeError(`Cannot choose tools for "${name}": at ${stray} there is none`);
   const pattern = typeof which === "string" ? new RegExp(`^(?:${which})$`) : undefined;
   const matches = (name: string) => typeof which === "string" ? pattern?.test(name) === true : name === which.name;
   return chosen(

@@ -1,0 +1,80 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { agent, type Middleware, only, tool, when } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+
+const make = (...use: Middleware[]) => () => agent({ model: scripted(), use });
+
+Deno.test("a middleware stands after those it names, where they are used", () => {
+  const audit: Middleware = { name: "audit", after: ["redact", "retry"] };
+  const redact: Middleware = { name: "redact" };
+  make(redact, audit)();
+  make(audit)();
+  make(redact, redact, audit)();
+  const error = 'Cannot use "audit" before "redact": put redact() first in use';
+  assertThrows(make(audit, redact), TypeError, error);
+  assertThrows(make(redact, audit, redact), TypeError, error);
+  assertThrows(make(when(() => true, audit), when(() => true, redact)), TypeError, error);
+  assertThrows(make(only("x", audit), redact), TypeError, error);
+});
+
+Deno.test("a middleware is used with those it requires, anywhere", () => {
+  const human: Middleware = { name: "human", requires: ["permissions"] };
+  const permissions: Middleware = { name: "permissions" };
+  make(human, permissions)();
+  make(permissions, human)();
+  const error = 'Cannot use "human" without "permissions": add permissions() to use';
+  assertThrows(make(human), TypeError, error);
+  assertThrows(make(human, { name: "logger" }), TypeError, error);
+});
+
+Deno.test("a middleware without a name is called by its place", () => {
+  assertThrows(
+    make({ name: "first" }, { after: ["last"] }, { name: "last" }),
+    TypeError,
+    'Cannot use "use[1]" before "last": put last() first in use',
+  );
+  assertThrows(make({ requires: ["last"] }), TypeError, 'Cannot use "use[0]" without "last"');
+});
+
+const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
+
+Deno.test("two tools of one name are refused, with who brings them", () => {
+  const error = (first: string, second: string) =>
+    `Cannot make an agent: "${first}" and "${second}" both bring a tool "look"`;
+  const bring = { name: "bring", tools: [look] };
+  assertThrows(() => agent({ model: scripted(), tools: [look, look] }), TypeError, error("tools", "tools"));
+  assertThrows(() => agent({ model: scripted(), tools: [look], use: [bring] }), TypeError, error("tools", "bring"));
+  assertThrows(make(bring, { tools: [look] }), TypeError, error("bring", "use[1]"));
+});
+
+Deno.test("explain() says the chain of every point, the outermost first, and the tools", () => {
+  const guard: Middleware = { name: "guard", approval: (_, next) => next(), tool: (_, next) => next() };
+  const inner: Middleware = { tool: (_, next) => next(), tools: [{ ...look, name: "inner" }] };
+  const assistant = agent({
+    name: "assistant",
+    model: scripted(),
+    tools: [look],
+    use: [guard, inner, when(() => false, { ...guard, name: "maybe" }), { name: "plain", model: (_, next) => next() }],
+  });
+  assertEquals(
+    assistant.explain(),
+    `
+assistant
+session   core
+prompt    core
+turn      core
+model     plain → core
+tool      guard → use[1] → maybe → core
+approval  guard → maybe → core
+execute   core
+stop      core
+compact   core
+subagent  core
+error     core
+abort     core
+tools     look, inner
+`.trim(),
+  );
+  assertEquals(agent({ model: scripted() }).explain().split("\n").at(-1), "tools     none");
+});

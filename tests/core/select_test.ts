@@ -1,0 +1,180 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import {
+  agent,
+  type AnyTool,
+  denied,
+  type Middleware,
+  only,
+  type Point,
+  type Scope,
+  state,
+  tool,
+  type ToolHooks,
+  when,
+} from "@jizai/jizai";
+import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { eachHook, points } from "../../src/core/each_hook.ts";
+import { lines } from "../support/told.ts";
+
+function named(name: string): AnyTool {
+  return tool({ name, description: name, input: z.object({}), execute: () => name });
+}
+
+const names = ["edit", "multi_edit", "edit_all", "read"];
+const tools = names.map(named);
+
+/** What comes of a batch of one call to each tool. */
+async function results(...use: Middleware[]) {
+  const calls: ScriptedStep = { calls: names.map((name) => [name, {}] as const) };
+  const { messages } = await agent({ model: scripted(calls, "Done."), tools, use }).run("Hi").result;
+  return lines(messages).slice(2, -1);
+}
+
+const block: ToolHooks = { tool: () => Promise.resolve(denied("no")) };
+
+Deno.test("only() takes a name as a whole, a pattern, or a tool", async () => {
+  const kept = ["ok edit", "ok multi_edit", "ok edit_all", "ok read"];
+  assertEquals(await results(only("edit", block)), ["denied no", ...kept.slice(1)]);
+  assertEquals(await results(only("edit|read", block)), ["denied no", "ok multi_edit", "ok edit_all", "denied no"]);
+  assertEquals(await results(only(".*edit", block)), ["denied no", "denied no", ...kept.slice(2)]);
+  assertEquals(await results(only("edit.*", block)), ["denied no", "ok multi_edit", "denied no", "ok read"]);
+  assertEquals(await results(only("dit", block)), kept);
+  const [, , all] = tools;
+  assertEquals(all && await results(only(all, block)), [...kept.slice(0, 2), "denied no", "ok read"]);
+});
+
+Deno.test("only() chooses at every point of a call, by the name that it runs under", async () => {
+  const seen: string[] = [];
+  const rename: Middleware = { tool: (ctx, next) => ctx.name === "edit" ? next({ name: "read" }) : next() };
+  await results(
+    rename,
+    only("read", {
+      tool: (ctx, next) => {
+        seen.push(`tool ${ctx.call.name} ${ctx.name}`);
+        return next();
+      },
+      approval: (ctx, next) => {
+        seen.push(`approval ${ctx.call.name} ${ctx.name}`);
+        return next();
+      },
+      execute: (ctx, next) => {
+        seen.push(`execute ${ctx.call.name} ${ctx.tool.name}`);
+        return next();
+      },
+    }),
+  );
+  assertEquals(seen, [
+    "tool edit read",
+    "approval edit read",
+    "tool read read",
+    "approval read read",
+    "execute edit read",
+    "execute read read",
+  ]);
+});
+
+Deno.test("only() chooses calls of tools that do not exist, too", async () => {
+  const model = scripted({ calls: [["ghost", {}], ["read", {}]] }, "Done.");
+  const { messages } = await agent({ model, tools, use: [only("ghost", block)] }).run("Hi").result;
+  assertEquals(lines(messages).slice(2, 4), ["denied no", "ok read"]);
+});
+
+Deno.test("only() refuses points that know no tool", () => {
+  const hook = (_: Scope, next: () => Promise<never>) => next();
+  for (const point of points) {
+    const middleware: Middleware = { name: "odd", [point]: hook };
+    if (["tool", "approval", "execute"].includes(point)) only("x", middleware);
+    else {
+      assertThrows(
+        () => only("x", middleware),
+        TypeError,
+        `Cannot choose tools for "odd": at ${point} there is none`,
+      );
+    }
+  }
+  assertThrows(() => only("(", block), SyntaxError, "Invalid regular expression");
+});
+
+Deno.test("when() asks its predicate for every dispatch, and else lets pass", async () => {
+  const asked: boolean[] = [];
+  const odd = state("odd", () => 0);
+  const use = when((scope) => {
+    const holds = odd.update(scope, (n) => n + 1) % 2 === 1;
+    asked.push(holds);
+    return holds;
+  }, block);
+  assertEquals(await results(use), ["denied no", "ok multi_edit", "denied no", "ok read"]);
+  assertEquals(asked, [true, false, true, false]);
+  assertEquals(await results(use), ["denied no", "ok multi_edit", "denied no", "ok read"]);
+});
+
+Deno.test("when() with a predicate that throws fails as its hook would", async () => {
+  const broken = when(() => {
+    throw new Error("broken");
+  }, { turn: (_, next) => next() });
+  const { status, error } = await agent({ model: scripted("Hi!"), use: [broken] }).run("Hi").result;
+  assertEquals([status, error instanceof Error && error.message], ["failed", "broken"]);
+});
+
+Deno.test("only() and when() keep name, order and tools", () => {
+  const whole: Middleware = { ...block, name: "whole", after: ["a"], requires: ["b"], tools: [named("mine")] };
+  const { name, after, requires, tools } = whole;
+  for (const chosen of [only("x", whole), when(() => false, whole), when(() => true, only("x", whole))]) {
+    const { tool, ...rest } = chosen;
+    assertEquals([rest, typeof tool], [{ name, after, requires, tools }, "function"]);
+  }
+  assertEquals(Object.keys(when(() => true, { prompt: (_, next) => next() })), ["prompt"]);
+});
+
+/** A middleware whose hooks use what they belong to. */
+class Counting implements Middleware {
+  readonly name = "counting";
+  readonly seen: string[] = [];
+
+  tool: Middleware["tool"] & object = (_, next) => next();
+
+  async turn(...[ctx, next]: Parameters<Middleware["turn"] & object>) {
+    this.seen.push(`turn ${ctx.index}`);
+    return await next();
+  }
+
+  async approval(...[ctx, next]: Parameters<Middleware["approval"] & object>) {
+    this.seen.push(`approval ${ctx.name}`);
+    return await next();
+  }
+}
+
+Deno.test("a hook is called as a method of what it belongs to", async () => {
+  const plain = new Counting();
+  await results(plain);
+  const all = ["turn 1", ...names.map((name) => `approval ${name}`), "turn 2"];
+  assertEquals(plain.seen, all);
+  const chosen = new Counting();
+  await results(when(() => true, chosen));
+  assertEquals(chosen.seen, all);
+  class Guard {
+    readonly seen: string[] = [];
+    async approval(...[ctx, next]: Parameters<Middleware["approval"] & object>) {
+      this.seen.push(ctx.name);
+      return await next();
+    }
+  }
+  const guard = new Guard();
+  await results(only("read", guard));
+  assertEquals(guard.seen, ["read"]);
+});
+
+Deno.test("eachHook() wraps every hook there is, and tells which", () => {
+  const hook = (_: Scope, next: () => Promise<never>) => next();
+  const all = Object.fromEntries(points.map((point) => [point, hook]));
+  const wrapped: Point[] = [];
+  const made = eachHook({ ...all, name: "all" }, (hook, point) => {
+    wrapped.push(point);
+    return hook;
+  });
+  assertEquals(wrapped, [...points]);
+  assertEquals(Object.keys(made), ["name", ...points]);
+  const { length } = agent({ model: scripted(), use: [made] }).explain().match(/all → core/g) ?? [];
+  assertEquals(length, points.length);
+});

@@ -1,0 +1,281 @@
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import {
+  again,
+  type Agent,
+  agent,
+  type Event,
+  type Limits,
+  type Middleware,
+  type Model,
+  refused,
+  textOf,
+  tool,
+  ToolError,
+  user,
+  vars,
+} from "@jizai/jizai";
+import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { happened, told } from "../support/happened.ts";
+import { lines } from "../support/told.ts";
+
+const named = { name: "ask_child", description: "Asks the child" };
+const asking = (...prompts: string[]): ScriptedStep => ({
+  calls: prompts.map((prompt) => ["ask_child", { prompt }] as const),
+});
+
+/** The run of an agent that asks a child once. */
+function parent(model: Model, { use = [], limits = {} }: { use?: Middleware[]; limits?: Partial<Limits> } = {}) {
+  const child = agent({ name: "child", model });
+  return agent({ name: "parent", model: scripted(asking("Help"), "Done."), tools: [child.asTool(named)], use, limits });
+}
+
+Deno.test("an agent as a tool answers a call by a run of its own, told among the caller's events", async () => {
+  const child = scripted({ text: ["Hel", "ped."], usage: { input: 5, output: 3 } });
+  const run = parent(child).run("Hi");
+  const events = await happened(run);
+  const { messages, usage } = await run.result;
+  assertEquals(lines(messages), ["user Hi", "call ask_child", "ok Helped.", "assistant Done."]);
+  assertEquals(usage, { input: 7, output: 5 });
+  assertEquals(child.requests.map(({ messages }) => messages), [[user("Help")]]);
+  const from = events.findIndex(({ type }) => type === "approval.decided");
+  const to = events.findIndex(({ type }) => type === "tool.finished");
+  const inner = (event: Event) =>
+    event.type === "subagent.event" ? `${event.call} ${told([event.event])}` : told([event])[0];
+  assertEquals(events.slice(from + 1, to).map(inner), [
+    "subagent.started call_1 child uuid",
+    "call_1 run.started uuid uuid false",
+    "call_1 session.opened new",
+    "call_1 prompt.accepted",
+    "call_1 turn.started 1",
+    "call_1 model.started 1 scripted",
+    "call_1 text.delta 1 0 Hel",
+    "call_1 text.delta 1 0 ped.",
+    "call_1 model.finished 1 stop 1",
+    "call_1 turn.finished 1",
+    "call_1 session.closed",
+    "call_1 run.finished done Helped.",
+    "subagent.finished call_1 child done",
+  ]);
+});
+
+Deno.test("a child knows its path, its caller's vars, and has state of its own", async () => {
+  const seen: unknown[] = [];
+  const note: Middleware<{ user: string }> = {
+    prompt: (ctx, next) => {
+      seen.push([ctx.vars.user, ctx.run.path, ctx.run.state.size]);
+      ctx.run.state.set("mine", true);
+      return next();
+    },
+  };
+  const grandchild = agent({ name: "grandchild", model: scripted("Deep."), use: [note] });
+  const child = agent({
+    name: "child",
+    model: scripted(asking("Deeper"), "Helped."),
+    tools: [grandchild.asTool(named)],
+    use: [note],
+  });
+  const top = agent({
+    vars: vars<{ user: string }>(),
+    name: "top",
+    model: scripted(asking("Help"), "Done."),
+    tools: [child.asTool(named)],
+    use: [note],
+  });
+  await top.run({ prompt: "Hi", vars: { user: "Ada" } }).result;
+  assertEquals(seen, [["Ada", [], 0], ["Ada", ["top"], 0], ["Ada", ["top", "child"], 0]]);
+});
+
+Deno.test("agents may be so deep, and no deeper", async () => {
+  const requests: number[] = [];
+  const nested = (depth: number): Agent<unknown, string> => {
+    const model = scripted({ ...asking("Deeper"), before: () => void requests.push(depth) }, "Back.");
+    return agent({ name: `a${depth}`, model, tools: depth < 5 ? [nested(depth + 1).asTool(named)] : [] });
+  };
+  const results: string[] = [];
+  const run = nested(0).run("Hi");
+  for await (let event of run.events) {
+    while (event.type === "subagent.event") event = event.event;
+    if (event.type === "tool.finished") results.push(`${event.result.status} ${textOf(event.result)}`);
+  }
+  assertEquals(requests, [0, 1, 2, 3]);
+  assertEquals(results, ["error Not run: agents may be 3 deep.", "ok Back.", "ok Back.", "ok Back."]);
+});
+
+Deno.test("subagent sees a child, and changes what it is asked and made of", async () => {
+  const child = scripted();
+  const other = scripted("Other.");
+  const seen: unknown[] = [];
+  const use: Middleware[] = [
+    {
+      subagent: async (ctx, next) => {
+        seen.push([ctx.child, lines([ctx.prompt]), ctx.depth, ctx.call]);
+        const result = await next({ prompt: user("Changed"), settings: { model: { ...other, id: "other" } } });
+        return { ...result, text: `${result.text}!` };
+      },
+    },
+    {
+      subagent: (ctx, next) => {
+        seen.push([lines([ctx.prompt]), ctx.settings.model?.id]);
+        return next({ settings: { instructions: "Be brief." } });
+      },
+    },
+  ];
+  const { messages } = await parent(child, { use }).run("Hi").result;
+  assertEquals(seen, [["child", ["user Help"], 1, "call_1"], [["user Changed"], "other"]]);
+  assertEquals(other.requests.map(({ instructions, messages }) => [instructions, ...lines(messages)]), [
+    ["Be brief.", "user Changed"],
+  ]);
+  assertEquals(lines(messages)[2], "ok Other.!");
+});
+
+Deno.test("a child that does not finish is an error for the model", async () => {
+  const outcome = async (model: Model, use: Middleware[] = []) => {
+    const { status, messages } = await parent(model, { use }).run("Hi").result;
+    return [status, lines(messages)[2]];
+  };
+  const refuse: Middleware = { subagent: () => Promise.resolve(refused("not today")) };
+  assertEquals(await outcome(scripted(), [refuse]), ["done", "error child did not finish: not today"]);
+  const failing = scripted({ text: "Hel", error: new Error("secret") });
+  assertEquals(await outcome(failing), ["done", "error child did not finish: failure"]);
+  const child = agent({
+    name: "child",
+    model: scripted({ calls: [["pay", {}]] }),
+    tools: [tool({ name: "pay", description: "Pays", input: z.object({}), ask: true, execute: () => "Paid" })],
+  });
+  const paused = agent({ model: scripted(asking("Pay"), "Done."), tools: [child.asTool(named)] });
+  const { messages } = await paused.run("Hi").result;
+  assertEquals(lines(messages)[2], "error child needs a person: Run pay?");
+});
+
+Deno.test("an input without a prompt is refused", async () => {
+  const child = agent({ model: scripted() });
+  const model = scripted({ calls: [["ask_child", { task: "Help" }]] }, "Done.");
+  const { messages } = await agent({ model, tools: [child.asTool(named)] }).run("Hi").result;
+  assertEquals(lines(messages)[2], "error The input of ask_child is not valid: prompt: expected a text");
+});
+
+Deno.test("a child stops with its caller, and its caller ends after it", async () => {
+  const reasons: string[] = [];
+  const child: Agent<unknown, string> = agent({
+    name: "child",
+    model: scripted({ text: "Once", before: () => stop() }),
+    use: [{
+      abort: async (ctx, next) => {
+        reasons.push(ctx.reason);
+        await next();
+      },
+    }],
+  });
+  const run = agent({ model: scripted(asking("A story")), tools: [child.asTool(named)] }).run("Hi");
+  const stop = () => run.stop("enough");
+  const { status, reason, messages } = await run.result;
+  assertEquals([status, reason, ...lines(messages)], [
+    "aborted",
+    "enough",
+    "user Hi",
+    "call ask_child",
+    "aborted Stopped before it was done.",
+  ]);
+  assertEquals(reasons, ["signal"]);
+});
+
+Deno.test("a child whose tool ignores its signal is left behind with it", async () => {
+  using time = new FakeTime();
+  const started = Promise.withResolvers<void>();
+  const deaf = tool({
+    name: "deaf",
+    description: "Hears nothing",
+    input: z.object({}),
+    execute: () => {
+      started.resolve();
+      return new Promise<string>(() => {});
+    },
+  });
+  const cleaned: string[] = [];
+  const child = agent({
+    name: "child",
+    model: scripted({ calls: [["deaf", {}]] }),
+    tools: [deaf],
+    use: [{
+      abort: async (ctx, next) => {
+        cleaned.push(...ctx.open.map(({ id }) => id));
+        await next();
+      },
+    }],
+  });
+  const run = agent({ model: scripted(asking("Hear")), tools: [child.asTool(named)], limits: { grace: 100 } })
+    .run("Hi");
+  await started.promise;
+  run.stop();
+  for (let ms = 0; ms < 4_000; ms += 100) await time.tickAsync(100);
+  const { status, messages } = await run.result;
+  assertEquals([status, ...lines(messages).slice(2)], ["aborted", "aborted Stopped before it was done."]);
+  assertEquals(cleaned, ["call_1"]);
+});
+
+Deno.test("a parent that has the only place does not keep it from its child", async () => {
+  const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
+  const child = agent({
+    name: "child",
+    model: scripted({ calls: [["look", {}], ["look", {}]] }, "Looked."),
+    tools: [look],
+  });
+  const model = scripted(asking("Look"), "Done.");
+  const { messages } = await agent({ model, tools: [child.asTool(named)], limits: { parallel: 1 } }).run("Hi").result;
+  assertEquals(lines(messages)[2], "ok Looked.");
+});
+
+Deno.test("children run beside each other, and share the places of their caller", async () => {
+  let running = 0;
+  let most = 0;
+  const work = tool({
+    name: "work",
+    description: "Works",
+    input: z.object({}),
+    execute: async () => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve));
+      running--;
+      return "Worked.";
+    },
+  });
+  const working: ScriptedStep = { calls: [["work", {}], ["work", {}]] };
+  const child = agent({ model: ({ run }) => scripted(run.path.length > 0 ? working : "", "Helped."), tools: [work] });
+  const model = scripted(asking("a", "b", "c"), "Done.");
+  const { messages } = await agent({ model, tools: [child.asTool(named)], limits: { parallel: 3 } }).run("Hi").result;
+  assertEquals([most, ...lines(messages).slice(2, -1)], [3, "ok Helped.", "ok Helped.", "ok Helped."]);
+});
+
+Deno.test("what a child keeps to itself is filtered at subagent", async () => {
+  const quiet: Middleware = {
+    subagent: (ctx, next) => next({ emit: (event) => event.type === "subagent.event" || ctx.emit(event) }),
+  };
+  const run = parent(scripted("Helped."), { use: [quiet] }).run("Hi");
+  assertEquals(told(await happened(run)).filter((line) => line.startsWith("subagent")), [
+    "subagent.started call_1 child uuid",
+    "subagent.finished call_1 child done",
+  ]);
+});
+
+Deno.test("a tool that fails within a child may be tried again by the child", async () => {
+  let tries = 0;
+  const flaky = tool({
+    name: "flaky",
+    description: "Fails once",
+    input: z.object({}),
+    execute: () => {
+      if (tries++ === 0) throw new ToolError("not yet");
+      return "Now.";
+    },
+  });
+  const child = agent({
+    model: scripted({ calls: [["flaky", {}]] }, "Helped."),
+    tools: [flaky],
+    use: [{ error: () => Promise.resolve(again()) }],
+  });
+  const { messages } = await agent({ model: scripted(asking("Try"), "Done."), tools: [child.asTool(named)] })
+    .run("Hi").result;
+  assertEquals([tries, lines(messages)[2]], [2, "ok Helped."]);
+});

@@ -1,0 +1,143 @@
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { agent, denied, deny, type Event, type Middleware, reply, text, tool, ToolError } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { happened } from "../support/happened.ts";
+
+const look = tool({
+  name: "look",
+  description: "Looks",
+  input: z.object({ at: z.string() }),
+  execute: ({ at }) => `Seen ${at}`,
+});
+
+type Acted = Omit<Extract<Event, { type: "hook.acted" }>, "type" | "ms">;
+
+/** What every hook of a run did that calls `look` once. */
+async function acts(...use: Middleware[]): Promise<Acted[]> {
+  const model = scripted({ calls: [["look", { at: "x" }]] }, "Done.");
+  const events = await happened(agent({ model, tools: [look], use, trace: true }).run("Hi"));
+  return events.flatMap((event) => {
+    if (event.type !== "hook.acted") return [];
+    const { type: _, ms, ...acted } = event;
+    assertEquals(ms, 0); // named, since it differs from run to run
+    return [acted];
+  });
+}
+
+Deno.test("a trace says who passed, changed, replaced, and what came of it", async () => {
+  assertEquals(
+    await acts(
+      { name: "outer", tool: (_, next) => next() },
+      { name: "input", tool: (_, next) => next({ input: { at: "y" } }) },
+      { name: "output", tool: async (_, next) => ({ ...await next(), status: "error" }) },
+      { tool: (ctx, next) => next({ signal: ctx.signal, name: "look" }) },
+    ),
+    [
+      { middleware: "use[3]", did: ["changed"], changed: ["signal", "name"], decided: "ok" },
+      { middleware: "output", did: ["replaced"], decided: "error" },
+      { middleware: "input", did: ["changed"], changed: ["input"], decided: "error" },
+      { middleware: "outer", did: ["passed"], decided: "error" },
+    ].map(({ middleware, ...rest }) => ({ middleware, point: "tool", turn: 1, call: "call_1", ...rest }) as Acted),
+  );
+});
+
+Deno.test("a trace says who denied", async () => {
+  const call = { turn: 1, call: "call_1" };
+  assertEquals(
+    await acts(
+      { name: "outer", approval: (_, next) => next(), tool: (_, next) => next() },
+      { name: "guard", approval: () => Promise.resolve(deny("no")) },
+    ),
+    [
+      { middleware: "guard", point: "approval", ...call, did: ["answered"], decided: "deny" },
+      { middleware: "outer", point: "approval", ...call, did: ["passed"], decided: "deny" },
+      { middleware: "outer", point: "tool", ...call, did: ["passed"], decided: "denied" },
+    ],
+  );
+  assertEquals(await acts({ name: "block", tool: () => Promise.resolve(denied("no")) }), [
+    { middleware: "block", point: "tool", ...call, did: ["answered"], decided: "denied" },
+  ]);
+});
+
+Deno.test("a trace says who asked again, and who threw", async () => {
+  const call = { turn: 1, call: "call_1" };
+  let failures = 0;
+  assertEquals(
+    await acts(
+      { name: "retry", execute: (_, next) => next().catch(() => next()) },
+      {
+        name: "flaky",
+        execute: (_, next) => failures++ > 0 ? next() : Promise.reject(new ToolError("flaky")),
+      },
+      {
+        name: "sync",
+        stop: () => {
+          throw new Error("sync");
+        },
+      },
+    ),
+    [
+      { middleware: "flaky", point: "execute", ...call, did: ["threw"] },
+      { middleware: "flaky", point: "execute", ...call, did: ["passed"], decided: "ok" },
+      { middleware: "retry", point: "execute", ...call, did: ["retried"], decided: "ok" },
+      { middleware: "sync", point: "stop", did: ["threw"] },
+    ],
+  );
+});
+
+Deno.test("a trace says the turn wherever there is one, and nothing of what is undefined", async () => {
+  const pass = (_: unknown, next: () => Promise<never>) => next();
+  const all = ["session", "prompt", "turn", "model", "tool", "approval", "execute", "stop"] as const;
+  const use = { name: "all", ...Object.fromEntries(all.map((point) => [point, pass])) };
+  const odd: Middleware = { name: "odd", prompt: (_, next) => next({ prompt: undefined } as object) };
+  const acted = await acts(use, odd);
+  assertEquals(
+    acted.map(({ middleware, point, turn, call, decided, did }) => [middleware, point, turn, call, decided, ...did]),
+    [
+      ["all", "model", 1, undefined, undefined, "passed"],
+      ["all", "approval", 1, "call_1", "allow", "passed"],
+      ["all", "execute", 1, "call_1", "ok", "passed"],
+      ["all", "tool", 1, "call_1", "ok", "passed"],
+      ["all", "turn", 1, undefined, undefined, "passed"],
+      ["all", "model", 2, undefined, undefined, "passed"],
+      ["all", "turn", 2, undefined, undefined, "passed"],
+      ["all", "stop", undefined, undefined, "finish", "passed"],
+      ["odd", "prompt", undefined, undefined, "done", "passed"],
+      ["all", "prompt", undefined, undefined, "done", "passed"],
+      ["all", "session", undefined, undefined, "done", "passed"],
+    ],
+  );
+});
+
+Deno.test("a trace stands where the hook left, and changes nothing else", async () => {
+  const use: Middleware[] = [
+    { name: "cache", model: (ctx, next) => ctx.turn === 1 ? next() : Promise.resolve(reply("Mine.")) },
+    { name: "mark", tool: async (_, next) => ({ ...text("Seen"), ...await next() }) },
+  ];
+  const play = async (trace: boolean) => {
+    const model = scripted({ calls: [["look", { at: "x" }]] });
+    return await happened(agent({ model, tools: [look], use, trace }).run("Hi"));
+  };
+  const [traced, plain] = [await play(true), await play(false)];
+  assertEquals(traced.filter(({ type }) => type !== "hook.acted"), plain);
+  const types = traced.map((event) => event.type === "hook.acted" ? `${event.middleware} ${event.did}` : event.type);
+  assertEquals(types.slice(5), [
+    "call.delta",
+    "call.ready",
+    "cache passed",
+    "model.finished",
+    "tool.started",
+    "approval.decided",
+    "mark replaced",
+    "tool.finished",
+    "turn.finished",
+    "turn.started",
+    "model.started",
+    "cache answered",
+    "model.finished",
+    "turn.finished",
+    "session.closed",
+    "run.finished",
+  ]);
+});
