@@ -1,0 +1,21 @@
+/**
+ * Prints what Jizai costs beside the least code that yields the same bytes. Ratios are taken within one run, of medians over rounds.
+ *
+ * @module
+ */
+import { crowdMeasure, memoryMeasures } from "./crowd.ts";
+import { deltaMeasures } from "./deltas.ts";
+import { table } from "./measure.ts";
+import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
+
+const memory = await memoryMeasures();
+const { measures, delta } = await deltaMeasures();
+console.log(`A delta of the floor takes ${delta.toFixed(2)} µs.\n`);
+console.log(table([
+  ...measures,
+  await hookMeasure(),
+  ...await turnMeasures(delta),
+  ...await callMeasures(delta),
+  ...memory,
+  await crowdMeasure(),
+]));
