@@ -12,7 +12,7 @@ export function frame(id: number, data: unknown): string {
 
 /** How a stream of frames behaves. */
 export interface SseOptions {
-  /** Milliseconds of silence after which a comment is sent at the latest, so that nobody in between hangs up. Default: 15,000. */
+  /** Milliseconds of silence after which a comment is sent at the latest, so that nobody in between hangs up; `Infinity` for never. Default: 15,000. */
   readonly heartbeat?: number;
   /** Characters that may wait for a slow reader before the writer is asked to wait. Default: 65,536. */
   readonly highWater?: number;
@@ -35,10 +35,11 @@ export function sse(
       onCancel?.(reason);
     },
   });
-  const timer = setInterval(() => {
+  const beat = () => {
     if (silent) sink.write(":\n\n");
     silent = !silent;
-  }, heartbeat / 2);
+  };
+  const timer = heartbeat === Infinity ? undefined : setInterval(beat, heartbeat / 2);
   return {
     stream,
     sink: {

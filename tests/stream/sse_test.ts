@@ -1,0 +1,106 @@
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { frame, sse, type SseOptions } from "../../src/stream/sse.ts";
+
+function texts(options?: SseOptions) {
+  const { sink, stream } = sse(options);
+  return { sink, reader: stream.pipeThrough(new TextDecoderStream()).getReader() };
+}
+
+Deno.test("a frame is an id, one line of data, and an empty line", () => {
+  assertEquals(
+    frame(1, { type: "text.delta", text: "a\nb\r\u2028" }),
+    'id: 1\ndata: {"type":"text.delta","text":"a\\nb\\r\u2028"}\n\n',
+  );
+  assertEquals(frame(12, "自在鉤"), 'id: 12\ndata: "自在鉤"\n\n');
+});
+
+Deno.test("frames that wait together leave as one chunk, encoded", async () => {
+  const { sink, stream } = sse();
+  sink.write(frame(1, "自"));
+  sink.write(frame(2, "在"));
+  sink.close();
+  const chunks = await Array.fromAsync(stream);
+  assertEquals(chunks.map((chunk) => new TextDecoder().decode(chunk)), [frame(1, "自") + frame(2, "在")]);
+  assertEquals(chunks[0] instanceof Uint8Array, true);
+});
+
+Deno.test("silence is broken by a comment, in time", async () => {
+  using time = new FakeTime();
+  const { sink, reader } = texts();
+  sink.write("a");
+  assertEquals((await reader.read()).value, "a");
+  let heard = "";
+  const hear = (async () => {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      heard += `${next.value}@${Date.now() - time.start} `;
+    }
+  })();
+  await time.tickAsync(14_999);
+  await time.runMicrotasks();
+  assertEquals(heard, "");
+  await time.tickAsync(1);
+  await time.runMicrotasks();
+  assertEquals(heard, ":\n\n@15000 ");
+  await time.tickAsync(8_000);
+  sink.write("b");
+  await time.runMicrotasks();
+  await time.tickAsync(14_499);
+  await time.runMicrotasks();
+  assertEquals(heard, ":\n\n@15000 b@23000 ");
+  await time.tickAsync(1);
+  await time.runMicrotasks();
+  assertEquals(heard, ":\n\n@15000 b@23000 :\n\n@37500 ");
+  sink.close();
+  await hear;
+  assertEquals(time.next(), false, "no timer is left");
+});
+
+Deno.test("while there is something to say, no comment is sent", async () => {
+  using time = new FakeTime();
+  const { sink, reader } = texts({ heartbeat: 1_000 });
+  for (let n = 0; n < 20; n++) {
+    sink.write(`${n} `);
+    await time.tickAsync(499);
+  }
+  sink.close();
+  let all = "";
+  for (let next = await reader.read(); !next.done; next = await reader.read()) all += next.value;
+  assertEquals(all, Array.from({ length: 20 }, (_, n) => `${n} `).join(""));
+});
+
+Deno.test("a client that leaves takes its timer along", async () => {
+  using time = new FakeTime();
+  const reasons: unknown[] = [];
+  const { sink, stream } = sse({ onCancel: (reason) => reasons.push(reason) });
+  await stream.cancel("gone");
+  sink.write("late");
+  sink.close();
+  assertEquals([reasons, time.next()], [["gone"], false]);
+});
+
+Deno.test("a heartbeat may be never", () => {
+  using time = new FakeTime();
+  const { sink } = sse({ heartbeat: Infinity });
+  assertEquals(time.next(), false);
+  sink.close();
+});
+
+Deno.test("a slow reader makes the writer wait, by characters", async () => {
+  const { sink, stream } = sse({ highWater: 10 });
+  const reader = stream.getReader();
+  sink.write("a");
+  await reader.read();
+  sink.write("b");
+  sink.write("c".repeat(9));
+  assertEquals(sink.full, undefined);
+  sink.cork();
+  sink.write("d");
+  sink.uncork();
+  const { full } = sink;
+  assertEquals(full instanceof Promise, true);
+  await reader.read();
+  assertEquals(new TextDecoder().decode((await reader.read()).value), `${"c".repeat(9)}d`);
+  await full;
+  sink.close();
+});
