@@ -48,7 +48,8 @@ export function rewrite(rewriters: RewriteOptions): Hook<ModelContext, ModelChan
       throw error;
     }
     stream.flush("end");
-    return { ...response, parts: response.parts.map((part) => rewritePart(part, rewriters)) };
+    const parts = response.parts.map((part) => rewritePart(part, rewriters));
+    return parts.every((part, index) => part === response.parts[index]) ? response : { ...response, parts };
   };
 }
 
@@ -135,25 +136,41 @@ class Rewriting {
 function rewritePart(part: AnswerPart, { text, reasoning, call }: RewriteOptions): AnswerPart {
   switch (part.type) {
     case "text":
-      return text ? { ...part, text: text(part.text, "end")[0] } : part;
+      return rewriteText(part, text);
     case "reasoning":
-      return reasoning ? { ...part, text: reasoning(part.text, "end")[0] } : part;
+      return rewriteText(part, reasoning);
     case "call":
       return rewriteCall(part, call);
   }
+}
+
+function rewriteText<T extends { readonly text: string }>(part: T, rewriter: Rewriter | undefined): T {
+  const [text] = rewriter?.(part.text, "end") ?? [part.text];
+  return text === part.text ? part : { ...part, text };
 }
 
 /** A call, every text of its input rewritten. Why an input was not JSON is not said: it would quote the input as it was. */
 function rewriteCall<T extends Call>(call: T, rewriter: Rewriter | undefined): T {
   if (!rewriter) return call;
   const input = mapTexts(call.input, (text) => rewriter(text, "end")[0]);
-  return { ...call, input, ...(call.malformed !== undefined && { malformed: "not JSON" }) };
+  if (call.malformed !== undefined) return { ...call, input, malformed: "not JSON" };
+  return input === call.input ? call : { ...call, input };
 }
 
-/** `value` with `change` applied to every text in it; keys stay as they are. */
-export function mapTexts(value: unknown, change: (text: string) => string): unknown {
+/** `value` with `change` applied to every text in it, whatever its shape; keys stay as they are. The very same value where nothing changed. */
+export function mapTexts<T>(value: T, change: (text: string) => string): T {
+  return mapped(value, change) as T; // of the same shape: only texts have changed
+}
+
+function mapped(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((each) => mapTexts(each, change));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mapTexts(each, change)]));
+  let changed = false;
+  const entries = Object.entries(value).map(([key, each]) => {
+    const text = mapped(each, change);
+    changed ||= !Object.is(text, each);
+    return [key, text] as const;
+  });
+  if (!changed) return value;
+  return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries);
 }

@@ -1,0 +1,220 @@
+import { agent, allow, ask, deny, type Middleware, text, tool } from "@jizai/jizai";
+import { permissions, type PermissionsOptions, type Rule } from "@jizai/jizai/middleware/permissions";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { lines } from "../support/told.ts";
+
+/** Names a tool; those whose name ends with "!" ask by themselves. */
+function shell(name: string) {
+  return tool({
+    name: name.replace("!", ""),
+    description: "Runs a command",
+    input: z.object({ command: z.string() }),
+    ask: name.endsWith("!"),
+    execute: ({ command }) => `Ran ${command}.`,
+  });
+}
+
+/** What comes of one call of each tool: its result, or what a person is asked. */
+async function decided(names: readonly string[], ...use: readonly Middleware[]): Promise<string[]> {
+  const tools = names.map(shell);
+  const calls = tools.map(({ name }) => ({ id: name, name, input: { command: "ls" } }));
+  const { events, result } = agent({ model: scripted({ calls }, "Done."), tools, use }).run("Go");
+  const asked = new Map((await result).questions.map(({ callId, questions }) => [callId, questions]));
+  const all = await Array.fromAsync(events);
+  const results = new Map(
+    all.flatMap((event) =>
+      event.type === "tool.finished" ? [[event.call, lines([{ role: "tool", results: [event.result] }])[0]]] : []
+    ),
+  );
+  return tools.map(({ name }) => results.get(name) ?? `asks ${asked.get(name)?.join(" ")}`);
+}
+
+/** A guard that always says the same. */
+function guard(says: ReturnType<typeof allow>): Middleware {
+  return { name: "guard", approval: () => Promise.resolve(says) };
+}
+
+Deno.test("permissions() keeps the laws of middleware", async () => {
+  await testMiddleware(() => permissions({ deny: ["no_*"], ask: ["maybe_*"], allow: ["yes_*"] }));
+});
+
+Deno.test("permissions() allows, asks and denies by name", async () => {
+  const rules = permissions({ allow: ["read"], ask: ["write"], deny: ["remove"] });
+  assertEquals(await decided(["read!", "write", "remove", "other", "others!"], rules), [
+    "ok Ran ls.",
+    "asks May write run?",
+    "denied remove is not permitted here.",
+    "ok Ran ls.",
+    "asks Run others?",
+  ]);
+});
+
+Deno.test("permissions() looks at deny first, then at ask, then at allow, in whatever order they are written", async () => {
+  const rules = permissions({ allow: ["*"], ask: ["w*", "r*"], deny: ["re*"] });
+  assertEquals(await decided(["remove", "write", "list"], rules), [
+    "denied remove is not permitted here.",
+    "asks May write run?",
+    "ok Ran ls.",
+  ]);
+});
+
+Deno.test("permissions() takes * for any characters, and everything else as it is, from the first to the last", async () => {
+  const denies = async (rule: Rule, ...names: readonly string[]) => {
+    const outcome = await decided(names, permissions({ deny: [rule] }));
+    return names.filter((_, index) => outcome[index]?.startsWith("denied"));
+  };
+  const names = ["delete", "delete_all", "undelete", "DELETE", "de-lete", "d"];
+  assertEquals(await denies("delete", ...names), ["delete"]);
+  assertEquals(await denies("delete*", ...names), ["delete", "delete_all"]);
+  assertEquals(await denies("*delete", ...names), ["delete", "undelete"]);
+  assertEquals(await denies("d*l*e", ...names), ["delete", "de-lete"]);
+  assertEquals(await denies("*", ...names), names);
+  assertEquals(await denies({}, ...names), names);
+  assertEquals(await denies("d.l", ...names), []);
+  assertEquals(await denies("delete|d", ...names), []);
+  assertEquals(await denies("", ...names), []);
+});
+
+Deno.test("permissions() leaves other calls to otherwise, or to what lies beneath", async () => {
+  const outcome = (otherwise?: PermissionsOptions["otherwise"]) =>
+    decided(["read", "other", "others!"], permissions({ allow: ["read"], ...(otherwise && { otherwise }) }));
+  assertEquals(await outcome(), ["ok Ran ls.", "ok Ran ls.", "asks Run others?"]);
+  assertEquals(await outcome("allow"), ["ok Ran ls.", "ok Ran ls.", "ok Ran ls."]);
+  assertEquals(await outcome("ask"), ["ok Ran ls.", "asks May other run?", "asks May others run? Run others?"]);
+  assertEquals(await outcome("deny"), [
+    "ok Ran ls.",
+    "denied other is not permitted here.",
+    "denied others is not permitted here.",
+  ]);
+});
+
+Deno.test("permissions() looks at the input and at who calls, and waits for a rule that has to look up", async () => {
+  const remote = tool({
+    name: "remote",
+    description: "",
+    input: z.object({ host: z.string() }),
+    execute: ({ host }, { vars }) => `${JSON.stringify(vars)} at ${host}`,
+  });
+  const hosts = z.object({ host: z.string() });
+  const use = [permissions<{ user: string }>({
+    deny: [{ tool: "remote", when: async (input) => await Promise.resolve(hosts.parse(input).host === "prod") }],
+    allow: [{ tool: "remote", when: (_, { vars }) => vars.user === "root" }],
+    otherwise: "deny",
+  })];
+  const outcome = async (user: string, host: string) => {
+    const model = scripted({ calls: [["remote", { host }]] }, "Done.");
+    const { messages } = await agent({ model, tools: [remote], use }).run({ prompt: "Go", vars: { user } }).result;
+    return lines(messages)[2];
+  };
+  assertEquals(await outcome("root", "test"), `ok {"user":"root"} at test`);
+  assertEquals(await outcome("root", "prod"), "denied remote is not permitted here.");
+  assertEquals(await outcome("guest", "test"), "denied remote is not permitted here.");
+});
+
+Deno.test("permissions() says why", async () => {
+  const rules = permissions({
+    deny: [{ tool: "remove", why: "Nothing is removed on Fridays." }],
+    ask: [{ tool: "write", why: "It costs money. Go on?" }],
+  });
+  assertEquals(await decided(["remove", "write"], rules), [
+    "denied Nothing is removed on Fridays.",
+    "asks It costs money. Go on?",
+  ]);
+});
+
+Deno.test("permissions() denies where a rule throws, whatever the rule would have decided", async () => {
+  const when = () => {
+    throw new Error("no such table");
+  };
+  for (const decides of ["allow", "ask", "deny"] as const) {
+    assertEquals(await decided(["read"], permissions({ [decides]: [{ when }] })), ["denied A guard failed."]);
+  }
+});
+
+Deno.test("permissions() answers with allow what is asked beneath it, and never what is denied", async () => {
+  const rules = permissions({ allow: ["*"] });
+  assertEquals(await decided(["read"], rules, guard(ask("Sure?"))), ["ok Ran ls."]);
+  assertEquals(await decided(["read"], rules, guard(deny("Never."))), ["denied Never."]);
+});
+
+Deno.test("permissions() does not answer what is asked above it", async () => {
+  const rules = permissions({ allow: ["*"] });
+  assertEquals(await decided(["read!"], guard(ask("Sure?")), rules), ["asks Sure?"]);
+  assertEquals(await decided(["read!"], guard(deny("Never.")), rules), ["denied Never."]);
+});
+
+Deno.test("permissions() asks and denies whatever other guards allow", async () => {
+  const rules = permissions({ ask: ["write"], deny: ["remove"] });
+  const outcome = ["asks May write run?", "denied remove is not permitted here."];
+  assertEquals(await decided(["write", "remove"], rules, guard(allow())), outcome);
+  assertEquals(await decided(["write", "remove"], guard(allow()), rules), outcome);
+});
+
+Deno.test("permissions() judges the input that will run, under the name that will run", async () => {
+  const rules = permissions({ deny: ["remove", { when: (input) => JSON.stringify(input).includes("rm") }] });
+  const change = (change: { name?: string; input?: unknown }): Middleware => ({
+    name: "change",
+    tool: (_, next) => next(change),
+  });
+  assertEquals(await decided(["read", "remove"], rules, change({ input: { command: "rm" } })), [
+    "denied read is not permitted here.",
+    "denied remove is not permitted here.",
+  ]);
+  assertEquals(await decided(["read", "remove"], change({ name: "read" }), rules), ["ok Ran ls.", "ok Ran ls."]);
+  assertEquals(await decided(["read", "remove"], rules, change({ name: "remove" })), [
+    "denied remove is not permitted here.",
+    "denied remove is not permitted here.",
+  ]);
+});
+
+Deno.test("permissions() judges what another guard made of the input, and does not lose it", async () => {
+  const safe: Middleware = { name: "safe", approval: () => Promise.resolve(allow({ input: { command: "ls -l" } })) };
+  const when = (command: string) => (input: unknown) => JSON.stringify(input) === JSON.stringify({ command });
+  const deny = permissions({ deny: [{ when: when("ls -l") }] });
+  const allowing = permissions({ allow: ["*"] });
+  const asking = permissions({ ask: [{ when: when("ls -l"), why: "Long?" }, { when: when("ls"), why: "Short?" }] });
+  for (const order of [<T>(a: T, b: T) => [a, b], <T>(a: T, b: T) => [b, a]]) {
+    assertEquals(await decided(["read"], ...order(deny, safe)), ["denied read is not permitted here."]);
+    assertEquals(await decided(["read!"], ...order(allowing, safe)), ["ok Ran ls -l."]);
+    assertEquals(await decided(["read"], ...order(asking, safe)), ["asks Long?"]);
+  }
+});
+
+Deno.test("permissions() judges an answer that was given instead of the tool's", async () => {
+  const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("Cached.")) };
+  const rules = permissions({ deny: ["remove"], ask: ["write"] });
+  const outcome = ["denied remove is not permitted here.", "asks May write run?", "ok Cached."];
+  assertEquals(await decided(["remove", "write", "read"], rules, cache), outcome);
+  assertEquals(await decided(["remove", "write", "read"], cache, rules), outcome);
+});
+
+Deno.test("permissions() is asked again with a person's answer, which answers no denial", async () => {
+  let strict = false;
+  const assistant = agent({
+    model: scripted({ calls: [["read", { command: "ls" }]] }, "Done."),
+    tools: [shell("read")],
+    use: [permissions({ ask: ["*"], deny: [{ when: () => strict }] })],
+  });
+  const { session } = await assistant.run("Go").result;
+  strict = true;
+  const { messages } = await assistant.resume({ session, answers: [{ callId: "call_1", type: "approve" }] }).result;
+  assertEquals(lines(messages), ["user Go", "call read", "denied read is not permitted here.", "assistant Done."]);
+});
+
+Deno.test("permissions() lets a call run that a person approved", async () => {
+  const assistant = agent({
+    model: scripted({ calls: [["read", { command: "ls" }]] }, "Done."),
+    tools: [shell("read")],
+    use: [permissions({ ask: ["*"] })],
+  });
+  const { session } = await assistant.run("Go").result;
+  const { messages } = await assistant.resume({ session, answers: [{ callId: "call_1", type: "approve" }] }).result;
+  assertEquals(lines(messages), ["user Go", "call read", "ok Ran ls.", "assistant Done."]);
+});
+
+Deno.test("permissions() without rules decides nothing", async () => {
+  assertEquals(await decided(["read", "write!"], permissions({})), ["ok Ran ls.", "asks Run write?"]);
+});

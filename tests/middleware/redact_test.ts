@@ -1,0 +1,516 @@
+import {
+  agent,
+  type AnyTool,
+  type Event,
+  type Message,
+  type Middleware,
+  type Model,
+  ModelError,
+  type ModelEvent,
+  reply,
+  text,
+  tool,
+  ToolError,
+  user,
+} from "@jizai/jizai";
+import { inject } from "@jizai/jizai/middleware/inject";
+import { redact, type RedactOptions } from "@jizai/jizai/middleware/redact";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { truncate } from "@jizai/jizai/middleware/truncate";
+import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { happened, told } from "../support/happened.ts";
+import { lines } from "../support/told.ts";
+
+const secrets = ["hunter2"];
+
+/** Whole numbers below a bound, which look random and are the same every time. */
+type Chance = (below: number) => number;
+
+function chance(seed: number): Chance {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6D2B79F5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) % below;
+  };
+}
+
+/** `text` in pieces of 1 to 20 characters. */
+function split(text: string, chance: Chance): string[] {
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length; at += pieces.at(-1)?.length ?? 0) {
+    pieces.push(text.slice(at, at + 1 + chance(chance(2) === 0 ? 3 : 20)));
+  }
+  return pieces;
+}
+
+/** The deltas of one kind, joined. */
+function streamed(events: readonly Event[], type: "text.delta" | "reasoning.delta" | "call.delta"): string {
+  return events.map((event) => event.type === type && "text" in event ? event.text : "").join("");
+}
+
+/** What goes out of an answer that comes in `pieces`, piece by piece. */
+async function deltas(options: RedactOptions, ...pieces: readonly string[]): Promise<string[]> {
+  const model = scripted({ text: pieces });
+  const events = await happened(agent({ model, use: [redact(options)] }).run("Go"));
+  return events.flatMap((event) => event.type === "text.delta" ? [event.text] : []);
+}
+
+/** What is made of an answer as a whole. */
+async function masked(options: RedactOptions, answer: string): Promise<string> {
+  return (await agent({ model: scripted(answer), use: [redact(options)] }).run("Go").result).text;
+}
+
+/** A text made by chance, and what should be left of it. */
+type Sample = readonly [whole: string, masked: string];
+
+/** Secrets among what resembles them. */
+function exact(chance: Chance): Sample {
+  const resembling = ["hunter", "hunt er2", "s3sam", "ss3same", "Hunter2", "x", "", "h", "{}"];
+  return sample(chance, (hidden) => {
+    const name = ["hunter2", "s3same!", "hs3hs3same"][chance(3)] ?? "";
+    return hidden ? [name, "[redacted]"] : [resembling[chance(resembling.length)] ?? "", ""];
+  });
+}
+
+/** Texts of a known form: one that grows, one that is known by what stands before it. */
+function formed(chance: Chance): Sample {
+  const resembling = ["key-abc", "monkey-business", "password", "password =", "key", "-", "xkey-abcdef"];
+  return sample(chance, (hidden) => {
+    const secret = Array.from({ length: 4 + chance(chance(2) === 0 ? 5 : 60) }, () => "abcdefgh"[chance(8)]).join("");
+    if (!hidden) return [resembling[chance(resembling.length)] ?? "", ""];
+    return chance(2) === 0 ? [`key-${secret}`, "[redacted]"] : [`password=${secret}`, "password=[redacted]"];
+  });
+}
+
+function sample(chance: Chance, next: (hidden: boolean) => Sample): Sample {
+  let whole = "";
+  let masked = "";
+  for (let count = chance(12); count > 0; count--) {
+    const hidden = chance(3) === 0;
+    const [piece, mask] = next(hidden);
+    const gap = [" ", "\n", ". ", ", 😀 "][chance(4)] ?? "";
+    whole += piece + gap;
+    masked += (hidden ? mask : piece) + gap;
+  }
+  return [whole, masked];
+}
+
+const kinds = [
+  { make: exact, options: { secrets: ["hunter2", "s3same!", "hs3hs3same"], patterns: [] } },
+  { make: exact, options: { secrets: ["hunter2", "s3same!", "hs3hs3same"], patterns: [/never/], window: 24 } },
+  { make: formed, options: { patterns: [/\bkey-\w{4,}/, /(?<=password=)\w+/], window: 24 } },
+];
+
+Deno.test("redact() keeps the laws of middleware", async () => {
+  await testMiddleware(() => redact({ secrets }));
+});
+
+Deno.test("redact() streams what it makes of the whole answer, however that is split", async () => {
+  for (const { make, options } of kinds) {
+    for (let seed = 1; seed <= 100; seed++) {
+      const random = chance(seed);
+      const [whole, masked] = make(random);
+      const pieces = split(whole, random);
+      const run = agent({ model: scripted({ reasoning: pieces, text: pieces }), use: [redact(options)] }).run("Go");
+      const events = await happened(run);
+      assertEquals(streamed(events, "text.delta"), masked, JSON.stringify(pieces));
+      assertEquals(streamed(events, "reasoning.delta"), masked, JSON.stringify(pieces));
+      assertEquals((await run.result).text, masked, JSON.stringify(pieces));
+    }
+  }
+});
+
+Deno.test("redact() lets nothing of a secret out when the stream breaks off, wherever that is", async () => {
+  for (const { make, options } of kinds) {
+    for (let seed = 1; seed <= 100; seed++) {
+      const random = chance(seed);
+      const [whole, masked] = make(random);
+      const pieces = split(whole.slice(0, random(whole.length + 1)), random);
+      const model = scripted({ text: pieces, error: new ModelError("cut") });
+      const run = agent({ model, use: [redact(options)] }).run("Go");
+      const shown = streamed(await happened(run), "text.delta");
+      const { status, text, messages } = await run.result;
+      assert(masked.startsWith(shown), JSON.stringify({ pieces, shown, masked }));
+      assertEquals([status, text], ["failed", shown]);
+      assertEquals(lines(messages), shown === "" ? ["user Go"] : ["user Go", `assistant ${shown}`]);
+    }
+  }
+});
+
+Deno.test("redact() finds secrets in calls as JSON writes them, however the call is split", async () => {
+  const odd = ['say "hi"', "line\nbreak", "back\\slash", "naïve 😀", "a/b"];
+  const ascii = (json: string) =>
+    json.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const slashed = (json: string) => json.replaceAll("/", "\\/");
+  const note = tool({ name: "note", description: "", input: z.object({ text: z.string() }), execute: () => "Noted." });
+  for (let seed = 1; seed <= 100; seed++) {
+    const random = chance(seed);
+    const [whole, masked] = sample(random, (hidden) => {
+      const near = ['say "h', "line\n break", "naive 😀", '\\"', "\\", "u0022"];
+      return hidden ? [odd[random(odd.length)] ?? "", "[redacted]"] : [near[random(near.length)] ?? "", ""];
+    });
+    const written = [String, ascii, slashed][random(3)] ?? String;
+    const reads: ModelEvent[][] = [
+      [{ type: "call.start", id: "a", name: "note" }],
+      ...split(written(JSON.stringify({ text: whole })), random)
+        .map((text): ModelEvent[] => [{ type: "call.delta", id: "a", text }]),
+      [{ type: "call.end", id: "a" }, { type: "finish", reason: "calls" }],
+    ];
+    const run = agent({
+      model: scripted({ reads }, "Done."),
+      tools: [note],
+      use: [redact({ secrets: odd, patterns: [] })],
+    }).run("Go");
+    const events = await happened(run);
+    const ready = events.flatMap((event) => event.type === "call.ready" ? [event.call.input] : []);
+    assertEquals(JSON.parse(streamed(events, "call.delta")), { text: masked });
+    assertEquals(ready, [{ text: masked }]);
+  }
+});
+
+Deno.test("redact() holds nothing back but what may be the beginning of a secret, where there are no patterns", async () => {
+  const pieces = ["Hello, ", "hunt", "ing hunter", "s. It is hunter", "2", "."];
+  assertEquals(await deltas({ secrets, patterns: [] }, ...pieces), [
+    "Hello, ",
+    "hunting ",
+    "hunters. It is ",
+    "[redacted]",
+    ".",
+  ]);
+});
+
+Deno.test("redact() holds back the window where there are patterns, and never a part of a match", async () => {
+  const options = { patterns: [/[0-9a-f]{8,}/], window: 10 };
+  const pieces = ["0123456789", "ghi", "0123", "4567", "89ab", "cdef", "g--------", "----"];
+  assertEquals(await deltas(options, ...pieces), ["[redacted]g", "hi", "[redacted]g--", "----------"]);
+});
+
+Deno.test("redact() holds a match back for as long as it grows", async () => {
+  const options = { patterns: [/\bkey-\w{4,}/], window: 10 };
+  const growing = Array.from({ length: 200 }, () => "abcd");
+  assertEquals(await deltas(options, "It is key-", ...growing, ". That was it."), [
+    "It i",
+    "s ",
+    "[redacted]. Th",
+    "at was it.",
+  ]);
+});
+
+Deno.test("redact() lets no character out in two halves", async () => {
+  const pieces = Array.from({ length: 40 }, () => "😀");
+  for (const piece of await deltas({ patterns: [/x/], window: 5 }, ...pieces)) assert(piece.isWellFormed());
+});
+
+Deno.test("redact() masks secrets that overlap as one", async () => {
+  assertEquals(await masked({ secrets: ["abcX", "Xdef"] }, "-abcXdef-"), "-[redacted]-");
+  assertEquals(await masked({ secrets: ["aba"] }, "-ababa-"), "-[redacted]-");
+  assertEquals(await masked({ secrets: ["abc"], patterns: [/c\d+/] }, "-abc123-"), "-[redacted]-");
+});
+
+Deno.test("redact() masks secrets next to each other one by one", async () => {
+  assertEquals(await deltas({ secrets, patterns: [] }, "hunter2hun", "ter2"), ["[redacted]", "[redacted]"]);
+});
+
+Deno.test("redact() takes patterns with any flags, as often as they match", async () => {
+  for (const pattern of [/ab/, /ab/g, /ab/y, /AB/i, /a\u{62}/u]) {
+    assertEquals(await masked({ patterns: [pattern] }, "ab, ab"), "[redacted], [redacted]", pattern.flags);
+  }
+  assertEquals(await masked({ patterns: [/x*/] }, "abxxc"), "ab[redacted]c");
+});
+
+Deno.test("redact() knows common credentials, and little else", async () => {
+  const body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+  const known = [
+    "sk-proj-abcdefghijklmnopqrstuv",
+    "sk-ant-api03-abcdefghij_klmnopqrstuv",
+    "sk_live_abcdefghijklmnop",
+    "AKIAIOSFODNN7EXAMPLE",
+    `AIza${"Sy".repeat(17)}a`,
+    `ghp_${"a1".repeat(18)}`,
+    `github_pat_${"a1".repeat(20)}`,
+    "xoxb-123456789012-abcdef",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "Bearer abcdefghij0123456789==",
+    "bearer  abcdefghij0123456789",
+    `-----BEGIN PRIVATE KEY-----\n${body}\n${body}\n-----END PRIVATE KEY-----`,
+    `-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n${body}\n-----END RSA PRIVATE KEY-----`,
+  ];
+  for (const key of known) {
+    assertEquals(await masked({}, `It is ${key}, yes.`), "It is [redacted], yes.", key);
+    assertEquals(await masked({}, JSON.stringify({ key, a: 1 })), `{"key":"[redacted]","a":1}`, key);
+  }
+  const other = [
+    "a task-management-system-for-teams",
+    "sk-short",
+    "AKIA and the bearer of bad news",
+    "-----BEGIN PRIVATE KEY----- is how it starts",
+    "-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG\n-----END CERTIFICATE-----",
+    "550e8400-e29b-41d4-a716-446655440000",
+    "e83c5163316f89bfbde7d9ab23ca2e25604af290",
+  ];
+  for (const answer of other) assertEquals(await masked({}, answer), answer);
+});
+
+Deno.test("redact() streams nothing of a private key", async () => {
+  const key = `-----BEGIN PRIVATE KEY-----\n${`${"MIIE".repeat(16)}\n`.repeat(25)}-----END PRIVATE KEY-----`;
+  const out = await deltas({}, ...split(`Here: ${key}\nKeep it.${"-".repeat(300)}`, chance(1)));
+  assertEquals(out.join(""), `Here: [redacted]\nKeep it.${"-".repeat(300)}`);
+  assertEquals(await deltas({}, ...split(`Here: ${key.slice(0, 1_000)}`, chance(2))), ["Here:", " ", "[redacted]"]);
+});
+
+Deno.test("redact() masks the prompt, for the model and for whoever watches", async () => {
+  const model = scripted("I see.");
+  const run = agent({ model, use: [redact({ secrets })] }).run("It is hunter2.");
+  const events = await happened(run);
+  const { messages } = await run.result;
+  assertEquals(lines(messages), ["user It is [redacted].", "assistant I see."]);
+  assertEquals(model.requests.map(({ messages }) => lines(messages)), [["user It is [redacted]."]]);
+  assertEquals(JSON.stringify(events).includes("hunter2"), false);
+});
+
+Deno.test("redact() masks what other middleware add, and earlier prompts that the caller holds", async () => {
+  const adding: Middleware = {
+    name: "adding",
+    session: (ctx, next) => next({ context: [...ctx.context, "session hunter2"] }),
+    prompt: (ctx, next) => next({ context: [...ctx.context, "prompt hunter2"] }),
+  };
+  const added = [adding, inject("turn hunter2")];
+  const messages: Message[] = [
+    user("First hunter2"),
+    { role: "assistant", parts: [{ type: "text", text: "Yes." }] },
+    user("Second hunter2"),
+  ];
+  for (const use of [[...added, redact({ secrets })], [redact({ secrets }), ...added]]) {
+    const model = scripted("I see.");
+    await agent({ model, use }).run({ messages }).result;
+    assertEquals(model.requests.map(({ messages }) => lines(messages)), [[
+      "session session [redacted]",
+      "user First [redacted]",
+      "assistant Yes.",
+      "user Second [redacted]",
+      "prompt prompt [redacted]",
+      "turn turn [redacted]",
+    ]]);
+  }
+});
+
+Deno.test("redact() masks what goes into tools, and what they return", async () => {
+  const seen: unknown[] = [];
+  const guard: Middleware = {
+    name: "guard",
+    approval(ctx, next) {
+      seen.push(ctx.input);
+      return next();
+    },
+  };
+  const edit: Middleware = {
+    name: "edit",
+    tool: (_, next) => next({ input: { path: "/hunter2", deep: [{ a: "hunter2" }] } }),
+  };
+  const read = tool({
+    name: "read",
+    description: "",
+    input: z.looseObject({ path: z.string() }),
+    execute(input) {
+      seen.push(input);
+      const media = { type: "media", mediaType: "image/png", data: "hunter2", url: "https://a.b/hunter2" } as const;
+      return { ...text([{ type: "text", text: "It is hunter2." }, media]), context: ["Beware of hunter2"] };
+    },
+  });
+  const results: unknown[] = [];
+  const note: Middleware = {
+    name: "note",
+    async tool(_, next) {
+      const result = await next();
+      results.push(result);
+      return result;
+    },
+  };
+  const model = scripted({ calls: [["read", { path: "a" }]] }, "Done.");
+  const { messages } = await agent({ model, tools: [read], use: [note, edit, redact({ secrets }), guard] }).run("Go")
+    .result;
+  const input = { path: "/[redacted]", deep: [{ a: "[redacted]" }] };
+  assertEquals(seen, [input, input]);
+  assertEquals(results, [{
+    type: "result",
+    status: "ok",
+    parts: [
+      { type: "text", text: "It is [redacted]." },
+      { type: "media", mediaType: "image/png", data: "hunter2", url: "https://a.b/hunter2" },
+    ],
+    context: ["Beware of [redacted]"],
+    input,
+  }]);
+  assertEquals(lines(messages), [
+    "user Go",
+    "call read",
+    "ok It is [redacted].",
+    "context Beware of [redacted]",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("redact() finds secrets in what tools return as JSON, and as JSON in JSON", async () => {
+  const odd = `say "hi"\n`;
+  const results = async (output: unknown) => {
+    const look = tool({ name: "look", description: "", input: z.object({}), execute: () => output });
+    const model = scripted({ calls: [["look", {}]] }, "Done.");
+    const use = [redact({ secrets: [odd], patterns: [] })];
+    return lines((await agent({ model, tools: [look], use }).run("Go").result).messages)[2];
+  };
+  assertEquals(await results({ key: odd }), `ok {"key":"[redacted]"}`);
+  assertEquals(await results({ body: JSON.stringify({ key: odd }) }), `ok {"body":"{\\"key\\":\\"[redacted]\\"}"}`);
+  assertEquals(await results("C:\\new\\table \\u00zz \\"), "ok C:\\new\\table \\u00zz \\");
+});
+
+Deno.test("redact() masks what a tool says of its failure", async () => {
+  const fail = tool({
+    name: "fail",
+    description: "",
+    input: z.object({}),
+    execute: () => Promise.reject(new ToolError("401 for hunter2")),
+  });
+  const model = scripted({ calls: [["fail", {}]] }, "Done.");
+  const { messages } = await agent({ model, tools: [fail], use: [redact({ secrets })] }).run("Go").result;
+  assertEquals(lines(messages)[2], "error 401 for [redacted]");
+});
+
+Deno.test("redact() masks progress, notices and data, also those of an agent that runs as a tool", async () => {
+  const work = tool({
+    name: "work",
+    description: "",
+    input: z.object({}),
+    execute(_, { progress, emit }) {
+      progress({ step: "with hunter2", of: 2 });
+      emit({ type: "notice", text: "It is hunter2." });
+      emit({ type: "data", name: "hunter2", data: ["hunter2", 1, null] });
+      return "Worked.";
+    },
+  });
+  const model = () => scripted({ calls: [["work", {}]] }, "Done.");
+  const child = agent({ name: "child", model: model(), tools: [work] }).asTool({ name: "work", description: "" });
+  const told = async (tools: readonly AnyTool[], model: Model) => {
+    const events = await happened(agent({ model, tools, use: [redact({ secrets })] }).run("Go"));
+    return events.map((event) => event.type === "subagent.event" ? event.event : event)
+      .filter(({ type }) => ["tool.progress", "notice", "data"].includes(type));
+  };
+  const masked: Event[] = [
+    { type: "tool.progress", turn: 1, call: "call_1", data: { step: "with [redacted]", of: 2 } },
+    { type: "notice", text: "It is [redacted]." },
+    { type: "data", name: "hunter2", data: ["[redacted]", 1, null] },
+  ];
+  assertEquals(await told([work], model()), masked);
+  assertEquals(await told([child], scripted({ calls: [["work", { prompt: "Go" }]] }, "Done.")), masked);
+});
+
+Deno.test("redact() lets nothing out of an answer that was stopped, nor keeps it", async () => {
+  const said = Promise.withResolvers<void>();
+  const model = scripted({
+    reads: (function* () {
+      yield [{ type: "text" as const, text: "It is hunter2, not hunt" }];
+      said.resolve();
+      yield new Promise<never>(() => {});
+    })(),
+  });
+  const run = agent({ model, use: [redact({ secrets, patterns: [] })], limits: { grace: 1 } }).run("Go");
+  await said.promise;
+  run.stop("enough");
+  const events = await happened(run);
+  const { messages } = await run.result;
+  assertEquals(told(events).slice(-3), [
+    "warning hook.abandoned The model scripted did not stop when it was told to. model",
+    "session.closed",
+    "run.aborted enough It is [redacted], not ",
+  ]);
+  assertEquals(lines(messages), ["user Go", "assistant It is [redacted], not "]);
+});
+
+Deno.test("redact() starts over where the model is asked again", async () => {
+  const busy = new ModelError("busy", { recoverable: true });
+  for (const order of [<T>(a: T, b: T) => [a, b], <T>(a: T, b: T) => [b, a]]) {
+    const model = scripted({ text: ["It is hun"], error: busy }, "ter2? No, hunter2.");
+    const use = order(retry({ delay: 0, afterText: true }), redact({ secrets, patterns: [] }));
+    const events = await happened(agent({ model, use }).run("Go"));
+    const shown = events.filter(({ type }) => ["text.delta", "model.reset", "run.finished"].includes(type));
+    assertEquals(told(shown), [
+      "text.delta 1 0 It is ",
+      "model.reset 1",
+      "text.delta 1 0 ter2? No, [redacted].",
+      "run.finished done ter2? No, [redacted].",
+    ]);
+  }
+});
+
+Deno.test("redact() does not quote a call that is not JSON", async () => {
+  const model = scripted({ calls: [["work", `{"key": "hunter2" hunter2}`]] }, "Done.");
+  const work = tool({ name: "work", description: "", input: z.object({}), execute: () => "Worked." });
+  const run = agent({ model, tools: [work], use: [redact({ secrets })] }).run("Go");
+  const events = await happened(run);
+  const { messages } = await run.result;
+  assertEquals(JSON.stringify([events, messages]).match(/hunt|ter2/g), null);
+  assertEquals(lines(messages)[2], "error The input of work is not valid JSON: not JSON");
+});
+
+Deno.test("redact() masks the answer of a hook that answers for the model", async () => {
+  const cache: Middleware = { name: "cache", model: () => Promise.resolve(reply("It is hunter2.")) };
+  const run = agent({ model: scripted(), use: [redact({ secrets }), cache] }).run("Go");
+  assertEquals((await run.result).text, "It is [redacted].");
+});
+
+Deno.test("redact() keeps answers, thoughts and results as they are where there is nothing to mask", async () => {
+  const input = { path: "a", when: null, deep: [1, true, {}] };
+  const acts: string[] = [];
+  const look = tool({ name: "look", description: "", input: z.looseObject({}), execute: () => "Seen." });
+  const step: ScriptedStep = { reasoning: "Hm.", calls: [["look", input]] };
+  const run = agent({
+    model: scripted(step, "Done."),
+    tools: [look],
+    use: [redact({ secrets })],
+    trace: true,
+    observe: (event) => {
+      if (event.type === "hook.acted") acts.push(`${event.point} ${event.did.join(" ")} ${event.changed?.join(" ")}`);
+    },
+  }).run("Go");
+  assertEquals((await run.result).status, "done");
+  assertEquals(acts, [
+    "model changed emit",
+    "tool passed undefined",
+    "model changed emit",
+    "prompt passed undefined",
+    "session changed emit",
+  ]);
+});
+
+Deno.test("redact() has to stand after truncate(), which would cut secrets through", async () => {
+  const model = scripted();
+  assertThrows(
+    () => agent({ model, use: [redact(), truncate()] }),
+    TypeError,
+    `Cannot use "redact" before "truncate": put truncate() first in use`,
+  );
+  const log = tool({ name: "log", description: "", input: z.object({}), execute: () => `${"-".repeat(95)}hunter2` });
+  const use = [truncate({ limit: 100, head: 0, tail: 5 }), redact({ secrets })];
+  const { messages } = await agent({ model: scripted({ calls: [["log", {}]] }, "Done."), tools: [log], use }).run("Go")
+    .result;
+  assertEquals(lines(messages)[2]?.endsWith("cted]"), true);
+});
+
+Deno.test("redact() refuses an empty secret, and a window that is none", () => {
+  assertThrows(
+    () => redact({ secrets: ["a", ""] }),
+    RangeError,
+    "Cannot redact an empty secret: leave out what is not set",
+  );
+  for (const window of [0, -1, 1.5, NaN, Infinity]) {
+    assertThrows(
+      () => redact({ window }),
+      RangeError,
+      `Cannot redact with a window of ${window}: expected a whole number of 1 or more`,
+    );
+  }
+});
