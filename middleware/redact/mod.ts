@@ -39,9 +39,10 @@ export const credentials: readonly RegExp[] = [
  * Puts `[redacted]` in place of secrets: in what the model is told, in its answers, thoughts and calls while they stream, in what tools are given and
  * return, and in progress, notices and data. A secret that is split over deltas never leaves, nor does its beginning when the stream breaks off.
  *
- * To that end text is held back: where only `secrets` are given, what could be the beginning of one; else `window` characters. Tools are given
- * `[redacted]` too: let them take their keys from where they are kept. Keys of objects stay as they are, and so do media. An agent that runs as a
- * tool has events of its own: let it use `redact()` as well. Hooks after it in `use` see what tools returned as it was.
+ * To that end text is held back: with `patterns: []` what could be the beginning of a secret, else `window` characters. When the stream breaks off,
+ * what was held back is dropped. Tools are given `[redacted]` too: let them take their keys from where they are kept. Keys of objects stay as they are,
+ * and so do media. An agent that runs as a tool has events of its own: let it use `redact()` as well. Hooks after it in `use` see what tools returned
+ * as it was.
  *
  * Throws a `RangeError` for an empty secret, or a window that is not a whole number of 1 or more.
  *
