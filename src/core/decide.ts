@@ -62,10 +62,10 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
     };
     const verdict = await approve(question, entry);
     if (verdict.type === "deny") return decided("deny", denied(verdict.reason || "It is not allowed."), false);
-    const person = verdict.type === "ask" ? heard(input) : undefined;
-    if (verdict.type === "ask" && !person) return asked(verdict.questions, input);
+    const person = heard(input); // a no and a change count even where nobody asks any more
     if (person?.type === "deny") return decided("deny", denied(person.reason || "A person said no."), true);
-    const edit = verdict.type === "allow" ? verdict.input : person?.input;
+    if (verdict.type === "ask" && !person) return asked(verdict.questions, input);
+    const edit = (verdict.type === "allow" ? verdict.input : undefined) ?? person?.input;
     if (edit !== undefined && canonical(edit) !== canonical(input)) {
       input = edit;
       continue;

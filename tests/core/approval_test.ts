@@ -373,6 +373,28 @@ Deno.test("a person's no is a deny, with their reason or a default", async () =>
   }
 });
 
+Deno.test("a person's no and a person's change count even where nobody asks any more", async () => {
+  for (
+    const [answer, expected] of [
+      [{ callId: "a", type: "deny" }, "denied A person said no."],
+      [{ callId: "a", type: "approve", input: { city: "b" } }, "ok ran"],
+    ] as const
+  ) {
+    let asking = true;
+    const log: string[] = [];
+    const once = guard("once", async (_, next) => asking ? ask("Sure?") : await next());
+    const noted = weather(({ city }) => {
+      log.push(city);
+      return "ran";
+    });
+    const started = batch([call("a")], { tools: [noted], use: [once] });
+    const { result } = await started.run().came;
+    asking = false;
+    const { lines } = await started.resume(result.session, [answer]).came;
+    assertEquals([lines[1], log], [expected, answer.type === "deny" ? [] : ["b"]]);
+  }
+});
+
 Deno.test("who is asked is told what would run; who answered is said too", async () => {
   const started = batch([call("a", { name: "drop" })], { tools: [drop()], use: [asks] });
   const first = await started.run().came;
