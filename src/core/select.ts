@@ -57,7 +57,7 @@ function toolOf(ctx: object): string {
  * const greeting = when(({ run }) => run.used.turns < 2, inject("This is the first turn."));
  * ```
  */
-export function when<V>(predicate: (scope: Scope<V>) => boolean, middleware: Middleware<NoInfer<V>>): Middleware<V> {
+export function when<V>(predicate: (scope: Scope<V>) => boolean, middleware: Middleware<V>): Middleware<V> {
   return chosen(middleware, predicate);
 }
 
