@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { agent, type Emit, type Limits, type Middleware, text, tool } from "@jizai/jizai";
+import { agent, type Emit, type Event, type Limits, type Middleware, text, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { abandon, delay, later, stopping } from "../../src/core/abandon.ts";
 import { Slots } from "../../src/core/slots.ts";
@@ -128,6 +128,7 @@ function deafness() {
 Deno.test("a hook that ignores the end of its run is left behind, wherever it waits", async () => {
   for (const point of ["session", "prompt", "turn", "model", "tool", "stop"] as const) {
     for (const when of ["before", "after"] as const) {
+      const heard: string[] = [];
       using time = new FakeTime();
       const { here, wait, wake } = deafness();
       const deaf = async (ctx: { readonly emit: Emit }, next: () => Promise<never>) => {
@@ -138,9 +139,9 @@ Deno.test("a hook that ignores the end of its run is left behind, wherever it wa
         return answer ?? await next();
       };
       const model = scripted({ text: "I look.", calls: [["look", {}]] }, "Done.");
-      const run = agent({ model, tools: [look], use: [{ name: "deaf", [point]: deaf } as Middleware], limits }).run(
-        "Hi",
-      );
+      const use = [{ name: "deaf", [point]: deaf } as Middleware]; // such a hook fits all of them
+      const observe = ({ type }: Event) => heard.push(type);
+      const run = agent({ model, tools: [look], use, limits, observe }).run("Hi");
       await here;
       run.stop();
       await time.tickAsync(299);
@@ -155,9 +156,10 @@ Deno.test("a hook that ignores the end of its run is left behind, wherever it wa
         "session.closed",
       ], `${point}, ${when}`);
       const before = lines(messages);
+      const last = heard.length;
       wake();
       await time.runMicrotasks();
-      assertEquals(lines((await run.result).messages), before);
+      assertEquals([heard.length, ...lines((await run.result).messages)], [last, ...before]);
       assertEquals(time.next(), false, "no timer is left");
     }
   }
@@ -256,6 +258,26 @@ Deno.test("the cleanup runs once, and knows the calls that were open", async () 
   assertEquals(seen, [
     { reason: "client-gone", message: undefined, open: ["call_2"], usage: { input: 1, output: 1 } },
   ]);
+});
+
+Deno.test("the cleanup runs once, also where a hook fails while the run unwinds", async () => {
+  const reasons: string[] = [];
+  const use: Middleware[] = [{
+    session: async (_, next) => {
+      await next();
+      throw new Error("second");
+    },
+    prompt: () => {
+      run.stop();
+      throw new Error("first");
+    },
+    abort: async (ctx, next) => {
+      reasons.push(ctx.reason);
+      await next();
+    },
+  }];
+  const run: ReturnType<ReturnType<typeof agent>["run"]> = agent({ model: scripted(), use }).run("Hi");
+  assertEquals([(await run.result).status, reasons], ["aborted", ["stop"]]);
 });
 
 Deno.test("the cleanup is not for what ends, pauses or reaches a limit by itself", async () => {

@@ -8,6 +8,7 @@ import {
   type Event,
   type Message,
   type Middleware,
+  type Model,
   ModelError,
   type ModelEvent,
   type ModelResponse,
@@ -315,10 +316,36 @@ Deno.test("next() again asks anew, counts, and takes back only what was shown", 
     const model = scripted({ text: shown, error: new Error("cut") }, "Hello!");
     return told(await happened(agent({ model, use: [twice, watch] }).run("Hi"))).slice(5, -3);
   };
+  const thrice: Middleware = { model: (_, next) => next().catch(() => next()).catch(() => next()) };
+  const cut = { error: new Error("cut") };
+  const third = agent({ model: scripted({ text: "Hel", ...cut }, cut, "Hello!"), use: [thrice] }).run("Hi");
+  assertEquals(told(await happened(third)).slice(5, -3), [
+    "text.delta 1 0 Hel",
+    "model.reset 1",
+    "text.delta 1 0 Hello!",
+    "model.finished 1 stop 3",
+  ]);
   const rest = ["text.delta 1 0 Hello!", "model.finished 1 stop 2"];
   assertEquals(await play(), rest);
   assertEquals(await play("Hel"), ["text.delta 1 0 Hel", "model.reset 1", ...rest]);
   assertEquals(attempts, [1, 2, 1, 2]);
+});
+
+Deno.test("a model that stops quietly with a signal that was narrowed fails for the signal's reason", async () => {
+  using time = new FakeTime();
+  const quiet: Model = {
+    id: "quiet",
+    async *stream(_request, { signal }) {
+      yield [{ type: "text", text: "Hel" }];
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    },
+  };
+  const timeout: Middleware = { model: (_, next) => next({ signal: AbortSignal.timeout(100) }) };
+  const run = agent({ model: quiet, use: [timeout] }).run("Hi");
+  await time.runMicrotasks();
+  await time.tickAsync(100);
+  const { status, error, text } = await run.result;
+  assertEquals([status, error instanceof DOMException && error.name, text], ["failed", "TimeoutError", "Hel"]);
 });
 
 Deno.test("a request may be changed for itself alone, key by key", async () => {

@@ -257,6 +257,7 @@ Deno.test("a run whose signal has aborted does nothing", async () => {
   const reasons: string[] = [];
   const watch: Middleware = {
     name: "watch",
+    prompt: () => Promise.reject(new Error("never")),
     abort: async (ctx, next) => {
       reasons.push(ctx.reason);
       await next();
@@ -293,6 +294,17 @@ Deno.test("a run stops with its signal, and listens to it no longer than it last
   for await (const event of cut.events) if (event.type === "text.delta") controller.abort();
   const { status, reason, text } = await cut.result;
   assertEquals([status, reason, text, listeners], ["aborted", "signal", "Once", 0]);
+});
+
+Deno.test("a run that is stopped is aborted, whatever the reason is called", async () => {
+  const statuses: string[] = [];
+  for (const reason of ["failure", "", "stop"]) {
+    const run = agent({ model: lasting(["Once"]) }).run("A story");
+    for await (const event of run.events) if (event.type === "text.delta") run.stop(reason);
+    const { status, reason: said, error } = await run.result;
+    statuses.push(`${status} ${said} ${error}`);
+  }
+  assertEquals(statuses, ["aborted failure undefined", "aborted  undefined", "aborted stop undefined"]);
 });
 
 Deno.test("a run that takes too long ends as a limit, after its cleanup", async () => {
@@ -420,6 +432,11 @@ Deno.test("end() ends the run after its point where it is not thrown", async () 
   assertEquals(await ending({ model: end }), ended);
   assertEquals(await ending({ stop: end }), ended);
   assertEquals(await ending({ model: end }, calling()), [...ended, "call work", "aborted Stopped before it was done."]);
+});
+
+Deno.test("end() keeps what was shown of an answer", async () => {
+  const end: Middleware = { model: async (ctx, next) => Promise.reject(await next() && ctx.run.end("enough")) };
+  assertEquals(await ending(end), ["done", "enough", "Hello!", "user Hi", "assistant Hello!"]);
 });
 
 Deno.test("end() says as what a run ends, and takes it back", async () => {

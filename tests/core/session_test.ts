@@ -308,6 +308,23 @@ Deno.test("a prompt that was not accepted before a pause is accepted after it, a
   assertEquals(model.requests.map(({ messages }) => lines(messages)), [transcript]);
 });
 
+Deno.test("a prompt that waits in a conversation is answered, and its run says nothing of what was said before", async () => {
+  const store = memory();
+  const options = { session: "s", store };
+  await agent({ model: scripted("Hello!") }).run({ prompt: "Hi", ...options }).result;
+  const model = scripted("One.");
+  const assistant = agent({ model, use: [asking("prompt", "before", [])] });
+  const paused = await assistant.run({ prompt: "Count", ...options }).result;
+  assertEquals([paused.status, paused.text, ...lines(paused.messages)], ["paused", "", "user Hi", "assistant Hello!"]);
+  const done = await assistant.resume({ answers: [], ...options }).result;
+  assertEquals([done.status, done.text, ...lines(done.messages).slice(2)], [
+    "done",
+    "One.",
+    "user Count",
+    "assistant One.",
+  ]);
+});
+
 Deno.test("a prompt that was never accepted does not enter when the conversation moves on", async () => {
   const assistant = agent({ model: scripted("One."), use: [asking("prompt", "before", [])] });
   const { session } = await assistant.run("Hi").result;

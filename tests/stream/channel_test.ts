@@ -2,8 +2,12 @@ import { assertEquals } from "@std/assert";
 import { channel, type ChannelOptions } from "../../src/stream/channel.ts";
 
 /** A channel of texts; what is packed together is joined by "+". */
-function texts(options: Omit<ChannelOptions<string, string>, "pack"> = {}) {
-  const { sink, stream } = channel<string, string>({ ...options, pack: (items, send) => send(items.join("+")) });
+function texts(options: Omit<ChannelOptions<string, string, string>, "keep" | "pack"> = {}) {
+  const { sink, stream } = channel<string, string, string>({
+    ...options,
+    keep: (item) => item,
+    pack: (items, send) => send(items.join("+")),
+  });
   return { sink, stream, reader: () => stream.getReader() };
 }
 
@@ -74,7 +78,10 @@ Deno.test("what is corked travels together, to a reader who waits too", async ()
 });
 
 Deno.test("chunks may be as many as the items", async () => {
-  const { sink, stream } = channel<number, number>({ pack: (items, send) => items.forEach(send) });
+  const { sink, stream } = channel<number, number, number>({
+    keep: (item) => item,
+    pack: (items, send) => items.forEach(send),
+  });
   sink.write(1);
   sink.write(2);
   const reader = stream.getReader();
@@ -110,11 +117,11 @@ Deno.test("a writer who waits goes on when the reader leaves, and who left is to
   const { sink, reader } = texts({ highWater: 1, onCancel: (reason) => reasons.push(reason) });
   const from = reader();
   const first = from.read();
-  sink.write("a");
-  sink.write("b");
-  sink.write("c");
+  await tick();
+  for (const item of ["a", "b", "c"]) sink.write(item);
   await first;
   const { full } = sink;
+  assertEquals(full instanceof Promise, true);
   await from.cancel("gone");
   await full;
   sink.write("d");
@@ -149,7 +156,11 @@ Deno.test("whatever the writer and the reader do, everything is read once and in
     return Math.floor(state / 2 ** 32 * end);
   };
   for (let round = 0; round < 60; round++) {
-    const { sink, stream } = channel<number, number[]>({ pack: (items, send) => send([...items]), highWater: 3 });
+    const { sink, stream } = channel<number, number, number[]>({
+      keep: (item) => item,
+      pack: (items, send) => send([...items]),
+      highWater: 3,
+    });
     const reader = stream.getReader();
     const read: number[] = [];
     const reading: Promise<void>[] = [];

@@ -2,8 +2,13 @@ import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { frame, sse, type SseOptions } from "../../src/stream/sse.ts";
 
-function texts(options?: SseOptions) {
-  const { sink, stream } = sse(options);
+/** A stream of frames that are written already. */
+function written(options?: Omit<SseOptions<string>, "frame">) {
+  return sse<string>({ ...options, frame: (text) => text });
+}
+
+function texts(options?: Parameters<typeof written>[0]) {
+  const { sink, stream } = written(options);
   return { sink, reader: stream.pipeThrough(new TextDecoderStream()).getReader() };
 }
 
@@ -16,7 +21,7 @@ Deno.test("a frame is an id, one line of data, and an empty line", () => {
 });
 
 Deno.test("frames that wait together leave as one chunk, encoded", async () => {
-  const { sink, stream } = sse();
+  const { sink, stream } = written();
   sink.write(frame(1, "自"));
   sink.write(frame(2, "在"));
   sink.close();
@@ -72,22 +77,22 @@ Deno.test("while there is something to say, no comment is sent", async () => {
 Deno.test("a client that leaves takes its timer along", async () => {
   using time = new FakeTime();
   const reasons: unknown[] = [];
-  const { sink, stream } = sse({ onCancel: (reason) => reasons.push(reason) });
+  const { sink, stream } = written({ onCancel: (reason) => reasons.push(reason) });
   await stream.cancel("gone");
+  assertEquals([reasons, time.next()], [["gone"], false]);
   sink.write("late");
   sink.close();
-  assertEquals([reasons, time.next()], [["gone"], false]);
 });
 
 Deno.test("a heartbeat may be never", () => {
   using time = new FakeTime();
-  const { sink } = sse({ heartbeat: Infinity });
+  const { sink } = written({ heartbeat: Infinity });
   assertEquals(time.next(), false);
   sink.close();
 });
 
 Deno.test("a slow reader makes the writer wait, by characters", async () => {
-  const { sink, stream } = sse({ highWater: 10 });
+  const { sink, stream } = written({ highWater: 10 });
   const reader = stream.getReader();
   sink.write("a");
   await reader.read();
