@@ -257,7 +257,10 @@ Deno.test("a run whose signal has aborted does nothing", async () => {
   const reasons: string[] = [];
   const watch: Middleware = {
     name: "watch",
-    prompt: () => Promise.reject(new Error("never")),
+    prompt: (_, next) => {
+      reasons.push("never");
+      return next();
+    },
     abort: async (ctx, next) => {
       reasons.push(ctx.reason);
       await next();
