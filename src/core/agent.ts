@@ -175,8 +175,9 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   }
 
   function handle(given: string | ((PromptOptions | ResumeOptions) & { readonly vars?: unknown })): Handle<Infer<S>> {
-    const { sink, stream } = channel<Numbered, Event>({
-      pack: (items, send) => items.forEach(({ event }) => send(event)),
+    const { sink, stream } = channel<Numbered, Event, Event>({
+      keep: ({ event }) => event,
+      pack: (events, send) => events.forEach(send),
       highWater: Infinity, // the run waits for nobody here
     });
     const { session, result, stop } = begin(given, sink);

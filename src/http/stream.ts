@@ -36,24 +36,18 @@ export function streamed(
   begin: (sink: Sink<Numbered>) => Started,
   { heartbeat, onClientGone }: StreamOptions,
 ): { readonly run: Started; readonly stream: ReadableStream<Uint8Array> } {
-  let gone = false;
-  const { sink, stream } = sse({
+  const { sink, stream } = sse<Numbered>({
+    frame: frameOf,
     heartbeat,
-    onCancel() {
-      gone = true;
-      leave[onClientGone](run);
-    },
+    onCancel: () => leave[onClientGone](run),
   });
-  const run = begin({
-    write({ event, id }) {
-      if (!gone) sink.write(frame(id, event));
-    },
-    cork: sink.cork,
-    uncork: sink.uncork,
-    get full() {
-      return sink.full;
-    },
-    close: sink.close,
-  });
+  const run = begin(sink);
   return { run, stream };
+}
+
+/** The frame of an event. That of a text delta, which most of them are, is spelled out: it takes two thirds of the time. */
+function frameOf({ event, id }: Numbered): string {
+  if (event.type !== "text.delta") return frame(id, event);
+  const { turn, part, text } = event;
+  return `id: ${id}\ndata: {"type":"text.delta","turn":${turn},"part":${part},"text":${JSON.stringify(text)}}\n\n`;
 }

@@ -19,22 +19,26 @@ export interface Sink<T> {
 }
 
 /** How a channel packs and bounds what it holds. */
-export interface ChannelOptions<T, C> {
+export interface ChannelOptions<T, K, C> {
+  /** Makes of an item what is kept of it, as it is written. */
+  readonly keep: (item: T) => K;
   /** Makes chunks of everything that is pending, and sends them. */
-  readonly pack: (items: readonly T[], send: (chunk: C) => void) => void;
-  /** The size of an item. Default: 1. */
-  readonly size?: (item: T) => number;
+  readonly pack: (kept: readonly K[], send: (chunk: C) => void) => void;
+  /** The size of what is kept of an item. Default: 1. */
+  readonly size?: (kept: K) => number;
   /** The size of pending items from which on the writer is asked to wait. Default: 1,024. */
   readonly highWater?: number;
   /** Called when the reader leaves before the end. */
   readonly onCancel?: (reason: unknown) => void;
+  /** Called when nothing more is taken, whoever ended it. */
+  readonly onEnd?: () => void;
 }
 
 /** Both ends of a channel. The reader is waited for from its first read on; before that, everything is kept. */
-export function channel<T, C>(
-  { pack, size = () => 1, highWater = 1_024, onCancel }: ChannelOptions<T, C>,
+export function channel<T, K, C>(
+  { keep, pack, size = () => 1, highWater = 1_024, onCancel, onEnd }: ChannelOptions<T, K, C>,
 ): { readonly sink: Sink<T>; readonly stream: ReadableStream<C> } {
-  let pending: T[] = [];
+  let pending: K[] = [];
   let held = 0;
   let read = false;
   let corked = false;
@@ -51,10 +55,10 @@ export function channel<T, C>(
   }
 
   function flush(): void {
-    const items = pending;
+    const kept = pending;
     pending = [];
     held = 0;
-    pack(items, send);
+    pack(kept, send);
     release();
   }
 
@@ -66,9 +70,10 @@ export function channel<T, C>(
   const sink: Sink<T> = {
     write(item) {
       if (closed) return;
-      if (!corked && pending.length === 0 && taken()) return pack([item], send);
-      pending.push(item);
-      held += size(item);
+      const kept = keep(item);
+      if (!corked && pending.length === 0 && taken()) return pack([kept], send);
+      pending.push(kept);
+      held += size(kept);
       if (!corked) endPull();
     },
     cork() {
@@ -88,6 +93,7 @@ export function channel<T, C>(
     close() {
       if (closed) return;
       closed = true;
+      onEnd?.();
       if (pending.length === 0) controller.close();
       else endPull();
     },
@@ -109,6 +115,7 @@ export function channel<T, C>(
       closed = true;
       pending = [];
       release();
+      onEnd?.();
       onCancel?.(reason);
     },
   }, { highWaterMark: 0 });

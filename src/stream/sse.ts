@@ -11,7 +11,9 @@ export function frame(id: number, data: unknown): string {
 }
 
 /** How a stream of frames behaves. */
-export interface SseOptions {
+export interface SseOptions<T> {
+  /** The frame of an item. */
+  readonly frame: (item: T) => string;
   /** Milliseconds of silence after which a comment is sent at the latest, so that nobody in between hangs up; `Infinity` for never. Default: 15,000. */
   readonly heartbeat?: number;
   /** Characters that may wait for a slow reader before the writer is asked to wait. Default: 65,536. */
@@ -20,42 +22,30 @@ export interface SseOptions {
   readonly onCancel?: (reason: unknown) => void;
 }
 
+const comment = Symbol("comment");
+
 /** A byte stream of frames. Frames that wait together leave as one chunk. */
-export function sse(
-  { heartbeat = 15_000, highWater = 65_536, onCancel }: SseOptions = {},
-): { readonly sink: Sink<string>; readonly stream: ReadableStream<Uint8Array<ArrayBuffer>> } {
+export function sse<T>(
+  { frame, heartbeat = 15_000, highWater = 65_536, onCancel = () => {} }: SseOptions<T>,
+): { readonly sink: Sink<T>; readonly stream: ReadableStream<Uint8Array<ArrayBuffer>> } {
   const encoder = new TextEncoder();
   let silent = false;
-  const { sink, stream } = channel<string, Uint8Array<ArrayBuffer>>({
+  const { sink, stream } = channel<T | typeof comment, string, Uint8Array<ArrayBuffer>>({
+    keep(item) {
+      if (item === comment) return ":\n\n";
+      silent = false;
+      return frame(item);
+    },
     pack: (frames, send) => send(encoder.encode(frames.length === 1 ? frames[0] : frames.join(""))),
     size: (text) => text.length,
     highWater,
-    onCancel(reason) {
-      clearInterval(timer);
-      onCancel?.(reason);
-    },
+    onCancel,
+    onEnd: () => clearInterval(timer),
   });
   const beat = () => {
-    if (silent) sink.write(":\n\n");
+    if (silent) sink.write(comment);
     silent = !silent;
   };
   const timer = heartbeat === Infinity ? undefined : setInterval(beat, heartbeat / 2);
-  return {
-    stream,
-    sink: {
-      write(text) {
-        silent = false;
-        sink.write(text);
-      },
-      cork: sink.cork,
-      uncork: sink.uncork,
-      get full() {
-        return sink.full;
-      },
-      close() {
-        clearInterval(timer);
-        sink.close();
-      },
-    },
-  };
+  return { sink, stream };
 }
