@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { agent, goOn, type Middleware, type Schema, textOf, tool } from "@jizai/jizai";
+import { agent, goOn, type Middleware, pause, type Schema, textOf, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { happened, told } from "../support/happened.ts";
 import { lines } from "../support/told.ts";
@@ -98,6 +98,17 @@ Deno.test("only the final answer has to match, once stop says that it is", async
   assertEquals((await run.result).output, kyoto);
   assertEquals(asked, [["Hm.", 0], ["Kyoto", 1], [good, 1]]);
   assertEquals(told(await happened(run)).filter((line) => line.startsWith("turn.s")).length, 4);
+});
+
+Deno.test("the budget for answers that do not match goes on when a run is resumed", async () => {
+  const use: Middleware[] = [{
+    stop: (ctx, next) => ctx.resumed || textOf(ctx.message) !== "Two" ? next() : Promise.resolve(pause("Sure?")),
+  }];
+  const model = scripted("One", "Two", "never");
+  const assistant = agent({ model, output, use, limits: { outputs: 1 } });
+  const { session, status } = await assistant.run("Where?").result;
+  const resumed = await assistant.resume({ session, answers: [] }).result;
+  assertEquals([status, resumed.status, resumed.reason, model.left], ["paused", "limit", "outputs", 1]);
 });
 
 Deno.test("a schema that throws fails the run", async () => {

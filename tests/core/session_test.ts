@@ -595,6 +595,17 @@ Deno.test("session may choose model, instructions, tools and limits, each alone"
   ]);
 });
 
+Deno.test("a tool that session adds takes the place of one of its name", async () => {
+  const mine = tool({ name: "look", description: "Looks again", input: z.object({}), execute: () => "Mine" });
+  const use: Middleware[] = [{
+    session: (ctx, next) => next({ settings: { tools: [...ctx.settings.tools, mine] } }),
+  }];
+  const model = scripted({ calls: [["look", {}]] }, "Done.");
+  const { messages } = await agent({ model, tools, use }).run("Look").result;
+  assertEquals(lines(messages)[2], "ok Mine");
+  assertEquals(model.requests[0]?.tools.map(({ description }) => description), ["Pays", "Looks again"]);
+});
+
 Deno.test("a history that a caller holds goes on in a session that is kept", async () => {
   const store = memory();
   const history: readonly Message[] = [user("Hi"), { role: "assistant", parts: [{ type: "text", text: "Hello!" }] }];
