@@ -36,7 +36,7 @@ export {
 export * from "./src/core/answers.ts";
 export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/interrupt.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/limits.ts";
-export type { Numbered, OnError } from "./src/core/live.ts";
+export type { Numbered, OnError } from "./src/core/events.ts";
 export type { Hook, Next } from "./src/core/onion.ts";
 export type * from "./src/core/points.ts";
 export { mapTexts, rewrite, type RewriteOptions, type Rewriter, windowed } from "./src/core/rewrite.ts";

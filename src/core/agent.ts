@@ -11,7 +11,7 @@ import { channel, type Sink } from "../stream/channel.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { explain } from "./explain.ts";
 import { defaultLimits, limited, type Limits } from "./limits.ts";
-import type { Numbered, OnError } from "./live.ts";
+import type { Numbered, OnError } from "./events.ts";
 import { compose, nameOf } from "./onions.ts";
 import { checkOrder } from "./order.ts";
 import { outputOf } from "./output.ts";

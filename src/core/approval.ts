@@ -57,7 +57,7 @@ export async function approve(ctx: ApprovalContext, entry: Entry): Promise<Appro
     return await entry.live.blueprint.onions.approval(ctx, entry);
   } catch (error) {
     if (isInterrupt(error) || entry.live.aborted) throw error;
-    entry.live.warn("hook.failed", "A guard failed, so the call was denied.", { point: "approval", error });
+    entry.live.events.warn("hook.failed", "A guard failed, so the call was denied.", { point: "approval", error });
     return deny("A guard failed.");
   }
 }

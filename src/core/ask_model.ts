@@ -6,7 +6,7 @@
 import type { ModelEvent, ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model.ts";
 import type { FinishReason } from "../protocol/event.ts";
-import { type AnswerPart, type Call, type Json, noUsage, textOf, type Usage } from "../protocol/message.ts";
+import { addUsage, type AnswerPart, type Call, type Json, noUsage, textOf, type Usage } from "../protocol/message.ts";
 import { abandon, delay, type Stopping, stopping } from "./abandon.ts";
 import { reply } from "./answers.ts";
 import { judge, recoverable } from "./failure.ts";
@@ -36,7 +36,7 @@ export const modelLaw: Law<ModelContext, ModelChange, ModelResponse, Asking> = l
     if (request.messages === above.request.messages) return { ...beneath, request };
     return {
       ...beneath,
-      request: { ...request, messages: live.mended(request.messages, "model", name) },
+      request: { ...request, messages: live.transcript.mended(request.messages, "model", name) },
     };
   },
   seal({ name, returned, below, own: { live } }) {
@@ -53,7 +53,7 @@ function distinct(response: ModelResponse, live: Live, middleware: string): Mode
     return id === part.id ? part : { ...part, id };
   });
   if (parts.every((part, index) => part === response.parts[index])) return response;
-  live.warn("transcript.repaired", "The response was not valid: its calls had ids of other calls", {
+  live.events.warn("transcript.repaired", "The response was not valid: its calls had ids of other calls", {
     middleware,
     point: "model",
   });
@@ -63,7 +63,7 @@ function distinct(response: ModelResponse, live: Live, middleware: string): Mode
 /** An id for a call: the given one, or one made of it where it is taken. */
 function unique(id: string, ids: Set<string>, live: Live): string {
   let unique = id;
-  for (let n = 2; ids.has(unique) || live.knows(unique); n++) unique = `${id}_${n}`;
+  for (let n = 2; ids.has(unique) || live.transcript.knows(unique); n++) unique = `${id}_${n}`;
   ids.add(unique);
   return unique;
 }
@@ -77,7 +77,7 @@ export async function askModel(live: Live, scope: Scope, turn: number, request: 
     role: "assistant",
     parts: shown.length === 0 ? [] : [{ type: "text", text: shown.join("") }],
   });
-  live.announce(emit, { type: "model.started", turn, model: request.model.id });
+  live.events.announce(emit, { type: "model.started", turn, model: request.model.id });
   const ctx: ModelContext = {
     run,
     signal,
@@ -113,7 +113,7 @@ export async function askModel(live: Live, scope: Scope, turn: number, request: 
     const text = textOf(response);
     live.partial = undefined;
     const differs = text !== shown.join("");
-    live.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
+    live.events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
     return response;
   }
 }
@@ -124,7 +124,7 @@ export function request(ctx: ModelContext, asking: Asking): Promise<ModelRespons
   asking.attempts++;
   if (asking.shown) {
     asking.shown = false;
-    live.announce(ctx.emit, { type: "model.reset", turn });
+    live.events.announce(ctx.emit, { type: "model.reset", turn });
   }
   const at: Stopping = ctx.signal === live.signal ? live : stopping(ctx.signal);
   return abandon(
@@ -132,7 +132,7 @@ export function request(ctx: ModelContext, asking: Asking): Promise<ModelRespons
     at,
     live.limits.grace,
     () =>
-      live.warn("hook.abandoned", `The model ${ctx.request.model.id} did not stop when it was told to.`, {
+      live.events.warn("hook.abandoned", `The model ${ctx.request.model.id} did not stop when it was told to.`, {
         point: "model",
       }),
   );
@@ -219,12 +219,12 @@ class Hearing {
         this.#end();
         this.#parts.push({ type: "call", ...call });
         this.#asking.shown = true;
-        return live.announce(this.#ctx.emit, { type: "call.ready", turn, call });
+        return live.events.announce(this.#ctx.emit, { type: "call.ready", turn, call });
       }
       case "finish":
         this.finish = event.reason;
         this.usage = event.usage ?? noUsage;
-        live.spend(this.usage);
+        live.usage = addUsage(live.usage, this.usage);
     }
   }
 

@@ -63,13 +63,22 @@ function grouped(transcript: readonly Message[]): Message[][] {
 export async function fit(live: Live, { run, signal, emit, vars }: Scope): Promise<void> {
   const budget = live.limits.context;
   if (budget === Infinity) return;
-  const before = estimate(live.messages);
+  const before = estimate(live.transcript.messages);
   if (before <= budget) return;
   const trigger = "auto";
-  live.announce(emit, { type: "compact.started", trigger });
-  const ctx: CompactContext = { run, signal, emit, vars, trigger, transcript: live.messages, instructions: "", budget };
+  live.events.announce(emit, { type: "compact.started", trigger });
+  const ctx: CompactContext = {
+    run,
+    signal,
+    emit,
+    vars,
+    trigger,
+    transcript: live.transcript.messages,
+    instructions: "",
+    budget,
+  };
   const compaction = await blaming(live, ctx, "compact", live.blueprint.onions.compact(ctx, live));
-  if (compaction.type === "compacted") live.replace(compaction.messages, "compact", live.author);
-  live.announce(emit, { type: "compact.finished", trigger, before, after: estimate(live.messages) });
+  if (compaction.type === "compacted") live.transcript.replace(compaction.messages, "compact", live.author);
+  live.events.announce(emit, { type: "compact.finished", trigger, before, after: estimate(live.transcript.messages) });
   live.checkpoint();
 }

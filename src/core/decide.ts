@@ -87,7 +87,15 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
   }
 
   function asked(questions: readonly string[], input: unknown): Step {
-    live.announce(emit, { type: "approval.asked", turn, call: call.id, callId: call.id, tool: name, input, questions });
+    live.events.announce(emit, {
+      type: "approval.asked",
+      turn,
+      call: call.id,
+      callId: call.id,
+      tool: name,
+      input,
+      questions,
+    });
     return { type: "ask", questions, name, input };
   }
 
@@ -99,7 +107,7 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
   function announce(decision: "allow" | "deny", person: boolean, result?: ToolResult): void {
     const [part] = result?.parts ?? [];
     const reason = part?.type === "text" ? part.text : undefined;
-    live.announce(emit, {
+    live.events.announce(emit, {
       type: "approval.decided",
       turn,
       call: call.id,

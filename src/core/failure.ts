@@ -33,11 +33,11 @@ export async function judge(live: Live, { run, signal, emit, vars }: Scope, fail
     decision = await live.blueprint.onions.error(ctx, live);
   } catch (error) {
     if (isInterrupt(error)) throw error;
-    live.warn("hook.failed", "A hook failed while it handled a failure.", { point: "error", error });
+    live.events.warn("hook.failed", "A hook failed while it handled a failure.", { point: "error", error });
     decision = await decideFailure(ctx);
   }
   if (decision.type === "abort") live.judged.add(failed.error);
-  else live.report(failed.error);
+  else live.events.report(failed.error);
   return decision;
 }
 
@@ -69,13 +69,13 @@ export const abortLaw: Law<AbortContext, Change, void, Live> = lawOf("abort", []
 /** The core of `abort`: keeps what the model had said. */
 export function keepPartial({ message }: AbortContext, live: Live): Promise<void> {
   const parts = message?.parts.filter((part) => part.type === "text" && part.text !== "") ?? [];
-  if (parts.length > 0) live.push({ role: "assistant", parts });
+  if (parts.length > 0) live.transcript.push({ role: "assistant", parts });
   return Promise.resolve();
 }
 
 /** Runs the cleanup of a run cut short, with a signal of its own and so much time. */
 export async function cleanUp(live: Live, reason: string): Promise<void> {
-  const { view: run, emit, vars, open, usage, limits } = live;
+  const { view: run, events: { emit }, vars, open, usage, limits } = live;
   const message = live.partial?.();
   const controller = new AbortController();
   const { signal } = controller;
@@ -90,8 +90,8 @@ export async function cleanUp(live: Live, reason: string): Promise<void> {
       left = true;
     });
   } catch (error) {
-    if (left) live.warn("hook.abandoned", "A cleanup did not stop when it was told to.", { point: "abort" });
-    else live.warn("hook.failed", "A hook failed during the cleanup.", { point: "abort", error });
+    if (left) live.events.warn("hook.abandoned", "A cleanup did not stop when it was told to.", { point: "abort" });
+    else live.events.warn("hook.failed", "A hook failed during the cleanup.", { point: "abort", error });
   } finally {
     clearTimeout(timer);
   }

@@ -77,16 +77,16 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
 
 /** The entries of the calls that have no result yet. */
 function enter(live: Live, { message, turn }: Batch, answered: ReadonlyMap<string, unknown>): Entry[] {
-  live.batches++;
-  const batchId = `${live.id}:${live.batches}`;
+  live.used.batches++;
+  const batchId = `${live.id}:${live.used.batches}`;
   const pending = live.pending;
   live.pending = undefined;
   const asked = new Map(pending?.questions.map((question) => [question.callId, question]));
   const entries: Entry[] = [];
   for (const [index, { type: _, ...call }] of callsOf(message).entries()) {
     if (answered.has(call.id)) continue;
-    if (!pending) live.calls++;
-    const over = !pending && live.calls > live.limits.calls;
+    if (!pending) live.used.calls++;
+    const over = !pending && live.used.calls > live.limits.calls;
     entries.push(new Entry(live, call, index, batchId, turn, over, live.answers.get(call.id), asked.get(call.id)));
   }
   return entries;
@@ -123,7 +123,7 @@ function begin(live: Live, scope: Scope, entry: Entry): void {
   if (entry.begun) return;
   entry.begun = true;
   const { call: { id: call, name }, index, batchId: batch, turn } = entry;
-  live.announce(scope.emit, { type: "tool.started", turn, call, name, batch, index });
+  live.events.announce(scope.emit, { type: "tool.started", turn, call, name, batch, index });
 }
 
 /** Why nothing more may run, as far as this call shows. */
@@ -173,7 +173,7 @@ function finish(live: Live, scope: Scope, entry: Entry, { status, parts, context
   const result = { callId: call.id, name: call.name, status, parts: bounded(parts, live.limits.output) };
   try {
     begin(live, scope, entry);
-    live.announce(scope.emit, { type: "tool.finished", turn, call: call.id, result });
+    live.events.announce(scope.emit, { type: "tool.finished", turn, call: call.id, result });
   } catch (error) {
     entry.failures.push(error);
   }
@@ -236,9 +236,9 @@ function commit(
   });
   const cut = new Set(results.flatMap(({ callId, status }) => status === "aborted" ? [callId] : []));
   live.open = live.open.filter(({ id }) => cut.has(id));
-  live.push(message, { role: "tool", results });
+  live.transcript.push(message, { role: "tool", results });
   if (context.length > 0) {
-    live.push({ role: "user", from: "context", parts: context.map((text) => ({ type: "text", text })) });
+    live.transcript.push({ role: "user", from: "context", parts: context.map((text) => ({ type: "text", text })) });
   }
   return results;
 }
@@ -259,14 +259,14 @@ async function fatalOf(live: Live, scope: Scope, entries: readonly Entry[]): Pro
       else if (await isFatal(live, scope, error)) fatal.push(error);
     }
   }
-  if (!live.aborted) { for (const error of fatal.slice(1)) if (!isInterrupt(error)) live.report(error); }
+  if (!live.aborted) { for (const error of fatal.slice(1)) if (!isInterrupt(error)) live.events.report(error); }
   return fatal; // the first is what the run ends with
 }
 
 /** A call that waits goes on later, whatever a hook made of that. */
 function unwound(live: Live, error: unknown): void {
   if (isInterrupt(error)) return;
-  live.warn("hook.failed", "A hook failed while its call waited.", { point: "tool", error });
+  live.events.warn("hook.failed", "A hook failed while its call waited.", { point: "tool", error });
 }
 
 async function isFatal(live: Live, scope: Scope, error: unknown): Promise<boolean> {

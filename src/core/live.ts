@@ -3,41 +3,22 @@
  *
  * @module
  */
-import type { Emit, Event, Point, WarningCode } from "../protocol/event.ts";
-import { droppable } from "../protocol/event.ts";
-import {
-  addUsage,
-  type AssistantMessage,
-  type Call,
-  callsOf,
-  type Message,
-  noUsage,
-  type Usage,
-} from "../protocol/message.ts";
-import type { Pending, PersonAnswer, RunRecord } from "../protocol/session.ts";
 import type { ToolDefinition } from "../model/model.ts";
+import type { Emit } from "../protocol/event.ts";
+import { type AssistantMessage, type Call, type Message, noUsage, type Usage } from "../protocol/message.ts";
+import type { Pending, PersonAnswer } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
 import { later, type Stopping } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
+import { Events, type Numbered, type OnError } from "./events.ts";
 import { End, Pause } from "./interrupt.ts";
+import type { Keeping } from "./keep.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Settings } from "./points.ts";
 import type { Run, Scope } from "./scope.ts";
 import { Slots } from "./slots.ts";
-import type { Store } from "./store.ts";
-import { mend } from "./transcript.ts";
 import type { AnyTool } from "./tool.ts";
-
-/** An event and its number in the run, from 1. */
-export interface Numbered {
-  /** What happened. */
-  readonly event: Event;
-  /** Its number in the run, from 1. */
-  readonly id: number;
-}
-
-/** Told of what went wrong; `id` is what the client was told instead. */
-export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void;
+import { Transcript } from "./transcript.ts";
 
 /** What a run begins with. */
 export interface LiveOptions {
@@ -52,62 +33,46 @@ export interface LiveOptions {
 
 /** The engine's own record of a run. */
 export class Live implements Stopping {
-  readonly blueprint: Blueprint;
-  readonly sink: Sink<Numbered>;
-  readonly vars: unknown;
-  readonly path: readonly string[];
-  slots: Slots;
-  readonly state = new Map<string, unknown>();
-  readonly session: string;
-  readonly view: Run;
-  readonly answers = new Map<string, PersonAnswer>();
-  readonly #onError: OnError | undefined;
-  readonly #controller = new AbortController();
-  /** Aborts when the run should stop. */
-  readonly signal: AbortSignal = this.#controller.signal;
-  /** Whether it has. */
-  aborted = false;
-  readonly #leaving = new Set<() => void>();
-  #closed = false;
-  /** What was announced, until it arrives. */
-  #due: Event["type"] | undefined;
-  #ids: Set<string> | undefined;
-  #deadline: ReturnType<typeof setTimeout> | undefined;
-  #keeping: { readonly store: Store; readonly version: number; readonly always: boolean } | undefined;
-
   id: string = crypto.randomUUID();
   startedAt: number = Date.now();
+  readonly blueprint: Blueprint;
+  readonly session: string;
+  readonly vars: unknown;
+  readonly path: readonly string[];
+  readonly view: Run;
+
+  readonly sink: Sink<Numbered>;
+  readonly events: Events;
+  /** The emit outside of `prompt`. */
+  outer: Emit;
+
+  readonly transcript: Transcript;
+  readonly state = new Map<string, unknown>();
+  usage: Usage = noUsage;
+  used = { turns: 0, calls: 0, continuations: 0, batches: 0, outputs: 0 };
+  keeping: Keeping | undefined;
+
   limits: Limits;
+  slots: Slots;
   tools: ReadonlyMap<string, AnyTool> = new Map();
   definitions: readonly ToolDefinition[] = [];
+
   /** A prompt that was not accepted yet, and the messages before it. */
   prompt: readonly Message[] | undefined;
-  messages: readonly Message[] = [];
-  /** The transcript as it was when the run began, for a rollback. */
-  before: readonly Message[] = [];
-  pending: Pending | undefined;
-  /** The pause that it unwinds with. */
-  pausing: Pause | undefined;
-  /** Gives up on the batch that is being run: unwinds its calls and answers them. */
-  unfinished: (() => void) | undefined;
-  /** The cleanup, once it has begun. */
-  cleaning: Promise<void> | undefined;
-  /** What the session was opened with, and the emit outside of `prompt`. */
-  #settings: Settings | undefined;
-  outer: Emit = (event) => this.emit(event);
   /** What was shown of an answer that is not complete: what a hook held back or changed is not kept as it was. */
   partial: (() => AssistantMessage) | undefined;
   /** Calls that have no result yet. */
   open: readonly Call[] = [];
-  usage: Usage = noUsage;
-  turns = 0;
-  calls = 0;
-  continuations = 0;
-  batches = 0;
-  outputs = 0;
-  events = 0;
+  /** Gives up on the batch that is being run: unwinds its calls and answers them. */
+  unfinished: (() => void) | undefined;
   /** The middleware that gave the last answer. */
   author: string | undefined;
+
+  /** Where it goes on after a pause, and what a person said to that. */
+  pending: Pending | undefined;
+  readonly answers = new Map<string, PersonAnswer>();
+  /** The pause that it unwinds with. */
+  pausing: Pause | undefined;
   ended: End | undefined;
   /** Why no other turn begins, where none does. */
   draining: string | undefined;
@@ -115,6 +80,17 @@ export class Live implements Stopping {
   failure: { readonly error: unknown } | undefined;
   /** Failures that were judged to be its end. */
   readonly judged = new Set<unknown>();
+  /** The cleanup, once it has begun. */
+  cleaning: Promise<void> | undefined;
+
+  #settings: Settings | undefined;
+  readonly #controller = new AbortController();
+  /** Aborts when the run should stop. */
+  readonly signal: AbortSignal = this.#controller.signal;
+  /** Whether it has. */
+  aborted = false;
+  readonly #leaving = new Set<() => void>();
+  #deadline: ReturnType<typeof setTimeout> | undefined;
 
   /** Begins a run. */
   constructor({ blueprint, session, sink, vars, limits, parent, onError }: LiveOptions) {
@@ -125,7 +101,9 @@ export class Live implements Stopping {
     this.limits = limits;
     this.path = parent ? [...parent.live.path, parent.live.blueprint.name] : [];
     this.slots = parent ? parent.live.slots : new Slots(limits.parallel);
-    this.#onError = onError;
+    this.events = new Events(this, { sink, observers: blueprint.observers, onError });
+    this.outer = this.events.emit;
+    this.transcript = new Transcript(this.events);
     this.view = viewOf(this);
   }
 
@@ -142,7 +120,7 @@ export class Live implements Stopping {
 
   /** Stops the run. The first reason counts. */
   abort(reason: string): void {
-    if (this.aborted || this.#closed) return;
+    if (this.aborted || this.events.closed) return;
     this.aborted = true;
     this.#controller.abort(new DOMException(reason, "AbortError"));
     for (const leave of this.#leaving) leave();
@@ -150,55 +128,10 @@ export class Live implements Stopping {
 
   /** What hooks at the outermost layer of a point are given. */
   scope(): Scope {
-    return { run: this.view, signal: this.signal, emit: this.emit, vars: this.vars };
+    return { run: this.view, signal: this.signal, emit: this.events.emit, vars: this.vars };
   }
 
-  /** The end of every chain of filters: numbers an event and writes it down. */
-  readonly emit: Emit = (event) => {
-    if (this.#closed) return;
-    if (event.type === this.#due) this.#due = undefined;
-    if (this.blueprint.observers.length > 0) this.#show(event);
-    this.#write(event);
-  };
-
-  /** Emits an event that no filter may leave out. */
-  announce(emit: Emit, event: Event): void {
-    if (droppable(event)) return emit(event);
-    this.#due = event.type;
-    emit(event);
-    if (this.#due === event.type && !this.#closed) {
-      throw new TypeError(`Cannot leave out ${event.type}: a filter may drop only deltas, progress, notices and data`);
-    }
-  }
-
-  /** Warns whoever watches, and tells the operator the error behind it. */
-  warn(
-    code: WarningCode,
-    message: string,
-    more: { readonly middleware?: string; readonly point?: Point; readonly error?: unknown } = {},
-  ): void {
-    const { error, ...where } = more;
-    const id = error === undefined ? undefined : this.report(error);
-    this.emit({ type: "warning", code, message, ...where, ...(id !== undefined && { error: id }) });
-  }
-
-  /** Tells the operator what went wrong; gives the id that a client may be told. */
-  report(error: unknown): string {
-    const id = crypto.randomUUID();
-    try {
-      this.#onError?.(error, { id, run: this.id });
-    } catch {
-      this.#write({
-        type: "warning",
-        code: "observer.failed",
-        message: "onError failed, and was not told.",
-        error: id,
-      });
-    }
-    return id;
-  }
-
-  /** Throws where the run has ended or should stop. */
+  /** Throws where the run has ended, pauses, or should stop. */
   checkpoint(): void {
     if (this.ended) throw this.ended;
     if (this.pausing) throw this.pausing;
@@ -211,51 +144,6 @@ export class Live implements Stopping {
     this.pending = { ...this.pending, ...where, questions };
     this.pausing = pause;
     return pause;
-  }
-
-  /** Whether the session has a call of this id. */
-  knows(id: string): boolean {
-    this.#ids ??= new Set(
-      this.messages.flatMap((message) => message.role === "assistant" ? callsOf(message) : []).map((call) => call.id),
-    );
-    return this.#ids.has(id);
-  }
-
-  /** Adds to the transcript. */
-  push(...messages: readonly Message[]): void {
-    if (this.#closed || messages.length === 0) return;
-    this.messages = [...this.messages, ...messages];
-    this.#learn(messages);
-  }
-
-  /** Replaces the transcript by `messages`, mended. */
-  replace(messages: readonly Message[], point: Point, middleware?: string): void {
-    this.messages = this.mended(messages, point, middleware);
-    this.#learn(this.messages);
-  }
-
-  /** `messages`, valid; what had to be mended is told, with the point and the middleware that it comes from. */
-  mended(messages: readonly Message[], point: Point, middleware?: string): readonly Message[] {
-    const checked = mend(messages);
-    if (checked.problems.length > 0) {
-      this.warn("transcript.repaired", `The messages were not valid: ${checked.problems.join("; ")}`, {
-        point,
-        ...(middleware !== undefined && { middleware }),
-      });
-    }
-    return checked.messages;
-  }
-
-  /** A call's id is never used again, also where its message was left out since. */
-  #learn(messages: readonly Message[]): void {
-    for (const message of messages) {
-      if (message.role === "assistant") { for (const { id } of callsOf(message)) this.#ids?.add(id); }
-    }
-  }
-
-  /** Counts tokens. */
-  spend(usage: Usage): void {
-    this.usage = addUsage(this.usage, usage);
   }
 
   /** What the session was opened with. */
@@ -284,75 +172,11 @@ export class Live implements Stopping {
     this.#deadline = later(() => this.abort("deadline"), this.limits.time);
   }
 
-  /** Says where the session is kept; without `always` it is only where the run pauses. */
-  keep(keeping: { readonly store: Store; readonly version: number; readonly always: boolean }): void {
-    this.#keeping = keeping;
-  }
-
-  /** Saves the session; gives whether it is still this run's. */
-  async save(status: RunRecord["status"] | "ended" = "running"): Promise<boolean> {
-    const { store, version = 0, always } = this.#keeping ?? {};
-    if (!store || !(always || status === "paused")) return true;
-    const { session: id, messages } = this;
-    const saved = await store.save({ id, version, messages, ...(status !== "ended" && { run: this.record(status) }) });
-    if (saved === undefined) return false;
-    this.#keeping = { store, version: saved, always: true };
-    return true;
-  }
-
-  /** What is kept of the run. */
-  record(status: RunRecord["status"]): RunRecord {
-    const { id, startedAt, events, usage, turns, calls, continuations, batches, outputs, pending, before } = this;
-    const since = this.messages.findIndex((message, index) => message !== before[index]);
-    return {
-      id,
-      status,
-      startedAt,
-      events: status === "paused" ? events + 1 : events, // run.paused is still to come
-      usage,
-      turns,
-      calls,
-      continuations,
-      batches,
-      outputs,
-      before: since < 0 ? this.messages.length : since,
-      state: [...this.state],
-      ...(pending && { pending }),
-    };
-  }
-
-  /** Goes on where a record ends. */
-  restore(record: RunRecord): void {
-    const { id, startedAt, events, usage, turns, calls, continuations, batches, outputs } = record;
-    Object.assign(this, { id, startedAt, events, usage, turns, calls, continuations, batches, outputs });
-    for (const [name, value] of record.state) this.state.set(name, value);
-    this.before = this.messages.slice(0, record.before);
-    const { prompt, questions, ...where } = record.pending ?? { questions: [] };
-    this.prompt = prompt && [prompt];
-    this.pending = { ...where, questions: questions.filter(({ callId }) => callId !== undefined) };
-  }
-
   /** Nothing that comes later is heard. */
   close(): void {
-    this.#closed = true;
     clearTimeout(this.#deadline);
     this.#leaving.clear();
-    this.sink.close();
-  }
-
-  #write(event: Event): void {
-    this.events++;
-    this.sink.write({ event, id: this.events });
-  }
-
-  #show(event: Event): void {
-    for (const observe of this.blueprint.observers) {
-      try {
-        observe(event);
-      } catch (error) {
-        this.report(error);
-      }
-    }
+    this.events.close();
   }
 }
 
@@ -372,13 +196,13 @@ function viewOf(live: Live): Run {
       return live.usage;
     },
     get used() {
-      const { turns, calls, continuations } = live;
+      const { turns, calls, continuations } = live.used;
       return { turns, calls, continuations };
     },
     get limits() {
       return live.limits;
     },
-    report: (error) => live.report(error),
+    report: (error) => live.events.report(error),
     end(reason, options) {
       live.ended ??= new End(reason, options);
       return live.ended;

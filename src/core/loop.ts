@@ -10,6 +10,7 @@ import { askModel } from "./ask_model.ts";
 import { fit } from "./compact.ts";
 import { blaming } from "./failure.ts";
 import { leaveBatch, runBatch } from "./fanout.ts";
+import { save } from "./keep.ts";
 import { authored, lawOf } from "./law.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
@@ -55,14 +56,14 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
   for (;;) {
     live.checkpoint();
     const resumed = live.pending?.batch !== undefined;
-    const over = live.draining ?? (live.turns >= live.limits.turns ? "turns" : undefined);
+    const over = live.draining ?? (live.used.turns >= live.limits.turns ? "turns" : undefined);
     if (!resumed && over !== undefined) return limit(over, last);
     const { response } = await runTurn(scope, live, resumed);
     last = response;
     live.checkpoint();
     if (callsOf(response).length > 0) {
-      live.continuations = 0;
-      await live.save();
+      live.used.continuations = 0;
+      await save(live);
       continue;
     }
     const answer = await stopping(scope, live, false, response);
@@ -73,9 +74,14 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
 /** The prompt enters the transcript, and is kept before the model is asked. */
 async function accept({ prompt, context }: PromptContext, live: Live, given: readonly Message[]): Promise<void> {
   live.prompt = undefined;
-  live.replace([...live.messages, ...given.slice(0, -1), prompt, ...contextMessages(context, "prompt")], "prompt");
-  live.announce(live.outer, { type: "prompt.accepted", prompt });
-  await live.save();
+  live.transcript.replace([
+    ...live.transcript.messages,
+    ...given.slice(0, -1),
+    prompt,
+    ...contextMessages(context, "prompt"),
+  ], "prompt");
+  live.events.announce(live.outer, { type: "prompt.accepted", prompt });
+  await save(live);
 }
 
 /** Context, as one message for the model. */
@@ -89,22 +95,22 @@ function limit(reason: string, response: ModelResponse | undefined): Answer {
 
 async function runTurn(scope: Scope, live: Live, resumed: boolean): Promise<TurnResult> {
   if (!resumed) await fit(live, scope);
-  if (!resumed) live.turns++;
-  const turn = live.turns;
+  if (!resumed) live.used.turns++;
+  const turn = live.used.turns;
   const { run, signal, emit, vars } = scope;
-  const before = live.messages;
-  live.announce(emit, { type: "turn.started", turn });
+  const before = live.transcript.messages;
+  live.events.announce(emit, { type: "turn.started", turn });
   const ctx: TurnContext = { run, signal, emit, vars, index: turn, transcript: before, context: [], resumed };
   let result: TurnResult;
   try {
     result = await blaming(live, scope, "turn", live.blueprint.onions.turn(ctx, live));
     if (live.pausing) throw live.pausing; // whatever a hook made of it
   } catch (error) {
-    if (error instanceof Pause && live.messages === before && !live.pending?.batch) live.turns--; // it will begin anew
+    if (error instanceof Pause && live.transcript.messages === before && !live.pending?.batch) live.used.turns--; // it will begin anew
     throw error;
   }
-  if (live.messages === before) answered(live, result); // a hook answered without the model
-  live.announce(emit, { type: "turn.finished", turn });
+  if (live.transcript.messages === before) answered(live, result); // a hook answered without the model
+  live.events.announce(emit, { type: "turn.finished", turn });
   return result;
 }
 
@@ -113,7 +119,7 @@ function answered(live: Live, { response, results }: TurnResult): void {
   const message = messageOf(response);
   if (!message) return;
   const messages: readonly Message[] = callsOf(message).length > 0 ? [message, { role: "tool", results }] : [message];
-  live.replace([...live.messages, ...messages], "turn", live.author);
+  live.transcript.replace([...live.transcript.messages, ...messages], "turn", live.author);
 }
 
 /** The core of `turn`: asks the model, and runs the calls it makes. */
@@ -132,7 +138,7 @@ export async function takeTurn(ctx: TurnContext, live: Live): Promise<TurnResult
   if (message && callsOf(message).length > 0) {
     return { response, results: await runBatch(live, scope, { message, turn: ctx.index }) };
   }
-  if (message) live.push(message);
+  if (message) live.transcript.push(message);
   live.checkpoint();
   return { response, results: [] };
 }
@@ -143,7 +149,9 @@ function requestOf({ context }: TurnContext, live: Live): ModelRequest {
   return {
     model,
     instructions: output ? `${instructions}\n\n${output.instructions}`.trim() : instructions,
-    messages: context.length > 0 ? [...live.messages, ...contextMessages(context, "turn")] : live.messages,
+    messages: context.length > 0
+      ? [...live.transcript.messages, ...contextMessages(context, "turn")]
+      : live.transcript.messages,
     tools: live.definitions,
     options: output ? { output: output.schema } : {},
   };
@@ -161,12 +169,12 @@ async function stopping(
   resumed: boolean,
   response?: ModelResponse,
 ): Promise<Answer | undefined> {
-  const last = live.messages.findLast((message) => message.role === "assistant");
+  const last = live.transcript.messages.findLast((message) => message.role === "assistant");
   const message: AssistantMessage = response
     ? { role: "assistant", parts: response.parts }
     : last ?? { role: "assistant", parts: [] };
   const { run, signal, emit, vars } = scope;
-  const { continuations, limits, messages: transcript } = live;
+  const { limits, used: { continuations }, transcript: { messages: transcript } } = live;
   live.pending = { questions: [], stopping: true }; // where a pause comes back to
   const verdict = await blaming(
     live,
@@ -184,8 +192,8 @@ async function stopping(
     if (continuations >= limits.continuations) {
       return { status: "limit", text: textOf(message), reason: "continuations" };
     }
-    live.continuations++;
-    live.replace([...live.messages, ...verdict.messages], "stop");
+    live.used.continuations++;
+    live.transcript.replace([...live.transcript.messages, ...verdict.messages], "stop");
     return undefined;
   }
   return await checkOutput(live, message);

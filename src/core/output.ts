@@ -32,9 +32,9 @@ export async function checkOutput(live: Live, message: AssistantMessage): Promis
   if (!output) return { status: "done", text };
   const checked = await parse(output, text);
   if ("value" in checked) return { status: "done", text, output: checked.value };
-  if (live.outputs >= live.limits.outputs) return { status: "limit", text, reason: "outputs" };
-  live.outputs++;
-  live.push(user(`Your answer does not match: ${checked.wrong}. Answer again, with JSON alone.`, "output"));
+  if (live.used.outputs >= live.limits.outputs) return { status: "limit", text, reason: "outputs" };
+  live.used.outputs++;
+  live.transcript.push(user(`Your answer does not match: ${checked.wrong}. Answer again, with JSON alone.`, "output"));
   return undefined;
 }
 

@@ -52,7 +52,7 @@ export async function execute(ctx: ExecuteContext, entry: Entry): Promise<ToolRe
 }
 
 function left({ tool }: ExecuteContext, { live }: Entry): void {
-  live.warn("tool.abandoned", `The tool ${tool.name} did not stop when it was told to.`, { point: "execute" });
+  live.events.warn("tool.abandoned", `The tool ${tool.name} did not stop when it was told to.`, { point: "execute" });
 }
 
 /** Runs an approved call through `execute`; a failure is its result. */

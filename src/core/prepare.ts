@@ -32,7 +32,7 @@ export async function prepare(
       ? { wrong: failed(`The input of ${name} is not valid: ${complaint(validated.issues)}`) }
       : { input: validated.value };
   } catch (error) {
-    live.report(error);
+    live.events.report(error);
     return { wrong: failed(`The input of ${name} could not be checked.`) };
   }
 }

@@ -3,22 +3,22 @@
  *
  * @module
  */
-import type { Event, Point } from "../protocol/event.ts";
-import { type Message, textOf, type UserMessage } from "../protocol/message.ts";
+import type { Message, UserMessage } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
 import { abandon } from "./abandon.ts";
 import { skipped } from "./answers.ts";
 import type { Blueprint } from "./blueprint.ts";
-import { blame, cleanUp } from "./failure.ts";
+import { conclude, end, fromAnswer, resultOf } from "./conclude.ts";
 import { leaveBatch } from "./fanout.ts";
-import { End, isInterrupt, Pause } from "./interrupt.ts";
+import { restore, save } from "./keep.ts";
 import { lawOf, merged } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
-import { Live, type Numbered, type OnError } from "./live.ts";
+import type { Numbered, OnError } from "./events.ts";
+import { Live } from "./live.ts";
 import { contextMessages } from "./loop.ts";
 import type { Law } from "./onion.ts";
-import type { Answer, RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
+import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import type { Scope } from "./scope.ts";
 import type { Store } from "./store.ts";
 
@@ -95,9 +95,9 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
   let result: RunResult;
   try {
     live.arm();
-    const { view: run, signal, emit, vars, session } = live;
+    const { view: run, signal, events: { emit }, vars, session } = live;
     const resumed = live.pending !== undefined;
-    const source = live.messages.length > 0 || resumed ? "resume" : "new";
+    const source = live.transcript.messages.length > 0 || resumed ? "resume" : "new";
     emit({ type: "run.started", run: live.id, session, resumed });
     emit({ type: "session.opened", source });
     const open = async () => {
@@ -115,7 +115,7 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
       }, live);
     };
     result = await abandon(open(), live, patience * live.limits.grace, () => {
-      live.warn("hook.abandoned", "A hook did not stop when it was told to.");
+      live.events.warn("hook.abandoned", "A hook did not stop when it was told to.");
     });
   } catch (error) {
     result = await conclude(live, live.scope(), error, "session");
@@ -133,14 +133,14 @@ const patience = 3;
 /** Takes the session for this run; throws a `SessionError` where it may not. */
 async function claim(live: Live, { store, session, messages, answers, parent }: StartOptions): Promise<void> {
   const kept = session === undefined ? undefined : await store.load(session);
-  live.keep({ store, version: kept?.version ?? 0, always: session !== undefined && !parent });
+  live.keeping = { store, version: kept?.version ?? 0, always: session !== undefined && !parent };
   const named = `session "${live.session}"`;
   if (kept?.run?.status === "running") throw new SessionError(`Cannot run ${named}: another run has it`, "busy");
-  live.messages = kept?.messages ?? [];
+  live.transcript.messages = kept?.messages ?? [];
   if (answers) {
     if (!kept) throw new SessionError(`Cannot resume ${named}: there is none`, "unknown");
     if (!kept.run) throw new SessionError(`Cannot resume ${named}: it is not paused`, "not-paused");
-    live.restore(kept.run);
+    restore(live, kept.run);
     const asked = new Set(live.pending?.questions.map(({ callId }) => callId));
     for (const answer of answers) {
       if (!asked.has(answer.callId)) {
@@ -151,10 +151,10 @@ async function claim(live: Live, { store, session, messages, answers, parent }: 
   } else {
     live.pending = kept?.run?.pending;
     leaveBatch(live, skipped("The conversation went on without an answer."));
-    live.before = live.messages;
+    live.transcript.before = live.transcript.messages;
     live.prompt = messages;
   }
-  if (!await live.save()) throw new SessionError(`Cannot run ${named}: another run took it`, "busy");
+  if (!await save(live)) throw new SessionError(`Cannot run ${named}: another run took it`, "busy");
 }
 
 async function settingsOf(live: Live, { parent }: StartOptions): Promise<Settings> {
@@ -185,14 +185,14 @@ export async function openSession(ctx: SessionContext, live: Live): Promise<RunR
   try {
     live.checkpoint();
     live.settle(settings, scope);
-    if (live.messages.length === 0) live.push(...contextMessages(context, "session"));
+    if (live.transcript.messages.length === 0) live.transcript.push(...contextMessages(context, "session"));
     const answer = await live.blueprint.onions.prompt({
       run,
       signal,
       emit,
       vars,
       prompt: promptOf(live),
-      transcript: live.messages,
+      transcript: live.transcript.messages,
       context: [],
       resumed: resumed && !live.prompt,
     }, live);
@@ -204,129 +204,10 @@ export async function openSession(ctx: SessionContext, live: Live): Promise<RunR
 }
 
 /** What the person asked: in a resumed run the last that they said. */
-function promptOf({ prompt, messages }: Live): UserMessage {
+function promptOf({ prompt, transcript: { messages } }: Live): UserMessage {
   const said = prompt?.at(-1) ??
     messages.findLast((message) => message.role === "user" && message.from === undefined) ??
     messages.findLast((message) => message.role === "user");
   if (said?.role !== "user") throw new TypeError("Cannot run: the last message is not the person's");
   return said;
-}
-
-function fromAnswer(live: Live, { status, text, reason, output }: Answer): RunResult {
-  leaveBatch(live);
-  if (status === "cancelled") live.messages = live.before;
-  return { ...resultOf(live, status, reason), text, ...(output !== undefined && { output }) };
-}
-
-/** What a run comes to that did not end with an answer. */
-async function conclude(live: Live, scope: Scope, error: unknown, source: Point): Promise<RunResult> {
-  live.unfinished?.();
-  if (live.aborted) return await cut(live, reasonOf(live.reason));
-  if (error instanceof Pause && !live.pausing) live.hold(error);
-  if (live.pausing) {
-    if (!isInterrupt(error)) {
-      live.warn("hook.failed", "A hook failed while the run paused.", { point: source, error });
-    }
-    return paused(live);
-  }
-  if (!live.ended && !(error instanceof End)) {
-    try {
-      await blame(live, scope, error, source);
-    } catch (interrupt) {
-      return await conclude(live, scope, interrupt, source); // a hook at `error` ended or paused the run
-    }
-  }
-  const end = error instanceof End ? error : live.ended;
-  if (end) return ended(live, end);
-  live.failure = { error };
-  live.abort("failure"); // whatever nobody waited for stops too
-  return await cut(live, "failure");
-}
-
-function paused(live: Live): RunResult {
-  const { questions = [], batch, prompt, stopping } = live.pending ?? {};
-  const given = live.prompt?.at(-1);
-  if (live.prompt) live.replace([...live.messages, ...live.prompt.slice(0, -1)], "prompt");
-  live.prompt = undefined;
-  const answered = !batch && !prompt && !given && live.messages.at(-1)?.role === "assistant";
-  live.pending = {
-    questions,
-    ...(batch && { batch }),
-    ...(given?.role === "user" ? { prompt: given } : prompt && { prompt }),
-    ...((stopping || answered) && { stopping: true }),
-  };
-  return { ...resultOf(live, "paused"), questions, ...(batch && { text: textOf(batch.message) }) };
-}
-
-function ended(live: Live, end: End): RunResult {
-  const { as, reason, rollback } = end;
-  const partial = live.partial?.();
-  if (partial && textOf(partial) !== "") live.push(partial);
-  leaveBatch(live);
-  if (rollback) live.messages = live.before;
-  const status = as === "ended" ? "done" : as;
-  return { ...resultOf(live, status, reason), ...(as === "failed" && { error: end }) };
-}
-
-/** A run that was stopped, or failed: its cleanup runs once. */
-async function cut(live: Live, reason: string): Promise<RunResult> {
-  const partial = live.partial?.();
-  leaveBatch(live);
-  await (live.cleaning ??= cleanUp(live, reason));
-  const status = live.failure ? "failed" : reason === "deadline" ? "limit" : "aborted";
-  return { ...resultOf(live, status, reason), ...(partial && { text: textOf(partial) }), ...live.failure };
-}
-
-function reasonOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
-}
-
-function resultOf(live: Live, status: RunResult["status"], reason?: string): RunResult {
-  const { id: run, session, usage, messages, before } = live;
-  const last = messages.findLast((message) => message.role === "assistant");
-  return {
-    status,
-    run,
-    session,
-    text: last && !before.includes(last) ? textOf(last) : "",
-    questions: [],
-    usage,
-    messages,
-    ...(reason !== undefined && { reason }),
-  };
-}
-
-/** The last events, and the session given back. */
-async function end(live: Live, given: RunResult): Promise<RunResult> {
-  const { id: run, session, usage } = live;
-  const result: RunResult = { ...given, run, session, usage, messages: live.messages };
-  live.emit({ type: "session.closed" });
-  try {
-    const saved = await live.save(live.pending ? "paused" : "ended"); // one that was refused waits on
-    if (!saved) live.warn("session.unsaved", "The session was taken by somebody else.");
-  } catch (error) {
-    live.warn("session.unsaved", "The session could not be saved.", { error });
-  }
-  live.emit(lastEvent(live, result));
-  return result;
-}
-
-function lastEvent(live: Live, { status, text, reason, output, questions, usage, error }: RunResult): Event {
-  switch (status) {
-    case "paused":
-      return { type: "run.paused", questions, usage };
-    case "failed":
-      return { type: "run.failed", error: live.report(error), message: "The run failed.", usage };
-    case "aborted":
-      return { type: "run.aborted", reason: reason ?? "stop", text, usage };
-    default:
-      return {
-        type: "run.finished",
-        status,
-        text,
-        usage,
-        ...(reason !== undefined && { reason }),
-        ...(output !== undefined && { output }),
-      };
-  }
 }

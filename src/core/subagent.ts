@@ -4,13 +4,14 @@
  * @module
  */
 import type { ToolResult } from "../protocol/message.ts";
-import { user } from "../protocol/message.ts";
+import { addUsage, user } from "../protocol/message.ts";
 import type { Sink } from "../stream/channel.ts";
 import { failed, text } from "./answers.ts";
 import type { Blueprint } from "./blueprint.ts";
 import type { Entry } from "./entry.ts";
 import { lawOf, merged } from "./law.ts";
-import type { Live, Numbered } from "./live.ts";
+import type { Numbered } from "./events.ts";
+import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
 import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "./points.ts";
 import { start } from "./run.ts";
@@ -93,9 +94,9 @@ export async function runSubagent(ctx: SubagentContext, { blueprint, parent }: C
     vars,
     parent: { live: parent, settings },
   }, sink);
-  parent.announce(emit, { type: "subagent.started", call, agent, run: await started.opened });
+  parent.events.announce(emit, { type: "subagent.started", call, agent, run: await started.opened });
   const result = await started.result;
-  parent.spend(result.usage);
-  parent.announce(emit, { type: "subagent.finished", call, agent, status: result.status });
+  parent.usage = addUsage(parent.usage, result.usage);
+  parent.events.announce(emit, { type: "subagent.finished", call, agent, status: result.status });
   return result;
 }

@@ -1,78 +1,69 @@
 /**
- * Transcripts are always valid. One rule repairs what is not: every call is answered once, right after the message that made it, in its order.
- * A result without a call is left out, a second result too, a call without a result is answered as skipped, a second call of one id is left out,
- * and a message that has nothing else too.
+ * The transcript of a run's session: it grows, it may be replaced, and it is always valid.
  *
  * @module
  */
-import { type AssistantMessage, type CallResult, callsOf, type Message } from "../protocol/message.ts";
+import type { Point } from "../protocol/event.ts";
+import { callsOf, type Message } from "../protocol/message.ts";
+import type { Events } from "./events.ts";
+import { mend } from "./mend.ts";
 
-/** A transcript, and what had to be mended to make it valid. */
-export interface Checked {
-  readonly messages: readonly Message[];
-  readonly problems: readonly string[];
-}
+/** The messages of a session, while a run has it. */
+export class Transcript {
+  messages: readonly Message[] = [];
+  /** What they were when the run began, for a rollback. */
+  before: readonly Message[] = [];
+  readonly #events: Events;
+  #ids: Set<string> | undefined;
 
-/** Makes `messages` valid; gives the very same array where they are. */
-export function mend(messages: readonly Message[]): Checked {
-  const problems: string[] = [];
-  const mended: Message[] = [];
-  const seen = new Set<string>();
-  for (let index = 0; index < messages.length; index++) {
-    const message = messages[index];
-    if (message?.role === "tool") {
-      problems.push(`results without calls: ${message.results.map(({ callId }) => callId).join(", ") || "none"}`);
-    } else if (message?.role === "assistant") {
-      const kept = unique(message, seen, problems);
-      const calls = callsOf(kept);
-      const following = messages[index + 1];
-      if (kept === message || kept.parts.length > 0) mended.push(kept);
-      if (calls.length > 0) {
-        const given = following?.role === "tool" ? following.results : [];
-        const results = paired(calls, given, problems);
-        mended.push(following?.role === "tool" && results === given ? following : { role: "tool", results });
-        if (following?.role === "tool") index++;
-      }
-    } else if (message) mended.push(message);
+  /** Begins without messages; `events` is told of what had to be mended. */
+  constructor(events: Events) {
+    this.#events = events;
   }
-  return problems.length === 0 ? { messages, problems } : { messages: mended, problems };
-}
 
-function unique(message: AssistantMessage, seen: Set<string>, problems: string[]): AssistantMessage {
-  const before = problems.length;
-  const parts = message.parts.filter((part) => {
-    if (part.type !== "call") return true;
-    if (seen.has(part.id)) {
-      problems.push(`a second call ${part.id}`);
-      return false;
+  /** Adds messages; after the run's end nothing is added any more. */
+  push(...messages: readonly Message[]): void {
+    if (this.#events.closed || messages.length === 0) return;
+    this.messages = [...this.messages, ...messages];
+    this.#learn(messages);
+  }
+
+  /** Replaces the messages by `messages`, mended. */
+  replace(messages: readonly Message[], point: Point, middleware?: string): void {
+    this.messages = this.mended(messages, point, middleware);
+    this.#learn(this.messages);
+  }
+
+  /** Takes back what the run added. */
+  rollBack(): void {
+    this.messages = this.before;
+  }
+
+  /** `messages`, valid; what had to be mended is told, with the point and the middleware that it comes from. */
+  mended(messages: readonly Message[], point: Point, middleware?: string): readonly Message[] {
+    const checked = mend(messages);
+    if (checked.problems.length > 0) {
+      this.#events.warn("transcript.repaired", `The messages were not valid: ${checked.problems.join("; ")}`, {
+        point,
+        ...(middleware !== undefined && { middleware }),
+      });
     }
-    seen.add(part.id);
-    return true;
-  });
-  return problems.length === before ? message : { ...message, parts };
-}
-
-/** One result for each call, in the calls' order. */
-function paired(
-  calls: readonly { readonly id: string; readonly name: string }[],
-  given: readonly CallResult[],
-  problems: string[],
-): readonly CallResult[] {
-  if (given.length === calls.length && given.every((result, index) => result.callId === calls[index]?.id)) return given;
-  const before = problems.length;
-  const byId = new Map<string, CallResult>();
-  for (const result of given) {
-    if (byId.has(result.callId)) problems.push(`a second result for call ${result.callId}`);
-    else byId.set(result.callId, result);
+    return checked.messages;
   }
-  const results = calls.map(({ id, name }): CallResult => {
-    const result = byId.get(id);
-    byId.delete(id);
-    if (result) return result;
-    problems.push(`no result for call ${id}`);
-    return { callId: id, name, status: "skipped", parts: [{ type: "text", text: "There is no result." }] };
-  });
-  for (const id of byId.keys()) problems.push(`a result for call ${id}, which was not made`);
-  if (problems.length === before) problems.push("results out of order");
-  return results;
+
+  /** Whether there is, or was, a call of this id. */
+  knows(id: string): boolean {
+    if (!this.#ids) {
+      this.#ids = new Set();
+      this.#learn(this.messages);
+    }
+    return this.#ids.has(id);
+  }
+
+  /** A call's id is never used again, also where its message was left out since. */
+  #learn(messages: readonly Message[]): void {
+    for (const message of messages) {
+      if (message.role === "assistant") { for (const { id } of callsOf(message)) this.#ids?.add(id); }
+    }
+  }
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Numbered } from "../core/live.ts";
+import type { Numbered } from "../core/events.ts";
 import type { Started } from "../core/run.ts";
 import type { Sink } from "../stream/channel.ts";
 import { frame, sse } from "../stream/sse.ts";

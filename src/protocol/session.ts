@@ -30,22 +30,28 @@ export interface RunRecord {
   readonly events: number;
   /** Tokens so far. */
   readonly usage: Usage;
-  /** Model responses so far. */
-  readonly turns: number;
-  /** Tool calls so far. */
-  readonly calls: number;
-  /** How often `stop` went on since the last batch. */
-  readonly continuations: number;
-  /** Batches of calls so far. */
-  readonly batches: number;
-  /** How often the model was asked again for its output. */
-  readonly outputs: number;
+  /** What it has used so far. */
+  readonly used: Tally;
   /** How many messages there were before it. */
   readonly before: number;
   /** What middleware keep for the run, by name. */
   readonly state: readonly (readonly [string, unknown])[];
   /** Where it goes on. */
   readonly pending?: Pending;
+}
+
+/** What a run has used. */
+export interface Tally {
+  /** Model responses. */
+  readonly turns: number;
+  /** Tool calls. */
+  readonly calls: number;
+  /** How often `stop` went on since the last batch. */
+  readonly continuations: number;
+  /** Batches of calls. */
+  readonly batches: number;
+  /** How often the model was asked again for its output. */
+  readonly outputs: number;
 }
 
 /** Where a paused run goes on, and what it waits for. */

@@ -8,7 +8,7 @@ import { isInterrupt } from "../core/interrupt.ts";
 import type { Middleware, RunResult } from "../core/points.ts";
 import { memory, type Store } from "../core/store.ts";
 import type { AnyTool } from "../core/tool.ts";
-import { mend } from "../core/transcript.ts";
+import { mend } from "../core/mend.ts";
 import type { Event } from "../protocol/event.ts";
 import { collect } from "./collect.ts";
 import { carries, inspected } from "./inspect.ts";

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import type { AssistantMessage, CallResult, Message, ToolMessage } from "@jizai/jizai";
 import { agent, callsOf, compacted, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { mend } from "../../src/core/transcript.ts";
+import { mend } from "../../src/core/mend.ts";
 import { happened } from "../support/happened.ts";
 import { lines } from "../support/told.ts";
 

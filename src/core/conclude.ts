@@ -1,0 +1,135 @@
+/**
+ * The end of a run: whatever came of it, there is a result, a valid transcript, and a last event.
+ *
+ * @module
+ */
+import type { Event, Point } from "../protocol/event.ts";
+import { textOf } from "../protocol/message.ts";
+import { blame, cleanUp } from "./failure.ts";
+import { leaveBatch } from "./fanout.ts";
+import { End, isInterrupt, Pause } from "./interrupt.ts";
+import { save } from "./keep.ts";
+import type { Live } from "./live.ts";
+import type { Answer, RunResult } from "./points.ts";
+import type { Scope } from "./scope.ts";
+
+/** What a run comes to that ended with an answer. */
+export function fromAnswer(live: Live, { status, text, reason, output }: Answer): RunResult {
+  leaveBatch(live);
+  if (status === "cancelled") live.transcript.rollBack();
+  return { ...resultOf(live, status, reason), text, ...(output !== undefined && { output }) };
+}
+
+/** What a run comes to that did not end with an answer. */
+export async function conclude(live: Live, scope: Scope, error: unknown, source: Point): Promise<RunResult> {
+  live.unfinished?.();
+  if (live.aborted) return await cut(live, reasonOf(live.reason));
+  if (error instanceof Pause && !live.pausing) live.hold(error);
+  if (live.pausing) {
+    if (!isInterrupt(error)) {
+      live.events.warn("hook.failed", "A hook failed while the run paused.", { point: source, error });
+    }
+    return paused(live);
+  }
+  if (!live.ended && !(error instanceof End)) {
+    try {
+      await blame(live, scope, error, source);
+    } catch (interrupt) {
+      return await conclude(live, scope, interrupt, source); // a hook at `error` ended or paused the run
+    }
+  }
+  const end = error instanceof End ? error : live.ended;
+  if (end) return ended(live, end);
+  live.failure = { error };
+  live.abort("failure"); // whatever nobody waited for stops too
+  return await cut(live, "failure");
+}
+
+function paused(live: Live): RunResult {
+  const { questions = [], batch, prompt, stopping } = live.pending ?? {};
+  const given = live.prompt?.at(-1);
+  if (live.prompt) live.transcript.replace([...live.transcript.messages, ...live.prompt.slice(0, -1)], "prompt");
+  live.prompt = undefined;
+  const answered = !batch && !prompt && !given && live.transcript.messages.at(-1)?.role === "assistant";
+  live.pending = {
+    questions,
+    ...(batch && { batch }),
+    ...(given?.role === "user" ? { prompt: given } : prompt && { prompt }),
+    ...((stopping || answered) && { stopping: true }),
+  };
+  return { ...resultOf(live, "paused"), questions, ...(batch && { text: textOf(batch.message) }) };
+}
+
+function ended(live: Live, end: End): RunResult {
+  const { as, reason, rollback } = end;
+  const partial = live.partial?.();
+  if (partial && textOf(partial) !== "") live.transcript.push(partial);
+  leaveBatch(live);
+  if (rollback) live.transcript.rollBack();
+  const status = as === "ended" ? "done" : as;
+  return { ...resultOf(live, status, reason), ...(as === "failed" && { error: end }) };
+}
+
+/** A run that was stopped, or failed: its cleanup runs once. */
+async function cut(live: Live, reason: string): Promise<RunResult> {
+  const partial = live.partial?.();
+  leaveBatch(live);
+  await (live.cleaning ??= cleanUp(live, reason));
+  const status = live.failure ? "failed" : reason === "deadline" ? "limit" : "aborted";
+  return { ...resultOf(live, status, reason), ...(partial && { text: textOf(partial) }), ...live.failure };
+}
+
+function reasonOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}
+
+/** What can be said of a run, however it ends. */
+export function resultOf(live: Live, status: RunResult["status"], reason?: string): RunResult {
+  const { id: run, session, usage, transcript: { messages, before } } = live;
+  const last = messages.findLast((message) => message.role === "assistant");
+  return {
+    status,
+    run,
+    session,
+    text: last && !before.includes(last) ? textOf(last) : "",
+    questions: [],
+    usage,
+    messages,
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+/** The last events, and the session given back. */
+export async function end(live: Live, given: RunResult): Promise<RunResult> {
+  const { id: run, session, usage } = live;
+  const result: RunResult = { ...given, run, session, usage, messages: live.transcript.messages };
+  live.events.emit({ type: "session.closed" });
+  try {
+    const saved = await save(live, live.pending ? "paused" : "ended"); // one that was refused waits on
+    if (!saved) live.events.warn("session.unsaved", "The session was taken by somebody else.");
+  } catch (error) {
+    live.events.warn("session.unsaved", "The session could not be saved.", { error });
+  }
+  live.events.emit(lastEvent(live, result));
+  return result;
+}
+
+function lastEvent(live: Live, { status, text, reason, output, questions, usage, error }: RunResult): Event {
+  switch (status) {
+    case "paused":
+      return { type: "run.paused", questions, usage };
+    case "failed":
+      return { type: "run.failed", error: live.events.report(error), message: "The run failed.", usage };
+    case "aborted":
+      return { type: "run.aborted", reason: reason ?? "stop", text, usage };
+    default:
+      return {
+        type: "run.finished",
+        status,
+        text,
+        usage,
+        ...(reason !== undefined && { reason }),
+        ...(output !== undefined && { output }),
+      };
+  }
+}
