@@ -112,6 +112,7 @@ export async function askModel(live: Live, scope: Scope, turn: number, request: 
     const { finish, usage, attempts } = response;
     const text = textOf(response);
     live.partial = undefined;
+    live.gather();
     const differs = text !== shown.join("");
     live.events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
     return response;
@@ -145,12 +146,11 @@ async function read(ctx: ModelContext, asking: Asking, at: Stopping): Promise<Mo
   const answer = new Hearing(ctx, asking);
   for await (const events of model.stream(ctx.request, { signal: ctx.signal })) {
     if (at.aborted) throw at.reason;
-    const several = events.length > 1; // what arrived together travels together
-    if (several) sink.cork();
+    if (events.length > 1) sink.cork(); // what arrived together travels together
     try {
       for (const event of events) answer.hear(event);
     } finally {
-      if (several) sink.uncork();
+      sink.uncork();
     }
     const full = sink.full;
     if (full) await abandon(full, at, 0, () => {});

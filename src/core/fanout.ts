@@ -53,6 +53,7 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
 
   const cut = await goIn(live, scope, entries, resumed);
   if (!cut) await Promise.all(entries.map(work));
+  live.gather();
   for (const entry of entries) {
     await comeOut(entry, cut);
     if (!entry.waiting) answered.set(entry.call.id, finish(live, scope, entry, resultOf(entry, cut)));

@@ -20,6 +20,9 @@ import { Slots } from "./slots.ts";
 import type { AnyTool } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 
+/** The event loop's own clock: tests that set theirs do not hold events back. */
+const { setTimeout: turn, clearTimeout: clearTurn } = globalThis;
+
 /** What a run begins with. */
 export interface LiveOptions {
   readonly blueprint: Blueprint;
@@ -91,6 +94,7 @@ export class Live implements Stopping {
   aborted = false;
   readonly #leaving = new Set<() => void>();
   #deadline: ReturnType<typeof setTimeout> | undefined;
+  #gathering: ReturnType<typeof setTimeout> | undefined;
 
   /** Begins a run. */
   constructor({ blueprint, session, sink, vars, limits, parent, onError }: LiveOptions) {
@@ -166,6 +170,15 @@ export class Live implements Stopping {
     }
   }
 
+  /** Lets what is told in one go travel together: until the event loop turns, at the latest. */
+  gather(): void {
+    this.sink.cork();
+    this.#gathering ??= turn(() => {
+      this.#gathering = undefined;
+      this.sink.uncork();
+    });
+  }
+
   /** Starts the clock. */
   arm(): void {
     clearTimeout(this.#deadline);
@@ -175,6 +188,8 @@ export class Live implements Stopping {
   /** Nothing that comes later is heard. */
   close(): void {
     clearTimeout(this.#deadline);
+    clearTurn(this.#gathering);
+    this.sink.uncork();
     this.#leaving.clear();
     this.events.close();
   }

@@ -95,6 +95,7 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
   let result: RunResult;
   try {
     live.arm();
+    live.gather();
     const { view: run, signal, events: { emit }, vars, session } = live;
     const resumed = live.pending !== undefined;
     const source = live.transcript.messages.length > 0 || resumed ? "resume" : "new";

@@ -448,7 +448,30 @@ Deno.test("no filter hears of the run itself", async () => {
   assertEquals([...heard], all);
 });
 
-Deno.test("what was read together is written together", async () => {
+Deno.test("what is told in one go waits no longer than the event loop takes to turn", async () => {
+  using time = new FakeTime();
+  const began = time.now;
+  const log: string[] = [];
+  const { promise: asked, resolve: answer } = Promise.withResolvers<void>();
+  const waits: Middleware = {
+    name: "waits",
+    async approval(_, next) {
+      await asked;
+      return await next();
+    },
+  };
+  const echo = tool({ name: "echo", description: "Echoes", input: z.object({}), execute: () => "ok" });
+  const model = scripted({ calls: [["echo", {}]] }, "Done.");
+  const { events } = agent({ model, tools: [echo], use: [waits] }).run("Hi");
+  for await (const event of events) {
+    log.push(event.type);
+    if (event.type === "tool.started") answer(); // which comes, though nothing is told after it
+  }
+  assertEquals(log.slice(-1), ["run.finished"]);
+  assertEquals(time.now, began);
+});
+
+Deno.test("what was read together is written together, and what is told in one go", async () => {
   const log: string[] = [];
   const sink: Sink<Numbered> = {
     write: ({ event }) => log.push(event.type),
@@ -461,11 +484,12 @@ Deno.test("what was read together is written together", async () => {
   const model = scripted({ reads: [[text("a"), text("b")], [text("c"), done]] });
   await agent({ model }).start({ prompt: "Hi" }, sink).result;
   assertEquals(
-    log.slice(5).join(" "),
+    log.join(" "),
     [
+      "( run.started session.opened prompt.accepted turn.started model.started",
       "( text.delta text.delta )",
       "( text.delta )",
-      "model.finished turn.finished session.closed run.finished close",
+      "( model.finished turn.finished session.closed run.finished ) close",
     ].join(" "),
   );
 });
