@@ -17,15 +17,20 @@ const rank = { allow: 0, ask: 1, deny: 2 } as const;
 /** The law of `approval`. */
 export const approvalLaw: Law<ApprovalContext, Change, Approval, Entry> = lawOf("approval", [], { seal });
 
-async function seal(
-  { name, ctx, returned, called, below, rest }: Layer<ApprovalContext, Approval, Entry>,
-): Promise<Approval> {
+function seal(
+  layer: Layer<ApprovalContext, Approval, Entry>,
+): Approval | Promise<Approval> {
+  const { name, returned, called, below, rest } = layer;
   if (!(returned.type in rank)) {
     throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
   }
   if (returned.type === "deny") return returned;
-  if (called && !below) return deny("A guard failed.");
-  const beneath = below ?? await rest(); // the engine looks where the hook did not
+  if (called) return below ? over(layer, below) : deny("A guard failed.");
+  return rest().then((beneath) => over(layer, beneath)); // the engine looks where the hook did not
+}
+
+/** What a hook's answer comes to over what lies beneath it. */
+function over({ ctx, returned, called }: Layer<ApprovalContext, Approval, Entry>, beneath: Approval): Approval {
   if (beneath.type === "deny" || edits(beneath, ctx)) return beneath; // an edit goes first: everyone is asked about it anew
   if (edits(returned, ctx)) return returned;
   return called ? returned : strictest(returned, beneath); // who looked may answer an ask
