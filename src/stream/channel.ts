@@ -8,7 +8,7 @@
 export interface Sink<T> {
   /** Takes an item; never waits. */
   write(item: T): void;
-  /** Holds what is written until `uncork()`, so that it travels together. */
+  /** Holds what is written until `uncork()`, or until it is much, so that it travels together. */
   cork(): void;
   /** Lets go of what was held. */
   uncork(): void;
@@ -75,6 +75,7 @@ export function channel<T, K, C>(
       pending.push(kept);
       held += size(kept);
       if (!corked) endPull();
+      else if (held >= highWater && taken()) flush();
     },
     cork() {
       corked = true;
