@@ -60,18 +60,15 @@ function grouped(transcript: readonly Message[]): Message[][] {
 }
 
 /** Compacts the transcript where its estimate is over the limit. */
-export async function fit(live: Live, { run, signal, emit, vars }: Scope): Promise<void> {
+export async function fit(live: Live, scope: Scope): Promise<void> {
   const budget = live.limits.context;
   if (budget === Infinity) return;
   const before = estimate(live.transcript.messages);
   if (before <= budget) return;
   const trigger = "auto";
-  live.events.announce(emit, { type: "compact.started", trigger });
+  live.events.announce(scope.emit, { type: "compact.started", trigger });
   const ctx: CompactContext = {
-    run,
-    signal,
-    emit,
-    vars,
+    ...scope,
     trigger,
     transcript: live.transcript.messages,
     instructions: "",
@@ -79,6 +76,11 @@ export async function fit(live: Live, { run, signal, emit, vars }: Scope): Promi
   };
   const compaction = await blaming(live, ctx, "compact", live.blueprint.onions.compact(ctx, live));
   if (compaction.type === "compacted") live.transcript.replace(compaction.messages, "compact", live.author);
-  live.events.announce(emit, { type: "compact.finished", trigger, before, after: estimate(live.transcript.messages) });
+  live.events.announce(scope.emit, {
+    type: "compact.finished",
+    trigger,
+    before,
+    after: estimate(live.transcript.messages),
+  });
   live.checkpoint();
 }

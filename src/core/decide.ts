@@ -12,6 +12,7 @@ import { lawOf } from "./law.ts";
 import type { Law, Layer } from "./onion.ts";
 import type { ApprovalContext, ToolChange, ToolContext } from "./points.ts";
 import { prepare, resultBy } from "./prepare.ts";
+import { scopeOf } from "./scope.ts";
 
 const mostEdits = 3;
 
@@ -42,17 +43,14 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
   const { tool, name, emit } = ctx;
   if (proposed?.status === "denied") return decided("deny", proposed, false);
   if (entry.over) return { type: "answer", result: skipped(`Not run: this run may make ${live.limits.calls} calls.`) };
+  const scope = scopeOf(ctx);
   let { input } = ctx;
   for (let edits = 0; edits <= mostEdits; edits++) {
     const prepared = await prepare(live, ctx, input);
     if (!proposed && "wrong" in prepared) return { type: "answer", result: { ...prepared.wrong, input } };
     entry.parsed = "wrong" in prepared ? undefined : prepared;
-    const { run, signal, vars } = ctx;
     const question: ApprovalContext = {
-      run,
-      signal,
-      emit,
-      vars,
+      ...scope,
       call,
       tool,
       name,
@@ -73,7 +71,7 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
     if (proposed) return decided("allow", { ...proposed, input }, person !== undefined);
     if (!tool || "wrong" in prepared) break;
     announce("allow", person !== undefined);
-    return { type: "execute", tool, input: prepared.input, raw: input, scope: { run, signal, emit, vars } };
+    return { type: "execute", tool, input: prepared.input, raw: input, scope };
   }
   return decided("deny", denied("The input was changed too often."), false);
 

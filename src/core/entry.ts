@@ -60,12 +60,8 @@ export class Entry {
   /** The context that its outermost hook is given. */
   context(scope: Scope, resumed: boolean): ToolContext {
     const { call, batchId, index, turn, live } = this;
-    const { run, signal, emit, vars } = scope;
     return {
-      run,
-      signal,
-      emit,
-      vars,
+      ...scope,
       call,
       tool: live.tools.get(call.name),
       name: call.name,

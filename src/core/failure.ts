@@ -26,8 +26,8 @@ export function decideFailure({ source }: ErrorContext): Promise<ErrorDecision> 
 export type Failed = Pick<ErrorContext, "error" | "source" | "recoverable" | "attempt" | "name">;
 
 /** Asks `error` what to do about a failure, and tells the operator. A failure of its own never hides the first. */
-export async function judge(live: Live, { run, signal, emit, vars }: Scope, failed: Failed): Promise<ErrorDecision> {
-  const ctx: ErrorContext = { run, signal, emit, vars, ...failed };
+export async function judge(live: Live, scope: Scope, failed: Failed): Promise<ErrorDecision> {
+  const ctx: ErrorContext = { ...scope, ...failed };
   let decision: ErrorDecision;
   try {
     decision = await live.blueprint.onions.error(ctx, live);
@@ -75,7 +75,7 @@ export function keepPartial({ message }: AbortContext, live: Live): Promise<void
 
 /** Runs the cleanup of a run cut short, with a signal of its own and so much time. */
 export async function cleanUp(live: Live, reason: string): Promise<void> {
-  const { view: run, events: { emit }, vars, open, usage, limits } = live;
+  const { open, usage, limits } = live;
   const message = live.partial?.();
   const controller = new AbortController();
   const { signal } = controller;
@@ -85,7 +85,7 @@ export async function cleanUp(live: Live, reason: string): Promise<void> {
   );
   let left = false;
   try {
-    const work = live.blueprint.onions.abort({ run, signal, emit, vars, reason, message, open, usage }, live);
+    const work = live.blueprint.onions.abort({ ...live.scope(), signal, reason, message, open, usage }, live);
     await abandon(work, stopping(signal), 0, () => {
       left = true;
     });

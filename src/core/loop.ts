@@ -27,7 +27,7 @@ import type {
   TurnContext,
   TurnResult,
 } from "./points.ts";
-import type { Change, Scope } from "./scope.ts";
+import { type Change, type Scope, scopeOf } from "./scope.ts";
 
 /** The law of `prompt`. In a resumed run the prompt has been accepted: changes of it are ignored. */
 export const promptLaw: Law<PromptContext, PromptChange, Answer, Live> = lawOf("prompt", ["prompt", "context"], {
@@ -97,10 +97,10 @@ async function runTurn(scope: Scope, live: Live, resumed: boolean): Promise<Turn
   if (!resumed) await fit(live, scope);
   if (!resumed) live.used.turns++;
   const turn = live.used.turns;
-  const { run, signal, emit, vars } = scope;
+  const { emit } = scope;
   const before = live.transcript.messages;
   live.events.announce(emit, { type: "turn.started", turn });
-  const ctx: TurnContext = { run, signal, emit, vars, index: turn, transcript: before, context: [], resumed };
+  const ctx: TurnContext = { ...scope, index: turn, transcript: before, context: [], resumed };
   let result: TurnResult;
   try {
     result = await blaming(live, scope, "turn", live.blueprint.onions.turn(ctx, live));
@@ -173,7 +173,6 @@ async function stopping(
   const message: AssistantMessage = response
     ? { role: "assistant", parts: response.parts }
     : last ?? { role: "assistant", parts: [] };
-  const { run, signal, emit, vars } = scope;
   const { limits, used: { continuations }, transcript: { messages: transcript } } = live;
   live.pending = { questions: [], stopping: true }; // where a pause comes back to
   const verdict = await blaming(
@@ -181,7 +180,7 @@ async function stopping(
     scope,
     "stop",
     live.blueprint.onions.stop(
-      { run, signal, emit, vars, message, transcript, continuations, limit: limits.continuations, resumed },
+      { ...scope, message, transcript, continuations, limit: limits.continuations, resumed },
       live,
     ),
   );
@@ -202,8 +201,4 @@ async function stopping(
 /** The core of `stop`: it is done. */
 export function stop(): Promise<Stop> {
   return Promise.resolve(finish());
-}
-
-function scopeOf({ run, signal, emit, vars }: Scope): Scope {
-  return { run, signal, emit, vars };
 }

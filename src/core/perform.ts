@@ -61,12 +61,9 @@ export async function perform(
   { tool, input, raw, scope }: Extract<Step, { type: "execute" }>,
 ): Promise<ToolResult> {
   const { live, call, index, batchId, turn } = entry;
-  const { run, signal, emit, vars } = scope;
+  const { signal } = scope;
   const ctx: ExecuteContext = {
-    run,
-    signal,
-    emit,
-    vars,
+    ...scope,
     call,
     tool,
     input,

@@ -19,7 +19,7 @@ import { Live } from "./live.ts";
 import { contextMessages } from "./loop.ts";
 import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
-import type { Scope } from "./scope.ts";
+import { scopeOf } from "./scope.ts";
 import type { Store } from "./store.ts";
 
 /** What a run is given, whichever way it begins. */
@@ -96,24 +96,15 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
   try {
     live.arm();
     live.gather();
-    const { view: run, signal, events: { emit }, vars, session } = live;
+    const { events: { emit }, session } = live;
+    const scope = live.scope();
     const resumed = live.pending !== undefined;
     const source = live.transcript.messages.length > 0 || resumed ? "resume" : "new";
     emit({ type: "run.started", run: live.id, session, resumed });
     emit({ type: "session.opened", source });
     const open = async () => {
       const settings = await settingsOf(live, options);
-      return await live.blueprint.onions.session({
-        run,
-        signal,
-        emit,
-        vars,
-        session,
-        source,
-        resumed,
-        settings,
-        context: [],
-      }, live);
+      return await live.blueprint.onions.session({ ...scope, session, source, resumed, settings, context: [] }, live);
     };
     result = await abandon(open(), live, patience * live.limits.grace, () => {
       live.events.warn("hook.abandoned", "A hook did not stop when it was told to.");
@@ -181,17 +172,14 @@ export const sessionLaw: Law<SessionContext, SessionChange, RunResult, Live> = l
 
 /** The core of `session`: runs the prompt, and makes a result of whatever comes of it. */
 export async function openSession(ctx: SessionContext, live: Live): Promise<RunResult> {
-  const { run, signal, emit, vars, resumed, settings, context } = ctx;
-  const scope: Scope = { run, signal, emit, vars };
+  const { resumed, settings, context } = ctx;
+  const scope = scopeOf(ctx);
   try {
     live.checkpoint();
     live.settle(settings, scope);
     if (live.transcript.messages.length === 0) live.transcript.push(...contextMessages(context, "session"));
     const answer = await live.blueprint.onions.prompt({
-      run,
-      signal,
-      emit,
-      vars,
+      ...scope,
       prompt: promptOf(live),
       transcript: live.transcript.messages,
       context: [],

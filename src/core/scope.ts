@@ -63,3 +63,8 @@ export interface Change {
   /** Filters every event of what lies beneath. May rewrite any, and drop only deltas, progress, notices and data. */
   readonly emit?: Emit;
 }
+
+/** The scope of a context, without what else it says. */
+export function scopeOf<V>({ run, signal, emit, vars }: Scope<V>): Scope<V> {
+  return { run, signal, emit, vars };
+}

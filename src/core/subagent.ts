@@ -16,6 +16,7 @@ import type { Law } from "./onion.ts";
 import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "./points.ts";
 import { start } from "./run.ts";
 import { memory } from "./store.ts";
+import { scopeOf } from "./scope.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** What the engine knows of one child run. */
@@ -49,15 +50,12 @@ export const subagentLaw: Law<SubagentContext, SubagentChange, RunResult, ChildR
 });
 
 async function runChild(blueprint: Blueprint, ctx: ExecuteContext, { live }: Entry): Promise<ToolResult> {
-  const { run, signal, emit, vars, callId: call, input } = ctx;
+  const { signal, callId: call, input } = ctx;
   const depth = live.path.length + 1;
   if (depth > live.limits.depth) return failed(`Not run: agents may be ${live.limits.depth} deep.`);
   const { prompt } = input as { readonly prompt: string }; // parsed by the schema of asTool()
   const context: SubagentContext = {
-    run,
-    signal,
-    emit,
-    vars,
+    ...scopeOf(ctx),
     child: blueprint.name,
     prompt: user(prompt),
     depth,
