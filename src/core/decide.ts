@@ -46,7 +46,8 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
   const scope = scopeOf(ctx);
   let { input } = ctx;
   for (let edits = 0; edits <= mostEdits; edits++) {
-    const prepared = await prepare(live, ctx, input);
+    const checked = prepare(live, ctx, input);
+    const prepared = checked instanceof Promise ? await checked : checked;
     if (!proposed && "wrong" in prepared) return { type: "answer", result: { ...prepared.wrong, input } };
     entry.parsed = "wrong" in prepared ? undefined : prepared;
     const question: ApprovalContext = {

@@ -154,12 +154,12 @@ async function work(entry: Entry): Promise<void> {
 }
 
 /** ③ One after another: each onion ends before the next goes on. */
-async function comeOut(entry: Entry, cut: Cut | undefined): Promise<void> {
+function comeOut(entry: Entry, cut: Cut | undefined): Promise<void> {
   const { live, step, call, gate, raw } = entry;
   entry.waiting &&= !live.ended && !live.aborted;
   if (!step || entry.waiting) shut(gate, new Paused(call.id));
   else gate.resolve(raw ?? (step.type === "answer" ? step.result : notRun(cut ?? cutBy(entry))));
-  await entry.onion;
+  return entry.onion;
 }
 
 /** Unwinds whoever waits at `gate`. */

@@ -8,17 +8,17 @@ import type { Point } from "../protocol/event.ts";
 import { failed } from "./answers.ts";
 import type { Live } from "./live.ts";
 import type { ToolContext } from "./points.ts";
-import { complaint } from "./schema.ts";
+import { complaint, type Validation } from "./schema.ts";
 
 /** A call that can run, or why it cannot, as a result for the model. */
 export type Prepared = { readonly input: unknown } | { readonly wrong: ToolResult };
 
-/** Parses what the model wrote against the tool's schema. */
-export async function prepare(
+/** Parses what the model wrote against the tool's schema: at once, where the schema does not wait. */
+export function prepare(
   live: Live,
   { tool, call, name }: Pick<ToolContext, "tool" | "call" | "name">,
   input: unknown,
-): Promise<Prepared> {
+): Prepared | Promise<Prepared> {
   if (call.malformed !== undefined && input === call.input) {
     return { wrong: failed(`The input of ${name} is not valid JSON: ${call.malformed}`) };
   }
@@ -26,14 +26,19 @@ export async function prepare(
     const names = [...live.tools.keys()].join(", ") || "none";
     return { wrong: failed(`There is no tool "${name}". There is: ${names}`) };
   }
-  try {
-    const validated = await tool.input["~standard"].validate(input);
-    return validated.issues
+  const read = (validated: Validation<unknown>): Prepared =>
+    validated.issues
       ? { wrong: failed(`The input of ${name} is not valid: ${complaint(validated.issues)}`) }
       : { input: validated.value };
-  } catch (error) {
+  const fail = (error: unknown): Prepared => {
     live.events.report(error);
     return { wrong: failed(`The input of ${name} could not be checked.`) };
+  };
+  try {
+    const validated = tool.input["~standard"].validate(input);
+    return "then" in validated ? Promise.resolve(validated).then(read).catch(fail) : read(validated);
+  } catch (error) {
+    return fail(error);
   }
 }
 
