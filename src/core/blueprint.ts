@@ -6,7 +6,7 @@
 import type { Model } from "../model/model.ts";
 import type { Event } from "../protocol/event.ts";
 import type { ToolResult } from "../protocol/message.ts";
-import type { Asking } from "./ask_model.ts";
+import type { Asking } from "./hearing.ts";
 import type { Entry } from "./entry.ts";
 import type { Limits } from "./limits.ts";
 import type { Live } from "./live.ts";

@@ -6,7 +6,7 @@
 import type { Event, Point } from "../protocol/event.ts";
 import { textOf } from "../protocol/message.ts";
 import { blame, cleanUp } from "./failure.ts";
-import { leaveBatch } from "./fanout.ts";
+import { leaveBatch } from "./outcome.ts";
 import { End, isInterrupt, Pause } from "./interrupt.ts";
 import { save } from "./keep.ts";
 import type { Live } from "./live.ts";

@@ -4,19 +4,13 @@
  * @module
  */
 import type { Question } from "../protocol/event.ts";
-import {
-  type AssistantMessage,
-  type CallResult,
-  callsOf,
-  type ContentPart,
-  type ToolResult,
-} from "../protocol/message.ts";
+import { type AssistantMessage, type CallResult, callsOf, type ToolResult } from "../protocol/message.ts";
 import type { PendingResult } from "../protocol/session.ts";
-import { failed } from "./answers.ts";
 import { Entry } from "./entry.ts";
 import { judge } from "./failure.ts";
 import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
 import type { Live } from "./live.ts";
+import { bounded, commit, type Cut, cutBy, notRun, pauseOf, resultOf } from "./outcome.ts";
 import { perform, stopped } from "./perform.ts";
 import type { Scope } from "./scope.ts";
 
@@ -27,12 +21,6 @@ export interface Batch {
   readonly results?: readonly PendingResult[];
   /** Whether it goes on after a pause. */
   readonly resumed?: boolean;
-}
-
-/** Why nothing of a batch may run. */
-interface Cut {
-  readonly reason: string;
-  readonly pause?: Pause;
 }
 
 /** Runs one batch and adds it to the transcript: one result for each call, in the model's order, whatever happens. */
@@ -127,20 +115,6 @@ function begin(live: Live, scope: Scope, entry: Entry): void {
   live.events.announce(scope.emit, { type: "tool.started", turn, call, name, batch, index });
 }
 
-/** Why nothing more may run, as far as this call shows. */
-function cutBy(entry: Entry): Cut | undefined {
-  const { live, failures } = entry;
-  const pause = pauseOf(entry);
-  if (pause) return { reason: "the run was paused", pause };
-  if (live.ended) return { reason: live.ended.reason };
-  if (live.aborted) return { reason: "the run was stopped" };
-  return failures.every(isInterrupt) ? undefined : { reason: "a hook failed" };
-}
-
-function pauseOf({ failures }: Entry): Pause | undefined {
-  return failures.find((error) => error instanceof Pause);
-}
-
 /** ② The work. A failure is that call's result; siblings go on. */
 async function work(entry: Entry): Promise<void> {
   if (entry.step?.type !== "execute") return;
@@ -181,74 +155,12 @@ function finish(live: Live, scope: Scope, entry: Entry, { status, parts, context
   return { ...result, ...(context && { context }) };
 }
 
-/** What a call came to: never a result that a hook failed to review. */
-function resultOf(entry: Entry, cut: Cut | undefined = cutBy(entry)): ToolResult {
-  const { result, failures, step, raw, waiting, live } = entry;
-  if (waiting) return notRun(cut);
-  if (result) return result;
-  const threw = !live.aborted && !failures.every(isInterrupt);
-  return threw || raw || step?.type === "answer" ? withheld(cut) : notRun(cut);
-}
-
-const ended: Cut = { reason: "the run was ended" };
-
-function withheld({ reason } = ended): ToolResult {
-  return failed(`Withheld: ${reason}.`);
-}
-
-function notRun({ reason } = ended): ToolResult {
-  return { type: "result", status: "aborted", parts: [{ type: "text", text: `Not run: ${reason}.` }] };
-}
-
-/** Texts cut to `limit` characters, after every hook has seen them whole. */
-function bounded(parts: readonly ContentPart[], limit: number): readonly ContentPart[] {
-  let left = limit;
-  return parts.map((part) => {
-    if (part.type !== "text") return part;
-    const { length } = part.text;
-    const fits = length <= left;
-    const text = fits ? part.text : `${part.text.slice(0, left)}\n[cut: ${left} of ${length} characters]`;
-    left = Math.max(0, left - length);
-    return fits ? part : { ...part, text };
-  });
-}
-
 function questionsOf(entries: readonly Entry[]): Question[] {
   return entries.flatMap((entry) => {
     const { step, call } = entry;
     if (step?.type !== "ask") return pauseOf(entry)?.questions ?? [];
     return [{ callId: call.id, tool: step.name, input: step.input, questions: step.questions }];
   });
-}
-
-/** Adds the message and its results to the transcript, and after them what they say beside. */
-function commit(
-  live: Live,
-  message: AssistantMessage,
-  answered: ReadonlyMap<string, PendingResult>,
-  rest: ToolResult = stopped,
-): readonly CallResult[] {
-  live.unfinished = undefined;
-  const context: string[] = [];
-  const results = callsOf(message).map(({ id, name }): CallResult => {
-    const { status, parts, context: said = [] } = answered.get(id) ?? rest;
-    context.push(...said);
-    return { callId: id, name, status, parts };
-  });
-  const cut = new Set(results.flatMap(({ callId, status }) => status === "aborted" ? [callId] : []));
-  live.open = live.open.filter(({ id }) => cut.has(id));
-  live.transcript.push(message, { role: "tool", results });
-  if (context.length > 0) {
-    live.transcript.push({ role: "user", from: "context", parts: context.map((text) => ({ type: "text", text })) });
-  }
-  return results;
-}
-
-/** Adds a batch that a pause left open and nobody goes on with; `rest` is what its open calls come to. */
-export function leaveBatch(live: Live, rest: ToolResult = stopped): void {
-  const { batch } = live.pending ?? {};
-  live.pending = undefined;
-  if (batch) commit(live, batch.message, new Map(batch.results.map((result) => [result.callId, result])), rest);
 }
 
 /** Lets `error` decide about hooks that failed; gives what the run cannot go on after. */

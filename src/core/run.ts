@@ -10,7 +10,7 @@ import { abandon } from "./abandon.ts";
 import { skipped } from "./answers.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { conclude, end, fromAnswer, resultOf } from "./conclude.ts";
-import { leaveBatch } from "./fanout.ts";
+import { leaveBatch } from "./outcome.ts";
 import { restore, save } from "./keep.ts";
 import { lawOf, merged } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
