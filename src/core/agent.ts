@@ -9,6 +9,7 @@ import { type Message, user } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/session.ts";
 import { channel, type Sink } from "../stream/channel.ts";
 import type { Blueprint } from "./blueprint.ts";
+import { asChild } from "./child.ts";
 import { explain } from "./explain.ts";
 import { defaultLimits, limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./events.ts";
@@ -20,7 +21,7 @@ import { start, type Started, type StartOptions } from "./run.ts";
 import type { Infer, Schema } from "./schema.ts";
 import type { Scope } from "./scope.ts";
 import { memory, type Store } from "./store.ts";
-import { asChild } from "./subagent.ts";
+import { runChild } from "./subagent.ts";
 import { type AnyTool, type Tool, tool } from "./tool.ts";
 
 /** A witness of the type of vars; see `vars()`. */
@@ -189,7 +190,11 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
     run: handle,
     resume: handle,
     start: begin,
-    asTool: (told) => asChild(tool({ ...told, input: promptSchema, execute: () => "" }), blueprint),
+    asTool: (told) =>
+      asChild(
+        tool({ ...told, input: promptSchema, execute: () => "" }),
+        (ctx, entry) => runChild(blueprint, ctx, entry),
+      ),
     explain: () => explain(use, blueprint),
   };
 }

@@ -14,7 +14,7 @@ import type { Law } from "./onion.ts";
 import type { ExecuteContext } from "./points.ts";
 import { resultBy, resultOf } from "./prepare.ts";
 import type { Change, Scope } from "./scope.ts";
-import { childOf } from "./subagent.ts";
+import { childOf } from "./child.ts";
 import { ToolError } from "./tool.ts";
 
 /** The law of `execute`. */

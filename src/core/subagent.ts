@@ -17,27 +17,11 @@ import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from 
 import { start } from "./run.ts";
 import { memory } from "./store.ts";
 import { scopeOf } from "./scope.ts";
-import type { AnyTool } from "./tool.ts";
 
 /** What the engine knows of one child run. */
 export interface ChildRun {
   readonly blueprint: Blueprint;
   readonly parent: Live;
-}
-
-/** Runs a child for a call. */
-export type Child = (ctx: ExecuteContext, entry: Entry) => Promise<ToolResult>;
-
-const children = Symbol("child");
-
-/** A tool that runs `blueprint`, and is known as such by the engine. */
-export function asChild<T extends AnyTool>(tool: T, blueprint: Blueprint): T {
-  return Object.assign(tool, { [children]: (ctx: ExecuteContext, entry: Entry) => runChild(blueprint, ctx, entry) });
-}
-
-/** How the engine runs a tool that is an agent. */
-export function childOf(tool: AnyTool & { readonly [children]?: Child }): Child | undefined {
-  return tool[children];
 }
 
 /** The law of `subagent`. */
@@ -49,7 +33,8 @@ export const subagentLaw: Law<SubagentContext, SubagentChange, RunResult, ChildR
     beneath.settings === settings ? beneath : { ...beneath, settings: merged(settings, beneath.settings) },
 });
 
-async function runChild(blueprint: Blueprint, ctx: ExecuteContext, { live }: Entry): Promise<ToolResult> {
+/** Runs `blueprint` for a call. */
+export async function runChild(blueprint: Blueprint, ctx: ExecuteContext, { live }: Entry): Promise<ToolResult> {
   const { signal, callId: call, input } = ctx;
   const depth = live.path.length + 1;
   if (depth > live.limits.depth) return failed(`Not run: agents may be ${live.limits.depth} deep.`);
