@@ -60,6 +60,34 @@ const room = (path: string) => path.match(/^src\/(\w+)\//)?.[1] ?? path;
 const isBare = (target: string) => !/^(mod\.ts$|src\/|middleware\/|examples\/|tests\/)/.test(target);
 const isAdapter = ({ path }: Source) => /\/(deno_kv|stdio|terminal)\.ts$/.test(path);
 
+/** The circles among modules that need each other to run, each as the modules it goes through. */
+function circles(sources: readonly Source[]): string[] {
+  const needs = new Map(sources.map((source) => [
+    source.path,
+    importsOf(source).flatMap(({ target, ofTypes }) => ofTypes ? [] : [target]),
+  ]));
+  const done = new Set<string>();
+  const found: string[] = [];
+  function visit(path: string, way: readonly string[]): void {
+    if (way.includes(path)) found.push([...way.slice(way.indexOf(path)), path].join(" -> "));
+    else if (!done.has(path)) { for (const next of needs.get(path) ?? []) visit(next, [...way, path]); }
+    done.add(path);
+  }
+  for (const path of needs.keys()) visit(path, []);
+  return found;
+}
+
+Deno.test("no module needs itself to run", () => {
+  const sample = [
+    { path: "src/core/a.ts", text: `import { b } from "./b.ts";` },
+    { path: "src/core/b.ts", text: `import { type A, a } from "./a.ts";` },
+    { path: "src/core/c.ts", text: `import { type A } from "./a.ts"; import type { B } from "./b.ts";` },
+  ];
+  assertEquals(circles(sample), ["src/core/a.ts -> src/core/b.ts -> src/core/a.ts"]);
+  assertEquals(circles(sample.slice(1)), []);
+  assertEquals(circles(library), []);
+});
+
 Deno.test("an import is seen however it is written", () => {
   const text = `
     // import "./comment.ts"; 自在鉤

@@ -19,6 +19,8 @@ export interface Import {
   readonly names: readonly string[];
   /** Whether one of them is exported again. */
   readonly passedOn: boolean;
+  /** Whether only types are taken, so that nothing is left of it when it runs. */
+  readonly ofTypes: boolean;
 }
 
 type Node = Deno.lint.Node | Deno.lint.TSParameterProperty;
@@ -45,25 +47,32 @@ export function importsOf(source: Source): Import[] {
   const imports: (Import & { readonly locals: readonly string[] })[] = [];
   const exported = new Set<string>();
 
-  function add(specifier: unknown, names: readonly string[], locals: readonly string[] = [], passedOn = false) {
+  function add(
+    specifier: unknown,
+    names: readonly string[],
+    { locals = [], passedOn = false, ofTypes = false }: Partial<Import & { readonly locals: readonly string[] }> = {},
+  ) {
     if (typeof specifier !== "string") return;
     const relative = specifier.startsWith(".");
     const target = relative ? new URL(specifier, `file:///${source.path}`).pathname.slice(1) : specifier;
-    imports.push({ specifier, target, names, locals, passedOn });
+    imports.push({ specifier, target, names, locals, passedOn, ofTypes });
   }
 
   walk(source, {
-    ImportDeclaration({ source, specifiers }) {
-      add(source.value, specifiers.map(importedName), specifiers.map(({ local }) => local.name));
+    ImportDeclaration({ source, specifiers, importKind }) {
+      const ofTypes = importKind === "type" ||
+        specifiers.length > 0 && specifiers.every((each) => "importKind" in each && each.importKind === "type");
+      add(source.value, specifiers.map(importedName), { locals: specifiers.map(({ local }) => local.name), ofTypes });
     },
-    ExportNamedDeclaration({ source, specifiers }) {
+    ExportNamedDeclaration({ source, specifiers, exportKind }) {
       const names = specifiers.map(({ local }) => nameOf(local));
-      if (source) add(source.value, names, [], true);
+      if (source) add(source.value, names, { passedOn: true, ofTypes: exportKind === "type" });
       else for (const name of names) exported.add(name);
     },
-    ExportAllDeclaration: ({ source }) => add(source.value, ["*"], [], true),
+    ExportAllDeclaration: ({ source, exportKind }) =>
+      add(source.value, ["*"], { passedOn: true, ofTypes: exportKind === "type" }),
     "ImportExpression > Literal": ({ value }) => add(value, ["*"]),
-    "TSImportType Literal": ({ value }) => add(value, ["*"]),
+    "TSImportType Literal": ({ value }) => add(value, ["*"], { ofTypes: true }),
   });
   return imports.map(({ locals, ...taken }) => ({
     ...taken,
