@@ -6,7 +6,7 @@
 import { deltas, drained, floor } from "./floor.ts";
 import { type Run, served, streaming } from "./load.ts";
 import type { Measure } from "./measure.ts";
-import { medians } from "./stopwatch.ts";
+import { collect, medians } from "./stopwatch.ts";
 
 const runs = 500;
 const count = 200;
@@ -52,7 +52,7 @@ export async function crowdMeasure(): Promise<Measure> {
 
 /** Megabytes in use, once the garbage is collected. */
 function used(): { heap: number; resident: number } {
-  if ("gc" in globalThis) (globalThis as { gc?: () => void }).gc?.(); // there with --expose-gc
+  collect();
   const { heapUsed, external, rss } = Deno.memoryUsage();
   return { heap: (heapUsed + external) / 1_048_576, resident: rss / 1_048_576 };
 }

@@ -5,14 +5,17 @@
  */
 import type { Event } from "@jizai/jizai";
 
-/** What one piece of a streamed answer says: about as much as a provider sends at once. */
-export const texts: readonly string[] = Array.from({ length: 64 }, (_, index) => ` word${index % 10}`);
+/** What a piece of a streamed answer says: about as much as a provider sends at once. */
+export const texts: readonly string[] = Array.from({ length: 160 }, (_, index) => ` word${index % 10}`);
+
+const events = texts.map((text): Event => ({ type: "text.delta", turn: 1, part: 0, text }));
 
 /** The events of so many deltas. `between` is awaited before each, where there is one. */
 export async function* deltas(count: number, between?: () => Promise<void>): AsyncGenerator<Event> {
   for (let index = 0; index < count; index++) {
     if (between) await between();
-    yield { type: "text.delta", turn: 1, part: 0, text: texts[index % texts.length] ?? "" };
+    const event = events[index % events.length];
+    if (event) yield event;
   }
 }
 

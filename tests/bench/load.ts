@@ -30,21 +30,21 @@ export function streaming(
   count: number,
   { together = 1, between }: { readonly together?: number; readonly between?: () => Promise<void> } = {},
 ): Model {
+  const events = texts.map((text): ModelEvent => ({ type: "text", text }));
+  const reads = Array.from({ length: events.length / together }, (_, index) => {
+    return events.slice(index * together, (index + 1) * together);
+  });
   return {
     id: "streaming",
     async *stream() {
-      for (let index = 0; index < count; index += together) {
+      for (let index = 0; index < count / together; index++) {
         if (between) await between();
-        if (together === 1) yield [text(index)];
-        else yield Array.from({ length: Math.min(together, count - index) }, (_, more) => text(index + more));
+        const read = reads[index % reads.length];
+        if (read) yield read;
       }
       yield [done];
     },
   };
-}
-
-function text(index: number): ModelEvent {
-  return { type: "text", text: texts[index % texts.length] ?? "" };
 }
 
 /** A model that makes `calls` calls at once in each of its first `turns` turns, and then answers. */

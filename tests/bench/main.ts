@@ -10,12 +10,12 @@ import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
 
 const memory = await memoryMeasures();
 const { measures, delta } = await deltaMeasures();
-console.log(`A delta of the floor takes ${delta.toFixed(2)} µs.\n`);
-console.log(table([
+const all = [
   ...measures,
   await hookMeasure(),
   ...await turnMeasures(delta),
   ...await callMeasures(delta),
   ...memory,
   await crowdMeasure(),
-]));
+];
+console.log(`A delta of the floor takes ${delta.toFixed(2)} µs.\n\n${table(all)}`);

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** The median times of `cases`, in microseconds. Every round runs each of them once, so that what disturbs one disturbs all. */
+/** The median times of `cases`, in microseconds. Every round runs each of them once, in any order, so that what disturbs one disturbs all. */
 export async function medians<K extends string>(
   cases: Readonly<Record<K, () => Promise<unknown>>>,
   { rounds, warmUp = 5 }: { readonly rounds: number; readonly warmUp?: number },
@@ -12,19 +12,23 @@ export async function medians<K extends string>(
   const names = Object.keys(cases) as K[]; // exactly its keys
   const times = new Map<K, number[]>(names.map((name) => [name, []]));
   for (let round = -warmUp; round < rounds; round++) {
-    for (const name of names) {
+    for (const name of names.toSorted(() => Math.random() - 0.5)) {
+      collect({ type: "minor" }); // nobody pays for what another left behind
       const start = performance.now();
       await cases[name]();
       const time = (performance.now() - start) * 1_000;
       if (round >= 0) times.get(name)?.push(time);
     }
-    const first = names.shift();
-    if (first !== undefined) names.push(first); // whoever comes first pays for what the last one left behind
   }
   return Object.fromEntries(names.map((name) => [name, median(times.get(name) ?? [])])) as Record<K, number>; // its keys
 }
 
-/** The value in the middle. */
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
+}
+
+/** Collects garbage, where V8 was told to expose that: all of it, or what is young. */
+export function collect(options?: { readonly type: "minor" }): void {
+  const { gc } = globalThis as { readonly gc?: (options?: { readonly type: "minor" }) => void }; // no type knows of it
+  gc?.(options);
 }
