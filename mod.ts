@@ -45,7 +45,7 @@ export type { Infer, Issue, Schema, Validation } from "./src/core/schema.ts";
 export type { Change, Run, Scope, Used } from "./src/core/scope.ts";
 export { only, when } from "./src/core/select.ts";
 export { type State, state } from "./src/core/state.ts";
-export { memory, type MemoryOptions, type Store } from "./src/core/store.ts";
+export { type ListOptions, memory, type MemoryOptions, type Store } from "./src/core/store.ts";
 export {
   type AnyTool,
   type Tool,

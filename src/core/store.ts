@@ -3,9 +3,10 @@
  *
  * @module
  */
+import type { Message } from "../protocol/message.ts";
 import type { Session } from "../protocol/session.ts";
 
-/** Where sessions are kept. */
+/** Where sessions are kept, as what JSON can say. Ids are not empty. */
 export interface Store {
   /** The session, or nothing where there is none of that id. */
   load(id: string): Promise<Session | undefined>;
@@ -16,12 +17,31 @@ export interface Store {
   save(session: Session): Promise<number | undefined>;
   /** Forgets it. */
   delete(id: string): Promise<void>;
+  /** The ids of the sessions, in an order that stays the same. */
+  list(options?: ListOptions): Promise<readonly string[]>;
 }
 
-/** How much is kept in memory. */
+/** Which ids are listed. */
+export interface ListOptions {
+  /** Those that come after this one, whether it is still there or not. Default: all. */
+  readonly after?: string;
+  /** The most ids. Default: 100. */
+  readonly limit?: number;
+}
+
+/** How much is kept in memory, and for how long. */
 export interface MemoryOptions {
   /** The most sessions; the one that was saved longest ago goes first. Default: 1,000. */
   readonly max?: number;
+  /** Milliseconds after its last save that a session is forgotten. Default: never. */
+  readonly expireIn?: number;
+}
+
+interface Kept {
+  readonly version: number;
+  readonly messages: readonly string[];
+  readonly rest: string;
+  readonly expires: number;
 }
 
 /**
@@ -37,24 +57,55 @@ export interface MemoryOptions {
  * await assistant.run({ prompt: "Hi", session: "s1", store }).result;
  * const { messages } = await assistant.run({ prompt: "Hi", session: "s1", store }).result;
  * assertEquals(messages.length, 4);
+ * assertEquals(await store.list(), ["s1"]);
  * ```
  */
-export function memory({ max = 1_000 }: MemoryOptions = {}): Store {
-  const sessions = new Map<string, Session>();
-  return {
-    load: (id) => Promise.resolve(sessions.get(id)),
-    save(session) {
-      const { id, version } = session;
-      if ((sessions.get(id)?.version ?? 0) !== version) return Promise.resolve(undefined);
+export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {}): Store {
+  /** As texts, so that nobody changes what is kept. The one saved longest ago comes first. */
+  const sessions = new Map<string, Kept>();
+  /** Each message is made a text once: a transcript grows, and what is in it stays as it is. */
+  const texts = new WeakMap<Message, string>();
+
+  function textOf(message: Message): string {
+    const text = texts.get(message) ?? JSON.stringify(message);
+    texts.set(message, text);
+    return text;
+  }
+
+  function forget(): void {
+    const now = Date.now();
+    for (const [id, { expires }] of sessions) {
+      if (expires > now && sessions.size <= max) return;
       sessions.delete(id);
-      sessions.set(id, { ...session, version: version + 1 });
-      const [oldest] = sessions.keys();
-      if (sessions.size > max && oldest !== undefined) sessions.delete(oldest);
-      return Promise.resolve(version + 1);
+    }
+  }
+
+  return {
+    load(id) {
+      forget();
+      const kept = sessions.get(id);
+      return Promise.resolve(kept && { ...JSON.parse(kept.rest), messages: JSON.parse(`[${kept.messages.join()}]`) });
     },
+    save: ({ messages, ...session }) =>
+      Promise.try(() => {
+        forget();
+        const { id } = session;
+        if ((sessions.get(id)?.version ?? 0) !== session.version) return undefined;
+        const version = session.version + 1;
+        const rest = JSON.stringify({ ...session, version });
+        const kept = { version, messages: messages.map(textOf), rest, expires: Date.now() + expireIn };
+        sessions.delete(id);
+        sessions.set(id, kept);
+        forget();
+        return version;
+      }),
     delete(id) {
       sessions.delete(id);
       return Promise.resolve();
+    },
+    list({ after = "", limit = 100 } = {}) {
+      forget();
+      return Promise.resolve([...sessions.keys()].filter((id) => id > after).sort().slice(0, limit));
     },
   };
 }

@@ -11,5 +11,8 @@ export {
   type ScriptedStep,
 } from "../model/scripted.ts";
 export { collect, type Collected, type CollectOptions } from "./collect.ts";
+export type { LawOptions, Make } from "./hold.ts";
+export { logLaws } from "./log_laws.ts";
 export { outline } from "./outline.ts";
+export { storeLaws } from "./store_laws.ts";
 export { testMiddleware, type TestOptions } from "./test_middleware.ts";

@@ -1,0 +1,111 @@
+/**
+ * Logs in Deno KV.
+ *
+ * @module
+ */
+import { follow, type Listening } from "../follow.ts";
+import type { Addition, Log, LogPage } from "../log.ts";
+import { gather, piecesOf, textOfLines } from "../pieces.ts";
+import {
+  type DenoKvOptions,
+  forget,
+  type Head,
+  isLive,
+  type Piece,
+  pieceLength,
+  replace,
+  see,
+  type Seen,
+} from "./commit.ts";
+
+interface LogHead extends Head {
+  /** The number of the last event. */
+  readonly last: number;
+  readonly ended: boolean;
+}
+
+/**
+ * Keeps logs in Deno KV. Whoever follows a run is told by the database: on Deno Deploy wherever they are, on one machine within one process.
+ * With `expireIn`, a run that goes on for longer is forgotten from its beginning.
+ *
+ * ```ts
+ * import { denoKvLog } from "@jizai/jizai/session/deno_kv";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using kv = await Deno.openKv(":memory:");
+ * const log = denoKvLog(kv, { expireIn: 60 * 60 * 1_000 });
+ * await log.append("r1", { after: 0, lines: [`{"type":"a"}`, `{"type":"b"}`], ended: false });
+ * assertEquals(await log.read("r1", 1), { first: 2, lines: [`{"type":"b"}`], last: 2, ended: false });
+ * ```
+ */
+export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Log {
+  const headOf = (run: string): Deno.KvKey => [prefix, "log", run];
+  const piecesUnder = (record: string): Deno.KvKey => [prefix, "log_piece", record];
+  /** The heads of the runs that are written here, so that adding to one is a single round trip. */
+  const written = new Map<string, Seen<LogHead>>();
+
+  /** Adds to a record that is as it was seen. */
+  async function add(run: string, seen: Seen<LogHead>, { after, lines, ended }: Addition): Promise<boolean> {
+    const { record, last } = seen.head ?? { record: crypto.randomUUID(), last: after };
+    if (last !== after) return false;
+    const writer = crypto.randomUUID(); // nobody else who adds at the same time writes what is this one's
+    const pieces = piecesOf(textOfLines(lines), pieceLength)
+      .map((text, part): Piece => [[...piecesUnder(record), after + 1, writer, part], text]);
+    const head = { record, last: last + lines.length, ended, expires: Date.now() + expireIn };
+    const done = await replace(kv, { key: headOf(run), seen, head, pieces, dropped: [], expireIn });
+    if (done && !ended) written.set(run, done);
+    else written.delete(run);
+    return done !== undefined;
+  }
+
+  async function read(run: string, after: number): Promise<LogPage | undefined> {
+    const { head } = await see<LogHead>(kv, headOf(run));
+    if (!head) return undefined;
+    const { record, last, ended } = head;
+    if (last <= after) return { first: after + 1, lines: [], last, ended };
+    const gathering = gather(after);
+    let writer: Deno.KvKeyPart | undefined;
+    for await (const { key, value } of kv.list<string>(await rangeOf(record, after, last))) {
+      const [first, by, part] = key.slice(3);
+      if (part === 0) writer = by;
+      if (by === writer && !gathering.add({ first: Number(first), part: Number(part), text: value })) break;
+    }
+    return { ...gathering.lines(), last, ended };
+  }
+
+  /** Where the pieces are that have the events after `after`: from the last that begins no later than they do. */
+  async function rangeOf(record: string, after: number, last: number): Promise<Deno.KvListSelector> {
+    const all = piecesUnder(record);
+    const end = [...all, last + 1];
+    const before = kv.list({ start: all, end: [...all, after + 2] }, { reverse: true, limit: 1 });
+    for await (const { key } of before) return { start: key.slice(0, 4), end };
+    return { start: all, end };
+  }
+
+  function listen(run: string, signal: AbortSignal): Listening {
+    const changes = kv.watch<[LogHead]>([headOf(run)]).getReader();
+    const stop = () => void changes.cancel(); // what fails there fails for leave() too
+    signal.addEventListener("abort", stop, { once: true });
+    return {
+      next: async () => !(await changes.read()).done,
+      async leave() {
+        signal.removeEventListener("abort", stop);
+        await changes.cancel();
+      },
+    };
+  }
+
+  return {
+    async append(run, addition) {
+      const known = written.get(run);
+      if (known?.head && isLive(known.head) && await add(run, known, addition)) return true;
+      return await add(run, await see(kv, headOf(run)), addition);
+    },
+    read,
+    tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => listen(run, signal)),
+    async delete(run) {
+      written.delete(run);
+      await forget(kv, headOf(run), piecesUnder);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * Sessions in Deno KV.
+ *
+ * @module
+ */
+import type { Store } from "../../core/store.ts";
+import { piecesOf, sessionOf, textOfSession } from "../pieces.ts";
+import { type DenoKvOptions, forget, type Head, isLive, type Piece, pieceLength, replace, see } from "./commit.ts";
+
+interface SessionHead extends Head {
+  readonly version: number;
+  readonly pieces: readonly KeptPiece[];
+}
+
+interface KeptPiece {
+  readonly name: string;
+  /** Of its text, by which it is known again. */
+  readonly hash: string;
+  /** When it was written, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/**
+ * Keeps sessions in Deno KV. A save writes the pieces that have changed, which is the end where a transcript has grown, and in one step with
+ * them what says which pieces there are: readers see the session as it was or as it is, and of two writers one wins.
+ *
+ * ```ts
+ * import { agent } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { denoKvStore } from "@jizai/jizai/session/deno_kv";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using kv = await Deno.openKv(":memory:");
+ * const store = denoKvStore(kv, { expireIn: 30 * 24 * 60 * 60 * 1_000 });
+ * await agent({ model: scripted("Hello!") }).run({ prompt: "Hi", session: "s1", store }).result;
+ * assertEquals((await store.load("s1"))?.messages.length, 2);
+ * ```
+ */
+export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Store {
+  const heads: Deno.KvKey = [prefix, "session"];
+  const headOf = (id: string): Deno.KvKey => [...heads, id];
+  const piecesUnder = (record: string): Deno.KvKey => [prefix, "session_piece", record];
+  const pieceOf = (record: string, { name }: KeptPiece): Deno.KvKey => [...piecesUnder(record), name];
+
+  /** The pieces of a session joined; nothing where one is not there any more. */
+  async function join({ record, pieces }: SessionHead): Promise<string | undefined> {
+    const keys = pieces.map((piece) => pieceOf(record, piece));
+    const texts: string[] = [];
+    for (let at = 0; at < keys.length; at += 10) { // the most that one read may ask for
+      for (const { value } of await kv.getMany<string[]>(keys.slice(at, at + 10))) {
+        if (value === null) return undefined;
+        texts.push(value);
+      }
+    }
+    return texts.join("");
+  }
+
+  return {
+    async load(id) {
+      for (let missed: string | null = null;;) {
+        const { head, versionstamp } = await see<SessionHead>(kv, headOf(id));
+        if (!head) return undefined;
+        const text = await join(head);
+        if (text !== undefined) return sessionOf(text, head.version);
+        if (missed === versionstamp) throw new Error(`Cannot load session "${id}": a piece of it is missing`);
+        missed = versionstamp; // it was saved in between
+      }
+    },
+
+    async save(session) {
+      const key = headOf(session.id);
+      const seen = await see<SessionHead>(kv, key);
+      const { record = crypto.randomUUID(), version = 0, pieces: old = [] } = seen.head ?? {};
+      if (version !== session.version) return undefined;
+
+      const now = Date.now();
+      const known = new Map(old.filter(({ at }) => at >= now - expireIn).map((piece) => [piece.hash, piece]));
+      const added: Piece[] = [];
+      const pieces: KeptPiece[] = [];
+      for (const text of piecesOf(textOfSession(session), pieceLength)) {
+        const hash = await hashOf(text);
+        const piece = known.get(hash) ?? { name: crypto.randomUUID(), hash, at: now };
+        if (!known.has(hash)) added.push([pieceOf(record, piece), text]);
+        pieces.push(piece);
+      }
+
+      const done = await replace(kv, {
+        key,
+        seen,
+        head: { record, version: version + 1, pieces, expires: now + expireIn },
+        pieces: added,
+        dropped: old.filter((piece) => !pieces.includes(piece)).map((piece) => pieceOf(record, piece)),
+        expireIn: 2 * expireIn, // so that a piece that is known, and so at most `expireIn` old, lasts as long again
+      });
+      return done && version + 1;
+    },
+
+    delete: (id) => forget(kv, headOf(id), piecesUnder),
+
+    async list({ after = "", limit = 100 } = {}) {
+      const ids: string[] = [];
+      for await (const { key, value } of kv.list<SessionHead>({ prefix: heads, start: headOf(after) })) {
+        const id = String(key[2]);
+        if (id !== after && isLive(value)) ids.push(id);
+        if (ids.length >= limit) break;
+      }
+      return ids;
+    },
+  };
+}
+
+/** The SHA-256 of a text. */
+async function hashOf(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,106 @@
+/**
+ * Logs in the storage of a Durable Object.
+ *
+ * @module
+ */
+import { bell, follow } from "../follow.ts";
+import type { Addition, Log, LogPage } from "../log.ts";
+import { gather, piecesOf, textOfLines } from "../pieces.ts";
+import { type DurableObjectOptions, expiry, firstOf, type ObjectStorage, pieceLength, sweep } from "./storage.ts";
+
+const tables = [
+  `CREATE TABLE IF NOT EXISTS jizai_log (
+    run TEXT PRIMARY KEY, last INTEGER NOT NULL, ended INTEGER NOT NULL, expires INTEGER
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_log_piece (
+    run TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (run, first, part)
+  ) WITHOUT ROWID`,
+];
+
+/**
+ * Keeps logs in the storage of a Durable Object. Make it once, in the constructor of the object: whoever follows a run is told by the one who
+ * adds to it there.
+ *
+ * ```ts
+ * import { durableObjectLog, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+ * import type { Log } from "@jizai/jizai/session/log";
+ *
+ * class Conversation {
+ *   readonly log: Log;
+ *
+ *   constructor(ctx: { readonly storage: ObjectStorage }) {
+ *     this.log = durableObjectLog(ctx.storage, { expireIn: 60 * 60 * 1_000 });
+ *   }
+ * }
+ * ```
+ */
+export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }: DurableObjectOptions = {}): Log {
+  const { sql } = storage;
+  const added = bell();
+
+  /** How far a record goes, where there is one. */
+  function headOf(run: string): Pick<LogPage, "last" | "ended"> | undefined {
+    const row = firstOf(sql.exec(
+      "SELECT last, ended FROM jizai_log WHERE run = ? AND (expires IS NULL OR expires > ?)",
+      run,
+      Date.now(),
+    ));
+    return row && { last: Number(row.last), ended: row.ended === 1 };
+  }
+
+  function add(run: string, { after, lines, ended }: Addition): boolean {
+    const head = headOf(run);
+    if ((head?.last ?? after) !== after) return false;
+    if (!head) remove(run); // what has expired
+    const last = after + lines.length;
+    sql.exec("INSERT OR REPLACE INTO jizai_log VALUES (?, ?, ?, ?)", run, last, ended ? 1 : 0, expiry(expireIn));
+    for (const [part, text] of piecesOf(textOfLines(lines), pieceLength).entries()) {
+      sql.exec("INSERT INTO jizai_log_piece VALUES (?, ?, ?, ?)", run, after + 1, part, text);
+    }
+    return true;
+  }
+
+  function read(run: string, after: number): LogPage | undefined {
+    const head = headOf(run);
+    if (!head) return undefined;
+    const gathering = gather(after);
+    const pieces = sql.exec(
+      `SELECT first, part, text FROM jizai_log_piece WHERE run = ? AND first >= coalesce(
+         (SELECT max(first) FROM jizai_log_piece WHERE run = ? AND first <= ?), 0
+       ) ORDER BY first, part`,
+      run,
+      run,
+      after + 1,
+    );
+    for (const { first, part, text } of pieces) {
+      if (!gathering.add({ first: Number(first), part: Number(part), text: String(text) })) break;
+    }
+    return { ...gathering.lines(), ...head };
+  }
+
+  function remove(run: string): void {
+    for (const table of ["jizai_log_piece", "jizai_log"]) sql.exec(`DELETE FROM ${table} WHERE run = ?`, run);
+  }
+
+  storage.transactionSync(() => {
+    for (const table of tables) sql.exec(table);
+    sweep(storage, "jizai_log", "run");
+  });
+
+  return {
+    append: (run, addition) =>
+      Promise.try(() => {
+        const done = storage.transactionSync(() => add(run, addition));
+        if (done) added.ring(run);
+        return done;
+      }),
+    read: (run, after) => Promise.try(() => read(run, after)),
+    tail: (run, after, signal) =>
+      follow(after, signal, (at) => Promise.try(() => read(run, at)), () => added.listen(run, signal)),
+    delete: (run) =>
+      Promise.try(() => {
+        storage.transactionSync(() => remove(run));
+        added.ring(run);
+      }),
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * Sessions that a store has to keep.
+ *
+ * @module
+ */
+import { type Message, user } from "../protocol/message.ts";
+import type { RunRecord, Session } from "../protocol/session.ts";
+
+/** A session in which one thing was said. */
+export function saying(id: string, text: string, version = 0): Session {
+  return { id, version, messages: [user(text)] };
+}
+
+/** Text that is easily taken for something else. */
+export const odd =
+  `"quoted" 'quoted' \\ \\n \n \r\n \t \0 \u2028 \ufeff \ud83d \ude00 é e\u0301 漢字 👩‍👩‍👧‍👦 </script> ?1 :a NULL %s {{ }}`;
+
+/** Text longer than what a database may take at once: each piece of it may end within a character of two, three or four bytes. */
+export const long: readonly string[] = [
+  "x".repeat(70_000),
+  `.${"😀".repeat(150_000)}`,
+  "ж漢😀 ".repeat(130_000),
+  `${"ж漢😀 ".repeat(130_000)}and more`,
+  "x".repeat(2_500_000),
+  "漢",
+];
+
+const messages: readonly Message[] = [
+  {
+    role: "user",
+    parts: [{ type: "text", text: odd }, { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" }],
+  },
+  {
+    role: "assistant",
+    parts: [
+      {
+        type: "reasoning",
+        text: "Hm.",
+        meta: { signature: "abc", nested: [1, 1.5e300, -0.25, null, true, { "": [] }] },
+      },
+      { type: "text", text: "I look." },
+      { type: "call", id: "call_1", name: "look", input: { at: ["here", {}] } },
+      { type: "call", id: "call_2", name: "look", input: "{", malformed: "Unexpected end" },
+    ],
+  },
+  {
+    role: "tool",
+    results: [
+      { callId: "call_1", name: "look", status: "ok", parts: [{ type: "text", text: "" }] },
+      { callId: "call_2", name: "look", status: "error", parts: [] },
+    ],
+  },
+  {
+    role: "user",
+    parts: [{ type: "media", mediaType: "text/plain", url: "https://example.com/?a=b#c" }],
+    from: "inject",
+  },
+];
+
+const run: RunRecord = {
+  id: "run_1",
+  status: "paused",
+  startedAt: 1_700_000_000_000,
+  events: 42,
+  usage: { input: 100, output: 20, cached: 3 },
+  used: { turns: 2, calls: 3, continuations: 1, batches: 2, outputs: 0 },
+  before: 1,
+  state: [["limit.used", 3], ["seen", { deep: [[[]]], "__proto_": null }], ["none", null]],
+  pending: {
+    questions: [{ callId: "call_3", tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] }, {
+      questions: ["Go on?"],
+    }],
+    prompt: user("Later"),
+    batch: {
+      message: { role: "assistant", parts: [{ type: "call", id: "call_3", name: "pay", input: { sum: 5 } }] },
+      results: [{ callId: "call_4", name: "look", status: "denied", parts: [], context: ["Seen"] }],
+    },
+    stopping: true,
+  },
+};
+
+/** Sessions of every kind: with all that one may have, with nothing, and with odd text. */
+export const sessions: readonly Session[] = [
+  { id: "full", version: 0, messages, run },
+  { id: "ended", version: 0, messages },
+  { id: "empty", version: 0, messages: [] },
+  saying("odd", odd),
+  saying(`an "odd" id's\n漢字 😀 / : %`, "Hi"),
+];

@@ -1,0 +1,200 @@
+/**
+ * The laws of stores.
+ *
+ * @module
+ */
+import type { Store } from "../core/store.ts";
+import { broken, type LawOptions, type Laws, type Make } from "./hold.ts";
+import { long, saying, sessions } from "./sessions.ts";
+
+/**
+ * Holds a store to the laws that every store keeps. `make` makes a new one that is empty, for each law. Throws an `Error` that names every law
+ * that is broken, and how. A store
+ *
+ * - gives back what it was given, whatever is in it and however long it is, and nobody changes it from outside;
+ * - counts the saves of a session, and refuses one of another version than it keeps: of several writers one wins;
+ * - shows a session as it was or as it is, and nothing in between;
+ * - forgets what is deleted, and what has expired;
+ * - lists the ids in an order that stays.
+ *
+ * ```ts
+ * import { memory } from "@jizai/jizai";
+ * import { storeLaws } from "@jizai/jizai/testing";
+ * import { assertRejects } from "@std/assert";
+ *
+ * await storeLaws(() => memory());
+ *
+ * const forgetful = () => ({ ...memory(), load: () => Promise.resolve(undefined) });
+ * await assertRejects(() => storeLaws(forgetful), Error, "gives back what it was given");
+ * ```
+ */
+export async function storeLaws(make: Make<Store>, { pass, time }: LawOptions = {}): Promise<void> {
+  const told = [
+    ...await broken(laws, () => make({}), time),
+    ...pass ? await broken(expiring(pass), () => make({ expireIn }), time) : [],
+  ];
+  if (told.length > 0) throw new Error(told.join("\n"));
+}
+
+const laws: Laws<Store> = {
+  async "knows nothing of what it was never given"(store, expect) {
+    expect("load()", await store.load("none"), undefined);
+    expect("list()", await store.list(), []);
+    await store.delete("none");
+    expect("save() of version 3", await store.save(saying("none", "Hi", 3)), undefined);
+    expect("load() after that", await store.load("none"), undefined);
+  },
+
+  async "gives back what it was given"(store, expect) {
+    for (const session of sessions) {
+      expect("save()", await store.save(session), 1);
+      expect(`load("${session.id}")`, await store.load(session.id), { ...session, version: 1 });
+    }
+  },
+
+  async "gives back what is long"(store, expect) {
+    for (const [version, text] of long.entries()) {
+      expect("save()", await store.save(saying("long", text, version)), version + 1);
+      expect(`load() of text number ${version}`, await store.load("long"), saying("long", text, version + 1));
+    }
+  },
+
+  async "keeps what it was given from being changed"(store, expect) {
+    const text = "as it was";
+    const parts = [{ type: "text" as const, text }];
+    const given = { ...saying("mine", text), messages: [{ role: "user" as const, parts }] };
+    await store.save(given);
+    parts.push({ type: "text", text: "more" });
+    given.messages.length = 0;
+    const loaded = await store.load("mine");
+    expect("load() after what was given has changed", loaded, saying("mine", text, 1));
+    try {
+      Object.assign(loaded?.messages[0] ?? {}, { role: "nobody" });
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // what is frozen cannot be changed either
+    }
+    expect("load() after what was loaded has changed", await store.load("mine"), saying("mine", text, 1));
+  },
+
+  async "counts the saves of a session"(store, expect) {
+    for (let version = 0; version < 5; version++) {
+      expect("save()", await store.save(saying("counted", `${version}`, version)), version + 1);
+      expect("load()", await store.load("counted"), saying("counted", `${version}`, version + 1));
+    }
+    expect("save() of another session", await store.save(saying("another", "Hi")), 1);
+    expect("load() of the first", await store.load("counted"), saying("counted", "4", 5));
+  },
+
+  async "refuses another version than it keeps"(store, expect) {
+    await store.save(saying("s", "1"));
+    await store.save(saying("s", "2", 1));
+    for (const version of [0, 1, 3]) {
+      expect(`save() of version ${version}`, await store.save(saying("s", "late", version)), undefined);
+    }
+    expect("load()", await store.load("s"), saying("s", "2", 2));
+  },
+
+  async "lets one of several writers win"(store, expect) {
+    for (const [version, length] of [[0, 1], [1, 1], [2, 400_000], [3, 400_000]] as const) {
+      const texts = ["a", "b", "c", "d"].map((writer) => writer.repeat(length));
+      const saves = await Promise.all(texts.map((text) => store.save(saying("s", text, version))));
+      expect("the versions that save() gave", saves.filter((save) => save !== undefined), [version + 1]);
+      const won = texts[saves.findIndex((save) => save !== undefined)];
+      expect("what the winner saved", await store.load("s"), saying("s", won ?? "", version + 1));
+    }
+  },
+
+  async "shows nothing in between"(store, expect) {
+    const text = (version: number) => `${version}`.repeat(200_000);
+    const write = async () => {
+      for (let version = 0; version < 8; version++) await store.save(saying("s", text(version), version));
+    };
+    const look = async (from: number) => {
+      for (let version = from, looks = 0; version < 8 && looks < 1_000; looks++) {
+        const kept = await store.load("s");
+        version = kept?.version ?? 0;
+        if (kept) expect("what load() gave while it was saved", kept, saying("s", text(version - 1), version));
+      }
+    };
+    await Promise.all([write(), look(0), look(0)]);
+  },
+
+  async "forgets what is deleted"(store, expect) {
+    await store.save(saying("gone", "x".repeat(200_000)));
+    await store.save(saying("stays", "Hi"));
+    await store.delete("gone");
+    expect("load()", await store.load("gone"), undefined);
+    expect("list()", await store.list(), ["stays"]);
+    expect("save() of the version before", await store.save(saying("gone", "late", 1)), undefined);
+    expect("save() of a new one", await store.save(saying("gone", "new")), 1);
+    expect("load() of the new one", await store.load("gone"), saying("gone", "new", 1));
+    expect("load() of another", await store.load("stays"), saying("stays", "Hi", 1));
+  },
+
+  async "lists all ids, page by page"(store, expect) {
+    const ids = [
+      "a",
+      "a/b",
+      "a:b",
+      "ab",
+      "A",
+      "b",
+      "1",
+      "10",
+      "2",
+      " ",
+      "ä",
+      "漢",
+      "😀",
+      "\uffee",
+      "__proto__",
+      "*",
+      "%",
+      "a'b",
+    ];
+    for (const id of ids) await store.save(saying(id, id));
+    const all = await store.list();
+    expect("all ids, sorted", [...all].sort(), [...ids].sort());
+    for (const limit of [1, 2, 7, 18, 100]) {
+      const pages = await paged(store, limit);
+      expect(`what is on pages of ${limit}`, pages.flat(), all);
+      expect(`the length of pages of ${limit}`, pages.find(({ length }) => length > limit), undefined);
+    }
+    for (const id of all.slice(0, 4)) await store.delete(id);
+    expect("what comes after one that is gone", await store.list({ after: all[1] ?? "" }), all.slice(4));
+    await store.save(saying(all[9] ?? "", "again", 1));
+    expect("the order after a save", await store.list({ limit: 100 }), all.slice(4));
+    for (const id of all.slice(4)) expect(`load("${id}")`, (await store.load(id))?.id, id);
+  },
+};
+
+/** Milliseconds: less than what a law may take, as that time may be the one that passes. */
+const expireIn = 1_000;
+
+const expiring = (pass: (ms: number) => void | Promise<void>): Laws<Store> => ({
+  async "forgets what has expired"(store, expect) {
+    const long = "x".repeat(200_000);
+    await store.save(saying("old", long));
+    await store.save(saying("used", long));
+    await pass(expireIn - 100);
+    await store.save(saying("used", `${long}y`, 1));
+    expect("load() before it expires", await store.load("old"), saying("old", long, 1));
+    await pass(200);
+    expect("load()", await store.load("old"), undefined);
+    expect("list()", await store.list(), ["used"]);
+    expect("save() of the version before", await store.save(saying("old", "late", 1)), undefined);
+    await pass(expireIn - 300);
+    expect("load() of what was saved since", await store.load("used"), saying("used", `${long}y`, 2));
+    expect("save() of a new one", await store.save(saying("old", "new")), 1);
+    expect("load() of the new one", await store.load("old"), saying("old", "new", 1));
+  },
+});
+
+/** All ids, `limit` at a time. */
+async function paged(store: Store, limit: number): Promise<readonly (readonly string[])[]> {
+  const pages: (readonly string[])[] = [];
+  for (let after: string | undefined = ""; after !== undefined && pages.length < 100; after = pages.at(-1)?.at(-1)) {
+    pages.push(await store.list({ after, limit }));
+  }
+  return pages;
+}

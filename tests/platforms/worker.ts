@@ -1,0 +1,72 @@
+/**
+ * A Worker with a Durable Object that holds its own storage to the laws of stores and logs.
+ *
+ * @module
+ */
+import { user } from "@jizai/jizai";
+import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { logLaws, storeLaws } from "@jizai/jizai/testing";
+
+interface Context {
+  readonly storage: ObjectStorage & { deleteAll(): Promise<void> };
+}
+
+interface Env {
+  readonly KEEPER: { getByName(name: string): { fetch(request: Request): Promise<Response> } };
+}
+
+/** What an object of that class is asked to do, by path. */
+const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
+  "/store_laws": ({ storage }) =>
+    storeLaws(async (options) => {
+      await storage.deleteAll();
+      return durableObjectStore(storage, options);
+    }, { pass }),
+
+  "/log_laws": ({ storage }) =>
+    logLaws(async (options) => {
+      await storage.deleteAll();
+      return durableObjectLog(storage, options);
+    }, { pass }),
+
+  "/write": async ({ storage }) => [
+    await durableObjectStore(storage).save({ id: "s", version: 0, messages: [user("自在鉤")] }),
+    await durableObjectLog(storage).append("r", { after: 0, lines: ["1", "2"], ended: false }),
+  ],
+
+  "/read": async ({ storage }) => [
+    await durableObjectStore(storage).load("s"),
+    await durableObjectLog(storage).read("r", 1),
+  ],
+};
+
+const { now } = Date;
+let passed = 0;
+
+/** Has time pass: a Worker's clock stands still while it works. */
+function pass(ms: number): void {
+  passed += ms;
+  Date.now = () => now() + passed;
+}
+
+/** The class of the objects. */
+export class Keeper {
+  readonly #ctx: Context;
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+  }
+
+  /** Does a task, and answers with what came of it. */
+  async fetch(request: Request): Promise<Response> {
+    try {
+      return Response.json(await tasks[new URL(request.url).pathname]?.(this.#ctx) ?? null);
+    } catch (error) {
+      return new Response(error instanceof Error ? error.message : String(error), { status: 500 });
+    }
+  }
+}
+
+export default {
+  fetch: (request: Request, { KEEPER }: Env): Promise<Response> => KEEPER.getByName("keeper").fetch(request),
+};

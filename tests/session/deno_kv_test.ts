@@ -1,0 +1,124 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { spy } from "@std/testing/mock";
+import { FakeTime } from "@std/testing/time";
+import { type Session, user } from "@jizai/jizai";
+import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { logLaws, storeLaws } from "@jizai/jizai/testing";
+
+/** A session in which that was said, each 30 KB in a piece of its own. */
+function saying(version: number, ...letters: readonly string[]): Session {
+  return { id: "s", version, messages: [user(letters.map((letter) => letter.repeat(30_000)).join(""))] };
+}
+
+/** The last parts of all keys, and when each was set. */
+async function kept(kv: Deno.Kv): Promise<readonly string[]> {
+  const entries = await Array.fromAsync(kv.list({ prefix: [] }));
+  return entries.map(({ key, versionstamp }) => `${String(key.at(-1))} ${versionstamp}`);
+}
+
+Deno.test("denoKvStore() keeps the laws of stores", async () => {
+  using kv = await Deno.openKv(":memory:");
+  using time = new FakeTime();
+  const make = (options: { expireIn?: number }) => denoKvStore(kv, { ...options, prefix: crypto.randomUUID() });
+  await storeLaws(make, { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("denoKvLog() keeps the laws of logs", async () => {
+  using kv = await Deno.openKv(":memory:");
+  using time = new FakeTime();
+  const make = (options: { expireIn?: number }) => denoKvLog(kv, { ...options, prefix: crypto.randomUUID() });
+  await logLaws(make, { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("denoKvStore() writes only what has changed", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const store = denoKvStore(kv);
+  await store.save(saying(0, "a", "b", "c"));
+  const before = await kept(kv);
+  await store.save(saying(1, "a", "b", "d", "e"));
+  const after = await kept(kv);
+  assertEquals([before.length, after.length], [5, 6]);
+  assertEquals(after.filter((each) => before.includes(each)).length, 2);
+});
+
+Deno.test("denoKvStore() writes a piece again before it expires", async () => {
+  using kv = await Deno.openKv(":memory:");
+  using time = new FakeTime();
+  using sets = spy(Deno.AtomicOperation.prototype, "set");
+  const store = denoKvStore(kv, { expireIn: 10_000 });
+  const written: number[] = [];
+  for (let version = 0; version < 6; version++) {
+    const from = sets.calls.length;
+    await store.save(saying(version, "a", "b"));
+    written.push(sets.calls.length - from - 1);
+    time.tick(6_000);
+  }
+  assertEquals(written, [3, 0, 3, 0, 3, 0]);
+  assertEquals(sets.calls.slice(0, 4).map(({ args }) => args[2]), [
+    { expireIn: 20_000 },
+    { expireIn: 20_000 },
+    { expireIn: 20_000 },
+    { expireIn: 10_000 },
+  ]);
+});
+
+Deno.test("denoKvStore() leaves nothing behind", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [store, other] = [denoKvStore(kv), denoKvStore(kv)];
+  const letters = [..."abcdefghijklmnopqrstuvwxyz"];
+  const saves = await Promise.all([store.save(saying(0, ...letters)), other.save(saying(0, ...letters, "!"))]);
+  assertEquals(saves.filter((version) => version === 1).length, 1);
+  await store.save(saying(1, "a"));
+  assertEquals((await kept(kv)).length, 3);
+  await other.delete("s");
+  assertEquals(await kept(kv), []);
+});
+
+Deno.test("denoKvStore() says that a piece is missing rather than look for it for ever", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const store = denoKvStore(kv);
+  await store.save(saying(0, "a"));
+  for await (const { key } of kv.list({ prefix: ["jizai", "session_piece"] })) await kv.delete(key);
+  await assertRejects(() => store.load("s"), Error, 'Cannot load session "s": a piece of it is missing');
+});
+
+Deno.test("denoKvLog() adds to a run that it writes in a single round trip", async () => {
+  using kv = await Deno.openKv(":memory:");
+  using gets = spy(Deno.Kv.prototype, "get");
+  using commits = spy(Deno.AtomicOperation.prototype, "commit");
+  const log = denoKvLog(kv);
+  for (let after = 0; after < 10; after++) await log.append("r", { after, lines: [`${after}`], ended: false });
+  assertEquals([gets.calls.length, commits.calls.length], [1, 10]);
+});
+
+Deno.test("denoKvLog() goes on where another process has written, and leaves nothing behind", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [one, other] = [denoKvLog(kv), denoKvLog(kv)];
+  const line = `"${"x".repeat(700_000)}"`;
+  assertEquals(await one.append("r", { after: 0, lines: ["1"], ended: false }), true);
+  assertEquals(await other.append("r", { after: 1, lines: ["2"], ended: false }), true);
+  assertEquals(await one.append("r", { after: 1, lines: ["late"], ended: false }), false);
+  const taken = await Promise.all(
+    [one, other].map((log) => log.append("r", { after: 2, lines: [line], ended: false })),
+  );
+  assertEquals(taken.toSorted(), [false, true]);
+  assertEquals(await one.append("r", { after: 3, lines: ["4"], ended: true }), true);
+  assertEquals(await other.read("r", 0), { first: 1, lines: ["1", "2", line], last: 4, ended: true });
+  assertEquals(await other.read("r", 3), { first: 4, lines: ["4"], last: 4, ended: true });
+  await other.delete("r");
+  assertEquals(await kept(kv), []);
+});
+
+Deno.test("denoKvLog() is not misled by what a writer left that did not come to its end", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const log = denoKvLog(kv);
+  const line = "x".repeat(299_999); // ten pieces, with the end of the line
+  await log.append("r", { after: 0, lines: [line], ended: false });
+  await log.append("r", { after: 1, lines: ["2"], ended: true });
+  const [first] = await Array.fromAsync(kv.list({ prefix: ["jizai", "log_piece"] }, { limit: 1 }));
+  const at = first?.key.slice(0, 4) ?? [];
+  for (const writer of ["!", "~"]) { // before and after all others
+    for (const part of [10, 11]) await kv.set([...at, writer, part], "left\n");
+  }
+  assertEquals(await log.read("r", 0), { first: 1, lines: [line, "2"], last: 2, ended: true });
+});

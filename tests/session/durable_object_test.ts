@@ -1,0 +1,85 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { user } from "@jizai/jizai";
+import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { storage } from "../support/sql.ts";
+
+/** A session in which that was said, each 100 KB in a piece of its own. */
+function saying(version: number, ...letters: readonly string[]) {
+  return { id: "s", version, messages: [user(letters.map((letter) => letter.repeat(100_000)).join(""))] };
+}
+
+/** How many rows there are in all tables. */
+function rows({ sql }: ObjectStorage): readonly number[] {
+  return [...sql.exec("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+    .flatMap(({ name }) => [...sql.exec(`SELECT count(*) AS rows FROM ${name}`)].map(({ rows }) => Number(rows)));
+}
+
+/** How many rows were written so far. */
+function written({ sql }: ObjectStorage): number {
+  const [row] = sql.exec("SELECT total_changes() AS rows");
+  return Number(row?.rows);
+}
+
+Deno.test("durableObjectStore() keeps the laws of stores", async () => {
+  using time = new FakeTime();
+  await storeLaws((options) => durableObjectStore(storage(), options), { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("durableObjectLog() keeps the laws of logs", async () => {
+  using time = new FakeTime();
+  await logLaws((options) => durableObjectLog(storage(), options), { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("durableObjectStore() writes only what has changed", async () => {
+  const disk = storage();
+  const store = durableObjectStore(disk);
+  await store.save(saying(0, "a", "b", "c"));
+  const before = written(disk);
+  await store.save(saying(1, "a", "b", "d", "e"));
+  assertEquals(written(disk) - before, 4); // one row for the session, two that have changed, and one more
+});
+
+Deno.test("durableObjectStore() and durableObjectLog() remove what is deleted", async () => {
+  const disk = storage();
+  const [store, log] = [durableObjectStore(disk), durableObjectLog(disk)];
+  await store.save(saying(0, "a", "b"));
+  await log.append("r", { after: 0, lines: ["1", "2"], ended: true });
+  assertEquals(rows(disk), [1, 1, 1, 3]);
+  await store.delete("s");
+  await log.delete("r");
+  assertEquals(rows(disk), [0, 0, 0, 0]);
+});
+
+Deno.test("durableObjectStore() and durableObjectLog() remove what has expired when the object starts next", async () => {
+  using time = new FakeTime();
+  const disk = storage();
+  await durableObjectStore(disk, { expireIn: 1_000 }).save(saying(0, "a", "b"));
+  await durableObjectLog(disk, { expireIn: 1_000 }).append("r", { after: 0, lines: ["1"], ended: false });
+  time.tick(999);
+  durableObjectStore(disk);
+  durableObjectLog(disk);
+  assertEquals(rows(disk), [1, 1, 1, 3]);
+  time.tick(1);
+  durableObjectStore(disk);
+  durableObjectLog(disk);
+  assertEquals(rows(disk), [0, 0, 0, 0]);
+});
+
+Deno.test("durableObjectStore() keeps all of a session, or what it had", async () => {
+  const disk = storage();
+  const store = durableObjectStore(disk);
+  await store.save(saying(0, "a"));
+  const failing = durableObjectStore({
+    transactionSync: disk.transactionSync,
+    sql: {
+      exec(query, ...bindings) {
+        if (query.includes("piece VALUES") && bindings[1] === 1) throw new Error("disk full");
+        return disk.sql.exec(query, ...bindings);
+      },
+    },
+  });
+  await assertRejects(() => failing.save(saying(1, "b", "c")), Error, "disk full");
+  assertEquals(await store.load("s"), saying(1, "a"));
+});
