@@ -18,7 +18,7 @@ export async function deltaMeasures(): Promise<{ readonly measures: readonly Mea
     together: served(streaming(count, { together: 16 })),
     passing: served(streaming(count), { use: passing }),
     filtering: served(streaming(count), { use: filtering }),
-  }, { rounds: 60, warmUp: 10 });
+  }, { rounds: 100, warmUp: 10 });
   const more = (beneath: number) => (beneath / time.alone - 1) * 100;
   return {
     delta: time.floor / count,

@@ -27,8 +27,8 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
 }
 
-/** Collects garbage, where V8 was told to expose that: all of it, or what is young. */
-export function collect(options?: { readonly type: "minor" }): void {
-  const { gc } = globalThis as { readonly gc?: (options?: { readonly type: "minor" }) => void }; // no type knows of it
-  gc?.(options);
+/** Collects garbage, where V8 was told to expose that: what is young, or all of it. */
+export function collect(...what: readonly [options?: { readonly type: "minor" }]): void {
+  const { gc } = globalThis as { readonly gc?: (...what: readonly unknown[]) => void }; // no type knows of it
+  gc?.(...what); // given nothing, and not even undefined, it collects all
 }
