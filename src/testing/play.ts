@@ -6,7 +6,7 @@
 import type { Handle } from "../core/agent.ts";
 import { isInterrupt } from "../core/interrupt.ts";
 import type { Middleware, RunResult } from "../core/points.ts";
-import { memory, type Store } from "../core/store.ts";
+import { memory } from "../core/store.ts";
 import type { AnyTool } from "../core/tool.ts";
 import { mend } from "../core/mend.ts";
 import type { Event } from "../protocol/event.ts";
@@ -87,7 +87,7 @@ function sceneFor(tell: Tell): LiveScene {
   return scene;
 }
 
-/** Plays a scenario to its end. What is paused goes on with another agent, from what a store has kept as JSON. */
+/** Plays a scenario to its end. What is paused goes on with another agent, from what a store has kept. */
 async function perform(
   { cast, person: type = "approve", twice = false }: Scenario,
   scene: LiveScene,
@@ -95,7 +95,7 @@ async function perform(
   make: () => readonly Middleware[],
 ): Promise<Outcome> {
   const { above, beneath, calls = usualCalls, first, limits, tools: own = [] } = cast?.(scene) ?? {};
-  const options = { session: "stage", store: json(memory()), vars, signal: scene.signal };
+  const options = { session: "stage", store: memory(), vars, signal: scene.signal };
   const results: RunResult[] = [];
   const warnings: Outcome["warnings"][number][] = [];
   let struck: RunResult | undefined;
@@ -127,11 +127,6 @@ async function perform(
   }
   if (twice) await see(actors().run({ ...options, prompt: "Play" }));
   return { results, struck, warnings };
-}
-
-/** A store that keeps what JSON can say. */
-function json(store: Store): Store {
-  return { ...store, save: (session) => store.save(JSON.parse(JSON.stringify(session))) };
 }
 
 function check(messages: RunResult["messages"], what: string, tell: Tell): void {
