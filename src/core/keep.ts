@@ -27,7 +27,7 @@ export async function save(live: Live, status: RunRecord["status"] | "ended" = "
 }
 
 function recordOf(
-  { id, startedAt, usage, used, state, pending, transcript, events }: Live,
+  { id, startedAt, until, usage, used, state, pending, transcript, events }: Live,
   status: RunRecord["status"],
 ): RunRecord {
   const { messages, before } = transcript;
@@ -36,6 +36,7 @@ function recordOf(
     id,
     status,
     startedAt,
+    ...(status === "running" && until < Infinity && { until }),
     events: status === "paused" ? events.count + 1 : events.count, // run.paused is still to come
     usage,
     used: { ...used },

@@ -20,6 +20,9 @@ import { Slots } from "./slots.ts";
 import type { AnyTool } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 
+/** How many times the grace of one hook the whole run has after it was told to stop: a tool, the hooks after it, the cleanup. */
+export const patience = 3;
+
 /** The event loop's own clock: tests that set theirs do not hold events back. */
 const { setTimeout: turn, clearTimeout: clearTurn } = globalThis;
 
@@ -54,6 +57,8 @@ export class Live implements Stopping {
   usage: Usage = noUsage;
   used = { turns: 0, calls: 0, continuations: 0, batches: 0, outputs: 0 };
   keeping: Keeping | undefined;
+  /** Until when it can go on at the most, in milliseconds since 1970. */
+  until = Infinity;
 
   limits: Limits;
   slots: Slots;
@@ -182,7 +187,9 @@ export class Live implements Stopping {
   /** Starts the clock. */
   arm(): void {
     clearTimeout(this.#deadline);
-    this.#deadline = later(() => this.abort("deadline"), this.limits.time);
+    const { time, grace } = this.limits;
+    this.until = Date.now() + time + patience * grace;
+    this.#deadline = later(() => this.abort("deadline"), time);
   }
 
   /** Nothing that comes later is heard. */

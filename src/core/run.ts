@@ -15,7 +15,7 @@ import { restore, save } from "./keep.ts";
 import { lawOf, merged } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./events.ts";
-import { Live } from "./live.ts";
+import { Live, patience } from "./live.ts";
 import { contextMessages } from "./loop.ts";
 import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
@@ -84,6 +84,7 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
 
 async function conduct(live: Live, options: StartOptions, opened: PromiseWithResolvers<string>): Promise<RunResult> {
   try {
+    live.arm();
     await claim(live, options);
   } catch (error) {
     opened.reject(error);
@@ -94,7 +95,6 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
   await opened.promise; // who waits for it goes on before the first event
   let result: RunResult;
   try {
-    live.arm();
     live.gather();
     const { events: { emit }, session } = live;
     const scope = live.scope();
@@ -119,19 +119,21 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
   }
 }
 
-/** How many times the grace of one hook the whole run has after it was told to stop: a tool, the hooks after it, the cleanup. */
-const patience = 3;
-
 /** Takes the session for this run; throws a `SessionError` where it may not. */
 async function claim(live: Live, { store, session, messages, answers, parent }: StartOptions): Promise<void> {
   const kept = session === undefined ? undefined : await store.load(session);
   live.keeping = { store, version: kept?.version ?? 0, always: session !== undefined && !parent };
   const named = `session "${live.session}"`;
-  if (kept?.run?.status === "running") throw new SessionError(`Cannot run ${named}: another run has it`, "busy");
+  const { status, until = Infinity } = kept?.run ?? {};
+  if (status === "running" && Date.now() < until) {
+    throw new SessionError(`Cannot run ${named}: another run has it`, "busy");
+  }
   live.transcript.messages = kept?.messages ?? [];
   if (answers) {
     if (!kept) throw new SessionError(`Cannot resume ${named}: there is none`, "unknown");
-    if (!kept.run) throw new SessionError(`Cannot resume ${named}: it is not paused`, "not-paused");
+    if (!kept.run || status !== "paused") {
+      throw new SessionError(`Cannot resume ${named}: it is not paused`, "not-paused");
+    }
     restore(live, kept.run);
     const asked = new Set(live.pending?.questions.map(({ callId }) => callId));
     for (const answer of answers) {

@@ -26,6 +26,8 @@ export interface RunRecord {
   readonly status: "running" | "paused";
   /** In milliseconds since 1970. */
   readonly startedAt: number;
+  /** Until when it may have the session, in milliseconds since 1970: a process that died gives it back then. Default: for ever. */
+  readonly until?: number;
   /** The number of its last event. */
   readonly events: number;
   /** Tokens so far. */

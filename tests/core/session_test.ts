@@ -183,6 +183,36 @@ Deno.test("a conversation that moves on skips what waited, and keeps what was do
   assertEquals(late.slice(0, 2), ["failed", "not-paused"]);
 });
 
+Deno.test("a process that died gives its sessions back when the time of its runs is over", async () => {
+  using time = new FakeTime();
+  const limits = { time: 60_000, grace: 1_000 };
+  const dying = memory();
+  const asked = Promise.withResolvers<void>();
+  const stuck = scripted({
+    before: (_, signal) => {
+      asked.resolve();
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  const lost = agent({ model: stuck, limits }).run({ prompt: "1", session: "s", store: dying });
+  await asked.promise;
+  const left = await dying.load("s");
+  lost.stop();
+  await lost.result;
+
+  const store = memory();
+  await store.save({ id: "s", messages: [], ...left, version: 0 });
+  const assistant = agent({ model: scripted("Two."), limits });
+  const run = () => assistant.run({ prompt: "2", session: "s", store }).result;
+  time.tick(62_999);
+  assertEquals((await refusal(run())).slice(0, 2), ["failed", "busy"]);
+  time.tick(1);
+  const resumed = await refusal(assistant.resume({ session: "s", store, answers: [] }).result);
+  assertEquals(resumed.slice(0, 2), ["failed", "not-paused"]);
+  const { status, messages } = await run();
+  assertEquals([status, lines(messages)], ["done", ["user 1", "user 2", "assistant Two."]]);
+});
+
 Deno.test("a session has one run at a time", async () => {
   const store = memory();
   const go = Promise.withResolvers<void>();
