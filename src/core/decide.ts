@@ -12,7 +12,6 @@ import { lawOf } from "./law.ts";
 import type { Law, Layer } from "./onion.ts";
 import type { ApprovalContext, ToolChange, ToolContext } from "./points.ts";
 import { prepare, resultBy } from "./prepare.ts";
-import { scopeOf } from "./scope.ts";
 
 const mostEdits = 3;
 
@@ -40,10 +39,9 @@ export async function arrive(ctx: ToolContext, entry: Entry, proposed?: ToolResu
 
 async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | undefined): Promise<Step> {
   const { live, call, turn } = entry;
-  const { tool, name, emit } = ctx;
+  const { run, signal, emit, vars, tool, name } = ctx;
   if (proposed?.status === "denied") return decided("deny", proposed, false);
   if (entry.over) return { type: "answer", result: skipped(`Not run: this run may make ${live.limits.calls} calls.`) };
-  const scope = scopeOf(ctx);
   let { input } = ctx;
   for (let edits = 0; edits <= mostEdits; edits++) {
     const checked = prepare(live, ctx, input);
@@ -51,7 +49,10 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
     if (!proposed && "wrong" in prepared) return { type: "answer", result: { ...prepared.wrong, input } };
     entry.parsed = "wrong" in prepared ? undefined : prepared;
     const question: ApprovalContext = {
-      ...scope,
+      run,
+      signal,
+      emit,
+      vars,
       call,
       tool,
       name,
@@ -72,7 +73,7 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
     if (proposed) return decided("allow", { ...proposed, input }, person !== undefined);
     if (!tool || "wrong" in prepared) break;
     announce("allow", person !== undefined);
-    return { type: "execute", tool, input: prepared.input, raw: input, scope };
+    return { type: "execute", tool, input: prepared.input, raw: input, scope: { run, signal, emit, vars } };
   }
   return decided("deny", denied("The input was changed too often."), false);
 

@@ -60,8 +60,12 @@ export class Entry {
   /** The context that its outermost hook is given. */
   context(scope: Scope, resumed: boolean): ToolContext {
     const { call, batchId, index, turn, live } = this;
+    const { run, signal, emit, vars } = scope; // named, here and wherever there is one for each call: spreading them costs more
     return {
-      ...scope,
+      run,
+      signal,
+      emit,
+      vars,
       call,
       tool: live.tools.get(call.name),
       name: call.name,

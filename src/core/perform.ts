@@ -61,9 +61,12 @@ export async function perform(
   { tool, input, raw, scope }: Extract<Step, { type: "execute" }>,
 ): Promise<ToolResult> {
   const { live, call, index, batchId, turn } = entry;
-  const { signal } = scope;
+  const { run, signal, emit, vars } = scope;
   const ctx: ExecuteContext = {
-    ...scope,
+    run,
+    signal,
+    emit,
+    vars,
     call,
     tool,
     input,
