@@ -39,7 +39,10 @@ export interface MemoryOptions {
 
 interface Kept {
   readonly version: number;
-  readonly messages: readonly string[];
+  /** The messages, as texts. */
+  readonly texts: string[];
+  /** What they are texts of, while a run has the session: each message is made a text once, since a transcript grows at its end. */
+  readonly messages: readonly Message[];
   readonly rest: string;
   readonly expires: number;
 }
@@ -63,15 +66,6 @@ interface Kept {
 export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {}): Store {
   /** As texts, so that nobody changes what is kept. The one saved longest ago comes first. */
   const sessions = new Map<string, Kept>();
-  /** Each message is made a text once: a transcript grows, and what is in it stays as it is. */
-  const texts = new WeakMap<Message, string>();
-
-  function textOf(message: Message): string {
-    const text = texts.get(message) ?? JSON.stringify(message);
-    texts.set(message, text);
-    return text;
-  }
-
   function forget(): void {
     const now = Date.now();
     for (const [id, { expires }] of sessions) {
@@ -84,18 +78,19 @@ export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {})
     load(id) {
       forget();
       const kept = sessions.get(id);
-      return Promise.resolve(kept && { ...JSON.parse(kept.rest), messages: JSON.parse(`[${kept.messages.join()}]`) });
+      return Promise.resolve(kept && { ...JSON.parse(kept.rest), messages: JSON.parse(`[${kept.texts.join()}]`) });
     },
     save: ({ messages, ...session }) =>
       Promise.try(() => {
         forget();
-        const { id } = session;
-        if ((sessions.get(id)?.version ?? 0) !== session.version) return undefined;
+        const { id, run } = session;
+        const kept = sessions.get(id);
+        if ((kept?.version ?? 0) !== session.version) return undefined;
         const version = session.version + 1;
         const rest = JSON.stringify({ ...session, version });
-        const kept = { version, messages: messages.map(textOf), rest, expires: Date.now() + expireIn };
+        const texts = textsOf(messages, kept);
         sessions.delete(id);
-        sessions.set(id, kept);
+        sessions.set(id, { version, texts, messages: run ? messages : [], rest, expires: Date.now() + expireIn });
         forget();
         return version;
       }),
@@ -108,4 +103,14 @@ export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {})
       return Promise.resolve([...sessions.keys()].filter((id) => id > after).sort().slice(0, limit));
     },
   };
+}
+
+/** The texts of messages; those that were kept before are not made again, and a list that has only grown goes on. */
+function textsOf(messages: readonly Message[], before?: Kept): string[] {
+  const changed = messages.findIndex((message, index) => message !== before?.messages[index]);
+  const same = changed < 0 ? messages.length : changed;
+  const added = messages.slice(same).map((message) => JSON.stringify(message));
+  const texts = before?.texts.length === same ? before.texts : before?.texts.slice(0, same) ?? [];
+  texts.push(...added);
+  return texts;
 }
