@@ -4,6 +4,7 @@ import { importsOf, list, places, read, type Source, unexplainedCasts } from "./
 /** The rooms of `src`, and what each may import besides itself. */
 const rooms = {
   protocol: [],
+  client: ["protocol"],
   stream: ["protocol"],
   model: ["protocol", "stream"],
   core: ["protocol", "stream", "model"],
@@ -139,6 +140,15 @@ imports("a middleware imports core, protocol, model and stream, and nothing else
   "middleware/schema.ts": `import * as z from "zod";`,
   "middleware/roundabout.ts": `import { agent } from "@jizai/jizai";`,
 });
+
+banned(
+  "the client takes nothing but types from elsewhere",
+  src.filter(({ path }) => room(path) === "client"),
+  `:is(ImportDeclaration[importKind="value"], ExportAllDeclaration[exportKind="value"])[source.value=/^([^.]|..\\u002F)/]`,
+  `import { addUsage } from "../protocol/message.ts";`,
+  `import { type Usage, addUsage } from "../protocol/message.ts";`,
+  `import * as hono from "hono";`,
+);
 
 imports("only src/http imports Hono", library, (target, from) => /^hono\b/.test(target) && room(from) !== "http", {
   "src/wire/native.ts": `import { streamSSE } from "hono/streaming";`,

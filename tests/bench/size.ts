@@ -1,6 +1,6 @@
 /**
- * Prints what an agent with one tool weighs when it is served and bundled for Workers, and how long that takes to start.
- * Fails where it is above its budget.
+ * Prints what an agent with one tool weighs when it is served and bundled for Workers, how long that takes to start, and what the client weighs.
+ * Fails where one of them is above its budget.
  *
  * What Hono and Zod weigh is found by bundling, in the same way, a file that makes the same use of them and imports nothing else. What lies
  * beyond it is Jizai. The start is the time in which a fresh process that has the bundle in memory compiles it, runs it, and answers a first
@@ -15,6 +15,7 @@ const starts = 15;
 
 const total = await zipped(await bundled("served.ts", "esm"));
 const base = await zipped(await bundled("alone.ts", "esm"));
+const client = await zipped(await bundled("client.ts", "esm"));
 const script = { served: await bundled("served.ts", "cjs"), alone: await bundled("alone.ts", "cjs") };
 const start = { served: Infinity, alone: Infinity };
 for (let round = 0; round < starts; round++) {
@@ -25,6 +26,7 @@ for (let round = 0; round < starts; round++) {
 const measures: readonly Measure[] = [
   { what: "bundle beyond Hono and Zod, gzip", figure: total - base, budget: 15, unit: "KB" },
   { what: "bundle in all, gzip", figure: total, budget: 45, unit: "KB" },
+  { what: "client, gzip", figure: client, budget: 2, unit: "KB" },
   {
     what: "start beyond Hono and Zod",
     figure: start.served - start.alone,

@@ -22,7 +22,7 @@ export type Framed = Event & { readonly id: number };
 /** Reads frames; throws for whatever else there is. */
 export function framesOf(text: string): Framed[] {
   return text.split("\n\n").slice(0, -1).map((frame) => {
-    const [, id, data] = frame.match(/^id: (\d+)\ndata: (.*)$/) ?? [];
+    const [, id, data] = frame.match(/^id: (\d+)\ndata: ([^\n]*)$/) ?? [];
     if (data === undefined) throw new Error(`Cannot read frame ${JSON.stringify(frame)}`);
     return { id: Number(id), ...JSON.parse(data) };
   });

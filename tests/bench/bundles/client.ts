@@ -1,0 +1,2 @@
+/** All of the client: what a page would load. */
+export * from "@jizai/jizai/client";

@@ -1,0 +1,516 @@
+import { client, ClientError, fold, noRun, type RunState } from "@jizai/jizai/client";
+import { assertEquals, assertRejects } from "@std/assert";
+import { spy } from "@std/testing/mock";
+import { FakeTime } from "@std/testing/time";
+import { type Fate, logServer, type LogServerOptions } from "../support/log_server.ts";
+import { answers, recorded } from "../support/recorded.ts";
+
+const legs = await recorded();
+const [first = [], second = []] = legs;
+const whole = legs.flat().reduce(fold, noRun);
+const { run, session } = whole;
+
+/** A server to which things happen, one for each request; then no more. */
+function troubled(fates: readonly Fate[], options: LogServerOptions = {}) {
+  return logServer(legs, { ...options, fate: (request) => fates[request] ?? { type: "well" } });
+}
+
+/** Lets as much time go by as `work` takes. */
+async function soon<T>(work: () => Promise<T>): Promise<T> {
+  using time = new FakeTime();
+  let settled = false;
+  const over = work().finally(() => settled = true);
+  over.catch(() => {}); // whoever asked for the work hears of it
+  while (!settled) await time.tickAsync(1_000);
+  return await over;
+}
+
+const lost: Fate = { type: "lost" };
+const unheard: Fate = { type: "unheard" };
+
+Deno.test("client() hands out each event of a run, and with it what the run has come to", async () => {
+  const server = logServer(legs);
+  const leg = client("", server).run({ prompt: "Go", session: "s1" });
+  assertEquals(leg.state, noRun);
+  let state: RunState = noRun;
+  let index = 0;
+  for await (const event of leg.events) {
+    const frame = first[index++];
+    assertEquals(event, frame?.event);
+    if (frame) state = fold(state, frame);
+    assertEquals(leg.state, state);
+  }
+  assertEquals(index, first.length);
+  assertEquals(server.requests, ["POST /runs"]);
+  assertEquals(server.sent, [{ prompt: "Go", session: "s1" }]);
+});
+
+Deno.test("client() begins nothing before it is read", async () => {
+  const server = logServer(legs);
+  const leg = client("", server).run({ prompt: "Go" });
+  await Promise.resolve();
+  assertEquals(server.requests, []);
+  assertEquals((await leg.result()).status, "paused");
+  assertEquals(server.requests, ["POST /runs"]);
+});
+
+Deno.test("client() sends messages, the headers it is given, and a key of its own for each run", async () => {
+  const seen: Headers[] = [];
+  const bodies: unknown[] = [];
+  const assistant = client("http://host/base", {
+    headers: { authorization: "Bearer t" },
+    fetch: async (url, init) => {
+      const request = new Request(url, init);
+      assertEquals([request.method, request.url], ["POST", "http://host/base/runs"]);
+      seen.push(request.headers);
+      bodies.push(await request.json());
+      return Response.json({}, { status: 400 });
+    },
+  });
+  const messages = [{ role: "user", parts: [{ type: "text", text: "Hi" }] }] as const;
+  for (const _ of [1, 2]) await assertRejects(() => assistant.run({ messages }).result(), ClientError);
+  assertEquals(bodies, [{ messages }, { messages }]);
+  assertEquals(seen.map((headers) => headers.get("authorization")), ["Bearer t", "Bearer t"]);
+  assertEquals(seen.map((headers) => headers.get("content-type")), ["application/json", "application/json"]);
+  assertEquals(new Set(seen.map((headers) => headers.get("idempotency-key"))).size, 2);
+});
+
+Deno.test("client() goes on with answers, each time from where the run was", async () => {
+  const server = logServer(legs);
+  let leg = client("", server).run({ prompt: "Go" });
+  const asked = [await leg.result()];
+  for (const given of answers) asked.push(await (leg = leg.answer(given)).result());
+  assertEquals(asked.map(({ questions }) => questions.map(({ callId }) => callId)), [["drop_1"], ["drop_2"], []]);
+  assertEquals(asked.map(({ at }) => at), [first.length, first.length + second.length, legs.flat().length]);
+  assertEquals(leg.state, whole);
+  assertEquals(server.requests, ["POST /runs", ...answers.map(() => `POST /sessions/${session}/answers`)]);
+  assertEquals(server.sent.slice(1), answers.map((given) => ({ answers: given })));
+});
+
+Deno.test("client() reads a run in one loop, pauses and all", async () => {
+  const given = [...answers];
+  const seen: unknown[] = [];
+  let leg = client("", logServer(legs)).run({ prompt: "Go" });
+  for (;;) {
+    for await (const event of leg.events) seen.push(event);
+    const next = given.shift();
+    if (!next) break;
+    leg = leg.answer(next);
+  }
+  assertEquals(seen, legs.flat().map(({ event }) => event));
+});
+
+Deno.test("client() asks for the rest of a stream that is cut, and of one that ends too soon", async () => {
+  for (const type of ["cut", "ended"] as const) {
+    const server = troubled([{ type, after: 700 }, { type, after: 0 }, { type, after: 300 }]);
+    assertEquals(await soon(() => client("", server).run({ prompt: "Go" }).result()), first.reduce(fold, noRun));
+    const asked = server.requests.map((request) => request.split(" after ")[0]);
+    assertEquals(asked, ["POST /runs", `GET /runs/${run}`, `GET /runs/${run}`, `GET /runs/${run}`]);
+    assertEquals(server.sent.length, 1);
+  }
+});
+
+Deno.test("client() asks whether more has come where it is cut in a pause", async () => {
+  const server = troubled([{ type: "cut", after: Infinity }]);
+  assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).status, "paused");
+  assertEquals(server.requests, ["POST /runs", `GET /runs/${run} after ${first.length}`]);
+});
+
+Deno.test("client() needs nothing more where it is cut after the end", async () => {
+  const server = troubled([{ type: "well" }, { type: "well" }, { type: "cut", after: Infinity }]);
+  let leg = client("", server).run({ prompt: "Go" });
+  await leg.result();
+  for (const given of answers) await (leg = leg.answer(given)).result();
+  assertEquals([leg.state, server.requests.length], [whole, 3]);
+});
+
+Deno.test("client() sends a run again that nobody answered, and begins it once", async () => {
+  for (
+    const fates of [[lost], [unheard], [{ type: "cut", after: 0 }], [lost, unheard, lost], [{ type: "cut", after: 9 }]]
+  ) {
+    const server = troubled(fates as readonly Fate[]); // a list of one kind or another
+    assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).at, first.length);
+    assertEquals(server.requests, Array.from({ length: fates.length + 1 }, () => "POST /runs"));
+    assertEquals(server.sent, [{ prompt: "Go" }]);
+  }
+});
+
+Deno.test("client() finds out whether answers arrived before it sends them again", async () => {
+  const answering = `POST /sessions/${session}/answers`;
+  const looking = `GET /runs/${run} after ${first.length}`;
+  const cases: readonly (readonly [Fate[], string[]])[] = [
+    [[unheard], [answering, looking]],
+    [[lost], [answering, looking, answering]],
+    [[lost, lost, lost], [answering, looking, looking, looking, answering]],
+    [[{ type: "ended", after: 0 }], [answering, looking]],
+    [[lost, { type: "well" }, unheard], [answering, looking, answering, looking]],
+  ];
+  for (const keyed of [true, false]) {
+    for (const [fates, asked] of cases) {
+      const server = troubled([{ type: "well" }, ...fates], { keyed });
+      const leg = client("", server).run({ prompt: "Go" });
+      await leg.result();
+      assertEquals(await soon(() => leg.answer(answers[0] ?? []).result()), [...first, ...second].reduce(fold, noRun));
+      assertEquals(server.requests, ["POST /runs", ...asked]);
+      assertEquals(server.sent.length, 2);
+    }
+  }
+});
+
+Deno.test("client() takes answers for arrived that are refused when they come again", async () => {
+  const server = logServer(legs);
+  let late: (() => Promise<Response>) | undefined;
+  const leg = client("", {
+    async fetch(url, init) {
+      if (!url.endsWith("/answers")) return await server.fetch(url, init);
+      const headers = { ...init.headers, "idempotency-key": crypto.randomUUID() }; // to a server that knows no keys
+      const send = () => server.fetch(url, { ...init, headers });
+      if (!late) {
+        late = send;
+        throw new TypeError("The network is down");
+      }
+      await late(); // what was lost comes in now
+      return await send();
+    },
+  }).run({ prompt: "Go" });
+  await leg.result();
+  const state = await soon(() => leg.answer(answers[0] ?? []).result());
+  assertEquals(state.at, first.length + second.length);
+  assertEquals(server.sent.length, 2);
+});
+
+Deno.test("client() says at once why it was refused", async () => {
+  const refused = async (status: number, code: string) => {
+    const server = troubled([{ type: "refused", status }]);
+    const error = await assertRejects(() => client("", server).run({ prompt: "Go" }).result(), ClientError);
+    assertEquals([error.status, error.code, error.message], [status, code, `It is ${code}.`]);
+    assertEquals(server.requests.length, 1);
+  };
+  for (const status of [400, 401, 404, 409, 413]) await refused(status, "elsewhere");
+  const error = await assertRejects(
+    () =>
+      client("", { fetch: () => new Response("<h1>Forbidden</h1>", { status: 403 }) }).run({ prompt: "Go" }).result(),
+    ClientError,
+  );
+  assertEquals([error.status, error.code, error.message], [403, "lost", "The answer was 403"]);
+});
+
+Deno.test("client() tells its own refused answers from those of a run that went on without them", async () => {
+  const server = logServer(legs);
+  const leg = client("", server).run({ prompt: "Go" });
+  await leg.result();
+  await leg.answer(answers[0] ?? []).result();
+  const error = await assertRejects(() => leg.answer(answers[0] ?? []).result(), ClientError);
+  assertEquals([error.status, error.code, server.sent.length], [409, "unasked", 2]);
+});
+
+Deno.test("client() tries again where a server is busy or down", async () => {
+  for (const status of [429, 500, 502, 503]) {
+    const server = troubled([{ type: "refused", status }, { type: "refused", status }]);
+    assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).status, "paused");
+    assertEquals(server.requests.length, 3);
+  }
+});
+
+Deno.test("client() waits longer each time, by chance, and then gives up", async () => {
+  const { random } = Math;
+  try {
+    for (const [chance, factor] of [[0, 1], [0.5, 1.5]] as const) {
+      Math.random = () => chance;
+      using time = new FakeTime();
+      const at: number[] = [];
+      const down = () => {
+        at.push(time.now - time.start);
+        throw new TypeError("The network is down");
+      };
+      const over = assertRejects(() => client("", { fetch: down }).run({ prompt: "Go" }).result(), ClientError);
+      while (at.length < 8) await time.nextAsync();
+      const error = await over;
+      assertEquals([error.message, error.code, error.status], ["Gave up after 8 tries", "lost", 0]);
+      assertEquals(error.cause instanceof TypeError && error.cause.message, "The network is down");
+      const waits = at.slice(1).map((each, index) => each - (at[index] ?? 0));
+      assertEquals(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 15_000].map((ms) => ms * factor));
+    }
+  } finally {
+    Math.random = random;
+  }
+});
+
+Deno.test("client() gives up after as many tries as it is told, and counts anew once it has heard something", async () => {
+  const three = (fates: readonly Fate[]) => {
+    const server = troubled(fates);
+    return { server, over: soon(() => client("", { ...server, attempts: 3 }).run({ prompt: "Go" }).result()) };
+  };
+  const heard = three([lost, { type: "cut", after: 500 }, lost, { type: "cut", after: 500 }, lost]);
+  assertEquals((await heard.over).status, "paused");
+  const silent = three([lost, lost, lost]);
+  await assertRejects(() => silent.over, ClientError, "Gave up after 3 tries");
+  assertEquals(silent.server.requests.length, 3);
+  const nothingNew = three([{ type: "cut", after: 500 }, { type: "cut", after: 3 }, { type: "cut", after: 3 }]);
+  await assertRejects(() => nothingNew.over, ClientError, "Gave up after 3 tries");
+});
+
+Deno.test("client() gives up on a run whose end is nowhere", async () => {
+  const server = logServer([first.slice(0, -1)]);
+  const error = await assertRejects(() => soon(() => client("", server).run({ prompt: "Go" }).result()), ClientError);
+  assertEquals(error.cause instanceof ClientError && error.cause.status, 204);
+});
+
+Deno.test("client() gives up on a run of which something is missing, and never shows what comes after it", async () => {
+  const server = logServer([[...first.slice(0, 5), ...first.slice(6)]]);
+  const leg = client("", server).run({ prompt: "Go" });
+  await assertRejects(() => soon(() => leg.result()), ClientError, "Gave up");
+  assertEquals(leg.state, first.slice(0, 5).reduce(fold, noRun));
+});
+
+Deno.test("client() reads its events to where they fail, and throws there", async () => {
+  const server = troubled([{ type: "cut", after: 700 }, { type: "refused", status: 404 }]);
+  const leg = client("", server).run({ prompt: "Go" });
+  const seen: unknown[] = [];
+  const reading = async () => {
+    for await (const event of leg.events) seen.push(event);
+  };
+  await assertRejects(() => soon(reading), ClientError, "It is elsewhere.");
+  assertEquals(seen, first.slice(0, seen.length).map(({ event }) => event));
+  assertEquals(leg.state.at, seen.length);
+});
+
+Deno.test("client().follow() goes on from what was heard, and from an id alone", async () => {
+  const server = logServer(legs);
+  const assistant = client("", server);
+  await assistant.run({ prompt: "Go" }).result();
+  const half = first.slice(0, 7).reduce(fold, noRun);
+  const kept: RunState = JSON.parse(JSON.stringify(half));
+  const paused = first.reduce(fold, noRun);
+  assertEquals(await assistant.follow(kept).result(), paused);
+  const begun = assistant.follow({ ...noRun, run: run ?? "" });
+  assertEquals(await begun.result(), paused);
+  const next = begun.answer(answers[0] ?? []);
+  assertEquals((await next.result()).at, first.length + second.length);
+  assertEquals(await next.answer(answers[1] ?? []).result(), whole);
+  assertEquals(server.requests.slice(1, 3), [`GET /runs/${run} after 7`, `GET /runs/${run} after 0`]);
+});
+
+Deno.test("client().follow() has nothing to hear of a run that is over, and everything of one that went on", async () => {
+  const server = logServer(legs);
+  const assistant = client("", server);
+  const begun = assistant.run({ prompt: "Go" });
+  const paused = await begun.result();
+  assertEquals(await assistant.follow(paused).result(), paused);
+  const next = begun.answer(answers[0] ?? []);
+  await next.result();
+  await next.answer(answers[1] ?? []).result();
+  assertEquals(await assistant.follow(paused).result(), whole);
+  assertEquals(await assistant.follow(whole).result(), whole);
+  const gone = AbortSignal.abort(new Error("leaving"));
+  await assertRejects(() => assistant.follow(whole, gone).result(), Error, "leaving");
+  const asked = await assertRejects(() => assistant.follow({ ...noRun, run: "elsewhere" }).result(), ClientError);
+  assertEquals(asked.code, "unknown");
+});
+
+Deno.test("client() leaves a run where its reader leaves the loop", async () => {
+  const left = Promise.withResolvers<unknown>();
+  const [frame] = first;
+  const fetch = () =>
+    new Response(
+      new ReadableStream({
+        pull(controller) {
+          controller.enqueue(new TextEncoder().encode(`id: 1\ndata: ${JSON.stringify(frame?.event)}\n\n`));
+        },
+        cancel: left.resolve,
+      }),
+    );
+  const leg = client("", { fetch }).run({ prompt: "Go" });
+  for await (const _ of leg.events) break;
+  await left.promise;
+  assertEquals(await leg.result(), first.slice(0, 1).reduce(fold, noRun));
+});
+
+Deno.test("client() leaves a run where its reader leaves the loop, though the connection has broken meanwhile", async () => {
+  let asked = 0;
+  const [frame] = first;
+  const broken = Promise.withResolvers<void>();
+  const fetch = () => {
+    asked++;
+    return new Response(
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(`id: 1\ndata: ${JSON.stringify(frame?.event)}\n\n`));
+          broken.promise.then(() => controller.error(new TypeError("The connection was reset")));
+        },
+      }),
+    );
+  };
+  for await (const _ of client("", { fetch }).run({ prompt: "Go" }).events) {
+    broken.resolve();
+    await new Promise((resolve) => setTimeout(resolve)); // until it is known everywhere
+    break;
+  }
+  assertEquals(asked, 1);
+});
+
+Deno.test("client() leaves a run when its signal says so: before it, in the middle of it, and while it waits", async () => {
+  const reason = new Error("leaving");
+  let asked = 0;
+  const never = (_url: string, { signal }: RequestInit) => {
+    asked++;
+    return new Promise<Response>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  };
+  const early = client("", { fetch: never }).run({ prompt: "Go", signal: AbortSignal.abort(reason) });
+  assertEquals([await early.result().catch((error) => error), asked], [reason, 0]);
+
+  const leaving = new AbortController();
+  const middle = client("", { fetch: never }).run({ prompt: "Go", signal: leaving.signal }).result();
+  leaving.abort(reason);
+  assertEquals([await middle.catch((error) => error), asked], [reason, 1]);
+
+  using time = new FakeTime();
+  const waiting = new AbortController();
+  const down = (_url: string, { signal }: RequestInit) => {
+    signal?.throwIfAborted();
+    throw new TypeError("The network is down");
+  };
+  const late = client("", { fetch: down }).run({ prompt: "Go", signal: waiting.signal }).result();
+  await time.runMicrotasks();
+  waiting.abort(reason);
+  assertEquals([await late.catch((error) => error), time.next()], [reason, false]);
+});
+
+Deno.test("client() leaves the rest of a run with the signal of its beginning", async () => {
+  const leaving = new AbortController();
+  const leg = client("", logServer(legs)).run({ prompt: "Go", signal: leaving.signal });
+  await leg.result();
+  leaving.abort(new Error("leaving"));
+  await assertRejects(() => leg.answer(answers[0] ?? []).result(), Error, "leaving");
+});
+
+Deno.test("client() listens to a signal no longer than it waits", async () => {
+  const { signal } = new AbortController();
+  using added = spy(signal, "addEventListener");
+  using removed = spy(signal, "removeEventListener");
+  const fetch = () => {
+    assertEquals(removed.calls.map(({ args }) => args), added.calls.map(({ args }) => args));
+    throw new TypeError("The network is down");
+  };
+  const leg = client("", { fetch }).run({ prompt: "Go", signal });
+  await assertRejects(() => soon(() => leg.result()), ClientError, "Gave up");
+  assertEquals([added.calls.length, removed.calls.length], [7, 7]);
+});
+
+Deno.test("client() takes a connection for lost that nobody answers for as long as it is told", async () => {
+  using time = new FakeTime();
+  const server = logServer(legs);
+  const at: number[] = [];
+  const leg = client("", {
+    silence: 5_000,
+    async fetch(url, init) {
+      at.push(time.now - time.start);
+      if (at.length > 1) return await server.fetch(url, init);
+      return await new Promise((_, reject) =>
+        init.signal?.addEventListener("abort", () => reject(init.signal?.reason))
+      );
+    },
+  });
+  const over = leg.run({ prompt: "Go" }).result();
+  await time.tickAsync(4_999);
+  await time.runMicrotasks();
+  assertEquals(time.next(), true); // its silence, and nothing before it
+  assertEquals(time.now - time.start, 5_000);
+  await time.tickAsync(0);
+  await time.nextAsync();
+  assertEquals([(await over).status, at.length], ["paused", 2]);
+});
+
+Deno.test("client() takes a connection for lost that says nothing for 45 seconds, and none that does", async () => {
+  using time = new FakeTime();
+  const server = logServer(legs);
+  const encoder = new TextEncoder();
+  const aborted: unknown[] = [];
+  const { promise: beat, resolve: begin } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
+  let asked = 0;
+  const leg = client("", {
+    async fetch(url, init) {
+      if (asked++ > 0) return await server.fetch(url, init);
+      const { text } = await server.fetch(url, init).then(async (response) => ({ text: await response.text() }));
+      return new Response(
+        new ReadableStream<Uint8Array>({
+          start(controller) {
+            controller.enqueue(encoder.encode(text.slice(0, text.indexOf("\n\n") + 2)));
+            init.signal?.addEventListener("abort", () => {
+              aborted.push(time.now - time.start);
+              controller.error(init.signal?.reason);
+            });
+            begin(controller);
+          },
+        }),
+      );
+    },
+  }).run({ prompt: "Go" });
+  const over = leg.result();
+  const controller = await beat;
+  for (let beats = 0; beats < 4; beats++) {
+    await time.tickAsync(44_000);
+    await time.runMicrotasks();
+    controller.enqueue(encoder.encode(":\n\n"));
+    await time.runMicrotasks();
+  }
+  assertEquals(aborted, []);
+  await time.tickAsync(45_000);
+  await time.runMicrotasks();
+  assertEquals(aborted, [4 * 44_000 + 45_000]);
+  await time.tickAsync(1_000);
+  assertEquals((await over).status, "paused");
+  assertEquals(time.next(), false);
+});
+
+Deno.test("client() counts no silence while its reader takes its time", async () => {
+  using time = new FakeTime();
+  const leg = client("", logServer(legs)).run({ prompt: "Go" });
+  for await (const _ of leg.events) await time.tickAsync(60_000);
+  assertEquals(leg.state.status, "paused");
+});
+
+Deno.test("client() names sessions in paths whatever their names are", async () => {
+  const [opening, ...rest] = first;
+  if (opening?.event.type !== "run.started") throw new Error("It does not begin");
+  const strange = "a/b?c#d é";
+  const server = logServer([[{ ...opening, event: { ...opening.event, session: strange } }, ...rest], second]);
+  const leg = client("", server).run({ prompt: "Go" });
+  await leg.result();
+  assertEquals((await leg.answer(answers[0] ?? []).result()).at, first.length + second.length);
+});
+
+Deno.test("client() reads frames wherever they are cut, with either end of line, and comments between them", async () => {
+  const some = [...first.slice(0, 3), ...first.slice(-1)].map(({ event }, index) => ({ id: index + 1, event }));
+  const expected = some.reduce(fold, noRun);
+  for (const end of ["\n", "\r\n"]) {
+    const dress = (text: string) =>
+      new TextEncoder().encode(
+        `\uFEFF:\n\n${text.replaceAll("\n\n", "\n\n:\n\n: data: 自\n\n").replaceAll(": ", ":")}`.replaceAll("\n", end),
+      );
+    const { length } = dress(some.map(({ id, event }) => `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`).join(""));
+    for (let cut = 0; cut <= length; cut++) {
+      const pieces = (text: string) =>
+        [dress(text).slice(0, cut), dress(text).slice(cut)].filter(({ length }) => length > 0);
+      assertEquals(await client("", logServer([some], { pieces })).run({ prompt: "Go" }).result(), expected);
+    }
+    const pieces = (text: string) => Array.from(dress(text), (byte) => new Uint8Array([byte]));
+    assertEquals(await client("", logServer([some], { pieces })).run({ prompt: "Go" }).result(), expected);
+  }
+});
+
+Deno.test("client() stops the run it reads, and says where there is none to stop", async () => {
+  const asked: unknown[] = [];
+  const server = logServer(legs);
+  const leg = client("", {
+    fetch: async (url, init) => {
+      if (!url.endsWith("/stop")) return await server.fetch(url, init);
+      asked.push([init.method, url]);
+      return url === `/runs/${run}/stop` ? new Response(null, { status: 204 }) : Response.json({}, { status: 404 });
+    },
+  }).run({ prompt: "Go" });
+  await assertRejects(() => leg.stop(), ClientError);
+  await leg.result();
+  await leg.stop();
+  assertEquals(asked.slice(1), [["POST", `/runs/${run}/stop`]]);
+});

@@ -1,0 +1,384 @@
+import type { Event, Session } from "@jizai/jizai";
+import { agent, memory, reply, rewrite, serve, tool, windowed } from "@jizai/jizai";
+import { type AnswerView, fold, type Frame, noRun, type RunState } from "@jizai/jizai/client";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals, assertStrictEquals } from "@std/assert";
+import * as z from "zod";
+import { eventsOf, post } from "../support/requests.ts";
+
+const usage = { input: 3, output: 2 };
+const model = { type: "model.started", turn: 1, model: "m" } as const;
+const delta = (text: string, part = 0) => ({ type: "text.delta", turn: 1, part, text }) as const;
+const thought = (text: string, part = 0) => ({ type: "reasoning.delta", turn: 1, part, text }) as const;
+const written = (call: string, text: string) => ({ type: "call.delta", turn: 1, call, name: "look", text }) as const;
+const ready = (id: string, input: unknown = {}) =>
+  ({ type: "call.ready", turn: 1, call: { id, name: "look", input } }) as const;
+const started = (call: string, index = 0) =>
+  ({ type: "tool.started", turn: 1, call, name: "look", batch: "b", index }) as const;
+const asked = (call: string) => ({ callId: call, tool: "look", input: { at: 1 }, questions: ["Look?"] });
+const finished = (call: string, status: "ok" | "denied" | "aborted", text: string) =>
+  ({
+    type: "tool.finished",
+    turn: 1,
+    call,
+    result: { callId: call, name: "look", status, parts: [{ type: "text", text }] },
+  }) as const;
+
+/** Events, numbered after the last one in `state`. */
+function after(state: RunState, ...events: readonly Event[]): RunState {
+  return events.map((event, index) => ({ id: state.at + 1 + index, event })).reduce(fold, state);
+}
+
+const told = (...events: readonly Event[]) => after(noRun, ...events);
+
+/** The parts of the last message. */
+function partsOf({ messages }: RunState): AnswerView["parts"] {
+  const last = messages.at(-1);
+  return last?.turn ? last.parts : [];
+}
+
+Deno.test("fold() begins a run", () => {
+  assertEquals(told({ type: "run.started", run: "r", session: "s", resumed: false }), {
+    ...noRun,
+    at: 1,
+    run: "r",
+    session: "s",
+    status: "running",
+  });
+});
+
+Deno.test("fold() keeps what the person says, and what the model answers in each turn", () => {
+  const prompt = { role: "user", parts: [{ type: "text", text: "Hi" }] } as const;
+  const state = told(
+    { type: "prompt.accepted", prompt },
+    model,
+    delta("Hel"),
+    delta("lo."),
+    { ...model, turn: 2 },
+    { ...delta("Bye."), turn: 2 },
+  );
+  assertEquals(state.messages, [
+    prompt,
+    { role: "assistant", turn: 1, parts: [{ type: "text", id: 0, text: "Hello." }] },
+    { role: "assistant", turn: 2, parts: [{ type: "text", id: 0, text: "Bye." }] },
+  ]);
+});
+
+Deno.test("fold() tells thought from text, and one part from another", () => {
+  assertEquals(partsOf(told(model, thought("Hm"), thought("m."), delta("A", 1), thought("Or", 2), delta("B", 3))), [
+    { type: "reasoning", id: 0, text: "Hmm." },
+    { type: "text", id: 1, text: "A" },
+    { type: "reasoning", id: 2, text: "Or" },
+    { type: "text", id: 3, text: "B" },
+  ]);
+});
+
+Deno.test("fold() changes nothing for a frame that came before, however often it comes", () => {
+  const state = told(model, delta("Hel"), delta("lo."));
+  for (const id of [3, 2, 1, 0, -1]) assertStrictEquals(fold(state, { id, event: delta("lo.") }), state);
+});
+
+Deno.test("fold() changes nothing for a frame with a gap before it, nor for one without a number", () => {
+  const state = told(model, delta("Hel"));
+  for (const id of [4, 100, NaN, 2.5]) assertStrictEquals(fold(state, { id, event: delta("lo.") }), state);
+  assertEquals(partsOf(fold(state, { id: 3, event: delta("lo.") })), [{ type: "text", id: 0, text: "Hello." }]);
+});
+
+Deno.test("fold() leaves the states before as they were, and what did not change the very same", () => {
+  const before = told({ type: "prompt.accepted", prompt: { role: "user", parts: [] } }, model, delta("A"), ready("a"));
+  const copy = structuredClone(before);
+  const next = after(before, delta("B", 2));
+  assertEquals(before, copy);
+  assertStrictEquals(next.messages[0], before.messages[0]);
+  assertStrictEquals(partsOf(next)[0], partsOf(before)[0]);
+});
+
+Deno.test("fold() forgets what was shown of an answer that begins anew", () => {
+  const reset = { type: "model.reset", turn: 1 } as const;
+  assertEquals(partsOf(told(model, delta("Wro"), written("a", "{"), reset)), []);
+  assertEquals(partsOf(told(model, thought("Wro"), reset, delta("Right."))), [{ type: "text", id: 0, text: "Right." }]);
+});
+
+Deno.test("fold() forgets it too where a pause had cut the turn short", () => {
+  const state = told(model, delta("Wro"), { type: "run.paused", questions: [{ questions: ["On?"] }], usage });
+  const again = after(state, { type: "run.started", run: "r", session: "s", resumed: true }, model, delta("Right."));
+  assertEquals(again.messages.length, 1);
+  assertEquals(partsOf(again), [{ type: "text", id: 0, text: "Right." }]);
+});
+
+Deno.test("fold() takes the text of a finished answer for all that was said of it", () => {
+  const end = { type: "model.finished", turn: 1, finish: "stop", usage, attempts: 1 } as const;
+  const shown = told(model, thought("Hm."), delta("Sec", 1), ready("a"), delta("ret", 3));
+  assertStrictEquals(partsOf(after(shown, end)), partsOf(shown));
+  assertEquals(partsOf(after(shown, { ...end, text: "***" })).map(({ type, text }) => [type, text]), [
+    ["reasoning", "Hm."],
+    ["text", "***"],
+    ["call", ""],
+  ]);
+  const ids = partsOf(after(shown, { ...end, text: "***" })).map(({ id }) => id);
+  assertEquals(new Set(ids).size, ids.length);
+  assertEquals(partsOf(told(model, { ...end, text: "Cached." })), [{ type: "text", id: 0, text: "Cached." }]);
+});
+
+Deno.test("fold() follows a call from its first letter to its result", () => {
+  const states = [
+    [written("a", '{"at"'), { status: "writing", text: '{"at"' }],
+    [written("a", ":1}"), { text: '{"at":1}' }],
+    [ready("a", { at: 1 }), { status: "ready", input: { at: 1 } }],
+    [started("a"), { status: "started", batch: "b", index: 0 }],
+    [{ type: "approval.asked", turn: 1, call: "a", ...asked("a") }, { status: "asked", ...asked("a") }],
+    [
+      { type: "approval.decided", turn: 1, call: "a", decision: "allow", by: "person" },
+      { status: "decided", decision: "allow", by: "person" },
+    ],
+    [{ type: "tool.progress", turn: 1, call: "a", data: 50 }, { status: "running", data: 50 }],
+    [finished("a", "ok", "seen"), { status: "ok", parts: [{ type: "text", text: "seen" }] }],
+  ] as const;
+  let state = told(model);
+  let expected: object = { type: "call", id: "a", name: "look" };
+  for (const [event, change] of states) {
+    state = after(state, event);
+    expected = { ...expected, ...change };
+    assertEquals(partsOf(state), [expected as AnswerView["parts"][number]]); // built up beside it
+  }
+});
+
+Deno.test("fold() begins a call that nobody saw being written", () => {
+  assertEquals(partsOf(told(model, started("a"), finished("a", "ok", "seen"))), [{
+    type: "call",
+    id: "a",
+    name: "look",
+    status: "ok",
+    text: "",
+    batch: "b",
+    index: 0,
+    callId: "a",
+    parts: [{ type: "text", text: "seen" }],
+  }]);
+});
+
+Deno.test("fold() says why the input of a call could not be read", () => {
+  const event: Event = {
+    type: "call.ready",
+    turn: 1,
+    call: { id: "a", name: "look", input: "{", malformed: "not JSON" },
+  };
+  const [call] = partsOf(told(model, event));
+  assertEquals(call?.type === "call" && [call.input, call.malformed], ["{", "not JSON"]);
+});
+
+Deno.test("fold() keeps calls apart that are written and run side by side, in the order in which they were complete", () => {
+  const state = told(
+    model,
+    delta("Look:"),
+    ...[written("a", "{"), written("b", "["), written("a", "}"), written("b", "]"), ready("b"), ready("a")],
+    ...[started("a", 0), started("b", 1), finished("b", "ok", "B"), finished("a", "denied", "No.")],
+  );
+  const seen = partsOf(state).map((part) =>
+    part.type === "call" ? [part.id, part.text, part.status, part.index, part.parts] : part.text
+  );
+  assertEquals(seen, [
+    "Look:",
+    ["b", "[]", "ok", 1, [{ type: "text", text: "B" }]],
+    ["a", "{}", "denied", 0, [{ type: "text", text: "No." }]],
+  ]);
+});
+
+Deno.test("fold() keeps the questions of a paused run until it goes on", () => {
+  const question = asked("a");
+  const paused = told(model, started("a"), { type: "run.paused", questions: [question], usage });
+  assertEquals([paused.status, paused.questions, paused.usage], ["paused", [question], usage]);
+  const resumed = after(paused, { type: "run.started", run: "r", session: "s", resumed: true });
+  assertEquals([resumed.status, resumed.questions], ["running", []]);
+  assertEquals(resumed.messages, paused.messages);
+});
+
+Deno.test("fold() says how a run ended", () => {
+  const ended = (event: Event) => {
+    const { at: _at, messages: _messages, questions: _questions, ...end } = told(model, event);
+    return end;
+  };
+  assertEquals(ended({ type: "run.finished", status: "done", text: "{}", output: {}, usage }), {
+    status: "done",
+    text: "{}",
+    output: {},
+    usage,
+  });
+  assertEquals(ended({ type: "run.finished", status: "limit", text: "A", reason: "turns", usage }), {
+    status: "limit",
+    text: "A",
+    reason: "turns",
+    usage,
+  });
+  assertEquals(ended({ type: "run.finished", status: "cancelled", text: "", reason: "empty", usage }), {
+    status: "cancelled",
+    text: "",
+    reason: "empty",
+    usage,
+  });
+  assertEquals(ended({ type: "run.failed", error: "e1", message: "The run failed.", usage }), {
+    status: "failed",
+    error: "e1",
+    message: "The run failed.",
+    usage,
+  });
+  assertEquals(ended({ type: "run.aborted", reason: "stop", text: "Hel", usage }), {
+    status: "aborted",
+    reason: "stop",
+    text: "Hel",
+    usage,
+  });
+});
+
+Deno.test("fold() asks nobody any more once a run was aborted, and keeps what there was of it", () => {
+  const paused = told(model, delta("Hel"), started("a"), { type: "run.paused", questions: [asked("a")], usage });
+  const state = after(paused, finished("a", "aborted", "Stopped."), {
+    type: "run.aborted",
+    reason: "stop",
+    text: "Hel",
+    usage,
+  });
+  assertEquals([state.status, state.questions], ["aborted", []]);
+  assertEquals(partsOf(state).map((part) => part.type === "call" ? part.status : part.text), ["Hel", "aborted"]);
+});
+
+Deno.test("fold() folds what the agent behind a call does, and begins with it anew where it does", () => {
+  const inside = (event: Event): Event => ({ type: "subagent.event", call: "a", agent: "child", event });
+  const begin: Event = { type: "subagent.started", call: "a", agent: "child", run: "c" };
+  const state = told(
+    ...[model, started("a"), started("b"), begin, { ...begin, call: "b", run: "d" }],
+    ...[inside({ type: "run.started", run: "c", session: "cs", resumed: false }), inside(model), inside(delta("Deep"))],
+    inside({ type: "subagent.event", call: "x", agent: "deeper", event: delta("lost") }),
+    inside({ type: "run.finished", status: "done", text: "Deep", usage }),
+    { type: "subagent.finished", call: "a", agent: "child", status: "done" },
+  );
+  const [a, b] = partsOf(state);
+  assertEquals(a?.type === "call" && [a.status, a.child], ["started", {
+    at: 5,
+    run: "c",
+    session: "cs",
+    status: "done",
+    messages: [{ role: "assistant", turn: 1, parts: [{ type: "text", id: 0, text: "Deep" }] }],
+    questions: [],
+    text: "Deep",
+    usage,
+  }]);
+  assertEquals(b?.type === "call" && b.child, noRun);
+  const [again] = partsOf(after(state, begin));
+  assertEquals(again?.type === "call" && again.child, noRun);
+});
+
+Deno.test("fold() counts what says nothing of the conversation, and what it does not know", () => {
+  const unknown = { type: "tomorrow.invented", turn: 1 } as never;
+  const kinds = {
+    "session.opened": { type: "session.opened", source: "new" },
+    "session.closed": { type: "session.closed" },
+    "turn.started": { type: "turn.started", turn: 1 },
+    "turn.finished": { type: "turn.finished", turn: 1 },
+    "notice": { type: "notice", text: "Careful." },
+    "data": { type: "data", name: "n", data: 1 },
+    "warning": { type: "warning", code: "hook.failed", message: "A hook failed." },
+    "compact.started": { type: "compact.started", trigger: "auto" },
+    "compact.finished": { type: "compact.finished", trigger: "auto", before: 2, after: 1 },
+    "subagent.finished": { type: "subagent.finished", call: "a", agent: "child", status: "done" },
+    "hook.acted": { type: "hook.acted", middleware: "m", point: "tool", did: ["passed"], ms: 1 },
+  } satisfies { readonly [T in Exclude<Event["type"], Shown>]: Extract<Event, { type: T }> };
+  const state = told(model, delta("A"), started("a"));
+  for (const event of [...Object.values(kinds), unknown]) {
+    assertEquals(after(state, event), { ...state, at: state.at + 1 });
+  }
+});
+
+/** The kinds of events that the tests above are of. */
+type Shown =
+  | `run.${string}`
+  | `text.${string}`
+  | `reasoning.${string}`
+  | `call.${string}`
+  | `tool.${string}`
+  | `model.${string}`
+  | `approval.${string}`
+  | "prompt.accepted"
+  | "subagent.started"
+  | "subagent.event";
+
+Deno.test("fold() changes nothing for what belongs to a message that there is not", () => {
+  for (const event of [delta("A"), ready("a"), finished("a", "ok", "A")]) {
+    assertEquals(told(event), { ...noRun, at: 1 });
+  }
+});
+
+Deno.test("fold() comes to what the transcript says", async () => {
+  const look = tool({
+    name: "look",
+    description: "Looks",
+    input: z.object({ at: z.number() }),
+    execute: ({ at }) => `Saw ${at}.`,
+  });
+  const child = agent({ name: "child", model: scripted({ text: ["De", "ep."] }) });
+  const script = scripted(
+    {
+      reasoning: ["H", "m."],
+      text: ["Secr", "et: 1."],
+      calls: [["look", { at: 1 }], ["look", "{"], ["deep", { prompt: "Go" }]],
+    },
+    { text: "Wrong", error: new Error("cut") },
+    { text: "Done." },
+  );
+  const store = memory();
+  const app = serve(
+    agent({
+      model: script,
+      tools: [look, child.asTool({ name: "deep", description: "Goes deep" })],
+      use: [
+        { name: "mask", model: rewrite({ text: windowed(8, (text) => text.replaceAll("Secret", "***")) }) },
+        {
+          name: "again",
+          async model(_, next) {
+            try {
+              return await next();
+            } catch {
+              return await next();
+            }
+          },
+        },
+        { name: "cache", model: (ctx, next) => ctx.turn === 3 ? Promise.resolve(reply("Never.")) : next() },
+      ],
+    }),
+    { store },
+  );
+  const frames = (await eventsOf(post(app, "/runs", { prompt: "Go" }))).map(({ id, ...event }): Frame => ({
+    id,
+    event,
+  }));
+  const state = frames.reduce(fold, noRun);
+  assertEquals(spoken(state), transcribed(await store.load(state.session ?? "")));
+  assertEquals([state.status, state.text], ["done", "Done."]);
+  const deep = state.messages.flatMap((message) => message.turn ? message.parts : [])
+    .find((part) => part.type === "call" && part.child);
+  assertEquals(deep?.type === "call" && deep.child?.text, "Deep.");
+});
+
+/** What a state shows, message for message. */
+function spoken({ messages }: RunState): unknown[] {
+  return messages.map((message) => {
+    if (message.role === "user") return message.parts;
+    return message.parts.map((part) =>
+      part.type === "call" ? [part.name, part.input, part.status, part.parts] : part.text
+    );
+  });
+}
+
+/** What a session keeps, told in the same way. */
+function transcribed(session: Session | undefined): unknown[] {
+  const messages = session?.messages ?? [];
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  return messages.filter(({ role }) => role !== "tool").map((message) => {
+    if (message.role !== "assistant") return "parts" in message && message.parts;
+    return message.parts.map((part) => {
+      if (part.type !== "call") return part.text;
+      const { status, parts } = results.find(({ callId }) => callId === part.id) ?? {};
+      return [part.name, part.input, status, parts];
+    });
+  });
+}

@@ -1,0 +1,129 @@
+import { agent, memory, serve, tool } from "@jizai/jizai";
+import { client, ClientError, fold, noRun } from "@jizai/jizai/client";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals, assertRejects } from "@std/assert";
+import * as z from "zod";
+import { logServer } from "../support/log_server.ts";
+import { answers, recorded } from "../support/recorded.ts";
+
+const drop = tool({
+  name: "drop",
+  description: "Drops a table",
+  input: z.object({ table: z.string() }),
+  ask: true,
+  execute: ({ table }) => `Dropped ${table}.`,
+});
+
+/** A model that waits until it is told to stop. */
+const waiting = () =>
+  scripted({
+    before: (_request, signal) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  });
+
+Deno.test("client() reads a run of a served agent, and goes on with its session", async () => {
+  const model = scripted({ text: ["Hel", "lo!"] }, "Hello again!");
+  const assistant = client("", { fetch: serve(agent({ model })).request });
+  const { status, text, session = "", messages } = await assistant.run({ prompt: "Hi" }).result();
+  assertEquals([status, text], ["done", "Hello!"]);
+  assertEquals(messages, [
+    { role: "user", parts: [{ type: "text", text: "Hi" }] },
+    { role: "assistant", turn: 1, parts: [{ type: "text", id: 0, text: "Hello!" }] },
+  ]);
+  const again = await assistant.run({ prompt: "Hi", session }).result();
+  assertEquals([again.session, again.text, model.requests[1]?.messages.length], [session, "Hello again!", 3]);
+});
+
+Deno.test("client() answers the questions of a served agent, some at a time", async () => {
+  const calls = ["a", "b", "c"].map((id) => ({ id, name: "drop", input: { table: id } }));
+  const store = memory();
+  const app = serve(agent({ model: scripted({ calls }, "Done."), tools: [drop] }), { store });
+  const asking = client("", { fetch: app.request }).run({ prompt: "Drop them" });
+  const { questions } = await asking.result();
+  assertEquals(questions.map(({ callId, tool, input }) => [callId, tool, input]), [
+    ["a", "drop", { table: "a" }],
+    ["b", "drop", { table: "b" }],
+    ["c", "drop", { table: "c" }],
+  ]);
+  const some = asking.answer([
+    { callId: "a", type: "approve", input: { table: "x" } },
+    { callId: "b", type: "deny", reason: "Not b." },
+  ]);
+  assertEquals((await some.result()).questions.map(({ callId }) => callId), ["c"]);
+  const { status, messages, at } = await some.answer([{ callId: "c", type: "approve" }]).result();
+  assertEquals([status, at > some.state.at], ["done", true]);
+  const parts = messages.flatMap((message) => message.turn ? message.parts : []);
+  assertEquals(parts.map((part) => part.type === "call" ? [part.id, part.status, part.by, part.parts] : part.text), [
+    ["a", "ok", "person", [{ type: "text", text: "Dropped x." }]],
+    ["b", "denied", "person", [{ type: "text", text: "Not b." }]],
+    ["c", "ok", "person", [{ type: "text", text: "Dropped c." }]],
+    "Done.",
+  ]);
+});
+
+Deno.test("client() stops a run of a served agent", async () => {
+  const run = client("", { fetch: serve(agent({ model: waiting() })).request }).run({ prompt: "Hi" });
+  for await (const { type } of run.events) {
+    if (type === "model.started") await run.stop();
+  }
+  assertEquals([run.state.status, run.state.reason], ["aborted", "stop"]);
+  const { code, status } = await assertRejects(() => run.stop(), ClientError);
+  assertEquals([code, status], ["unknown", 404]);
+});
+
+Deno.test("client() says what a served agent refuses", async () => {
+  const assistant = client("", { fetch: serve(agent({ model: scripted("Hello!") })).request });
+  const refused = async (request: Parameters<typeof assistant.run>[0]) => {
+    const { code, status, message } = await assertRejects(() => assistant.run(request).result(), ClientError);
+    return [status, code, message];
+  };
+  assertEquals(await refused({ prompt: "Hi", session: "s1" }), [
+    404,
+    "unknown",
+    `Cannot run session "s1": there is none`,
+  ]);
+  assertEquals(await refused({ messages: [] }), [
+    400,
+    "invalid",
+    "Cannot read messages: expected the last of them to be the person's",
+  ]);
+});
+
+Deno.test("client() over the network reads a run to its end through connections that break", async () => {
+  const legs = await recorded();
+  const log = logServer(legs, {
+    fate: (request) => request % 2 === 0 ? { type: "cut", after: 1_500 } : { type: "well" },
+  });
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { method, headers } = request;
+    const body = method === "POST" ? await request.text() : null;
+    return await log.fetch(request.url, { method, headers, body });
+  });
+  const events: unknown[] = [];
+  let run = client(`http://127.0.0.1:${server.addr.port}`).run({ prompt: "Go" });
+  for await (const event of run.events) events.push(event);
+  for (const given of answers) {
+    run = run.answer(given);
+    for await (const event of run.events) events.push(event);
+  }
+  assertEquals(events, legs.flat().map(({ event }) => event));
+  assertEquals(run.state, legs.flat().reduce(fold, noRun));
+});
+
+Deno.test("client() over the network leaves a run, and the server hears of it", async () => {
+  const left = Promise.withResolvers<string>();
+  const app = serve(agent({
+    model: waiting(),
+    observe: (event) => event.type === "run.aborted" && left.resolve(event.reason),
+  }));
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
+  const leaving = new AbortController();
+  const run = client(`http://127.0.0.1:${server.addr.port}`).run({ prompt: "Hi", signal: leaving.signal });
+  const reading = async () => {
+    for await (const { type } of run.events) {
+      if (type === "model.started") leaving.abort(new Error("bye"));
+    }
+  };
+  await assertRejects(reading, Error, "bye");
+  assertEquals(await left.promise, "client-gone");
+});
