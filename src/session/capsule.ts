@@ -1,0 +1,155 @@
+/**
+ * Capsules: paused sessions in the hands of their clients, where there is no store.
+ *
+ * A capsule is a text that holds the whole session, signed: what was said, the run, what a person is asked, and the results that there are. It says
+ * which version of this format it is of, and when it expires.
+ *
+ * - It is signed and not encrypted. Whoever holds it can read the session, with what tools answered and what middleware keep for the run: hand it to
+ *   nobody but whom the session belongs to.
+ * - It opens until it expires, however often: to open is not to use up. Where an answer must not count twice, keep the session in a store, whose
+ *   version tells; or have tools do a thing once for each idempotency key.
+ *
+ * @module
+ */
+import { canonical } from "../core/canonical.ts";
+import type { Session } from "../protocol/session.ts";
+import { signatures, type SigningKey } from "./signature.ts";
+import { isPausedSession, type PausedSession } from "./sound.ts";
+
+/** What `capsules()` takes. */
+export interface CapsuleOptions {
+  /** The first signs; all of them open. To change keys, put the new one first, and leave the old one out once what it signed has expired. */
+  readonly keys: readonly SigningKey[];
+  /** Milliseconds after which a capsule does not open any more. Default: 86,400,000, a day. */
+  readonly expiresIn?: number;
+  /** The most bytes of a capsule, which has a third more than its session has as JSON. Default: 262,144. */
+  readonly maxBytes?: number;
+  /** Tells the time, in milliseconds since 1970. Default: `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** What an opened capsule has to be of. */
+export interface OpenOptions {
+  /** The session. Default: any. */
+  readonly session?: string;
+}
+
+/** Makes capsules and opens them. */
+export interface Capsules {
+  /** Makes a capsule. Throws a `TypeError` for a session that is not paused, and a `CapsuleError` for one that is too large. */
+  seal(session: Session): Promise<string>;
+  /** Gives the session that was sealed, as it was. Throws a `CapsuleError` for anything else. */
+  open(text: string, options?: OpenOptions): Promise<Session>;
+}
+
+/**
+ * Why a capsule is not made or not opened: it is not what was sealed (`forged`: made up, or changed by so much as a byte), no key of its id is known, it
+ * is of another version of the format or of another session, it has expired, or it is too large.
+ */
+export type CapsuleProblem = "forged" | "unknown-key" | "version" | "other-session" | "expired" | "too-large";
+
+/** A capsule that is not made or not opened. Its message may be told to the client. */
+export class CapsuleError extends Error {
+  /** The name of the class. */
+  override readonly name = "CapsuleError";
+
+  /** Says what could not be done, and why as a word. */
+  constructor(message: string, readonly code: CapsuleProblem) {
+    super(message);
+  }
+}
+
+/** The version of what is in a capsule: another one wherever a session comes to look different. */
+const version = 1;
+
+/** What is in a capsule. */
+interface Sealed {
+  readonly version: number;
+  /** In milliseconds since 1970. */
+  readonly expires: number;
+  /** What an answer is for. It is said beside the session, so that nothing that reads a session can make the answer count for something else. */
+  readonly asked: string;
+  readonly session: unknown;
+}
+
+/**
+ * Seals paused sessions into texts that their clients keep, and opens what comes back: what somebody changed, made up, or kept too long does not open.
+ *
+ * Throws a `RangeError` for a key that is too short, for none, and for an option out of range, and a `TypeError` for an id that no capsule can name.
+ *
+ * ```ts
+ * import { agent, memory, tool } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { capsules } from "@jizai/jizai/session/capsule";
+ * import { assertEquals } from "@std/assert";
+ * import * as z from "zod";
+ *
+ * const drop = tool({
+ *   name: "drop",
+ *   description: "Drops a table",
+ *   input: z.object({ table: z.string() }),
+ *   ask: true,
+ *   execute: ({ table }) => `Dropped ${table}`,
+ * });
+ * const model = scripted({ calls: [["drop", { table: "users" }]] }, "It is gone.");
+ * const assistant = agent({ model, tools: [drop] });
+ * const { seal, open } = capsules({ keys: [{ id: "k1", secret: "at least 32 bytes of your own choice" }] });
+ *
+ * // One request ends with a question. Nothing is kept of it but the capsule, which the client gets.
+ * const store = memory();
+ * const { session, questions } = await assistant.run({ prompt: "Drop the users", session: "s1", store }).result;
+ * const paused = await store.load(session);
+ * const capsule = paused ? await seal(paused) : "";
+ *
+ * // Another request brings the capsule and an answer.
+ * const next = memory();
+ * await next.save({ ...await open(capsule, { session: "s1" }), version: 0 });
+ * const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
+ * const { text } = await assistant.resume({ session: "s1", answers, store: next }).result;
+ * assertEquals(text, "It is gone.");
+ * ```
+ */
+export function capsules(
+  { keys, expiresIn = 86_400_000, maxBytes = 262_144, now = Date.now }: CapsuleOptions,
+): Capsules {
+  const { sign, verify } = signatures("jizai.capsule", keys);
+  if (!(expiresIn > 0 && expiresIn < Infinity)) {
+    throw new RangeError(`Cannot make capsules that expire in ${expiresIn} ms`);
+  }
+  if (!(maxBytes > 0)) throw new RangeError(`Cannot make capsules of at most ${maxBytes} bytes`);
+
+  return {
+    async seal(given) {
+      const session: unknown = JSON.parse(JSON.stringify(given)); // as it will be read
+      if (!isPausedSession(session)) {
+        throw new TypeError(`Cannot seal session "${given.id}": it is not paused, or not valid`);
+      }
+      const sealed: Sealed = { version, expires: now() + expiresIn, asked: askedIn(session), session };
+      const text = await sign(JSON.stringify(sealed));
+      if (text.length <= maxBytes) return text;
+      throw new CapsuleError(`Cannot seal session "${given.id}": that takes more than ${maxBytes} bytes`, "too-large");
+    },
+    async open(text, { session: expected } = {}) {
+      if (text.length > maxBytes) throw refused("too-large", `it has more than ${maxBytes} bytes`);
+      const verified = await verify(text);
+      if ("problem" in verified) throw refused(verified.problem, reasons[verified.problem]);
+      const { version: made, expires, asked, session }: Sealed = JSON.parse(verified.content); // signed, so made by `seal()`
+      if (made !== version) throw refused("version", `it is of version ${made}, and not of version ${version}`);
+      if (now() >= expires) throw refused("expired", "it has expired");
+      if (!isPausedSession(session) || askedIn(session) !== asked) throw refused("forged", reasons.forged);
+      if (expected !== undefined && session.id !== expected) throw refused("other-session", "it is of another session");
+      return session;
+    },
+  };
+}
+
+const reasons = { forged: "it is not what was sealed", "unknown-key": "it names a key that is not known" } as const;
+
+function refused(code: CapsuleProblem, why: string): CapsuleError {
+  return new CapsuleError(`Cannot open the capsule: ${why}`, code);
+}
+
+/** What a person is asked in which run, as one text. */
+function askedIn({ id, run }: PausedSession): string {
+  return canonical([id, run.id, run.pending.questions.map(({ callId, tool, input }) => [callId, tool, input])]);
+}

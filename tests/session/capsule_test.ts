@@ -1,0 +1,387 @@
+import {
+  agent,
+  memory,
+  type Message,
+  type Middleware,
+  type Model,
+  type PersonAnswer,
+  type Session,
+  type Store,
+  tool,
+} from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import {
+  CapsuleError,
+  type CapsuleOptions,
+  type CapsuleProblem,
+  capsules,
+  type OpenOptions,
+} from "@jizai/jizai/session/capsule";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { signatures } from "../../src/session/signature.ts";
+
+const secret = "a secret of at least thirty-two bytes";
+const keys = [{ id: "k1", secret }];
+
+const input = z.object({ at: z.string() });
+const look = tool({ name: "look", description: "Looks", input, execute: ({ at }) => `Saw ${at}.` });
+const drop = tool({ name: "drop", description: "Drops", input, ask: true, execute: ({ at }) => `Dropped ${at}.` });
+const call = (id: string) => ({ id, name: id.split("_")[0] ?? "", input: { at: `${id} 自在鉤` } });
+
+const script = () =>
+  scripted(
+    { reasoning: "Hm.", text: "Look: ", calls: [call("look_1"), call("drop_1"), call("drop_2"), call("look_2")] },
+    "Done.",
+    "Really done.",
+  );
+
+/** What an agent has beside its tools. */
+interface More {
+  readonly use?: readonly Middleware[];
+  readonly model?: Model;
+}
+
+/** An agent that asks, the session it has then, and what it was asked. */
+async function paused(more: More = {}) {
+  const assistant = agent({ model: script(), tools: [look, drop], ...more });
+  const store = memory();
+  const { status, questions } = await assistant.run({ prompt: "Gö", session: "s1", store }).result;
+  const session = await store.load("s1");
+  assert(session?.run && status === "paused");
+  return { assistant, store, session, questions };
+}
+
+const { session } = await paused();
+const text = await capsules({ keys }).seal(session);
+
+/** Why a capsule does not open. */
+async function whyNot(
+  text: string,
+  { now, ...options }: Partial<CapsuleOptions> & OpenOptions = {},
+): Promise<CapsuleProblem> {
+  const { open } = capsules({ keys, now: now ?? Date.now, ...options });
+  const { code, message } = await assertRejects(() => open(text, options), CapsuleError);
+  assertMatch(message, /^Cannot open the capsule: /);
+  return code;
+}
+
+/** Signs what `seal()` would not have. */
+async function signedAnyway(change: (sealed: Record<string, unknown>) => unknown, purpose = "jizai.capsule") {
+  const verified = await signatures("jizai.capsule", keys).verify(text);
+  assert("content" in verified);
+  return await signatures(purpose, keys).sign(JSON.stringify(change(JSON.parse(verified.content))));
+}
+
+Deno.test("capsules() opens what it has sealed, as it was", async () => {
+  assertEquals(await capsules({ keys }).open(text), session);
+  assertEquals(await capsules({ keys }).open(text, { session: "s1" }), session);
+  assertMatch(text, /^k1\.[\w-]+\.[\w-]{43}$/);
+});
+
+Deno.test("capsules() opens a capsule as often as it is asked to: that an answer counts once is up to a store", async () => {
+  const { open } = capsules({ keys });
+  assertEquals(await open(text), await open(text));
+  const store = memory();
+  const { run: _, ...saved } = session;
+  for (let version = 0; version <= session.version; version++) await store.save({ ...saved, version });
+  assertEquals(await store.save(await open(text)), undefined);
+});
+
+const answers: readonly PersonAnswer[] = [
+  { callId: "drop_1", type: "approve", input: { at: "elsewhere" } },
+  { callId: "drop_2", type: "deny", reason: "No." },
+];
+
+const holding = (point: "prompt" | "turn" | "stop"): Middleware => ({
+  name: "hold",
+  [point]: (
+    ctx: { readonly resumed: boolean; readonly run: { pause(question: string): Error } },
+    next: () => unknown,
+  ) => {
+    if (!ctx.resumed) throw ctx.run.pause("Go on?");
+    return next();
+  },
+});
+
+/** Where a run pauses, and the agent whose run does. */
+const pauses: Readonly<Record<string, () => More>> = {
+  "two calls of four": () => ({}),
+  "a whole batch": () => ({
+    use: [{
+      name: "hold",
+      async tool(ctx, next) {
+        if (ctx.call.id === "look_2" && !ctx.resumed) throw ctx.run.pause("All of it?");
+        return await next();
+      },
+    }],
+  }),
+  "a prompt": () => ({ use: [holding("prompt")] }),
+  "a turn": () => ({ use: [holding("turn")] }),
+  "an end": () => ({ use: [holding("stop")], model: scripted("Done.") }),
+};
+
+/** Goes on with a session from `store`, and says what comes of it. */
+async function rest({ assistant, questions }: Awaited<ReturnType<typeof paused>>, store: Store) {
+  const asked = new Set(questions.map(({ callId }) => callId));
+  const told = answers.filter(({ callId }) => asked.has(callId));
+  const { status, text, usage, messages } = await assistant.resume({ session: "s1", answers: told, store }).result;
+  return { status, text, usage, messages };
+}
+
+for (const [what, options] of Object.entries(pauses)) {
+  Deno.test(`a run that pauses for ${what} comes to the same from a capsule as from its store`, async () => {
+    const one = await paused(options());
+    const expected = await rest(one, one.store);
+    const other = await paused(options());
+    const { seal, open } = capsules({ keys });
+    const store = memory();
+    await store.save({ ...await open(await seal(other.session), { session: "s1" }), version: 0 });
+    assertEquals(await rest(other, store), expected);
+  });
+}
+
+Deno.test("capsules() opens nothing in which any one character is another one", async () => {
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const { open } = capsules({ keys });
+  for (const [index, character] of [...text].entries()) {
+    const others = index > text.length - 3 ? [...alphabet] : [alphabet[(alphabet.indexOf(character) + 1) % 64] ?? "A"];
+    for (const other of [...others, ".", "=", " ", "\n", "é"]) {
+      if (other === character) continue;
+      const changed = text.slice(0, index) + other + text.slice(index + 1);
+      const error = await assertRejects(() => open(changed), CapsuleError, undefined, `${index}: ${other}`);
+      assert(
+        error.code === "forged" || (error.code === "unknown-key" && index < 2),
+        `${index}: ${other} ${error.code}`,
+      );
+    }
+  }
+});
+
+Deno.test("capsules() opens nothing that lacks a character, has one more, or is put together from two", async () => {
+  const { seal, open } = capsules({ keys: [...keys, { id: "k2", secret: `another ${secret}` }] });
+  const [id, content, signature] = text.split(".");
+  const [, theirs, their] = (await seal({ ...session, id: "s2" })).split(".");
+  const made = [
+    ...Array.from(text, (_, length) => text.slice(0, length)),
+    ...Array.from(text, (_, start) => text.slice(start + 1)),
+    ...["A", "=", ".", " ", "\n"].flatMap((more) => [text + more, more + text]),
+    ...[`${id}.${theirs}.${signature}`, `${id}.${content}.${their}`, `k2.${content}.${signature}`],
+    ...[`${id}..${signature}`, `${id}.${content}.`, `.${content}.${signature}`, "..", "", "undefined"],
+  ];
+  for (const each of made) {
+    const { code } = await assertRejects(() => open(each), CapsuleError, undefined, each);
+    assert(code === "forged" || code === "unknown-key");
+  }
+});
+
+Deno.test("capsules() opens nothing that another key has signed, nor the same key for something else", async () => {
+  assertEquals(await whyNot(text, { keys: [{ id: "k1", secret: `another ${secret}` }] }), "forged");
+  assertEquals(await whyNot(text, { keys: [{ id: "k2", secret }] }), "unknown-key");
+  assertEquals(await whyNot(await signedAnyway((sealed) => sealed, "something.else")), "forged");
+  assertEquals((await capsules({ keys }).open(await signedAnyway((sealed) => sealed))).id, "s1");
+});
+
+Deno.test("capsules() signs with the first key and opens with any, so that keys can change", async () => {
+  const fresh = { id: "k2", secret: new TextEncoder().encode(`another ${secret}`) };
+  const both = capsules({ keys: [fresh, ...keys] });
+  assertEquals(await both.open(text), session);
+  const renewed = await both.seal(session);
+  assertMatch(renewed, /^k2\./);
+  assertEquals(await capsules({ keys: [fresh] }).open(renewed), session);
+  assertEquals(await whyNot(text, { keys: [fresh] }), "unknown-key");
+  assertEquals(await whyNot(renewed), "unknown-key");
+});
+
+Deno.test("capsules() opens nothing that has expired", async () => {
+  let time = 1_000_000;
+  const { seal, open } = capsules({ keys, expiresIn: 5_000, now: () => time });
+  const text = await seal(session);
+  time += 4_999;
+  assertEquals((await open(text)).id, "s1");
+  time += 1;
+  assertEquals(await whyNot(text, { now: () => time }), "expired");
+  const day = await capsules({ keys, now: () => 0 }).seal(session);
+  assertEquals((await capsules({ keys, now: () => 86_399_999 }).open(day)).id, "s1");
+  assertEquals(await whyNot(day, { now: () => 86_400_000 }), "expired");
+});
+
+Deno.test("capsules() seals and opens nothing that is too large", async () => {
+  const { length } = text;
+  assertEquals(await capsules({ keys, maxBytes: length }).open(text), session);
+  assertEquals((await capsules({ keys, maxBytes: length }).seal(session)).length, length);
+  assertEquals(await whyNot(text, { maxBytes: length - 1 }), "too-large");
+  const { seal } = capsules({ keys, maxBytes: length - 1 });
+  const { code, message } = await assertRejects(() => seal(session), CapsuleError);
+  assertEquals([code, message], [
+    "too-large",
+    `Cannot seal session "s1": that takes more than ${length - 1} bytes`,
+  ]);
+  assertEquals(await whyNot("x".repeat(100_000_000)), "too-large");
+  const long: Message = { role: "user", parts: [{ type: "text", text: "x".repeat(200_000) }] };
+  await assertRejects(() => capsules({ keys }).seal({ ...session, messages: [long] }), CapsuleError);
+});
+
+Deno.test("capsules() opens nothing of an older or a newer version", async () => {
+  for (const version of [0, 2, "1", null, undefined]) {
+    assertEquals(await whyNot(await signedAnyway((sealed) => ({ ...sealed, version }))), "version");
+  }
+  const newer = await signedAnyway((sealed) => ({ ...sealed, version: 2 }));
+  await assertRejects(
+    () => capsules({ keys }).open(newer),
+    CapsuleError,
+    "Cannot open the capsule: it is of version 2, and not of version 1",
+  );
+});
+
+Deno.test("capsules() opens nothing of another session where one is named", async () => {
+  assertEquals(await whyNot(text, { session: "s2" }), "other-session");
+  assertEquals(await whyNot(text, { session: "" }), "other-session");
+});
+
+Deno.test("capsules() opens nothing whose questions are not those that were sealed, even where it is signed", async () => {
+  const asking = (change: (session: Session) => unknown) =>
+    signedAnyway(({ session, ...rest }) => ({ ...rest, session: change(session as Session) })); // as it was sealed
+  const { run } = session;
+  const pending = run?.pending;
+  const [question, ...others] = pending?.questions ?? [];
+  const about = (change: object) => ({
+    ...session,
+    run: { ...run, pending: { ...pending, questions: [{ ...question, ...change }, ...others] } },
+  });
+  assertEquals((await capsules({ keys }).open(await asking((same) => same))).id, "s1");
+  assertEquals((await capsules({ keys }).open(await asking(() => about({ questions: ["Really?"] })))).id, "s1");
+  const changed = [
+    about({ input: { at: "everywhere" } }),
+    about({ tool: "look" }),
+    about({ callId: "drop_2" }),
+    { ...session, id: "s2" },
+    { ...session, run: { ...run, id: "r2" } },
+    { ...session, run: { ...run, pending: { ...pending, questions: others } } },
+  ];
+  for (const each of changed) assertEquals(await whyNot(await asking(() => each)), "forged");
+});
+
+/** Every place in a JSON value, as the keys that lead to it. */
+function placesIn(value: unknown): (readonly string[])[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => [[key], ...placesIn(each).map((rest) => [key, ...rest])]);
+}
+
+/** `value` with what is at `place` changed; left out where it becomes undefined. */
+function changedAt(value: unknown, [key = "", ...rest]: readonly string[], becomes: unknown): unknown {
+  const each = rest.length === 0 ? becomes : changedAt(Reflect.get(value as object, key), rest, becomes); // there is such a place
+  if (Array.isArray(value)) return value.map((old, index) => String(index) === key ? each : old);
+  return { ...value as object, [key]: each };
+}
+
+Deno.test("capsules() opens nothing in which any field is of another kind, even where it is signed", async () => {
+  const { seal, open } = capsules({ keys });
+  const { run } = session;
+  const { batch } = run?.pending ?? {};
+  assert(run?.pending && batch);
+  const whole: Session = {
+    ...session,
+    messages: [
+      {
+        role: "user",
+        from: "context",
+        parts: [{ type: "text", text: "a" }, { type: "media", mediaType: "b", data: "c", url: "d" }],
+      },
+      {
+        role: "assistant",
+        parts: [{ type: "reasoning", text: "a", meta: 1 }, { type: "call", id: "c", name: "n", input: 1 }],
+      },
+      { role: "tool", results: [{ callId: "c", name: "n", status: "ok", parts: [] }] },
+      ...session.messages,
+    ],
+    run: {
+      ...run,
+      usage: { input: 1, output: 1, cached: 1 },
+      state: [["name", 1]],
+      pending: {
+        ...run.pending,
+        prompt: { role: "user", parts: [] },
+        stopping: true,
+        batch: { ...batch, results: batch.results.map((result) => ({ ...result, context: ["a"] })) },
+      },
+    },
+  };
+  assertEquals(await open(await seal(whole)), whole);
+  const free = /(?<!usage)\.(input|meta)\b|^run\.state\.0\.1/; // any JSON
+  for (const place of placesIn(whole)) {
+    if (free.test(place.join("."))) continue;
+    for (const other of [null, -1, 0.5, {}, { length: 1 }, true, [[]]]) {
+      if (place.at(-1) === "stopping" && other === true) continue; // as it may be
+      const session = changedAt(whole, place, other);
+      const signed = await signedAnyway((sealed) => ({ ...sealed, session }));
+      assertEquals(await whyNot(signed), "forged", `${place.join(".")}: ${JSON.stringify(other)}`);
+    }
+  }
+});
+
+Deno.test("capsules() seals no session that is not paused, and none that is not valid", async () => {
+  const { run, ...ended } = session;
+  assert(run?.pending?.batch);
+  const { pending: { batch, ...pending }, pending: _, ...running } = run;
+  const [result] = batch.results;
+  assert(result);
+  const wrong: Readonly<Record<string, unknown>> = {
+    "ended": ended,
+    "running": { ...ended, run: { ...run, status: "running" } },
+    "not waiting": { ...ended, run: running },
+    "asking about a call that there is not": { ...ended, run: { ...running, pending } },
+    "asking about a call that has a result": {
+      ...ended,
+      run: { ...running, pending: { ...pending, batch: { ...batch, results: [{ ...result, callId: "drop_1" }] } } },
+    },
+    "with two results of a call": {
+      ...ended,
+      run: { ...running, pending: { ...pending, batch: { ...batch, results: [result, result] } } },
+    },
+    "with a batch that is no answer": {
+      ...ended,
+      run: { ...running, pending: { questions: [], batch: { message: { role: "tool", results: [] }, results: [] } } },
+    },
+    "with a prompt that is no person's": {
+      ...ended,
+      run: { ...running, pending: { questions: [], prompt: { role: "assistant", parts: [] } } },
+    },
+    "with a transcript that is not valid": {
+      ...session,
+      messages: [{ role: "tool", results: [] }, ...session.messages],
+    },
+    "with more messages before it than there are": { ...ended, run: { ...run, before: 100 } },
+  };
+  for (const [what, each] of Object.entries(wrong)) {
+    await assertRejects(() => capsules({ keys }).seal(each as Session), TypeError, undefined, what); // it is not one
+    const signed = await signedAnyway((sealed) => ({ ...sealed, session: each }));
+    assertEquals(await whyNot(signed), "forged", what);
+  }
+  await assertRejects(
+    () => capsules({ keys }).seal({ ...session, messages: [{ role: "user", parts: [1n as never] }] }),
+    TypeError,
+  );
+});
+
+Deno.test("capsules() takes no keys and no limits that would not do", () => {
+  const made = (options: Partial<CapsuleOptions>) => () => capsules({ keys, ...options });
+  assertThrows(made({ keys: [] }), RangeError, "Cannot sign: there is no key");
+  assertThrows(
+    made({ keys: [{ id: "k1", secret: "short" }] }),
+    RangeError,
+    'Cannot sign with key "k1": it has less than 32 bytes',
+  );
+  assertThrows(made({ keys: [...keys, { id: "k2", secret: new Uint8Array(31) }] }), RangeError);
+  for (const id of ["", "a.b", "ä", "a b"]) assertThrows(made({ keys: [{ id, secret }] }), TypeError);
+  assertThrows(made({ keys: [...keys, ...keys] }), TypeError, 'Cannot sign with key "k1": there are two of that id');
+  for (const expiresIn of [0, -1, NaN, Infinity]) assertThrows(made({ expiresIn }), RangeError);
+  for (const maxBytes of [0, -1, NaN]) assertThrows(made({ maxBytes }), RangeError);
+});
+
+Deno.test("capsules() keeps its keys, whatever becomes of the bytes it was given", async () => {
+  const bytes = new TextEncoder().encode(secret);
+  const { open } = capsules({ keys: [{ id: "k1", secret: bytes }] });
+  bytes.fill(0);
+  assertEquals((await open(text)).id, "s1");
+});
