@@ -42,6 +42,7 @@ export interface LinesPiece {
   readonly first: number;
   /** Which piece it is, from 0. */
   readonly part: number;
+  /** The text of its lines. */
   readonly text: string;
 }
 

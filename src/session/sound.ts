@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { mend } from "../core/transcript.ts";
+import { mend } from "../core/mend.ts";
 import type { Question } from "../protocol/event.ts";
 import {
   type AnswerPart,
@@ -15,7 +15,7 @@ import {
   type Usage,
   type UserMessage,
 } from "../protocol/message.ts";
-import type { Pending, PendingResult, RunRecord, Session } from "../protocol/session.ts";
+import type { Pending, PendingResult, RunRecord, Session, Tally } from "../protocol/session.ts";
 
 /** A session whose run waits. */
 export type PausedSession = Session & { readonly run: RunRecord & { readonly pending: Pending } };
@@ -111,12 +111,9 @@ const run = record<RunRecord>({
   status: word("paused"),
   startedAt: count,
   events: count,
+  until: optional(count),
   usage,
-  turns: count,
-  calls: count,
-  continuations: count,
-  batches: count,
-  outputs: count,
+  used: record<Tally>({ turns: count, calls: count, continuations: count, batches: count, outputs: count }),
   before: count,
   state: list((entry) => Array.isArray(entry) && entry.length <= 2 && text(entry[0])),
   pending,
