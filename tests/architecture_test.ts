@@ -141,13 +141,18 @@ imports("a middleware imports core, protocol, model and stream, and nothing else
   "middleware/roundabout.ts": `import { agent } from "@jizai/jizai";`,
 });
 
-banned(
+rule(
   "the client takes nothing but types from elsewhere",
   src.filter(({ path }) => room(path) === "client"),
-  `:is(ImportDeclaration[importKind="value"], ExportAllDeclaration[exportKind="value"])[source.value=/^([^.]|..\\u002F)/]`,
-  `import { addUsage } from "../protocol/message.ts";`,
-  `import { type Usage, addUsage } from "../protocol/message.ts";`,
-  `import * as hono from "hono";`,
+  (source) => {
+    return importsOf(source).filter(({ target, ofTypes }) => room(target) !== "client" && !ofTypes)
+      .map(({ specifier }) => `${source.path} imports ${specifier}`);
+  },
+  {
+    "src/client/sum.ts": `import { addUsage } from "../protocol/message.ts";`,
+    "src/client/both.ts": `import { type Usage, addUsage } from "../protocol/message.ts";`,
+    "src/client/bare.ts": `import * as z from "zod";`,
+  },
 );
 
 imports("only src/http imports Hono", library, (target, from) => /^hono\b/.test(target) && room(from) !== "http", {

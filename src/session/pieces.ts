@@ -42,7 +42,6 @@ export interface LinesPiece {
   readonly first: number;
   /** Which piece it is, from 0. */
   readonly part: number;
-  /** The text of its lines. */
   readonly text: string;
 }
 

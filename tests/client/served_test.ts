@@ -3,6 +3,7 @@ import { client, ClientError, fold, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertRejects } from "@std/assert";
 import * as z from "zod";
+import { cable } from "../support/cable.ts";
 import { logServer } from "../support/log_server.ts";
 import { answers, recorded } from "../support/recorded.ts";
 
@@ -91,16 +92,16 @@ Deno.test("client() says what a served agent refuses", async () => {
 
 Deno.test("client() over the network reads a run to its end through connections that break", async () => {
   const legs = await recorded();
-  const log = logServer(legs, {
-    fate: (request) => request % 2 === 0 ? { type: "cut", after: 1_500 } : { type: "well" },
-  });
+  const log = logServer(legs);
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { method, headers } = request;
     const body = method === "POST" ? await request.text() : null;
     return await log.fetch(request.url, { method, headers, body });
   });
+  const reaches = [0, 1_500, 2_500, 1_000];
+  await using line = cable(server.addr.port, (connection) => reaches[connection] ?? Infinity);
   const events: unknown[] = [];
-  let run = client(`http://127.0.0.1:${server.addr.port}`).run({ prompt: "Go" });
+  let run = client(`http://127.0.0.1:${line.port}`).run({ prompt: "Go" });
   for await (const event of run.events) events.push(event);
   for (const given of answers) {
     run = run.answer(given);
@@ -108,6 +109,7 @@ Deno.test("client() over the network reads a run to its end through connections 
   }
   assertEquals(events, legs.flat().map(({ event }) => event));
   assertEquals(run.state, legs.flat().reduce(fold, noRun));
+  assertEquals(log.sent.length, legs.length);
 });
 
 Deno.test("client() over the network leaves a run, and the server hears of it", async () => {

@@ -19,7 +19,7 @@ import {
 } from "@jizai/jizai/session/capsule";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { signatures } from "../../src/session/signature.ts";
+import { signatures } from "../../src/session/capsule/signature.ts";
 
 const secret = "a secret of at least thirty-two bytes";
 const keys = [{ id: "k1", secret }];

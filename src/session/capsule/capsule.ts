@@ -11,8 +11,8 @@
  *
  * @module
  */
-import { canonical } from "../core/canonical.ts";
-import type { Session } from "../protocol/session.ts";
+import { canonical } from "../../core/canonical.ts";
+import type { Session } from "../../protocol/session.ts";
 import { signatures, type SigningKey } from "./signature.ts";
 import { isPausedSession, type PausedSession } from "./sound.ts";
 

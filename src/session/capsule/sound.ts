@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { mend } from "../core/mend.ts";
-import type { Question } from "../protocol/event.ts";
+import { mend } from "../../core/mend.ts";
+import type { Question } from "../../protocol/event.ts";
 import {
   type AnswerPart,
   type AssistantMessage,
@@ -14,8 +14,8 @@ import {
   type Message,
   type Usage,
   type UserMessage,
-} from "../protocol/message.ts";
-import type { Pending, PendingResult, RunRecord, Session, Tally } from "../protocol/session.ts";
+} from "../../protocol/message.ts";
+import type { Pending, PendingResult, RunRecord, Session, Tally } from "../../protocol/session.ts";
 
 /** A session whose run waits. */
 export type PausedSession = Session & { readonly run: RunRecord & { readonly pending: Pending } };
@@ -110,8 +110,8 @@ const run = record<RunRecord>({
   id: text,
   status: word("paused"),
   startedAt: count,
-  events: count,
   until: optional(count),
+  events: count,
   usage,
   used: record<Tally>({ turns: count, calls: count, continuations: count, batches: count, outputs: count }),
   before: count,

@@ -1,0 +1,7 @@
+/**
+ * Capsules: paused sessions in the hands of their clients, where there is no store.
+ *
+ * @module
+ */
+export * from "./capsule.ts";
+export type { SigningKey } from "./signature.ts";
