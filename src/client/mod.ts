@@ -2,6 +2,10 @@
  * The client: opens runs of a served agent, hears them to their end over any number of connections, and tells what they have come to. Two kilobytes
  * that need `fetch` and nothing else.
  *
+ * What it does about a cut asks something of the server: that `GET /runs/:id` gives the rest after `Last-Event-ID`, and that a request with an
+ * `Idempotency-Key` it has seen is the same run. `serve()` does neither yet: against it, a run whose stream is cut ends as a `ClientError`, and a request
+ * that is sent again, because its answer was lost, begins a second run.
+ *
  * @module
  */
 export { type Client, client, type RunRequest } from "./client.ts";
