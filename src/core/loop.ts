@@ -64,7 +64,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
     live.checkpoint();
     if (callsOf(response).length > 0) {
       live.used.continuations = 0;
-      await save(live);
+      await keepOn(live);
       continue;
     }
     const answer = await stopping(scope, live, false, response);
@@ -82,7 +82,12 @@ async function accept({ prompt, context }: PromptContext, live: Live, given: rea
     ...contextMessages(context, "prompt"),
   ], "prompt");
   live.events.announce(live.outer, { type: "prompt.accepted", prompt });
-  await save(live);
+  await keepOn(live);
+}
+
+/** Saves the session as it is now. A run that has lost it stops: what it did from here on would be kept by nobody. */
+async function keepOn(live: Live): Promise<void> {
+  if (!await save(live)) live.abort("lost");
 }
 
 /** Context, as one message for the model. */

@@ -292,7 +292,7 @@ export type ErrorDecision =
 
 /** At `abort`. */
 export interface AbortContext<V = unknown> extends Scope<V> {
-  /** stop, client-gone, deadline, failure, shutdown, or what `stop()` was given. */
+  /** stop, client-gone, deadline, failure, lost (somebody else took the session), or what `stop()` was given. */
   readonly reason: string;
   /** What the model had said of its last answer, where it was cut. */
   readonly message: AssistantMessage | undefined;

@@ -58,7 +58,7 @@ export class SessionError extends Error {
   override readonly name = "SessionError";
 
   /** Says what could not be done, and why as a word. */
-  constructor(message: string, readonly code: "busy" | "unknown" | "not-paused" | "unasked" | "lost") {
+  constructor(message: string, readonly code: "busy" | "unknown" | "not-paused" | "unasked") {
     super(message);
   }
 }

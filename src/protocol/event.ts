@@ -174,7 +174,6 @@ export type WarningCode =
   | "hook.skipped"
   | "observer.failed"
   | "tool.abandoned"
-  | "answer.unused"
   | "session.unsaved";
 
 /** Hands an event on. */

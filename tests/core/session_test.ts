@@ -183,6 +183,25 @@ Deno.test("a conversation that moves on skips what waited, and keeps what was do
   assertEquals(late.slice(0, 2), ["failed", "not-paused"]);
 });
 
+Deno.test("a run that has lost its session stops before it does more", async () => {
+  const ran: string[] = [];
+  const note = tool({
+    name: "note",
+    description: "Notes",
+    input: z.object({}),
+    execute: async (_, { callId }) => {
+      ran.push(callId);
+      const kept = await store.load("s");
+      if (kept) await store.save(kept); // somebody else takes it
+      return "noted";
+    },
+  });
+  const store = memory();
+  const model = scripted({ calls: [["note", {}]] }, { calls: [["note", {}]] }, "Done.");
+  const { status, reason } = await agent({ model, tools: [note] }).run({ prompt: "Hi", session: "s", store }).result;
+  assertEquals([status, reason, ran, model.left], ["aborted", "lost", ["call_1"], 2]);
+});
+
 Deno.test("a process that died gives its sessions back when the time of its runs is over", async () => {
   using time = new FakeTime();
   const limits = { time: 60_000, grace: 1_000 };
