@@ -36,7 +36,7 @@ export type CallRecord = AuditStamp & AuditInput & {
   readonly tool: string;
   /** Whether it was allowed, and by whom; not there where nobody had to decide. */
   readonly decision?: Decision;
-  readonly by?: "policy" | "person";
+  readonly by?: "policy" | "person" | "rule";
   /** How it ended; `ended` or `threw` where a hook ended the run, or failed, before there was a result. */
   readonly status: ResultStatus | "ended" | "threw";
   /** Milliseconds from its way in to its way out, in which it also waits for its batch. */

@@ -103,7 +103,7 @@ export interface CallView extends Partial<Question> {
   /** Whether it may run. */
   readonly decision?: Decision;
   /** Who decided. */
-  readonly by?: "policy" | "person";
+  readonly by?: "policy" | "person" | "rule";
   /** Why it may not. */
   readonly reason?: string;
   /** What the tool said last of how far it is. */

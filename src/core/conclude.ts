@@ -46,15 +46,13 @@ export async function conclude(live: Live, scope: Scope, error: unknown, source:
 }
 
 function paused(live: Live): RunResult {
-  const { questions = [], batch, prompt, stopping } = live.pending ?? {};
-  const given = live.prompt?.at(-1);
-  if (live.prompt) live.transcript.replace([...live.transcript.messages, ...live.prompt.slice(0, -1)], "prompt");
-  live.prompt = undefined;
-  const answered = !batch && !prompt && !given && live.transcript.messages.at(-1)?.role === "assistant";
+  const { questions = [], batch, stopping } = live.pending ?? {};
+  const { prompt } = live;
+  const answered = !batch && !prompt && live.transcript.messages.at(-1)?.role === "assistant";
   live.pending = {
     questions,
     ...(batch && { batch }),
-    ...(given?.role === "user" ? { prompt: given } : prompt && { prompt }),
+    ...(prompt && { prompt }),
     ...((stopping || answered) && { stopping: true }),
   };
   return { ...resultOf(live, "paused"), questions, ...(batch && { text: textOf(batch.message) }) };

@@ -65,7 +65,8 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
     const person = heard(input); // a no and a change count even where nobody asks any more
     if (person?.type === "deny") return decided("deny", denied(person.reason || "A person said no."), true);
     if (verdict.type === "ask" && !person) return asked(verdict.questions, input);
-    const edit = (verdict.type === "allow" ? verdict.input : undefined) ?? person?.input;
+    const edit = (verdict.type === "allow" ? verdict.input : undefined) ??
+      (person?.type === "approve" ? person.input : undefined);
     if (edit !== undefined && canonical(edit) !== canonical(input)) {
       input = edit;
       continue;

@@ -53,6 +53,6 @@ export function restore(live: Live, { id, startedAt, events, usage, used, before
   live.transcript.before = live.transcript.messages.slice(0, before);
   for (const [name, value] of state) live.state.set(name, value);
   const { prompt, questions, ...where } = pending ?? { questions: [] };
-  live.prompt = prompt && [prompt];
+  live.prompt = prompt;
   live.pending = { ...where, questions: questions.filter(({ callId }) => callId !== undefined) };
 }

@@ -35,15 +35,35 @@ export interface StartOptions {
   readonly vars: unknown;
   readonly limits?: Partial<Limits> | undefined;
   readonly onError?: OnError | undefined;
+  /** Whose the session is; one of somebody else counts as unknown. Default: that is not looked at. */
+  readonly owner?: string | undefined;
+  /** Milliseconds after which a run that does not say that it lives has lost its session. Default: 30,000. */
+  readonly lease?: number | undefined;
+  /** Whether the run that has the session is known to be dead. Default: nobody knows before its lease is over. */
+  readonly lost?: ((run: string) => boolean) | undefined;
+  /** What becomes of a run that has the session. Default: "refuse", which refuses this one. */
+  readonly busy?: "refuse" | "replace" | undefined;
+  /** The number of the last event on record, of a run that was lost. Default: as many as its session knows of. */
+  readonly after?: number | undefined;
+  /** Ends the run that has the session, as soon as its calls have results; this is why. Default: it goes on. */
+  readonly closing?: string | undefined;
   readonly parent?: { readonly live: Live; readonly settings: Partial<Settings> };
+}
+
+/** Where a run begins that has its session. */
+export interface Opened {
+  /** The run's id. */
+  readonly run: string;
+  /** The number of the event before its first: 0 unless it goes on. */
+  readonly after: number;
 }
 
 /** A run that has begun. */
 export interface Started {
   /** The session it belongs to. */
   readonly session: string;
-  /** Its id, once it has its session; rejects with a `SessionError` where it may not have it. */
-  readonly opened: Promise<string>;
+  /** Where it begins, once it has its session; rejects with a `SessionError` where it may not have it. */
+  readonly opened: Promise<Opened>;
   /** How it ended; never rejects. */
   readonly result: Promise<RunResult>;
   /** Stops it. */
@@ -58,7 +78,12 @@ export class SessionError extends Error {
   override readonly name = "SessionError";
 
   /** Says what could not be done, and why as a word. */
-  constructor(message: string, readonly code: "busy" | "unknown" | "not-paused" | "unasked") {
+  constructor(
+    message: string,
+    readonly code: "busy" | "unknown" | "not-paused" | "unasked",
+    /** The run that has the session, where it is busy. */
+    readonly run?: string,
+  ) {
     super(message);
   }
 }
@@ -69,7 +94,7 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
   const { vars, onError, parent, signal } = options;
   const limits = limited(blueprint.limits, options.limits);
   const live = new Live({ blueprint, session, sink, vars, limits, parent, onError });
-  const opened = Promise.withResolvers<string>();
+  const opened = Promise.withResolvers<Opened>();
   opened.promise.catch(() => {}); // the result says it too
   const stop = (reason = "stop") => live.abort(reason);
   const onAbort = () => stop("signal");
@@ -82,7 +107,7 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
   return { session, opened: opened.promise, result, stop, drain };
 }
 
-async function conduct(live: Live, options: StartOptions, opened: PromiseWithResolvers<string>): Promise<RunResult> {
+async function conduct(live: Live, options: StartOptions, opened: PromiseWithResolvers<Opened>): Promise<RunResult> {
   try {
     live.arm();
     await claim(live, options);
@@ -91,7 +116,7 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
     live.close();
     return { ...resultOf(live, "failed", "session"), error };
   }
-  opened.resolve(live.id);
+  opened.resolve({ run: live.id, after: live.events.count });
   await opened.promise; // who waits for it goes on before the first event
   let result: RunResult;
   try {
@@ -126,7 +151,7 @@ async function claim(live: Live, { store, session, messages, answers, parent }: 
   const named = `session "${live.session}"`;
   const { status, until = Infinity } = kept?.run ?? {};
   if (status === "running" && Date.now() < until) {
-    throw new SessionError(`Cannot run ${named}: another run has it`, "busy");
+    throw new SessionError(`Cannot run ${named}: another run has it`, "busy", kept?.run?.id);
   }
   live.transcript.messages = kept?.messages ?? [];
   if (answers) {
@@ -137,10 +162,11 @@ async function claim(live: Live, { store, session, messages, answers, parent }: 
     restore(live, kept.run);
     const asked = new Set(live.pending?.questions.map(({ callId }) => callId));
     for (const answer of answers) {
-      if (!asked.has(answer.callId)) {
-        throw new SessionError(`Cannot answer call ${answer.callId}: it is not asked`, "unasked");
+      const { callId } = answer;
+      if (callId === undefined || !asked.has(callId)) {
+        throw new SessionError(`Cannot answer call ${callId}: it is not asked`, "unasked");
       }
-      live.answers.set(answer.callId, answer);
+      live.answers.set(callId, answer);
     }
   } else {
     live.pending = kept?.run?.pending;

@@ -77,7 +77,7 @@ export async function runSubagent(ctx: SubagentContext, { blueprint, parent }: C
     vars,
     parent: { live: parent, settings },
   }, sink);
-  parent.events.announce(emit, { type: "subagent.started", call, agent, run: await started.opened });
+  parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
   const result = await started.result;
   parent.usage = addUsage(parent.usage, result.usage);
   parent.events.announce(emit, { type: "subagent.finished", call, agent, status: result.status });

@@ -44,8 +44,9 @@ const message: Shape<Message> = tagged("role", {
 });
 
 const answer: Shape<PersonAnswer> = tagged("type", {
-  approve: { callId: text, input: optional(json) },
+  approve: { callId: text, input: optional(json), always: optional(word("tool", "input")) },
   deny: { callId: text, reason: optional(text) },
+  reply: { callId: optional(text), text },
 });
 
 const run = record({ prompt: optional(text), messages: optional(list(message)), session: optional(text) });

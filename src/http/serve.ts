@@ -83,7 +83,7 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
     const told = { ...given, store, limits, onError, vars: await vars?.(c) };
     // vars are what the agent needs: the type of the options says so
     const { run, stream } = streamed((sink) => agent.start(told as Parameters<typeof agent.start>[0], sink), how);
-    const id = await run.opened;
+    const { run: id } = await run.opened;
     runs.set(id, run);
     run.result.finally(() => runs.delete(id)); // it never rejects
     return c.body(stream, 200, headers);

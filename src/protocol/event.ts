@@ -19,23 +19,33 @@
  * @module
  */
 import type { Call, CallResult, Json, Usage, UserMessage } from "./message.ts";
+import type { PersonAnswer } from "./session.ts";
 
 /** Why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
 export type FinishReason = "stop" | "calls" | "length" | "filter" | "other";
 
 /** A question to a person about one call, or about the whole run where it names no call. */
 export interface Question {
-  /** The call it is about; without it the question is the run's. */
+  /** The call it is about; without it the question is the run's. A call within an agent that is a tool has that of the tool before it: `call_1/call_7`. */
   readonly callId?: string;
+  /** The names of the agents that the call is made in, beneath the one that runs. Default: it is made by the one that runs. */
+  readonly path?: readonly string[];
   /** The tool that would run. */
   readonly tool?: string;
   /** What would run: the input after every hook. */
   readonly input?: unknown;
   /** What the person is asked, by everyone who asked. */
   readonly questions: readonly string[];
+  /** JSON Schema of what may be answered. */
+  readonly schema?: { readonly [key: string]: unknown };
+  /** Answers to choose from. */
+  readonly suggestions?: readonly Suggestion[];
 }
 
-/** What the engine decided about one call: by a guard, by the tool's own rule, or by a person's answer. */
+/** An answer that a person may give, ready to be sent with the id of its call. */
+export type Suggestion = PersonAnswer extends infer A ? A extends unknown ? Omit<A, "callId"> : never : never;
+
+/** What the engine decided about one call: by policy, which is a guard or the tool's own word, by a person's answer, or by the rule that one made. */
 export type Decision = "allow" | "deny";
 
 /** A place in the lifecycle. */
@@ -81,7 +91,13 @@ export type RunEvent =
     readonly output?: unknown;
     readonly usage: Usage;
   }
-  | { readonly type: "run.paused"; readonly questions: readonly Question[]; readonly usage: Usage }
+  | {
+    readonly type: "run.paused";
+    readonly questions: readonly Question[];
+    readonly usage: Usage;
+    /** The session in the hands of its client, where the server has no store: goes back with the answers. */
+    readonly capsule?: string;
+  }
   | { readonly type: "run.failed"; readonly error: string; readonly message: string; readonly usage: Usage }
   | { readonly type: "run.aborted"; readonly reason: string; readonly text: string; readonly usage: Usage };
 
@@ -119,7 +135,7 @@ export type Event =
     readonly turn: number;
     readonly call: string;
     readonly decision: Decision;
-    readonly by: "policy" | "person";
+    readonly by: "policy" | "person" | "rule";
     readonly reason?: string;
   }
   | { readonly type: "tool.progress"; readonly turn: number; readonly call: string; readonly data: unknown }

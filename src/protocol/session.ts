@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Question } from "./event.ts";
-import type { AssistantMessage, CallResult, Message, Usage, UserMessage } from "./message.ts";
+import type { Event, Question } from "./event.ts";
+import type { AssistantMessage, CallResult, Message, ToolResult, Usage } from "./message.ts";
 
 /** A conversation, and the run that has it now. */
 export interface Session {
@@ -16,6 +16,20 @@ export interface Session {
   readonly messages: readonly Message[];
   /** The run that has it, running or paused. */
   readonly run?: RunRecord;
+  /** Whose it is, where that is known. */
+  readonly owner?: string;
+  /** What a person has allowed for good. */
+  readonly rules?: readonly Rule[];
+  /** The last event of the run that ended last, for whoever did not hear it. */
+  readonly last?: { readonly run: string; readonly event: Event };
+}
+
+/** Calls that nobody is asked about any more: those of a tool, or those of it with this very input. A denial still wins. */
+export interface Rule {
+  /** The tool. */
+  readonly tool: string;
+  /** The input, as a person saw it. Default: any. */
+  readonly input?: unknown;
 }
 
 /** What is kept of a run that has not ended. */
@@ -26,7 +40,7 @@ export interface RunRecord {
   readonly status: "running" | "paused";
   /** In milliseconds since 1970. */
   readonly startedAt: number;
-  /** Until when it may have the session, in milliseconds since 1970: a process that died gives it back then. Default: for ever. */
+  /** Until when it has the session, in milliseconds since 1970, if it does not say again that it lives: a process that died loses it then. Default: for ever. */
   readonly until?: number;
   /** The number of its last event. */
   readonly events: number;
@@ -56,16 +70,30 @@ export interface Tally {
   readonly outputs: number;
 }
 
-/** Where a paused run goes on, and what it waits for. */
+/** Where a run goes on that is paused, or whose process died, and what it waits for. */
 export interface Pending {
   /** What a person is asked. */
   readonly questions: readonly Question[];
-  /** A prompt that was not accepted yet. */
-  readonly prompt?: UserMessage;
-  /** A message whose calls are not all answered, and the results so far. */
-  readonly batch?: { readonly message: AssistantMessage; readonly results: readonly PendingResult[] };
+  /** A prompt that was not accepted yet, after the messages that came with it. */
+  readonly prompt?: readonly Message[];
+  /** A message whose calls are not all answered. */
+  readonly batch?: OpenBatch;
+  /** What a person has answered already, with what they were asked; it counts until their calls have results. */
+  readonly answered?: readonly Answered[];
   /** The agent was about to finish. */
   readonly stopping?: boolean;
+}
+
+/** A message whose calls are not all answered, and how far they are. */
+export interface OpenBatch {
+  /** The message that makes the calls. */
+  readonly message: AssistantMessage;
+  /** The results so far. */
+  readonly results: readonly PendingResult[];
+  /** Calls that were let run and whose results have not been reviewed. */
+  readonly started?: readonly StartedCall[];
+  /** The sessions of agents that wait for a person, by the call they work for. */
+  readonly children?: Readonly<Record<string, Session>>;
 }
 
 /** A result that waits for its batch, and what it adds for the model. */
@@ -74,7 +102,45 @@ export interface PendingResult extends CallResult {
   readonly context?: readonly string[];
 }
 
-/** A person's answer to a question. */
+/** A call that was let run. */
+export interface StartedCall {
+  /** The call's id. */
+  readonly callId: string;
+  /** The tool that runs. */
+  readonly tool: string;
+  /** What it runs with, before its schema parsed it. */
+  readonly input: unknown;
+  /** What it came to, raw: no hook has reviewed it. Default: that is not known. */
+  readonly raw?: ToolResult;
+}
+
+/** A question, and what a person answered. */
+export interface Answered {
+  /** What they were asked. */
+  readonly question: Question;
+  /** What they answered. */
+  readonly answer: PersonAnswer;
+}
+
+/** A person's answer to a question. One about the whole run has no call, and is answered with a reply. */
 export type PersonAnswer =
-  | { readonly callId: string; readonly type: "approve"; readonly input?: unknown }
-  | { readonly callId: string; readonly type: "deny"; readonly reason?: string };
+  | {
+    readonly callId: string;
+    readonly type: "approve";
+    /** What the tool runs with instead. Default: what they were asked about. */
+    readonly input?: unknown;
+    /** Asks nobody again, in this session, about calls of this tool, or about those of it with the same input. Default: asks. */
+    readonly always?: "tool" | "input";
+  }
+  | {
+    readonly callId: string;
+    readonly type: "deny";
+    /** Why, for the model. */
+    readonly reason?: string;
+  }
+  | {
+    readonly callId?: string;
+    readonly type: "reply";
+    /** Said in place of the tool, or to the run's own question. */
+    readonly text: string;
+  };

@@ -14,6 +14,8 @@ export interface Sink<T> {
   uncork(): void;
   /** Settles when there is room again; nothing where there is room. A writer that can wait, waits. */
   readonly full: Promise<void> | undefined;
+  /** Settles when what was written so far is on record, where a record is kept. */
+  settled?(): Promise<void>;
   /** Ends the stream, after what was written. */
   close(): void;
 }

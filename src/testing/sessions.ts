@@ -70,7 +70,7 @@ const run: RunRecord = {
     questions: [{ callId: "call_3", tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] }, {
       questions: ["Go on?"],
     }],
-    prompt: user("Later"),
+    prompt: [user("Later")],
     batch: {
       message: { role: "assistant", parts: [{ type: "call", id: "call_3", name: "pay", input: { sum: 5 } }] },
       results: [{ callId: "call_4", name: "look", status: "denied", parts: [], context: ["Seen"] }],

@@ -301,7 +301,7 @@ Deno.test("capsules() opens nothing in which any field is of another kind, even 
       state: [["name", 1]],
       pending: {
         ...run.pending,
-        prompt: { role: "user", parts: [] },
+        prompt: [{ role: "user", parts: [] }],
         stopping: true,
         batch: { ...batch, results: batch.results.map((result) => ({ ...result, context: ["a"] })) },
       },

@@ -92,16 +92,22 @@ const question = record<Question>({
   tool: optional(text),
   input: json,
   questions: list(text),
+  path: optional(list(text)),
+  schema: json,
+  suggestions: json,
 });
 
 const usage = record<Usage>({ input: count, output: count, cached: optional(count) });
 
 const pending = record<Pending>({
   questions: list(question),
-  prompt: optional(record<UserMessage>({ role: word("user"), ...user })),
+  prompt: optional(list(message)),
+  answered: json,
   batch: optional(record<NonNullable<Pending["batch"]>>({
     message: record<AssistantMessage>({ role: word("assistant"), ...assistant }),
     results: list(record<PendingResult>({ ...result, context: optional(list(text)) })),
+    started: json,
+    children: json,
   })),
   stopping: optional(flag),
 });
@@ -119,4 +125,12 @@ const run = record<RunRecord>({
   pending,
 });
 
-const session = record<Session>({ id: text, version: count, messages: list(message), run });
+const session = record<Session>({
+  id: text,
+  version: count,
+  messages: list(message),
+  run,
+  owner: optional(text),
+  rules: json,
+  last: json,
+});
