@@ -47,6 +47,8 @@ export interface StartOptions {
   readonly after?: number | undefined;
   /** Ends the run that has the session, as soon as its calls have results; this is why. Default: it goes on. */
   readonly closing?: string | undefined;
+  /** The id of a run that begins. Default: a new one. */
+  readonly run?: string | undefined;
   readonly parent?: { readonly live: Live; readonly settings: Partial<Settings> };
 }
 
@@ -94,6 +96,7 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
   const { vars, onError, parent, signal } = options;
   const limits = limited(blueprint.limits, options.limits);
   const live = new Live({ blueprint, session, sink, vars, limits, parent, onError });
+  live.id = options.run ?? live.id;
   const opened = Promise.withResolvers<Opened>();
   opened.promise.catch(() => {}); // the result says it too
   const stop = (reason = "stop") => live.abort(reason);
