@@ -59,6 +59,7 @@ export { type AnyEnv, serve, type ServeOptions, type ServeVars, type VarsOf } fr
 export type { ClientGone } from "./src/http/stream.ts";
 export * from "./src/model/model.ts";
 export * from "./src/protocol/event.ts";
+export type * from "./src/protocol/files.ts";
 export * from "./src/protocol/message.ts";
 export * from "./src/protocol/session.ts";
 export type { Sink } from "./src/stream/channel.ts";

@@ -4,14 +4,8 @@
  * @module
  */
 import { stopping } from "../src/core/abandon.ts";
+import { Locks } from "../src/core/locks.ts";
 import type { ExecuteContext, Middleware } from "../src/core/points.ts";
-import { Slots } from "../src/core/slots.ts";
-
-/** Those who share a key: who works, and who waits for it. */
-interface Line {
-  readonly place: Slots;
-  length: number;
-}
 
 /**
  * Lets one call at a time work for each key, in the order of their `callIndex`, while calls of other keys run beside it. `key` is one for all calls, or says
@@ -50,26 +44,12 @@ interface Line {
 export function serial<V = unknown>(
   key: string | ((ctx: ExecuteContext<V>) => string | undefined) = ({ tool }) => tool.name,
 ): Middleware<V> {
-  const lines = new Map<string, Line>();
+  const locks = new Locks();
   return {
     name: "serial",
     async execute(ctx, next) {
       const name = typeof key === "string" ? key : key(ctx);
-      if (name === undefined) return await next();
-      const line = lines.get(name) ?? { place: new Slots(1), length: 0 };
-      lines.set(name, line);
-      line.length++;
-      try {
-        const wait = line.place.take(stopping(ctx.signal));
-        if (wait) await wait;
-        try {
-          return await next();
-        } finally {
-          line.place.give();
-        }
-      } finally {
-        if (--line.length === 0) lines.delete(name);
-      }
+      return name === undefined ? await next() : await locks.hold(name, stopping(ctx.signal), next);
     },
   };
 }

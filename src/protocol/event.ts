@@ -18,6 +18,7 @@
  *
  * @module
  */
+import type { FileChange } from "./files.ts";
 import type { Call, CallResult, Json, Usage, UserMessage } from "./message.ts";
 import type { PersonAnswer } from "./session.ts";
 
@@ -157,6 +158,28 @@ export type Event =
     readonly trigger: CompactTrigger;
     readonly before: number;
     readonly after: number;
+  }
+  | ({
+    readonly type: "file.changed";
+    readonly turn?: number;
+    /** The call that changed it; of none where it was changed from outside of the run. */
+    readonly call?: string;
+  } & FileChange)
+  | {
+    readonly type: "cwd.changed";
+    readonly turn: number;
+    readonly call: string;
+    readonly from: string;
+    readonly to: string;
+  }
+  | {
+    readonly type: "instructions.loaded";
+    /** The file's path, or the URL. */
+    readonly path: string;
+    /** The session was opened, or a call entered the directory that they are for. */
+    readonly reason: "session" | "directory";
+    readonly turn?: number;
+    readonly call?: string;
   }
   | { readonly type: "subagent.started"; readonly call: string; readonly agent: string; readonly run: string }
   | { readonly type: "subagent.event"; readonly call: string; readonly agent: string; readonly event: Event }

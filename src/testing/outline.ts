@@ -101,6 +101,12 @@ function factsOf(event: Event): readonly unknown[] {
     case "compact.started":
     case "compact.finished":
       return [event.trigger];
+    case "file.changed":
+      return [event.change, event.path];
+    case "cwd.changed":
+      return [event.to];
+    case "instructions.loaded":
+      return [event.path, event.reason];
     case "subagent.started":
       return [event.agent, event.call];
     case "subagent.finished":

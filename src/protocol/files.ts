@@ -1,0 +1,55 @@
+/**
+ * The files port: where an agent's files are, in memory, in a directory, or in an object store.
+ *
+ * @module
+ */
+
+/** What is at a path. */
+export type FileStat = { readonly type: "file"; readonly size: number } | { readonly type: "folder" };
+
+/** A file as it was read. */
+export interface FileContent {
+  /** What is in it. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Says which content this is; another content has another version. An object store's etag is one. */
+  readonly version: string;
+}
+
+/** One entry of a folder. */
+export interface FileEntry {
+  /** Its name in the folder. */
+  readonly name: string;
+  /** What it is. */
+  readonly type: FileStat["type"];
+}
+
+/** What became of a file. */
+export interface FileChange {
+  /** The file, or a folder that is gone. */
+  readonly path: string;
+  /** It is new, it has another content, or it is gone. */
+  readonly change: "add" | "change" | "unlink";
+}
+
+/**
+ * Where files are. A path is one or more names joined by `/`, from the root down: it is never absolute, and has no `.` or `..`, no empty name and no
+ * backslash. The root itself is `.`, and folders come and go with what is in them. What cannot be done is thrown; of a `ToolError` the model is told
+ * the message.
+ */
+export interface Files {
+  /** What is there, or nothing. */
+  stat(path: string): Promise<FileStat | undefined>;
+  /** The file, or nothing where there is none. */
+  read(path: string): Promise<FileContent | undefined>;
+  /**
+   * Writes the file if its version is `version` (`undefined`: there is none), and gives the version it has now.
+   * Gives nothing, and writes nothing, where somebody else was faster.
+   */
+  write(path: string, bytes: Uint8Array<ArrayBuffer>, version: string | undefined): Promise<string | undefined>;
+  /** Deletes the file, if it is there. */
+  delete(path: string): Promise<void>;
+  /** What is in a folder, in any order; nothing where there is none. */
+  list(folder: string): AsyncIterable<FileEntry>;
+  /** Tells of changes, whoever makes them, until it is disposed of. Only where the place can say. */
+  watch?(hear: (change: FileChange) => void): Promise<AsyncDisposable>;
+}
