@@ -20,6 +20,7 @@
  *
  * @module
  */
+export { type ClaimOptions, SessionError } from "./src/core/claim.ts";
 export {
   type Agent,
   agent,
@@ -40,9 +41,9 @@ export type { Numbered, OnError } from "./src/core/events.ts";
 export type { Hook, Next } from "./src/core/onion.ts";
 export type * from "./src/core/points.ts";
 export { mapTexts, rewrite, type RewriteOptions, type Rewriter, windowed } from "./src/core/rewrite.ts";
-export { SessionError, type Started } from "./src/core/run.ts";
+export { type Opened, type Started } from "./src/core/run.ts";
 export type { Infer, Issue, Schema, Validation } from "./src/core/schema.ts";
-export type { Change, Run, Scope, Used } from "./src/core/scope.ts";
+export type { Asked, Change, Run, Scope, Used } from "./src/core/scope.ts";
 export { only, when } from "./src/core/select.ts";
 export { type State, state } from "./src/core/state.ts";
 export { type ListOptions, memory, type MemoryOptions, type Store } from "./src/core/store.ts";

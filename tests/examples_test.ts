@@ -20,6 +20,7 @@ import * as timestamp from "../examples/hooks/timestamp.ts";
 import * as toolBlocker from "../examples/hooks/tool_blocker.ts";
 import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
+import { bare } from "./support/bare.ts";
 
 /** The examples of hooks: what each of them shows, and what it prints. */
 const hooks: Readonly<Record<string, Example>> = {
@@ -223,7 +224,7 @@ Deno.test("the assistant pauses before a long calculation, and goes on when it i
     "session.closed",
     "run.paused Calculate something",
   ]);
-  assertEquals(first("run.paused", events).questions, [{
+  assertEquals(bare(first("run.paused", events).questions), [{
     callId: "call_1",
     tool: "calculate",
     input: { expression: longSum },
@@ -254,7 +255,10 @@ Deno.test("the assistant does not calculate what a person denies", async () => {
   const { app, session } = await asked(`What is ${longSum}?`);
   const answers = [{ callId: "call_1", type: "deny", reason: "Use your head." }];
   const { events, text } = await read(app, `/sessions/${session}/answers`, { answers });
-  assertEquals([decisions(events), text], [["deny by person"], `I did not calculate ${longSum}: Use your head.`]);
+  assertEquals([decisions(events), text], [
+    ["deny by person"],
+    `I did not calculate ${longSum}: A person said no: Use your head.`,
+  ]);
 });
 
 Deno.test("the assistant looks something up while a calculation waits for a person", async () => {

@@ -10,6 +10,7 @@ import type { PersonAnswer } from "../protocol/session.ts";
 import { channel, type Sink } from "../stream/channel.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { asChild } from "./child.ts";
+import type { ClaimOptions } from "./claim.ts";
 import { explain } from "./explain.ts";
 import { defaultLimits, limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./events.ts";
@@ -74,7 +75,7 @@ export interface AgentOptions<V, S extends Schema> {
 }
 
 /** What every run takes. */
-export interface RunOptions {
+export interface RunOptions extends Pick<ClaimOptions, "owner" | "lease" | "lost" | "busy"> {
   /** The conversation it belongs to; made anew where there is none of this id. */
   readonly session?: string;
   /** Where sessions are kept. Default: in the memory of this agent. */
@@ -90,11 +91,11 @@ export interface RunOptions {
 /** What a run begins with: a prompt, or the messages a caller holds, the last of them the person's. */
 export type PromptOptions = RunOptions & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
 
-/** What a paused run goes on with. */
-export interface ResumeOptions extends RunOptions {
-  /** The paused session. */
+/** What a run goes on with that is paused, or whose process died. */
+export interface ResumeOptions extends RunOptions, Pick<ClaimOptions, "after" | "closing"> {
+  /** Its session. */
   readonly session: string;
-  /** What a person said to its questions. */
+  /** What a person said to its questions; none, where its process died. */
   readonly answers: readonly PersonAnswer[];
 }
 
@@ -126,7 +127,7 @@ export interface Agent<V, O> {
   run(options: PromptOptions & VarsOption<V>): Handle<O>;
   /** Answers a prompt, of an agent that needs no vars. */
   run(prompt: unknown extends V ? string : Empty extends V ? string : never): Handle<O>;
-  /** Goes on with a paused run. */
+  /** Goes on with a run that is paused, or whose process died. */
   resume(options: ResumeOptions & VarsOption<V>): Handle<O>;
   /** Begins a run into a sink of the caller's: what a server does, to spare a stream. */
   start(options: (PromptOptions | ResumeOptions) & VarsOption<V>, sink: Sink<Numbered>): Started;

@@ -6,6 +6,7 @@
 import type { ContentPart, Message, ResultStatus, ToolResult, UserMessage } from "../protocol/message.ts";
 import { noUsage, user } from "../protocol/message.ts";
 import type { Answer, Approval, Compaction, ErrorDecision, ModelResponse, RunResult, Stop } from "./points.ts";
+import type { Asked } from "./scope.ts";
 
 function result(status: ResultStatus, content: string | readonly ContentPart[]): ToolResult {
   return { type: "result", status, parts: typeof content === "string" ? [{ type: "text", text: content }] : content };
@@ -42,8 +43,8 @@ export function deny(reason: string): Approval {
 }
 
 /** At `approval`: a person decides. */
-export function ask(question: string): Approval {
-  return { type: "ask", questions: [question] };
+export function ask(question: string, asked: Asked = {}): Approval {
+  return { type: "ask", questions: [question], ...asked };
 }
 
 /** At `model`: answers in the model's place. */
@@ -75,8 +76,8 @@ export function goOn(...messages: readonly (string | UserMessage)[]): Stop {
 }
 
 /** At `stop`: the run pauses with a question to a person. */
-export function pause(question: string): Stop {
-  return { type: "pause", question };
+export function pause(question: string, asked: Asked = {}): Stop {
+  return { type: "pause", question, ...asked };
 }
 
 /** At `compact`: this is the transcript now. */

@@ -42,7 +42,13 @@ function edits(approval: Approval, { input }: ApprovalContext): boolean {
 
 function strictest(above: Approval, beneath: Approval): Approval {
   if (above.type === "ask" && beneath.type === "ask") {
-    return { type: "ask", questions: [...above.questions, ...beneath.questions] };
+    const suggestions = [...above.suggestions ?? [], ...beneath.suggestions ?? []];
+    return {
+      ...beneath,
+      ...above,
+      questions: [...above.questions, ...beneath.questions],
+      ...(suggestions.length > 0 && { suggestions }),
+    };
   }
   return rank[above.type] >= rank[beneath.type] ? above : beneath;
 }

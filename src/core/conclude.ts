@@ -8,7 +8,6 @@ import { textOf } from "../protocol/message.ts";
 import { blame, cleanUp } from "./failure.ts";
 import { leaveBatch } from "./outcome.ts";
 import { End, isInterrupt, Pause } from "./interrupt.ts";
-import { save } from "./keep.ts";
 import type { Live } from "./live.ts";
 import type { Answer, RunResult } from "./points.ts";
 import type { Scope } from "./scope.ts";
@@ -47,14 +46,8 @@ export async function conclude(live: Live, scope: Scope, error: unknown, source:
 
 function paused(live: Live): RunResult {
   const { questions = [], batch, stopping } = live.pending ?? {};
-  const { prompt } = live;
-  const answered = !batch && !prompt && live.transcript.messages.at(-1)?.role === "assistant";
-  live.pending = {
-    questions,
-    ...(batch && { batch }),
-    ...(prompt && { prompt }),
-    ...((stopping || answered) && { stopping: true }),
-  };
+  const done = !batch && !live.prompt && live.transcript.messages.at(-1)?.role === "assistant";
+  live.pending = { questions, ...(batch && { batch }), ...((stopping || done) && { stopping: true }) };
   return { ...resultOf(live, "paused"), questions, ...(batch && { text: textOf(batch.message) }) };
 }
 
@@ -99,16 +92,18 @@ export function resultOf(live: Live, status: RunResult["status"], reason?: strin
 
 /** The last events, and the session given back. */
 export async function end(live: Live, given: RunResult): Promise<RunResult> {
-  const { id: run, session, usage } = live;
+  const { id: run, session, usage, events, sink, keeping } = live;
   const result: RunResult = { ...given, run, session, usage, messages: live.transcript.messages };
-  live.events.emit({ type: "session.closed" });
+  events.emit({ type: "session.closed" });
+  const last = lastEvent(live, result);
   try {
-    const saved = await save(live, live.pending ? "paused" : "ended"); // one that was refused waits on
-    if (!saved) live.events.warn("session.unsaved", "The session was taken by somebody else.");
+    await sink.settled?.(); // so that nothing of it is missing where its end is known
+    const saved = await (live.pending ? keeping?.save("paused") : keeping?.end(last)); // one that was refused waits on
+    if (saved === false) events.warn("session.unsaved", "The session was taken by somebody else.");
   } catch (error) {
-    live.events.warn("session.unsaved", "The session could not be saved.", { error });
+    events.warn("session.unsaved", "The session could not be saved.", { error });
   }
-  live.events.emit(lastEvent(live, result));
+  events.emit(last);
   return result;
 }
 

@@ -3,15 +3,17 @@
  *
  * @module
  */
+import type { Decider, Decision, Question } from "../protocol/event.ts";
 import type { ToolResult } from "../protocol/message.ts";
-import { denied, skipped } from "./answers.ts";
+import { denied, skipped, text } from "./answers.ts";
 import { approve } from "./approval.ts";
 import { canonical } from "./canonical.ts";
 import type { Entry, Step } from "./entry.ts";
 import { lawOf } from "./law.ts";
 import type { Law, Layer } from "./onion.ts";
-import type { ApprovalContext, ToolChange, ToolContext } from "./points.ts";
+import type { Approval, ApprovalContext, ToolChange, ToolContext } from "./points.ts";
 import { prepare, resultBy } from "./prepare.ts";
+import { answerSchema, suggestions } from "./question.ts";
 
 const mostEdits = 3;
 
@@ -40,7 +42,7 @@ export async function arrive(ctx: ToolContext, entry: Entry, proposed?: ToolResu
 async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | undefined): Promise<Step> {
   const { live, call, turn } = entry;
   const { run, signal, emit, vars, tool, name } = ctx;
-  if (proposed?.status === "denied") return decided("deny", proposed, false);
+  if (proposed?.status === "denied") return decided("deny", proposed, "policy");
   if (entry.over) return { type: "answer", result: skipped(`Not run: this run may make ${live.limits.calls} calls.`) };
   let { input } = ctx;
   for (let edits = 0; edits <= mostEdits; edits++) {
@@ -61,51 +63,60 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
       ...(proposed && { proposed }),
     };
     const verdict = await approve(question, entry);
-    if (verdict.type === "deny") return decided("deny", denied(verdict.reason || "It is not allowed."), false);
-    const person = heard(input); // a no and a change count even where nobody asks any more
-    if (person?.type === "deny") return decided("deny", denied(person.reason || "A person said no."), true);
-    if (verdict.type === "ask" && !person) return asked(verdict.questions, input);
-    const edit = (verdict.type === "allow" ? verdict.input : undefined) ??
-      (person?.type === "approve" ? person.input : undefined);
+    if (verdict.type === "deny") return decided("deny", denied(verdict.reason || "It is not allowed."), "policy");
+    const person = heard(input); // a no, a reply and a change count even where nobody asks any more
+    if (person?.type === "deny") {
+      const { reason } = person;
+      return decided("deny", denied(reason ? `A person said no: ${reason}` : "A person said no."), "person");
+    }
+    if (person?.type === "reply") return decided("allow", { ...text(person.text), input }, "person");
+    const ruled = verdict.type === "ask" && !person && isRuled(input);
+    if (verdict.type === "ask" && !person && !ruled) return asked(verdict, input);
+    const edit = (verdict.type === "allow" ? verdict.input : undefined) ?? person?.input;
     if (edit !== undefined && canonical(edit) !== canonical(input)) {
+      if (edit === person?.input) entry.note = `A person changed the input of ${name} to ${JSON.stringify(edit)}.`;
       input = edit;
       continue;
     }
-    if (proposed) return decided("allow", { ...proposed, input }, person !== undefined);
+    const by = person ? "person" : ruled ? "rule" : "policy";
+    if (proposed) return decided("allow", { ...proposed, input }, by);
     if (!tool || "wrong" in prepared) break;
-    announce("allow", person !== undefined);
+    announce("allow", by);
     return { type: "execute", tool, input: prepared.input, raw: input, scope: { run, signal, emit, vars } };
   }
-  return decided("deny", denied("The input was changed too often."), false);
+  return decided("deny", denied("The input was changed too often."), "policy");
 
   /** A person's answer counts for the tool and the input they saw, and for the input they made of it. */
   function heard(input: unknown) {
-    const { answer, asked } = entry;
-    if (!answer || name !== asked?.tool) return undefined;
+    const { question, answer } = entry.answered ?? {};
+    if (!answer || name !== question?.tool) return undefined;
     const seen = canonical(input);
     const theirs = answer.type === "approve" && answer.input !== undefined && seen === canonical(answer.input);
-    return theirs || seen === canonical(asked.input) ? answer : undefined;
+    return theirs || seen === canonical(question.input) ? answer : undefined;
   }
 
-  function asked(questions: readonly string[], input: unknown): Step {
-    live.events.announce(emit, {
-      type: "approval.asked",
-      turn,
-      call: call.id,
-      callId: call.id,
-      tool: name,
-      input,
-      questions,
-    });
-    return { type: "ask", questions, name, input };
+  /** Whether a person has allowed it for good. */
+  function isRuled(input: unknown): boolean {
+    const path = canonical(live.path.slice(1));
+    return live.rules.some((rule) =>
+      rule.tool === name && canonical(rule.path ?? []) === path &&
+      (rule.input === undefined || canonical(rule.input) === canonical(input))
+    );
   }
 
-  function decided(decision: "allow" | "deny", result: ToolResult, person: boolean): Step {
-    announce(decision, person, decision === "deny" ? result : undefined);
+  function asked({ type: _, ...asked }: Extract<Approval, { type: "ask" }>, input: unknown): Step {
+    const question: Question = { callId: call.id, tool: name, input, questions: asked.questions };
+    live.events.announce(emit, { type: "approval.asked", turn, call: call.id, ...question });
+    const schema = answerSchema(tool?.definition.schema);
+    return { type: "ask", question: { ...question, schema, suggestions, ...asked } };
+  }
+
+  function decided(decision: Decision, result: ToolResult, by: Decider): Step {
+    announce(decision, by, decision === "deny" ? result : undefined);
     return { type: "answer", result };
   }
 
-  function announce(decision: "allow" | "deny", person: boolean, result?: ToolResult): void {
+  function announce(decision: Decision, by: Decider, result?: ToolResult): void {
     const [part] = result?.parts ?? [];
     const reason = part?.type === "text" ? part.text : undefined;
     live.events.announce(emit, {
@@ -113,7 +124,7 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
       turn,
       call: call.id,
       decision,
-      by: person ? "person" : "policy",
+      by,
       ...(reason !== undefined && { reason }),
     });
   }

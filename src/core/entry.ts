@@ -5,7 +5,7 @@
  */
 import type { Question } from "../protocol/event.ts";
 import type { Call, ToolResult } from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/session.ts";
+import type { Answered, Session, StartedCall } from "../protocol/session.ts";
 import type { Live } from "./live.ts";
 import type { ToolContext } from "./points.ts";
 import type { Scope } from "./scope.ts";
@@ -21,7 +21,7 @@ export type Step =
     readonly scope: Scope;
   }
   | { readonly type: "answer"; readonly result: ToolResult }
-  | { readonly type: "ask"; readonly questions: readonly string[]; readonly name: string; readonly input: unknown };
+  | { readonly type: "ask"; readonly question: Question };
 
 /** One call of a batch. */
 export class Entry {
@@ -44,6 +44,10 @@ export class Entry {
   readonly failures: unknown[] = [];
   /** Whether it goes on only after a pause. */
   waiting = false;
+  /** What the model is told beside the result: that a person changed the input. */
+  note: string | undefined;
+  /** The session of the agent that works for it and waits for a person. */
+  child: Session | undefined;
 
   /** Begins with the call as the model made it. */
   constructor(
@@ -53,9 +57,14 @@ export class Entry {
     readonly batchId: string,
     readonly turn: number,
     readonly over: boolean,
-    readonly answer: PersonAnswer | undefined,
-    readonly asked: Question | undefined,
+    /** How far it was when its process died. */
+    readonly started: StartedCall | undefined,
   ) {}
+
+  /** What a person was asked about it and answered. */
+  get answered(): Answered | undefined {
+    return this.live.answered.findLast(({ answer }) => answer.callId === this.call.id);
+  }
 
   /** The context that its outermost hook is given. */
   context(scope: Scope, resumed: boolean): ToolContext {

@@ -5,7 +5,7 @@
  */
 import type { Question } from "../protocol/event.ts";
 import { type AssistantMessage, type CallResult, callsOf, type ToolResult } from "../protocol/message.ts";
-import type { PendingResult } from "../protocol/session.ts";
+import type { OpenBatch, PendingResult, StartedCall } from "../protocol/session.ts";
 import { Entry } from "./entry.ts";
 import { judge } from "./failure.ts";
 import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
@@ -14,11 +14,10 @@ import { bounded, commit, type Cut, cutBy, notRun, pauseOf, resultOf } from "./o
 import { perform, stopped } from "./perform.ts";
 import type { Scope } from "./scope.ts";
 
-/** A batch to run: the message that makes the calls, and the results of those that were answered before a pause. */
-export interface Batch {
+/** A batch to run: the message that makes the calls, and how far they are where it goes on after a pause. */
+export interface Batch extends Partial<OpenBatch> {
   readonly message: AssistantMessage;
   readonly turn: number;
-  readonly results?: readonly PendingResult[];
   /** Whether it goes on after a pause. */
   readonly resumed?: boolean;
 }
@@ -28,6 +27,8 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   const { message, results: before = [], resumed = false } = batch;
   const answered = new Map(before.map((result) => [result.callId, result]));
   const entries = enter(live, batch, answered);
+  const started = new Map(batch.started?.map((call) => [call.callId, call]));
+  live.batch = { message, results: answered, started };
   live.open = entries.map((entry) => entry.call);
   const giveUp = () => {
     for (const entry of entries) {
@@ -40,7 +41,7 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   live.checkpoint();
 
   const cut = await goIn(live, scope, entries, resumed);
-  if (!cut) await Promise.all(entries.map(work));
+  if (!cut) await (live.keeping?.steady ? workOnRecord(live, entries, started) : Promise.all(entries.map(work)));
   live.gather();
   for (const entry of entries) {
     await comeOut(entry, cut);
@@ -52,8 +53,9 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   if (waiting.length > 0 && fatal.length === 0 && !live.ended && !live.aborted) {
     const pause = cut?.pause ?? new Pause(questionsOf(waiting));
     live.unfinished = undefined;
+    live.batch = undefined;
     live.open = [];
-    throw live.hold(pause, { batch: { message, results: [...answered.values()] } });
+    throw live.hold(pause, { batch: { message, results: [...answered.values()], ...childrenOf(waiting) } });
   }
   for (const entry of waiting) answered.set(entry.call.id, finish(live, scope, entry, resultOf(entry, cut)));
   if (live.unfinished !== giveUp) return []; // given up, and nobody waits for it
@@ -65,18 +67,20 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
 }
 
 /** The entries of the calls that have no result yet. */
-function enter(live: Live, { message, turn }: Batch, answered: ReadonlyMap<string, unknown>): Entry[] {
+function enter(live: Live, batch: Batch, answered: ReadonlyMap<string, unknown>): Entry[] {
+  const { message, turn, resumed = false, started = [], children = {} } = batch;
   live.used.batches++;
   const batchId = `${live.id}:${live.used.batches}`;
-  const pending = live.pending;
   live.pending = undefined;
-  const asked = new Map(pending?.questions.map((question) => [question.callId, question]));
+  const before = new Map(started.map((call) => [call.callId, call]));
   const entries: Entry[] = [];
   for (const [index, { type: _, ...call }] of callsOf(message).entries()) {
     if (answered.has(call.id)) continue;
-    if (!pending) live.used.calls++;
-    const over = !pending && live.used.calls > live.limits.calls;
-    entries.push(new Entry(live, call, index, batchId, turn, over, live.answers.get(call.id), asked.get(call.id)));
+    if (!resumed) live.used.calls++;
+    const over = !resumed && live.used.calls > live.limits.calls;
+    const entry = new Entry(live, call, index, batchId, turn, over, before.get(call.id));
+    entry.child = children[call.id];
+    entries.push(entry);
   }
   return entries;
 }
@@ -127,6 +131,26 @@ async function work(entry: Entry): Promise<void> {
   }
 }
 
+/** The work, where it is on record which calls were let run, and what each came to as soon as it has. */
+async function workOnRecord(
+  live: Live,
+  entries: readonly Entry[],
+  started: Map<string, StartedCall>,
+): Promise<void> {
+  for (const { step, call: { id: callId } } of entries) {
+    if (step?.type === "execute") started.set(callId, { callId, tool: step.tool.name, input: step.raw });
+  }
+  if (started.size > 0) await live.keep();
+  if (live.aborted) return;
+  await Promise.all(entries.map(async (entry) => {
+    await work(entry);
+    const call = started.get(entry.call.id);
+    if (!call || !entry.raw || entry.waiting) return;
+    started.set(call.callId, { ...call, raw: entry.raw });
+    await live.keep().catch((error) => entry.failures.push(error));
+  }));
+}
+
 /** ③ One after another: each onion ends before the next goes on. */
 function comeOut(entry: Entry, cut: Cut | undefined): Promise<void> {
   const { live, step, call, gate, raw } = entry;
@@ -143,8 +167,9 @@ function shut({ promise, reject }: Entry["gate"], error: Error): void {
 }
 
 /** The result of a call that has come out, told to whoever watches. */
-function finish(live: Live, scope: Scope, entry: Entry, { status, parts, context }: ToolResult): PendingResult {
-  const { call, turn } = entry;
+function finish(live: Live, scope: Scope, entry: Entry, { status, parts, context = [] }: ToolResult): PendingResult {
+  const { call, turn, note } = entry;
+  const said = note === undefined ? context : [...context, note];
   const result = { callId: call.id, name: call.name, status, parts: bounded(parts, live.limits.output) };
   try {
     begin(live, scope, entry);
@@ -152,15 +177,20 @@ function finish(live: Live, scope: Scope, entry: Entry, { status, parts, context
   } catch (error) {
     entry.failures.push(error);
   }
-  return { ...result, ...(context && { context }) };
+  return { ...result, ...(said.length > 0 && { context: said }) };
 }
 
 function questionsOf(entries: readonly Entry[]): Question[] {
   return entries.flatMap((entry) => {
-    const { step, call } = entry;
-    if (step?.type !== "ask") return pauseOf(entry)?.questions ?? [];
-    return [{ callId: call.id, tool: step.name, input: step.input, questions: step.questions }];
+    const { step } = entry;
+    return step?.type === "ask" ? [step.question] : pauseOf(entry)?.questions ?? [];
   });
+}
+
+/** The sessions of the agents that wait for a person. */
+function childrenOf(entries: readonly Entry[]): Pick<OpenBatch, "children"> {
+  const waiting = entries.flatMap(({ call, child }) => child ? [[call.id, child] as const] : []);
+  return waiting.length > 0 ? { children: Object.fromEntries(waiting) } : {};
 }
 
 /** Lets `error` decide about hooks that failed; gives what the run cannot go on after. */

@@ -5,7 +5,7 @@
  */
 import { ModelError, type ModelEvent } from "../model/model.ts";
 import type { FinishReason } from "../protocol/event.ts";
-import { addUsage, type AnswerPart, type Call, type Json, noUsage, type Usage } from "../protocol/message.ts";
+import { type AnswerPart, type Call, type Json, noUsage, type Usage } from "../protocol/message.ts";
 import type { Live } from "./live.ts";
 import type { ModelContext } from "./points.ts";
 
@@ -79,7 +79,7 @@ export class Hearing {
       case "finish":
         this.finish = event.reason;
         this.usage = event.usage ?? noUsage;
-        live.usage = addUsage(live.usage, this.usage);
+        live.spend(this.usage);
     }
   }
 

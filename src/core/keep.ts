@@ -1,49 +1,183 @@
 /**
- * What is kept of a run: its session is saved as it goes, and a paused run goes on where its record ends.
+ * What is kept of a run: its session is saved as it goes, and a run that paused, or whose process died, goes on where its record ends.
  *
  * @module
  */
-import type { RunRecord } from "../protocol/session.ts";
+import type { Event } from "../protocol/event.ts";
+import type { OpenBatch, Pending, RunRecord, Session } from "../protocol/session.ts";
+import { later } from "./abandon.ts";
+import { canonical } from "./canonical.ts";
 import type { Live } from "./live.ts";
 import type { Store } from "./store.ts";
 
-/** Where a session is kept, and as of which version. */
-export interface Keeping {
+/** How often a save is tried that fails, and the milliseconds before each next try, which is later each time. */
+const tries = 3;
+const backoff = 100;
+
+/** What a session is kept with. */
+export interface KeepingOptions {
   readonly store: Store;
+  /** The version that is kept; 0 where none is. */
   readonly version: number;
   /** Whether it is kept as it goes; otherwise only where the run pauses. */
   readonly always: boolean;
+  readonly owner: string | undefined;
+  /** Milliseconds for which a save says that the run lives. */
+  readonly lease: number;
 }
 
-/** Saves the session; gives whether it is still this run's. */
-export async function save(live: Live, status: RunRecord["status"] | "ended" = "running"): Promise<boolean> {
-  const { keeping, session: id, transcript: { messages } } = live;
-  if (!keeping || !(keeping.always || status === "paused")) return true;
-  const { store, version } = keeping;
-  const saved = await store.save({ id, version, messages, ...(status !== "ended" && { run: recordOf(live, status) }) });
-  if (saved === undefined) return false;
-  live.keeping = { store, version: saved, always: true };
-  return true;
+/** The keeping of one run's session: one save after another, and one in time to say that the run lives. */
+export class Keeping {
+  readonly #live: Live;
+  readonly #store: Store;
+  readonly #owner: string | undefined;
+  readonly #lease: number;
+  #version: number;
+  #always: boolean;
+  #over = false;
+  /** The last save that was asked for. */
+  #last: Promise<unknown> = Promise.resolve();
+  /** One that was asked for and has not begun: it says all that there is to say then. */
+  #due: Promise<boolean> | undefined;
+  #renewal: ReturnType<typeof setTimeout> | undefined;
+
+  /** Begins with what is kept now. */
+  constructor(live: Live, { store, version, always, owner, lease }: KeepingOptions) {
+    this.#live = live;
+    this.#store = store;
+    this.#version = version;
+    this.#always = always;
+    this.#owner = owner;
+    this.#lease = lease;
+  }
+
+  /** Whether what is saved in the middle of things may be found by somebody: not where it ends with this process. */
+  get steady(): boolean {
+    return this.#always && !this.#store.volatile;
+  }
+
+  /** Saves the session as it is; gives whether it is still this run's. */
+  save(status: RunRecord["status"] = "running"): Promise<boolean> {
+    if (!this.#always && status === "running") return Promise.resolve(true);
+    if (status === "paused") return this.#queue(() => this.#write(this.#record(status)), true);
+    this.#due ??= this.#queue(() => {
+      this.#due = undefined;
+      return this.#write(this.#record(status));
+    });
+    return this.#due;
+  }
+
+  /** Saves the session for the last time, with the last event of the run. */
+  end(event: Event): Promise<boolean> {
+    if (!this.#always) return Promise.resolve(true);
+    const last = this.steady ? { last: { run: this.#live.id, event } } : {};
+    return this.#queue(() => this.#write(last), true);
+  }
+
+  /** Says no more that the run lives. */
+  close(): void {
+    this.#over = true;
+    clearTimeout(this.#renewal);
+  }
+
+  /** `write` after what was asked for before; what comes after the last save is not saved. */
+  #queue(write: () => Promise<boolean>, last = false): Promise<boolean> {
+    if (this.#over) return Promise.resolve(true);
+    this.#over = last;
+    const done = this.#last.then(write);
+    this.#last = done.catch(() => {}); // whoever asked for it hears of that
+    return done;
+  }
+
+  async #write(rest: Partial<Session>): Promise<boolean> {
+    clearTimeout(this.#renewal);
+    const { session: id, transcript: { messages }, rules } = this.#live;
+    const version = await persist(this.#store, {
+      id,
+      version: this.#version,
+      messages,
+      ...(this.#owner !== undefined && { owner: this.#owner }),
+      ...(rules.length > 0 && { rules }),
+      ...rest,
+    });
+    if (version === undefined) return false;
+    this.#version = version;
+    this.#always = true;
+    if (!this.#over && !this.#store.volatile) this.#renewal = later(() => void this.renew(), this.#lease / 3);
+    return true;
+  }
+
+  /** Says that the run lives; it stops where its session is not its own any more. What fails is tried again in time. */
+  async renew(): Promise<void> {
+    try {
+      if (!await this.save()) this.#live.abort("lost");
+    } catch (error) {
+      this.#live.events.report(error);
+      if (!this.#over) this.#renewal = later(() => void this.renew(), this.#lease / 3);
+    }
+  }
+
+  #record(status: RunRecord["status"]): Pick<Session, "run"> {
+    const { id, startedAt, usage, used, state, transcript: { messages, before }, events } = this.#live;
+    const since = messages.findIndex((message, index) => message !== before[index]);
+    const pending = pendingOf(this.#live);
+    return {
+      run: {
+        id,
+        status,
+        startedAt,
+        ...(status === "running" && !this.#store.volatile && { until: Date.now() + this.#lease }),
+        events: status === "paused" ? events.count + 1 : events.count, // run.paused is still to come
+        usage,
+        used: { ...used },
+        before: since < 0 ? messages.length : since,
+        state: [...state],
+        ...(pending && { pending }),
+      },
+    };
+  }
 }
 
-function recordOf(
-  { id, startedAt, until, usage, used, state, pending, transcript, events }: Live,
-  status: RunRecord["status"],
-): RunRecord {
-  const { messages, before } = transcript;
-  const since = messages.findIndex((message, index) => message !== before[index]);
+/** Where a run would go on. */
+function pendingOf({ pending, prompt, batch, answered }: Live): Pending | undefined {
+  if (!pending && !prompt && !batch && answered.length === 0) return undefined;
   return {
-    id,
-    status,
-    startedAt,
-    ...(status === "running" && until < Infinity && { until }),
-    events: status === "paused" ? events.count + 1 : events.count, // run.paused is still to come
-    usage,
-    used: { ...used },
-    before: since < 0 ? messages.length : since,
-    state: [...state],
-    ...(pending && { pending }),
+    questions: [],
+    ...pending,
+    ...(prompt && { prompt }),
+    ...(batch && { batch: openBatch(batch) }),
+    ...(answered.length > 0 && { answered }),
   };
+}
+
+/** A batch that is being run. */
+export interface RunningBatch {
+  readonly message: OpenBatch["message"];
+  readonly results: ReadonlyMap<string, OpenBatch["results"][number]>;
+  readonly started: ReadonlyMap<string, NonNullable<OpenBatch["started"]>[number]>;
+}
+
+function openBatch({ message, results, started }: RunningBatch): OpenBatch {
+  return { message, results: [...results.values()], started: [...started.values()] };
+}
+
+/** Saves, a few times where that fails: a save that failed may have been made all the same. */
+async function persist(store: Store, session: Session): Promise<number | undefined> {
+  for (let tried = 0;; tried++) {
+    try {
+      const kept = tried > 0 ? await store.load(session.id) : undefined;
+      if (kept && isSame(kept, session)) return kept.version;
+      return await store.save(session);
+    } catch (error) {
+      if (tried + 1 === tries) throw error;
+      await new Promise((resolve) => setTimeout(resolve, backoff * (tried + 1)));
+    }
+  }
+}
+
+function isSame(kept: Session, session: Session): boolean {
+  return kept.version === session.version + 1 &&
+    canonical({ ...kept, version: 0 }) === canonical({ ...session, version: 0 });
 }
 
 /** Goes on where a record ends. */
@@ -52,7 +186,9 @@ export function restore(live: Live, { id, startedAt, events, usage, used, before
   live.events.count = events;
   live.transcript.before = live.transcript.messages.slice(0, before);
   for (const [name, value] of state) live.state.set(name, value);
-  const { prompt, questions, ...where } = pending ?? { questions: [] };
+  const { prompt, answered = [], ...where } = pending ?? { questions: [] };
   live.prompt = prompt;
-  live.pending = { ...where, questions: questions.filter(({ callId }) => callId !== undefined) };
+  live.answered = answered;
+  live.pending = where;
+  live.resumed = true;
 }

@@ -5,14 +5,15 @@
  */
 import type { ToolDefinition } from "../model/model.ts";
 import type { Emit } from "../protocol/event.ts";
-import { type AssistantMessage, type Call, type Message, noUsage, type Usage } from "../protocol/message.ts";
-import type { Pending, PersonAnswer } from "../protocol/session.ts";
+import { addUsage, type AssistantMessage, type Call, type Message, noUsage, type Usage } from "../protocol/message.ts";
+import type { Answered, Pending, Rule } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
 import { later, type Stopping } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { Events, type Numbered, type OnError } from "./events.ts";
 import { End, Pause } from "./interrupt.ts";
-import type { Keeping } from "./keep.ts";
+import { replySchema } from "./question.ts";
+import type { Keeping, RunningBatch } from "./keep.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Settings } from "./points.ts";
 import type { Run, Scope } from "./scope.ts";
@@ -44,6 +45,8 @@ export class Live implements Stopping {
   readonly blueprint: Blueprint;
   readonly session: string;
   readonly vars: unknown;
+  /** The run above it, where it is a child's. */
+  readonly parent: Live | undefined;
   readonly path: readonly string[];
   readonly view: Run;
 
@@ -57,8 +60,6 @@ export class Live implements Stopping {
   usage: Usage = noUsage;
   used = { turns: 0, calls: 0, continuations: 0, batches: 0, outputs: 0 };
   keeping: Keeping | undefined;
-  /** Until when it can go on at the most, in milliseconds since 1970. */
-  until = Infinity;
 
   limits: Limits;
   slots: Slots;
@@ -71,14 +72,25 @@ export class Live implements Stopping {
   partial: (() => AssistantMessage) | undefined;
   /** Calls that have no result yet. */
   open: readonly Call[] = [];
-  /** Gives up on the batch that is being run: unwinds its calls and answers them. */
+  /** The batch that is being run. */
+  batch: RunningBatch | undefined;
+  /** Gives up on it: unwinds its calls and answers them. */
   unfinished: (() => void) | undefined;
   /** The middleware that gave the last answer. */
   author: string | undefined;
 
-  /** Where it goes on after a pause, and what a person said to that. */
+  /** Whether it goes on, after a pause or after its process died. */
+  resumed = false;
+  /** Whether its process died. */
+  lost = false;
+  /** Why it ends as soon as its calls have results, where it does. */
+  closing: string | undefined;
+  /** Where it goes on after a pause. */
   pending: Pending | undefined;
-  readonly answers = new Map<string, PersonAnswer>();
+  /** What a person answered, until it has come to something. */
+  answered: readonly Answered[] = [];
+  /** What a person has allowed for good, in the whole tree of agents. */
+  readonly rules: Rule[];
   /** The pause that it unwinds with. */
   pausing: Pause | undefined;
   ended: End | undefined;
@@ -108,8 +120,10 @@ export class Live implements Stopping {
     this.sink = sink;
     this.vars = vars;
     this.limits = limits;
-    this.path = parent ? [...parent.live.path, parent.live.blueprint.name] : [];
-    this.slots = parent ? parent.live.slots : new Slots(limits.parallel);
+    this.parent = parent?.live;
+    this.path = this.parent ? [...this.parent.path, this.parent.blueprint.name] : [];
+    this.slots = this.parent?.slots ?? new Slots(limits.parallel);
+    this.rules = this.parent?.rules ?? [];
     this.events = new Events(this, { sink, observers: blueprint.observers, onError });
     this.outer = this.events.emit;
     this.transcript = new Transcript(this.events);
@@ -138,6 +152,17 @@ export class Live implements Stopping {
   /** What hooks at the outermost layer of a point are given. */
   scope(): Scope {
     return { run: this.view, signal: this.signal, emit: this.events.emit, vars: this.vars };
+  }
+
+  /** Counts tokens, here and in every run above. */
+  spend(usage: Usage): void {
+    this.usage = addUsage(this.usage, usage);
+    this.parent?.spend(usage);
+  }
+
+  /** Saves the session as it is now. A run that has lost it stops: what it did from here on would be kept by nobody. */
+  async keep(): Promise<void> {
+    if (this.keeping && !await this.keeping.save()) this.abort("lost");
   }
 
   /** Throws where the run has ended, pauses, or should stop. */
@@ -187,9 +212,7 @@ export class Live implements Stopping {
   /** Starts the clock. */
   arm(): void {
     clearTimeout(this.#deadline);
-    const { time, grace } = this.limits;
-    this.until = Date.now() + time + patience * grace;
-    this.#deadline = later(() => this.abort("deadline"), time);
+    this.#deadline = later(() => this.abort("deadline"), this.limits.time);
   }
 
   /** Nothing that comes later is heard. */
@@ -198,6 +221,7 @@ export class Live implements Stopping {
     clearTurn(this.#gathering);
     this.sink.uncork();
     this.#leaving.clear();
+    this.keeping?.close();
     this.events.close();
   }
 }
@@ -213,6 +237,9 @@ function viewOf(live: Live): Run {
       return live.startedAt;
     },
     path: live.path,
+    get answers() {
+      return live.answered.map(({ answer }) => answer);
+    },
     state: live.state,
     get usage() {
       return live.usage;
@@ -229,6 +256,6 @@ function viewOf(live: Live): Run {
       live.ended ??= new End(reason, options);
       return live.ended;
     },
-    pause: (question) => new Pause([{ questions: [question] }]),
+    pause: (question, asked) => new Pause([{ questions: [question], schema: replySchema, ...asked }]),
   };
 }

@@ -11,7 +11,6 @@ import { fit } from "./compact.ts";
 import { blaming } from "./failure.ts";
 import { runBatch } from "./fanout.ts";
 import { leaveBatch } from "./outcome.ts";
-import { save } from "./keep.ts";
 import { authored, lawOf } from "./law.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
@@ -49,14 +48,16 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
   live.checkpoint();
   const scope = scopeOf(ctx);
   if (live.prompt) await accept(ctx, live, live.prompt);
+  if (live.closing && live.closing !== "lost") leaveBatch(live);
   let last: ModelResponse | undefined;
-  if (live.pending?.stopping) {
+  if (live.pending?.stopping && !live.closing) {
     const answer = await stopping(scope, live, true);
     if (answer) return answer;
   }
   for (;;) {
-    live.checkpoint();
     const resumed = live.pending?.batch !== undefined;
+    if (live.closing && !resumed) live.abort(live.closing);
+    live.checkpoint();
     const over = live.draining ?? (live.used.turns >= live.limits.turns ? "turns" : undefined);
     if (!resumed && over !== undefined) return limit(over, last);
     const { response } = await runTurn(scope, live, resumed);
@@ -64,7 +65,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
     live.checkpoint();
     if (callsOf(response).length > 0) {
       live.used.continuations = 0;
-      await keepOn(live);
+      await live.keep();
       continue;
     }
     const answer = await stopping(scope, live, false, response);
@@ -82,12 +83,7 @@ async function accept({ prompt, context }: PromptContext, live: Live, given: rea
     ...contextMessages(context, "prompt"),
   ], "prompt");
   live.events.announce(live.outer, { type: "prompt.accepted", prompt });
-  await keepOn(live);
-}
-
-/** Saves the session as it is now. A run that has lost it stops: what it did from here on would be kept by nobody. */
-async function keepOn(live: Live): Promise<void> {
-  if (!await save(live)) live.abort("lost");
+  await live.keep();
 }
 
 /** Context, as one message for the model. */
@@ -191,7 +187,10 @@ async function stopping(
     ),
   );
   live.checkpoint();
-  if (verdict.type === "pause") throw live.hold(new Pause([{ questions: [verdict.question] }]));
+  if (verdict.type === "pause") {
+    const { type: _, question, ...asked } = verdict;
+    throw live.hold(live.view.pause(question, asked));
+  }
   live.pending = undefined;
   if (verdict.type === "goOn") {
     if (continuations >= limits.continuations) {

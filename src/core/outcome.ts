@@ -79,6 +79,8 @@ export function commit(
   rest: ToolResult = stopped,
 ): readonly CallResult[] {
   live.unfinished = undefined;
+  live.batch = undefined;
+  live.answered = live.answered.filter(({ answer }) => answer.callId === undefined);
   const context: string[] = [];
   const results = callsOf(message).map(({ id, name }): CallResult => {
     const { status, parts, context: said = [] } = answered.get(id) ?? rest;

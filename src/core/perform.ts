@@ -6,6 +6,7 @@
 import type { ToolResult } from "../protocol/message.ts";
 import { abandon, delay, type Stopping, stopping } from "./abandon.ts";
 import { failed } from "./answers.ts";
+import { canonical } from "./canonical.ts";
 import type { Entry, Step } from "./entry.ts";
 import { judge } from "./failure.ts";
 import { isInterrupt } from "./interrupt.ts";
@@ -15,7 +16,7 @@ import type { ExecuteContext } from "./points.ts";
 import { resultBy, resultOf } from "./prepare.ts";
 import type { Change, Scope } from "./scope.ts";
 import { childOf } from "./child.ts";
-import { ToolError } from "./tool.ts";
+import { type AnyTool, ToolError } from "./tool.ts";
 
 /** The law of `execute`. */
 export const executeLaw: Law<ExecuteContext, Change, ToolResult, Entry> = lawOf("execute", [], {
@@ -61,6 +62,8 @@ export async function perform(
   { tool, input, raw, scope }: Extract<Step, { type: "execute" }>,
 ): Promise<ToolResult> {
   const { live, call, index, batchId, turn } = entry;
+  const before = ranBefore(entry, tool, raw);
+  if (before) return { ...before, input: raw };
   const { run, signal, emit, vars } = scope;
   const ctx: ExecuteContext = {
     run,
@@ -93,6 +96,20 @@ export async function perform(
     }
   }
 }
+
+/** What a call came to that was let run before its process died; nothing where it may run, or run again. */
+function ranBefore({ started }: Entry, tool: AnyTool, input: unknown): ToolResult | undefined {
+  if (!started) return undefined;
+  const same = started.tool === tool.name && canonical(started.input) === canonical(input);
+  if (same && started.raw) return started.raw;
+  return same && tool.idempotent ? undefined : interrupted;
+}
+
+const interrupted: ToolResult = {
+  type: "result",
+  status: "aborted",
+  parts: [{ type: "text", text: "Interrupted: it is not known whether it was done." }],
+};
 
 /** What a call came to that was cut short. */
 export const stopped: ToolResult = {

@@ -34,7 +34,7 @@ import type {
 } from "../protocol/message.ts";
 import type { Limits } from "./limits.ts";
 import type { Hook } from "./onion.ts";
-import type { Change, Scope } from "./scope.ts";
+import type { Asked, Change, Scope } from "./scope.ts";
 import type { AnyTool, ToolExecutionContext } from "./tool.ts";
 
 /** What a run is made of, and a `session` or `subagent` hook may choose anew. A hook sees tools of any vars, so that it fits every agent. */
@@ -197,7 +197,7 @@ export interface ApprovalContext<V = unknown, I = unknown> extends Scope<V> {
 /** May this call run? */
 export type Approval =
   | { readonly type: "allow"; readonly input?: unknown }
-  | { readonly type: "ask"; readonly questions: readonly string[] }
+  | ({ readonly type: "ask"; readonly questions: readonly string[] } & Asked)
   | { readonly type: "deny"; readonly reason: string };
 
 /** At `execute`. */
@@ -227,7 +227,7 @@ export interface StopContext<V = unknown> extends Scope<V> {
 export type Stop =
   | { readonly type: "finish" }
   | { readonly type: "goOn"; readonly messages: readonly UserMessage[] }
-  | { readonly type: "pause"; readonly question: string };
+  | ({ readonly type: "pause"; readonly question: string } & Asked);
 
 /** At `compact`. */
 export interface CompactContext<V = unknown> extends Scope<V> {

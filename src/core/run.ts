@@ -3,15 +3,13 @@
  *
  * @module
  */
-import type { Message, UserMessage } from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/session.ts";
+import { callsOf, type UserMessage } from "../protocol/message.ts";
 import type { Sink } from "../stream/channel.ts";
 import { abandon } from "./abandon.ts";
-import { skipped } from "./answers.ts";
 import type { Blueprint } from "./blueprint.ts";
+import { claim, type ClaimOptions, SessionError } from "./claim.ts";
 import { conclude, end, fromAnswer, resultOf } from "./conclude.ts";
-import { leaveBatch } from "./outcome.ts";
-import { restore, save } from "./keep.ts";
+import { cleanUp } from "./failure.ts";
 import { lawOf, merged } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./events.ts";
@@ -20,35 +18,15 @@ import { contextMessages } from "./loop.ts";
 import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { scopeOf } from "./scope.ts";
-import type { Store } from "./store.ts";
 
 /** What a run is given, whichever way it begins. */
-export interface StartOptions {
-  /** A new prompt: the messages that the caller holds, the last of them the person's. */
-  readonly messages?: readonly Message[];
-  /** A person's answers, for a run that is paused. */
-  readonly answers?: readonly PersonAnswer[];
-  /** The session; without one the run has one of its own, kept only if it pauses. */
-  readonly session?: string | undefined;
-  readonly store: Store;
+export interface StartOptions extends ClaimOptions {
+  /** The id of a run that begins. Default: a new one. */
+  readonly run?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly vars: unknown;
   readonly limits?: Partial<Limits> | undefined;
   readonly onError?: OnError | undefined;
-  /** Whose the session is; one of somebody else counts as unknown. Default: that is not looked at. */
-  readonly owner?: string | undefined;
-  /** Milliseconds after which a run that does not say that it lives has lost its session. Default: 30,000. */
-  readonly lease?: number | undefined;
-  /** Whether the run that has the session is known to be dead. Default: nobody knows before its lease is over. */
-  readonly lost?: ((run: string) => boolean) | undefined;
-  /** What becomes of a run that has the session. Default: "refuse", which refuses this one. */
-  readonly busy?: "refuse" | "replace" | undefined;
-  /** The number of the last event on record, of a run that was lost. Default: as many as its session knows of. */
-  readonly after?: number | undefined;
-  /** Ends the run that has the session, as soon as its calls have results; this is why. Default: it goes on. */
-  readonly closing?: string | undefined;
-  /** The id of a run that begins. Default: a new one. */
-  readonly run?: string | undefined;
   readonly parent?: { readonly live: Live; readonly settings: Partial<Settings> };
 }
 
@@ -74,23 +52,7 @@ export interface Started {
   drain(reason: string): void;
 }
 
-/** A session that a run may not have. */
-export class SessionError extends Error {
-  /** The name of the class. */
-  override readonly name = "SessionError";
-
-  /** Says what could not be done, and why as a word. */
-  constructor(
-    message: string,
-    readonly code: "busy" | "unknown" | "not-paused" | "unasked",
-    /** The run that has the session, where it is busy. */
-    readonly run?: string,
-  ) {
-    super(message);
-  }
-}
-
-/** Begins a run, or goes on with a paused one. */
+/** Begins a run, or goes on with one that is paused, or whose process died. */
 export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Numbered>): Started {
   const session = options.session ?? crypto.randomUUID();
   const { vars, onError, parent, signal } = options;
@@ -113,7 +75,7 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
 async function conduct(live: Live, options: StartOptions, opened: PromiseWithResolvers<Opened>): Promise<RunResult> {
   try {
     live.arm();
-    await claim(live, options);
+    await take(live, options);
   } catch (error) {
     opened.reject(error);
     live.close();
@@ -126,10 +88,11 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
     live.gather();
     const { events: { emit }, session } = live;
     const scope = live.scope();
-    const resumed = live.pending !== undefined;
+    const { resumed } = live;
     const source = live.transcript.messages.length > 0 || resumed ? "resume" : "new";
     emit({ type: "run.started", run: live.id, session, resumed });
     emit({ type: "session.opened", source });
+    if (live.lost || live.closing) await recover(live);
     const open = async () => {
       const settings = await settingsOf(live, options);
       return await live.blueprint.onions.session({ ...scope, session, source, resumed, settings, context: [] }, live);
@@ -147,37 +110,29 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
   }
 }
 
-/** Takes the session for this run; throws a `SessionError` where it may not. */
-async function claim(live: Live, { store, session, messages, answers, parent }: StartOptions): Promise<void> {
-  const kept = session === undefined ? undefined : await store.load(session);
-  live.keeping = { store, version: kept?.version ?? 0, always: session !== undefined && !parent };
-  const named = `session "${live.session}"`;
-  const { status, until = Infinity } = kept?.run ?? {};
-  if (status === "running" && Date.now() < until) {
-    throw new SessionError(`Cannot run ${named}: another run has it`, "busy", kept?.run?.id);
+/** Takes the session; a run that has it still, and may not keep it, is closed before. */
+async function take(live: Live, options: StartOptions): Promise<void> {
+  const reason = await claim(live, options, live.parent !== undefined);
+  if (!reason) return;
+  const { messages: _, run: __, ...rest } = options;
+  await start(live.blueprint, { ...rest, answers: [], closing: reason }, nowhere).result;
+  if (await claim(live, { ...options, busy: "refuse" }, live.parent !== undefined)) {
+    throw new SessionError(`Cannot run session "${live.session}": another run took it`, "busy");
   }
-  live.transcript.messages = kept?.messages ?? [];
-  if (answers) {
-    if (!kept) throw new SessionError(`Cannot resume ${named}: there is none`, "unknown");
-    if (!kept.run || status !== "paused") {
-      throw new SessionError(`Cannot resume ${named}: it is not paused`, "not-paused");
-    }
-    restore(live, kept.run);
-    const asked = new Set(live.pending?.questions.map(({ callId }) => callId));
-    for (const answer of answers) {
-      const { callId } = answer;
-      if (callId === undefined || !asked.has(callId)) {
-        throw new SessionError(`Cannot answer call ${callId}: it is not asked`, "unasked");
-      }
-      live.answers.set(callId, answer);
-    }
-  } else {
-    live.pending = kept?.run?.pending;
-    leaveBatch(live, skipped("The conversation went on without an answer."));
-    live.transcript.before = live.transcript.messages;
-    live.prompt = messages;
-  }
-  if (!await save(live)) throw new SessionError(`Cannot run ${named}: another run took it`, "busy");
+}
+
+/** Where nobody listens. */
+const nowhere: Sink<Numbered> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
+
+/** The cleanup of a run whose process died, or that is to be closed: what it left open is still open. */
+async function recover(live: Live): Promise<void> {
+  const { pending, closing } = live;
+  const { message, results = [] } = pending?.batch ?? {};
+  const answered = new Set(results.map(({ callId }) => callId));
+  live.open = message ? callsOf(message).map(({ type: _, ...call }) => call).filter(({ id }) => !answered.has(id)) : [];
+  const cleaning = cleanUp(live, closing ?? "lost");
+  if (closing) live.cleaning = cleaning; // it ends without another
+  await cleaning;
 }
 
 async function settingsOf(live: Live, { parent }: StartOptions): Promise<Settings> {

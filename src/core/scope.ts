@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { Emit } from "../protocol/event.ts";
+import type { Emit, Question } from "../protocol/event.ts";
 import type { Usage } from "../protocol/message.ts";
+import type { PersonAnswer } from "../protocol/session.ts";
 import type { End, EndOptions, Pause } from "./interrupt.ts";
 import type { Limits } from "./limits.ts";
 
@@ -18,6 +19,8 @@ export interface Run {
   readonly startedAt: number;
   /** The names of the agents above it, outermost first; empty for a run of its own. */
   readonly path: readonly string[];
+  /** What a person answered, in a run that goes on after a pause: a reply without a call is one to the run's own question. */
+  readonly answers: readonly PersonAnswer[];
   /** What middleware keep for the run, by name: use `state()`. */
   readonly state: Map<string, unknown>;
   /** Tokens so far. */
@@ -30,9 +33,12 @@ export interface Run {
   report(error: unknown): string;
   /** Ends the run: throw what it returns to end here and now, or return normally to end after this point. */
   end(reason: string, options?: EndOptions): End;
-  /** Pauses the run with a question: throw what it returns. */
-  pause(question: string): Pause;
+  /** Pauses the run with a question: throw what it returns. What a person replies is in `answers` when it goes on. */
+  pause(question: string, asked?: Asked): Pause;
 }
+
+/** What may be said of a question beside its text. Default of both: what can be answered to any. */
+export type Asked = Pick<Question, "schema" | "suggestions">;
 
 /** What has been used of the limits. */
 export interface Used {

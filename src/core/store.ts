@@ -19,6 +19,8 @@ export interface Store {
   delete(id: string): Promise<void>;
   /** The ids of the sessions, in an order that stays the same. */
   list(options?: ListOptions): Promise<readonly string[]>;
+  /** Whether what it keeps ends with this process: a run saves nothing then for whoever finds it dead. Default: false. */
+  readonly volatile?: boolean;
 }
 
 /** Which ids are listed. */
@@ -75,6 +77,7 @@ export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {})
   }
 
   return {
+    volatile: true,
     load(id) {
       forget();
       const kept = sessions.get(id);

@@ -3,14 +3,17 @@
  *
  * @module
  */
+import type { Question } from "../protocol/event.ts";
 import type { ToolResult } from "../protocol/message.ts";
-import { addUsage, user } from "../protocol/message.ts";
+import { user } from "../protocol/message.ts";
+import type { PersonAnswer } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
 import { failed, text } from "./answers.ts";
 import type { Blueprint } from "./blueprint.ts";
 import type { Entry } from "./entry.ts";
 import { lawOf, merged } from "./law.ts";
 import type { Numbered } from "./events.ts";
+import { Pause } from "./interrupt.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
 import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "./points.ts";
@@ -22,6 +25,7 @@ import { scopeOf } from "./scope.ts";
 export interface ChildRun {
   readonly blueprint: Blueprint;
   readonly parent: Live;
+  readonly entry: Entry;
 }
 
 /** The law of `subagent`. */
@@ -34,7 +38,8 @@ export const subagentLaw: Law<SubagentContext, SubagentChange, RunResult, ChildR
 });
 
 /** Runs `blueprint` for a call. */
-export async function runChild(blueprint: Blueprint, ctx: ExecuteContext, { live }: Entry): Promise<ToolResult> {
+export async function runChild(blueprint: Blueprint, ctx: ExecuteContext, entry: Entry): Promise<ToolResult> {
+  const { live } = entry;
   const { signal, callId: call, input } = ctx;
   const depth = live.path.length + 1;
   if (depth > live.limits.depth) return failed(`Not run: agents may be ${live.limits.depth} deep.`);
@@ -47,19 +52,31 @@ export async function runChild(blueprint: Blueprint, ctx: ExecuteContext, { live
     call,
     settings: {},
   };
-  const result = await live.blueprint.onions.subagent(context, { blueprint, parent: live });
+  const result = await live.blueprint.onions.subagent(context, { blueprint, parent: live, entry });
   if (result.status === "done") return text(result.text);
   if (result.status === "aborted") signal.throwIfAborted();
   if (result.status === "paused") {
-    return failed(
-      `${blueprint.name} needs a person: ${result.questions.flatMap(({ questions }) => questions).join("; ")}`,
-    );
+    throw new Pause(result.questions.map((question) => fromChild(call, blueprint.name, question)));
   }
   return failed(`${blueprint.name} did not finish: ${result.reason ?? result.status}`);
 }
 
-/** The core of `subagent`: runs the child, its events among the parent's. */
-export async function runSubagent(ctx: SubagentContext, { blueprint, parent }: ChildRun): Promise<RunResult> {
+/** A question of a child, as its parent asks it. */
+function fromChild(call: string, child: string, { callId = "", path = [], ...question }: Question): Question {
+  return { ...question, callId: `${call}/${callId}`, path: [child, ...path] };
+}
+
+/** The answers that are for a child, as it is given them. */
+function forChild(call: string, { answered }: Live): PersonAnswer[] {
+  return answered.flatMap(({ answer }) => {
+    if (!answer.callId?.startsWith(`${call}/`)) return [];
+    const { callId, ...rest } = { ...answer, callId: answer.callId.slice(call.length + 1) };
+    return [(callId === "" ? rest : { ...rest, callId }) as PersonAnswer]; // as the child asked
+  });
+}
+
+/** The core of `subagent`: runs the child, its events among the parent's. One that waited for a person goes on. */
+export async function runSubagent(ctx: SubagentContext, { blueprint, parent, entry }: ChildRun): Promise<RunResult> {
   const { emit, call, child: agent, prompt, settings, signal, vars } = ctx;
   const sink: Sink<Numbered> = {
     write: ({ event }) => emit({ type: "subagent.event", call, agent, event }),
@@ -70,16 +87,19 @@ export async function runSubagent(ctx: SubagentContext, { blueprint, parent }: C
     },
     close() {},
   };
+  const { child: paused } = entry;
+  const store = memory();
+  if (paused) await store.save({ ...paused, version: 0 });
   const started = start(blueprint, {
-    messages: [prompt],
-    store: memory(),
+    ...(paused ? { session: paused.id, answers: forChild(call, parent) } : { messages: [prompt] }),
+    store,
     signal,
     vars,
     parent: { live: parent, settings },
   }, sink);
   parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
   const result = await started.result;
-  parent.usage = addUsage(parent.usage, result.usage);
+  entry.child = result.status === "paused" ? await store.load(result.session) : undefined;
   parent.events.announce(emit, { type: "subagent.finished", call, agent, status: result.status });
   return result;
 }

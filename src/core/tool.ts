@@ -35,6 +35,8 @@ export interface Tool<I, O, V> {
   readonly definition: ToolDefinition;
   /** Whether a person has to agree: to every call, or to those it answers true for. */
   readonly ask?: boolean | ((input: I, scope: Scope<V>) => boolean | Promise<boolean>);
+  /** Whether a call of it may run again, with the same idempotency key, where its process died and nobody knows whether it was done. */
+  readonly idempotent?: boolean;
   /** Does the work. */
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
 }
@@ -52,6 +54,11 @@ export interface ToolOptions<S extends Schema, O, V> {
   readonly input: S;
   /** Whether a person has to agree before it runs. Default: false. */
   readonly ask?: boolean | ((input: NoInfer<Infer<S>>, scope: Scope<V>) => boolean | Promise<boolean>);
+  /**
+   * Whether a call may run again where its process died and nobody knows whether it was done: it has the same `idempotencyKey` then. Default: false,
+   * the model is told that it was interrupted.
+   */
+  readonly idempotent?: boolean;
   /** Does the work. A string is told to the model as it is, a `ToolResult` too, anything else as JSON. What it throws becomes an error result. */
   readonly execute: (input: NoInfer<Infer<S>>, ctx: ToolExecutionContext<V>) => O | Promise<O>;
 }

@@ -5,7 +5,7 @@
  */
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
-import { SessionError } from "../core/run.ts";
+import { SessionError } from "../core/claim.ts";
 
 /** A request that is not served. What it says is written for the client. */
 export class Refusal extends Error {

@@ -46,8 +46,11 @@ export interface Question {
 /** An answer that a person may give, ready to be sent with the id of its call. */
 export type Suggestion = PersonAnswer extends infer A ? A extends unknown ? Omit<A, "callId"> : never : never;
 
-/** What the engine decided about one call: by policy, which is a guard or the tool's own word, by a person's answer, or by the rule that one made. */
+/** What was decided about one call. */
 export type Decision = "allow" | "deny";
+
+/** Who decided: policy, which is a guard or the tool's own word; a person's answer; or the rule that one of them made. */
+export type Decider = "policy" | "person" | "rule";
 
 /** A place in the lifecycle. */
 export type Point =
@@ -136,7 +139,7 @@ export type Event =
     readonly turn: number;
     readonly call: string;
     readonly decision: Decision;
-    readonly by: "policy" | "person" | "rule";
+    readonly by: Decider;
     readonly reason?: string;
   }
   | { readonly type: "tool.progress"; readonly turn: number; readonly call: string; readonly data: unknown }

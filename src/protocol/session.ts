@@ -28,6 +28,8 @@ export interface Session {
 export interface Rule {
   /** The tool. */
   readonly tool: string;
+  /** The names of the agents that it is a tool of, beneath the one that runs. Default: it is a tool of the one that runs. */
+  readonly path?: readonly string[];
   /** The input, as a person saw it. Default: any. */
   readonly input?: unknown;
 }

@@ -56,7 +56,7 @@ Deno.test("client() answers the questions of a served agent, some at a time", as
   const parts = messages.flatMap((message) => message.turn ? message.parts : []);
   assertEquals(parts.map((part) => part.type === "call" ? [part.id, part.status, part.by, part.parts] : part.text), [
     ["a", "ok", "person", [{ type: "text", text: "Dropped x." }]],
-    ["b", "denied", "person", [{ type: "text", text: "Not b." }]],
+    ["b", "denied", "person", [{ type: "text", text: "A person said no: Not b." }]],
     ["c", "ok", "person", [{ type: "text", text: "Dropped c." }]],
     "Done.",
   ]);

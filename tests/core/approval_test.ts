@@ -2,6 +2,7 @@ import { allow, type Approval, ask, denied, deny, type Middleware, text, tool } 
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { at, batch, call, came, drop, three, weather } from "../support/batch.ts";
+import { bare } from "../support/bare.ts";
 
 /** A guard with one answer, whoever asks. */
 function guard(name: string, approval: NonNullable<Middleware["approval"]>) {
@@ -100,7 +101,7 @@ Deno.test("a guard may pause the run: nothing runs, and the call goes in again",
   assertEquals([result.status, log], ["done", []]); // who swallows it has denied
   const strict = batch(three, { tools: [weather(({ city }) => log.push(city))], use: [blind, closed] });
   const first = await strict.run().came;
-  assertEquals([first.result.questions, log], [[{ questions: ["May we?"] }], []]);
+  assertEquals([bare(first.result.questions), log], [[{ questions: ["May we?"] }], []]);
   open = true;
   const second = await strict.resume(first.result.session).came;
   assertEquals([second.lines.at(-1), log], ["assistant Done.", ["a", "b", "c"]]);
@@ -126,7 +127,12 @@ Deno.test("a tool asks for itself: always, for some inputs, or not", async () =>
     execute: ({ city }) => city,
   });
   const { result } = await came([call("a", { name: "picky" }), call("b", { name: "picky" })], { tools: [picky] });
-  assertEquals(result.questions, [{ callId: "b", tool: "picky", input: { city: "b" }, questions: ["Run picky?"] }]);
+  assertEquals(bare(result.questions), [{
+    callId: "b",
+    tool: "picky",
+    input: { city: "b" },
+    questions: ["Run picky?"],
+  }]);
 });
 
 Deno.test("a tool whose question breaks is denied", async () => {
@@ -254,7 +260,7 @@ Deno.test("an answer that a person is asked about is given when they agree", asy
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
   const started = batch([call("a")], { use: [cache, asks] });
   const { result } = await started.run().came;
-  assertEquals(result.questions, [{ callId: "a", tool: "weather", input: { city: "a" }, questions: ["Sure?"] }]);
+  assertEquals(bare(result.questions), [{ callId: "a", tool: "weather", input: { city: "a" }, questions: ["Sure?"] }]);
   const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(lines, ["call weather", "ok cached", "assistant Done."]);
 });
@@ -333,7 +339,12 @@ Deno.test("an edit is not lost to one that allows above it, nor to one that asks
   }
   for (const use of [[edits, asks], [asks, edits], [blind, edits, asks], [blind, asks, edits]]) {
     const { result } = await came([call("a")], { tools: [look], use });
-    assertEquals(result.questions, [{ callId: "a", tool: "weather", input: { city: "rome" }, questions: ["Sure?"] }]);
+    assertEquals(bare(result.questions), [{
+      callId: "a",
+      tool: "weather",
+      input: { city: "rome" },
+      questions: ["Sure?"],
+    }]);
   }
 });
 
@@ -360,7 +371,10 @@ Deno.test("the order of keys is not an edit", async () => {
 
 Deno.test("a person's no is a deny, with their reason or a default", async () => {
   for (
-    const [reason, expected] of [[undefined, "denied A person said no."], ["not today", "denied not today"]] as const
+    const [reason, expected] of [[undefined, "denied A person said no."], [
+      "not today",
+      "denied A person said no: not today",
+    ]] as const
   ) {
     const log: string[] = [];
     const started = batch([call("a", { name: "drop" })], { tools: [drop(log)] });
@@ -402,7 +416,7 @@ Deno.test("who is asked is told what would run; who answered is said too", async
   assertEquals(first.events.filter(({ type }) => type === "approval.asked"), [
     { type: "approval.asked", turn: 1, call: "a", ...question },
   ]);
-  assertEquals(first.events.at(-1), { type: "run.paused", questions: [question], usage: { input: 1, output: 1 } });
+  assertEquals(bare(first.result.questions), [question]);
   const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(second.events.filter(({ type }) => type.startsWith("approval")), [
     { type: "approval.decided", turn: 1, call: "a", decision: "allow", by: "person" },
@@ -431,7 +445,7 @@ Deno.test("an answer is for the input that was seen: one that has changed meanwh
   city = "b";
   const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(second.result.status, "paused");
-  assertEquals(second.result.questions, [{
+  assertEquals(bare(second.result.questions), [{
     callId: "a",
     tool: "drop",
     input: { city: "b" },
@@ -500,7 +514,8 @@ Deno.test("a person's edit is checked, asked again, and then runs", async () => 
   const { result } = await started.run().came;
   const answer = { callId: "a", type: "approve", input: { city: "oslo" } } as const;
   const { lines } = await started.resume(result.session, [answer]).came;
-  assertEquals(lines, ["call drop", "ok dropped oslo", "assistant Done."]);
+  const note = 'context A person changed the input of drop to {"city":"oslo"}.';
+  assertEquals(lines, ["call drop", "ok dropped oslo", note, "assistant Done."]);
   assertEquals(seen, [{ city: "a" }, { city: "a" }, { city: "oslo" }]);
 });
 

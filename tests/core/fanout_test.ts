@@ -17,6 +17,7 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { at, barrier, batch, call, came, drop, malformed, settled, three, watch, weather } from "../support/batch.ts";
 import { named, told } from "../support/happened.ts";
+import { bare } from "../support/bare.ts";
 
 Deno.test("calls go in one after another, run all at once, and come out one after another", async () => {
   const log: string[] = [];
@@ -459,7 +460,7 @@ Deno.test("a renamed call is looked up again beneath, under the same id", async 
   const started = batch([call("a")], { tools: [weather(), drop()], use: [look, rename, look] });
   const { result } = await started.run().came;
   assertEquals(seen, ['weather weather weather a {"city":"a"}', 'drop drop weather a {"city":"z"}']);
-  assertEquals(result.questions, [{ callId: "a", tool: "drop", input: { city: "z" }, questions: ["Run drop?"] }]);
+  assertEquals(bare(result.questions), [{ callId: "a", tool: "drop", input: { city: "z" }, questions: ["Run drop?"] }]);
   const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(lines, ["call weather", "ok dropped z", "assistant Done."]);
 });

@@ -26,6 +26,7 @@ import {
 import { scripted } from "@jizai/jizai/model/scripted";
 import { happened, named, told } from "../support/happened.ts";
 import { lines } from "../support/told.ts";
+import { bare } from "../support/bare.ts";
 
 /** A tool that runs only if a person agrees, and one that runs at once. */
 const tools = [
@@ -73,7 +74,7 @@ Deno.test("a call that waits for a person pauses the run, and resume() goes on",
   const { items, sink } = ledger();
   const first = assistant.start({ prompt: "Pay", session: "s", store }, sink);
   const paused = await first.result;
-  assertEquals([paused.status, paused.text, paused.questions, lines(paused.messages)], [
+  assertEquals([paused.status, paused.text, bare(paused.questions), lines(paused.messages)], [
     "paused",
     "I pay.",
     [{ callId: "call_1", tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] }],
@@ -120,7 +121,8 @@ Deno.test("a call that waits for a person pauses the run, and resume() goes on",
     "run.finished done Done.",
   ]);
   assertEquals(items.map(({ id }) => id), items.map((_, index) => index + 1));
-  assertEquals([await first.opened, await second.opened, done.run], [paused.run, paused.run, paused.run]);
+  const { run } = paused;
+  assertEquals([await first.opened, await second.opened, done.run], [{ run, after: 0 }, { run, after: middle }, run]);
   assertEquals([done.usage, lines(done.messages)], [
     { input: 2, output: 2 },
     ["user Pay", "assistant I pay.", "call pay look", "ok Paid 5", "ok Seen", "assistant Done."],
@@ -200,36 +202,6 @@ Deno.test("a run that has lost its session stops before it does more", async () 
   const model = scripted({ calls: [["note", {}]] }, { calls: [["note", {}]] }, "Done.");
   const { status, reason } = await agent({ model, tools: [note] }).run({ prompt: "Hi", session: "s", store }).result;
   assertEquals([status, reason, ran, model.left], ["aborted", "lost", ["call_1"], 2]);
-});
-
-Deno.test("a process that died gives its sessions back when the time of its runs is over", async () => {
-  using time = new FakeTime();
-  const limits = { time: 60_000, grace: 1_000 };
-  const dying = memory();
-  const asked = Promise.withResolvers<void>();
-  const stuck = scripted({
-    before: (_, signal) => {
-      asked.resolve();
-      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    },
-  });
-  const lost = agent({ model: stuck, limits }).run({ prompt: "1", session: "s", store: dying });
-  await asked.promise;
-  const left = await dying.load("s");
-  lost.stop();
-  await lost.result;
-
-  const store = memory();
-  await store.save({ id: "s", messages: [], ...left, version: 0 });
-  const assistant = agent({ model: scripted("Two."), limits });
-  const run = () => assistant.run({ prompt: "2", session: "s", store }).result;
-  time.tick(62_999);
-  assertEquals((await refusal(run())).slice(0, 2), ["failed", "busy"]);
-  time.tick(1);
-  const resumed = await refusal(assistant.resume({ session: "s", store, answers: [] }).result);
-  assertEquals(resumed.slice(0, 2), ["failed", "not-paused"]);
-  const { status, messages } = await run();
-  assertEquals([status, lines(messages)], ["done", ["user 1", "user 2", "assistant Two."]]);
 });
 
 Deno.test("a session has one run at a time", async () => {
@@ -316,7 +288,7 @@ Deno.test("stop may pause, and is asked again", async () => {
   }];
   const assistant = agent({ model, use });
   const { session, questions } = await assistant.run("Hi").result;
-  assertEquals(questions, [{ questions: ["Enough?"] }]);
+  assertEquals(bare(questions), [{ questions: ["Enough?"] }]);
   const done = await assistant.resume({ session, answers: [] }).result;
   assertEquals([done.status, ...lines(done.messages), resumed], ["done", "user Hi", "assistant One.", [false, true]]);
 });
@@ -339,7 +311,7 @@ Deno.test("a prompt that was not accepted before a pause is accepted after it, a
   const assistant = agent({ model, use: [change, asking("prompt", "before", [])] });
   const first = assistant.run({ messages: [user("Earlier"), user("Hi")] });
   const paused = await first.result;
-  assertEquals(lines(paused.messages), ["user Earlier"]);
+  assertEquals(lines(paused.messages), []);
   const second = assistant.resume({ session: paused.session, answers: [] });
   assertEquals(told(await happened(first)), [
     "run.started run session false",
@@ -395,12 +367,12 @@ Deno.test("a run that pauses twice asks and takes its prompt once", async () => 
   const assistant = agent({ model: scripted("One."), use: [once, twice] });
   const { session } = await assistant.run("Hi").result;
   const second = await assistant.resume({ session, answers: [] }).result;
-  assertEquals([second.status, second.questions], ["paused", [{ questions: ["And now?"] }]]);
+  assertEquals([second.status, bare(second.questions)], ["paused", [{ questions: ["And now?"] }]]);
   const third = await assistant.resume({ session, answers: [] }).result;
   assertEquals([third.status, ...lines(third.messages)], ["done", "user Hi", "assistant One."]);
 });
 
-Deno.test("a run that pauses again before its calls went in still asks about them", async () => {
+Deno.test("an answer is kept where the run pauses again before its calls went in", async () => {
   const again = state("again.asked", () => false);
   const use: Middleware[] = [{
     turn: (ctx, next) => {
@@ -410,10 +382,10 @@ Deno.test("a run that pauses again before its calls went in still asks about the
     },
   }];
   const assistant = agent({ model: paying(), tools, use });
-  const { session, questions } = await assistant.run("Pay").result;
+  const { session } = await assistant.run("Pay").result;
   const second = await assistant.resume({ session, answers: [approve] }).result;
-  assertEquals([second.status, second.questions], ["paused", [...questions, { questions: ["Sure?"] }]]);
-  const third = await assistant.resume({ session, answers: [approve] }).result;
+  assertEquals([second.status, bare(second.questions)], ["paused", [{ questions: ["Sure?"] }]]);
+  const third = await assistant.resume({ session, answers: [] }).result;
   assertEquals([third.status, ...lines(third.messages).slice(2)], [
     "done",
     "call pay look",

@@ -139,14 +139,6 @@ Deno.test("a child that does not finish is an error for the model", async () => 
   assertEquals(await outcome(scripted(), [refuse]), ["done", "error child did not finish: not today"]);
   const failing = scripted({ text: "Hel", error: new Error("secret") });
   assertEquals(await outcome(failing), ["done", "error child did not finish: failure"]);
-  const child = agent({
-    name: "child",
-    model: scripted({ calls: [["pay", {}]] }),
-    tools: [tool({ name: "pay", description: "Pays", input: z.object({}), ask: true, execute: () => "Paid" })],
-  });
-  const paused = agent({ model: scripted(asking("Pay"), "Done."), tools: [child.asTool(named)] });
-  const { messages } = await paused.run("Hi").result;
-  assertEquals(lines(messages)[2], "error child needs a person: Run pay?");
 });
 
 Deno.test("an input without a prompt is refused", async () => {

@@ -66,8 +66,8 @@ Deno.test("serve() names the field of answers that are wrong", async () => {
     [{}, "answers", "a list"],
     [{ answers: {} }, "answers", "a list"],
     [{ answers: ["yes"] }, "answers.0", "an object"],
-    [{ answers: [{ callId: "1" }] }, "answers.0.type", "approve, deny"],
-    [{ answers: [{ callId: "1", type: true }] }, "answers.0.type", "approve, deny"],
+    [{ answers: [{ callId: "1" }] }, "answers.0.type", "approve, deny, reply"],
+    [{ answers: [{ callId: "1", type: true }] }, "answers.0.type", "approve, deny, reply"],
     [{ answers: [{ type: "approve" }] }, "answers.0.callId", "a text"],
     [{ answers: [{ callId: "1", type: "deny", reason: 1 }] }, "answers.0.reason", "a text"],
   ];

@@ -16,6 +16,7 @@ import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import * as z from "zod";
 import { type App, eventsOf, first, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { bare } from "../support/bare.ts";
 
 interface User {
   readonly name: string;
@@ -212,7 +213,7 @@ async function paused() {
 
 Deno.test("serve() goes on with a paused run when its question is answered", async () => {
   const { run, events, answer } = await paused();
-  assertEquals(first("run.paused", events).questions, [
+  assertEquals(bare(first("run.paused", events).questions), [
     { callId: "call_1", tool: "remove", input: { path: "a" }, questions: ["Run remove?"] },
   ]);
   const rest = await eventsOf(answer({ callId: "call_1", type: "approve" }));
@@ -233,7 +234,7 @@ Deno.test("serve() tells the model what a person denied", async () => {
   const { answer } = await paused();
   const rest = await eventsOf(answer({ callId: "call_1", type: "deny", reason: "Not that one." }));
   const { status, parts } = first("tool.finished", rest).result;
-  assertEquals([status, parts], ["denied", [{ type: "text", text: "Not that one." }]]);
+  assertEquals([status, parts], ["denied", [{ type: "text", text: "A person said no: Not that one." }]]);
 });
 
 Deno.test("serve() refuses answers to what was not asked, and takes the right one after", async () => {
@@ -277,7 +278,7 @@ Deno.test("serve() goes on with a run that paused without a call, on no answers 
   };
   const app = serve(agent({ model: scripted("Hello!"), use: [sleepy] }));
   const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
-  assertEquals(first("run.paused", events).questions, [{ questions: ["Go on?"] }]);
+  assertEquals(bare(first("run.paused", events).questions), [{ questions: ["Go on?"] }]);
   const { session } = first("run.started", events);
   const rest = await eventsOf(post(app, `/sessions/${session}/answers`, { answers: [] }));
   assertEquals(first("run.finished", rest).text, "Hello!");

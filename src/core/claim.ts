@@ -1,0 +1,132 @@
+/**
+ * Taking a session: one run has it at a time, and whoever goes on with one takes its answers.
+ *
+ * @module
+ */
+import type { Message } from "../protocol/message.ts";
+import type { Answered, PersonAnswer, Rule, RunRecord } from "../protocol/session.ts";
+import { skipped } from "./answers.ts";
+import { canonical } from "./canonical.ts";
+import { Keeping, restore } from "./keep.ts";
+import type { Live } from "./live.ts";
+import { leaveBatch } from "./outcome.ts";
+import type { Store } from "./store.ts";
+
+/** Which session a run takes, and how. */
+export interface ClaimOptions {
+  /** A new prompt: the messages that the caller holds, the last of them the person's. */
+  readonly messages?: readonly Message[];
+  /** A person's answers, for a run that is paused; or none, for one whose process died. */
+  readonly answers?: readonly PersonAnswer[];
+  /** The session; without one the run has one of its own, kept only if it pauses. */
+  readonly session?: string | undefined;
+  readonly store: Store;
+  /** Whose the session is; one of somebody else counts as unknown. Default: that is not looked at. */
+  readonly owner?: string | undefined;
+  /** Milliseconds after which a run that does not say that it lives has lost its session. Default: 30,000. */
+  readonly lease?: number | undefined;
+  /** Whether the run that has the session is known to be dead. Default: nobody knows before its lease is over. */
+  readonly lost?: ((run: string) => boolean) | undefined;
+  /** What becomes of a run that has the session and lives. Default: "refuse", which refuses this one. */
+  readonly busy?: "refuse" | "replace" | undefined;
+  /** The number of the last event on record, of a run whose process died. Default: as many as its session knows of. */
+  readonly after?: number | undefined;
+  /** Ends the run that has the session, as soon as its calls have results; this is why. Default: it goes on. */
+  readonly closing?: string | undefined;
+}
+
+/** A session that a run may not have. */
+export class SessionError extends Error {
+  /** The name of the class. */
+  override readonly name = "SessionError";
+
+  /** Says what could not be done, and why as a word. */
+  constructor(
+    message: string,
+    readonly code: "busy" | "unknown" | "not-paused" | "unasked",
+    /** The run that has the session, where it is busy. */
+    readonly run?: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Takes the session for `live`; throws a `SessionError` where it may not have it. Gives why a run has to be closed first that has it still, and takes
+ * nothing then.
+ */
+export async function claim(
+  live: Live,
+  options: ClaimOptions,
+  child: boolean,
+): Promise<"lost" | "replaced" | undefined> {
+  const { store, session, messages, answers = [], owner, lease = 30_000, closing } = options;
+  const kept = session === undefined ? undefined : await store.load(session);
+  const named = `session "${live.session}"`;
+  if (kept ? owner !== undefined && kept.owner !== owner : !messages) {
+    throw new SessionError(`Cannot ${messages ? "run" : "resume"} ${named}: there is none`, "unknown");
+  }
+  const { run, version = 0 } = kept ?? {};
+  const lives = run?.status === "running" && Date.now() < (run.until ?? Infinity) && !options.lost?.(run.id);
+  if (lives && options.busy !== "replace") {
+    throw new SessionError(`Cannot run ${named}: another run has it`, "busy", run.id);
+  }
+  if (messages && run?.status === "running") return lives ? "replaced" : "lost";
+
+  live.keeping = new Keeping(live, {
+    store,
+    version,
+    always: session !== undefined && !child,
+    owner: kept?.owner ?? owner,
+    lease,
+  });
+  live.transcript.messages = kept?.messages ?? [];
+  if (!child) live.rules.push(...kept?.rules ?? []);
+  if (messages) {
+    live.pending = run?.pending;
+    leaveBatch(live, skipped("The conversation went on without an answer."));
+    live.transcript.before = live.transcript.messages;
+    live.prompt = messages;
+  } else {
+    if (!run) throw new SessionError(`Cannot resume ${named}: it is not paused`, "not-paused");
+    goOn(live, run, answers, !child);
+    live.closing = closing;
+    live.events.count = options.after ?? live.events.count;
+  }
+  if (!await live.keeping.save()) throw new SessionError(`Cannot run ${named}: another run took it`, "busy");
+  return undefined;
+}
+
+/** Goes on with a run, and with the answers that a person gave to what it asks. Those that were taken before may come again. */
+function goOn(live: Live, run: RunRecord, answers: readonly PersonAnswer[], ruling: boolean): void {
+  restore(live, run);
+  live.lost = run.status === "running";
+  const { questions = [] } = run.pending ?? {};
+  const answered = live.answered.filter(({ answer }) => live.lost || answer.callId !== undefined); // a reply counts for one pause
+  const given = new Map<string | undefined, Answered>();
+  for (const answer of answers) {
+    const { callId } = answer;
+    const question = live.lost ? undefined : questions.find((question) => question.callId === callId);
+    if (question) given.set(callId, { question, answer });
+    else if (!answered.some((taken) => canonical(taken.answer) === canonical(answer))) {
+      throw new SessionError(
+        `Cannot answer ${callId === undefined ? "the run" : `call ${callId}`}: it is not asked`,
+        "unasked",
+      );
+    }
+  }
+  live.answered = [...answered, ...given.values()];
+  const open = questions.filter(({ callId }) => callId !== undefined && !given.has(callId));
+  live.pending = { ...live.pending, questions: open }; // the run's own are asked again
+  if (ruling) live.rules.push(...[...given.values()].flatMap(ruleOf));
+}
+
+/** What a person allowed for good. */
+function ruleOf({ question: { tool, path, input }, answer }: Answered): Rule[] {
+  if (answer.type !== "approve" || !answer.always || tool === undefined) return [];
+  return [{
+    tool,
+    ...(path && { path }),
+    ...(answer.always === "input" && { input: answer.input ?? input }),
+  }];
+}

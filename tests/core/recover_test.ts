@@ -1,0 +1,309 @@
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { agent, callsOf, type Middleware, type RunResult, type Session, SessionError, text, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { found, mortal } from "../support/mortal.ts";
+import { lines } from "../support/told.ts";
+
+/** What was done, by the key that it was done with. */
+function tools(done: string[], after: (name: string) => Promise<void> | void = () => {}) {
+  const make = (name: string, options: { idempotent?: boolean; ask?: boolean } = {}) =>
+    tool({
+      name,
+      description: "Does",
+      input: z.object({}),
+      ...options,
+      execute: async (_, { idempotencyKey }) => {
+        done.push(`${name} ${idempotencyKey.split(":")[1]}`);
+        await after(name);
+        return `did ${name}`;
+      },
+    });
+  return [make("read", { idempotent: true }), make("send"), make("pay", { ask: true })];
+}
+
+const calls = [["read", {}], ["send", {}]] as const;
+
+/** A run and all that was saved of it. */
+async function record(use: readonly Middleware[] = []) {
+  const { store, saved } = mortal();
+  const model = scripted({ text: "I do.", calls }, "Done.");
+  const whole = await agent({ model, tools: tools([]), use }).run({ prompt: "Go", session: "s", store }).result;
+  return { whole, saved };
+}
+
+/** Goes on with a session in another process. */
+async function goOn(session: Session | undefined, { use = [], answers = [] }: {
+  use?: readonly Middleware[];
+  answers?: Parameters<ReturnType<typeof agent>["resume"]>[0]["answers"];
+} = {}) {
+  const done: string[] = [];
+  const { store, saved } = await found(session);
+  const turns = session?.messages.some(({ role }) => role === "assistant") || session?.run?.pending?.batch;
+  const model = turns ? scripted("Done.") : scripted({ text: "I do.", calls }, "Done.");
+  const run = agent({ model, tools: tools(done), use }).resume({ session: "s", store, answers, lost: () => true });
+  const events = await Array.fromAsync(run.events);
+  return { result: await run.result, events, done, saved };
+}
+
+const transcript = ["user Go", "assistant I do.", "call read send", "ok did read", "ok did send", "assistant Done."];
+
+Deno.test("a run says at every save how far it is", async () => {
+  const { saved, whole } = await record();
+  assertEquals(lines(whole.messages), transcript);
+  const told = saved.map(({ messages, run }) => {
+    const { prompt, batch } = run?.pending ?? {};
+    return [
+      messages.length,
+      run?.status,
+      prompt && lines(prompt),
+      batch && callsOf(batch.message).length,
+      batch?.started?.map(({ tool, raw }) => raw ? `${tool}!` : tool),
+    ];
+  });
+  assertEquals(told, [
+    [0, "running", ["user Go"], undefined, undefined],
+    [1, "running", undefined, undefined, undefined],
+    [1, "running", undefined, 2, ["read", "send"]],
+    [1, "running", undefined, 2, ["read!", "send!"]],
+    [3, "running", undefined, undefined, undefined],
+    [4, undefined, undefined, undefined, undefined],
+  ]);
+  assertEquals(saved.at(-1)?.last?.event.type, "run.finished");
+});
+
+Deno.test("a run whose process died goes on where its record ends, and does nothing twice that may not be", async () => {
+  const { saved, whole } = await record();
+  const outcomes = [];
+  for (const session of saved.slice(0, -1)) {
+    const { result, done, events } = await goOn(session);
+    assertEquals([result.status, result.run], ["done", whole.run]);
+    assertEquals(events.filter(({ type }) => type === "run.started"), [
+      { type: "run.started", run: whole.run, session: "s", resumed: true },
+    ]);
+    outcomes.push([...done, ...lines(result.messages).slice(3, 5)]);
+  }
+  const interrupted = "aborted Interrupted: it is not known whether it was done.";
+  assertEquals(outcomes, [
+    ["read call_1", "send call_2", "ok did read", "ok did send"],
+    ["read call_1", "send call_2", "ok did read", "ok did send"],
+    ["read call_1", "ok did read", interrupted],
+    ["ok did read", "ok did send"],
+    ["ok did read", "ok did send"],
+  ]);
+});
+
+Deno.test("a result that no hook had reviewed when the process died is reviewed", async () => {
+  const use: Middleware[] = [{ name: "review", tool: async (_, next) => ({ ...await next(), ...text("reviewed") }) }];
+  const { saved } = await record(use);
+  const { result, done } = await goOn(saved[3], { use });
+  assertEquals([done, lines(result.messages).slice(3, 5)], [[], ["ok reviewed", "ok reviewed"]]);
+});
+
+Deno.test("a call that is something else now than what was let run counts as interrupted", async () => {
+  const { saved } = await record();
+  const use: Middleware[] = [{ name: "change", tool: (_, next) => next({ input: { other: true } }) }];
+  const { result, done } = await goOn(saved[2], { use });
+  const interrupted = "aborted Interrupted: it is not known whether it was done.";
+  assertEquals([done, lines(result.messages).slice(3, 5)], [[], [interrupted, interrupted]]);
+});
+
+Deno.test("abort cleans up after a process that died, with the calls that were open", async () => {
+  const { saved } = await record();
+  const seen: unknown[] = [];
+  const use: Middleware[] = [{
+    name: "clean",
+    abort: async ({ reason, open }, next) => {
+      seen.push([reason, ...open.map(({ name }) => name)]);
+      await next();
+    },
+  }];
+  assertEquals((await goOn(saved[1], { use })).result.status, "done");
+  assertEquals((await goOn(saved[2], { use })).result.status, "done");
+  assertEquals(seen, [["lost"], ["lost", "read", "send"]]);
+});
+
+Deno.test("a prompt to a session whose process died: its calls have results before the prompt is taken", async () => {
+  const { saved } = await record();
+  const { store, saved: next } = await found(saved[2]);
+  const done: string[] = [];
+  const model = scripted("Two.");
+  const assistant = agent({ model, tools: tools(done) });
+  const { status, messages, run } = await assistant.run({ prompt: "And?", session: "s", store, lost: () => true })
+    .result;
+  assertEquals([status, done, run === saved[0]?.run?.id], ["done", ["read call_1"], false]);
+  assertEquals(lines(messages), [
+    ...transcript.slice(0, 4),
+    "aborted Interrupted: it is not known whether it was done.",
+    "user And?",
+    "assistant Two.",
+  ]);
+  assertEquals(next.flatMap(({ last }) => last ? [last.event.type] : []), ["run.aborted", "run.finished"]);
+});
+
+Deno.test("a prompt that was taken before the process died is in the transcript that a new one goes on with", async () => {
+  const { saved } = await record();
+  const { store } = await found(saved[0]);
+  const assistant = agent({ model: scripted("Two.") });
+  const { messages } = await assistant.run({ prompt: "And?", session: "s", store, lost: () => true }).result;
+  assertEquals(lines(messages), ["user Go", "user And?", "assistant Two."]);
+});
+
+/** A run that waits until it is told to go on. */
+function waiting() {
+  const asked = Promise.withResolvers<void>();
+  const model = scripted({
+    text: "Late.",
+    before: (_, signal) => {
+      asked.resolve();
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  return { model, asked: asked.promise };
+}
+
+/** How a run was refused. */
+function refusal({ status, error }: RunResult) {
+  return [
+    status,
+    error instanceof SessionError && error.code,
+    error instanceof SessionError && error.run !== undefined,
+  ];
+}
+
+Deno.test("a run has its session for as long as it says that it lives, and no longer", async () => {
+  using time = new FakeTime();
+  const { store, saved } = mortal();
+  const { model, asked } = waiting();
+  const first = agent({ model }).run({ prompt: "1", session: "s", store, lease: 3_000 });
+  await asked;
+  const assistant = agent({ model: scripted("Two.") });
+  const again = () => assistant.run({ prompt: "2", session: "s", store }).result;
+  for (let round = 0; round < 10; round++) await time.tickAsync(1_000);
+  assertEquals(refusal(await again()), ["failed", "busy", true]);
+  const left = await found(saved.at(-1)); // as when its process dies now
+  first.stop();
+  await first.result;
+  const next = () => assistant.run({ prompt: "2", session: "s", store: left.store }).result;
+  await time.tickAsync(1_999);
+  assertEquals(refusal(await next()), ["failed", "busy", true]);
+  await time.tickAsync(1_001);
+  const { status, messages } = await next();
+  assertEquals([status, lines(messages)], ["done", ["user 1", "user 2", "assistant Two."]]);
+});
+
+Deno.test("a run may replace the one that has the session, which stops", async () => {
+  using time = new FakeTime();
+  const { store } = mortal();
+  const { model, asked } = waiting();
+  const first = agent({ model }).run({ prompt: "1", session: "s", store });
+  await asked;
+  const assistant = agent({ model: scripted("Two.") });
+  const second = await assistant.run({ prompt: "2", session: "s", store, busy: "replace" }).result;
+  await time.tickAsync(10_000);
+  const { status, reason } = await first.result;
+  assertEquals([status, reason, lines(second.messages)], ["aborted", "lost", ["user 1", "user 2", "assistant Two."]]);
+});
+
+Deno.test("closing ends a run that waits for a person: its calls are answered, and its cleanup is run", async () => {
+  const { store } = mortal();
+  const seen: string[] = [];
+  const use: Middleware[] = [{
+    name: "clean",
+    abort: async ({ reason }, next) => {
+      seen.push(reason);
+      await next();
+    },
+  }];
+  const assistant = agent({ model: scripted({ calls: [["pay", {}], ["read", {}]] }), tools: tools([]), use });
+  await assistant.run({ prompt: "Pay", session: "s", store }).result;
+  const closed = await assistant.resume({ session: "s", store, answers: [], closing: "stop" }).result;
+  assertEquals([closed.status, closed.reason, seen], ["aborted", "stop", ["stop"]]);
+  assertEquals(lines(closed.messages), [
+    "user Pay",
+    "call pay read",
+    "aborted Stopped before it was done.",
+    "ok did read",
+  ]);
+  assertEquals((await store.load("s"))?.run, undefined);
+});
+
+Deno.test("answers that were taken before the process died count, and come again without harm", async () => {
+  const { store, saved } = mortal();
+  const done: string[] = [];
+  const model = scripted({ calls: [["pay", {}]] }, "Done.");
+  const assistant = agent({ model, tools: tools(done) });
+  const { questions } = await assistant.run({ prompt: "Pay", session: "s", store }).result;
+  const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
+  await assistant.resume({ session: "s", store, answers }).result;
+  const taken = saved.find(({ run }) => run?.status === "running" && run.pending?.answered);
+  for (const again of [answers, []]) {
+    const { result, done } = await goOn(taken, { answers: again });
+    assertEquals([result.status, done], ["done", ["pay call_1"]]);
+  }
+  const other = await goOn(taken, { answers: [{ callId: "call_1", type: "deny" }] });
+  assertEquals(refusal(other.result), ["failed", "unasked", false]);
+});
+
+Deno.test("a session of somebody else is one that there is not", async () => {
+  const { store } = mortal();
+  const assistant = agent({ model: scripted("One.", "Two.") });
+  await assistant.run({ prompt: "1", session: "s", store, owner: "ada" }).result;
+  const message = async (result: Promise<RunResult>) => String((await result).error);
+  const none = await message(assistant.resume({ session: "t", store, answers: [], owner: "bob" }).result);
+  const others = await message(assistant.resume({ session: "s", store, answers: [], owner: "bob" }).result);
+  assertEquals(others, none.replace(`"t"`, `"s"`));
+  assertEquals(refusal(await assistant.run({ prompt: "2", session: "s", store, owner: "bob" }).result), [
+    "failed",
+    "unknown",
+    false,
+  ]);
+  const { status } = await assistant.run({ prompt: "2", session: "s", store, owner: "ada" }).result;
+  assertEquals([status, (await store.load("s"))?.owner], ["done", "ada"]);
+});
+
+Deno.test("a save that fails is tried again, and counts once where it had been made all the same", async () => {
+  using time = new FakeTime();
+  const { store } = mortal();
+  const flaky = (made: boolean) => {
+    let saves = 0;
+    return {
+      ...store,
+      async save(session: Session) {
+        const fails = saves++ % 2 === 0;
+        const version = fails && !made ? undefined : await store.save(session);
+        if (fails) throw new Error("The disk is gone");
+        return version;
+      },
+    };
+  };
+  for (const made of [true, false]) {
+    const run = agent({ model: scripted({ calls }, "Done."), tools: tools([]) })
+      .run({ prompt: "Go", session: `s${made}`, store: flaky(made) });
+    for (let round = 0; round < 20; round++) await time.tickAsync(100);
+    const { status } = await run.result;
+    assertEquals([status, (await store.load(`s${made}`))?.run], ["done", undefined]);
+  }
+});
+
+Deno.test("a run whose session cannot be saved fails, and says so", async () => {
+  using time = new FakeTime();
+  const { store } = mortal();
+  let broken = false;
+  const breaking = tool({
+    name: "break",
+    description: "Breaks",
+    input: z.object({}),
+    execute: () => {
+      broken = true;
+      return "broken";
+    },
+  });
+  const save = (session: Session) => broken ? Promise.reject(new Error("The disk is gone")) : store.save(session);
+  const errors: unknown[] = [];
+  const run = agent({ model: scripted({ calls: [["break", {}]] }, "Done."), tools: [breaking] })
+    .run({ prompt: "Go", session: "s", store: { ...store, save }, onError: (error) => errors.push(`${error}`) });
+  for (let round = 0; round < 20; round++) await time.tickAsync(100);
+  assertEquals([(await run.result).status, new Set(errors)], ["failed", new Set(["Error: The disk is gone"])]);
+});
