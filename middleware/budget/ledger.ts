@@ -1,0 +1,84 @@
+/**
+ * The ledger of a budget: kept with the outermost run that uses it, and shared by the agents beneath.
+ *
+ * @module
+ */
+import { handDown } from "../../src/core/hand_down.ts";
+import type { Hook } from "../../src/core/onion.ts";
+import type { RunResult, SubagentChange, SubagentContext } from "../../src/core/points.ts";
+import type { Scope } from "../../src/core/scope.ts";
+import { state } from "../../src/core/state.ts";
+
+/** How much of everything. */
+export interface Amounts {
+  /** Tokens. */
+  readonly tokens: number;
+  /** Money. */
+  readonly cost: number;
+  /** Calls of tools. */
+  readonly calls: number;
+  /** Milliseconds. */
+  readonly ms: number;
+}
+
+/** What a run and the agents beneath it have spent. */
+export interface Ledger {
+  /** What is left of the limits, less what is reserved. */
+  left(at: Scope): Amounts;
+  /** Takes `most`, until it is settled by what it came to. */
+  reserve(at: Scope, most: Partial<Amounts>): (real: Partial<Amounts>) => void;
+  /** Counts the time of the outermost run, until it is told to stop. */
+  start(at: Scope): () => void;
+  /** Runs a child that shares the ledger. */
+  readonly share: Hook<SubagentContext, SubagentChange, RunResult>;
+}
+
+const nothing: Amounts = { tokens: 0, cost: 0, calls: 0, ms: 0 };
+
+/** Opens a ledger in the state of a run, under `name`. What is reserved counts as spent there: a process that dies may have spent it. */
+export function ledgerOf(name: string, limits: Amounts): Ledger {
+  const spent = state<Amounts>(`${name}.spent`, () => nothing);
+  const since = state<number | null>(`${name}.since`, () => null);
+  const outermost = handDown<Scope>();
+  const where = (at: Scope) => outermost.to(at.run) ?? at;
+
+  function add(at: Scope, amounts: Partial<Amounts>, sign: 1 | -1 = 1): void {
+    const { tokens, cost, calls, ms } = { ...nothing, ...amounts };
+    spent.update(where(at), (was) => ({
+      tokens: was.tokens + sign * tokens,
+      cost: was.cost + sign * cost,
+      calls: was.calls + sign * calls,
+      ms: was.ms + sign * ms,
+    }));
+  }
+
+  return {
+    left(at) {
+      const { tokens, cost, calls, ms } = spent.get(where(at));
+      const start = since.get(where(at));
+      return {
+        tokens: limits.tokens - tokens,
+        cost: limits.cost - cost,
+        calls: limits.calls - calls,
+        ms: limits.ms - ms - (start === null ? 0 : Date.now() - start),
+      };
+    },
+    reserve(at, most) {
+      add(at, most);
+      return (real) => {
+        add(at, real);
+        add(at, most, -1);
+      };
+    },
+    start(at) {
+      if (outermost.to(at.run)) return () => {};
+      const now = Date.now();
+      since.set(at, now);
+      return () => {
+        since.set(at, null);
+        add(at, { ms: Date.now() - now });
+      };
+    },
+    share: (ctx, next) => outermost.along(ctx, next, where(ctx)),
+  };
+}

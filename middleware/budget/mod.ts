@@ -1,0 +1,153 @@
+/**
+ * Bounds what a run and the agents beneath it may spend.
+ *
+ * @module
+ */
+import { refused, reply, skipped } from "../../src/core/answers.ts";
+import { Pause, Paused } from "../../src/core/interrupt.ts";
+import type { Middleware } from "../../src/core/points.ts";
+import type { Scope } from "../../src/core/scope.ts";
+import { state } from "../../src/core/state.ts";
+import type { ModelRequest } from "../../src/model/model.ts";
+import { textOf, user } from "../../src/protocol/message.ts";
+import { charge, expected, type Price, type Prices } from "./charge.ts";
+import { type Amounts, ledgerOf } from "./ledger.ts";
+
+export type { Amounts, Price, Prices };
+
+/** What may be spent. What is not said has no limit. */
+export interface BudgetOptions {
+  /** Tokens, of requests and answers together. */
+  readonly tokens?: number;
+  /** Money, in the currency of `prices`. */
+  readonly cost?: number;
+  /** Calls of tools. */
+  readonly calls?: number;
+  /** Milliseconds, without those in which a run waits for a person. */
+  readonly ms?: number;
+  /** What each model costs. One that is not here cannot be asked where there is a `cost`. */
+  readonly prices?: Prices;
+  /** Tokens that are reserved for an answer, where the request says no `maxTokens`. Default: 1,000. */
+  readonly reserve?: number;
+  /** Its name, the reason that a run ends with, and what its ledger is kept under: two budgets of one agent need two. Default: "budget". */
+  readonly name?: string;
+}
+
+/** A budget, and what hooks and tools can read of it. */
+export interface Budget extends Middleware {
+  /** What is left for a run, less what is reserved: `Infinity` of what has no limit, below 0 what was overdrawn. */
+  left(at: Scope): Amounts;
+}
+
+const spent = "the budget is spent";
+const finish = "The budget is spent. Answer now, with what you have: you cannot use tools any more.";
+
+/**
+ * Bounds what a run may spend, together with the agents beneath it that use the same budget: they share one ledger. The estimated tokens of a request and its
+ * answer are reserved before it is sent, and what it really took is settled afterwards; one that fails costs nothing.
+ *
+ * A run gives one last answer when its next request does not fit, when the time is up, and after a call that was over the budget: that request has no tools,
+ * and the model is told to finish. Then the run ends with the status `limit`. By its last answers alone, one for each agent at work, a budget may be overdrawn.
+ * A call over the budget is answered as skipped; one that is denied does not count. What runs when the time is up is not stopped: `limits.time` does that.
+ *
+ * It stands after `retry` and `fallback`, so that it counts every try. Where there is a `cost`, a request to a model that has no price fails.
+ * Throws a `RangeError` where a limit is less than 0.
+ *
+ * ```ts
+ * import { agent, type Middleware } from "@jizai/jizai";
+ * import { budget } from "@jizai/jizai/middleware/budget";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const spend = budget({ tokens: 200_000, cost: 0.5, prices: { scripted: { input: 3, output: 15 } } });
+ * const frugal: Middleware = {
+ *   name: "frugal",
+ *   turn: (ctx, next) => next(spend.left(ctx).tokens < 20_000 ? { context: [...ctx.context, "Be brief."] } : {}),
+ * };
+ *
+ * const { status } = await agent({ model: scripted("Hello!"), use: [spend, frugal] }).run("Hi").result;
+ * assertEquals(status, "done");
+ * ```
+ */
+export function budget(options: BudgetOptions = {}): Budget {
+  const { prices = {}, reserve = 1_000, name = "budget", ...given } = options;
+  const limits: Amounts = { tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity, ...given };
+  for (const [what, value] of Object.entries({ ...limits, reserve })) {
+    if (!(value >= 0)) throw new RangeError(`Cannot budget ${value} for "${what}": expected a number of 0 or more`);
+  }
+  const priced = limits.cost < Infinity ? prices : undefined;
+  const estimates = priced !== undefined || limits.tokens < Infinity;
+  const ledger = ledgerOf(name, limits);
+  /** Whether this run asked for more than was left, and what it answered at last. */
+  const own = state<{ readonly over: boolean; readonly answer?: string }>(`${name}.own`, () => ({ over: false }));
+
+  return {
+    name,
+    after: ["retry", "fallback"],
+    left: ledger.left,
+    async prompt(ctx, next) {
+      const stop = ledger.start(ctx);
+      try {
+        const result = await next();
+        const { answer } = own.get(ctx);
+        const stands = answer === undefined || result.status === "cancelled";
+        return stands ? result : { status: "limit", text: answer, reason: name };
+      } finally {
+        stop();
+      }
+    },
+    async model(ctx, next) {
+      const { request } = ctx;
+      const { over, answer } = own.get(ctx);
+      if (answer !== undefined) return reply(""); // whoever goes on after the last answer hears nothing more
+      const most = estimates ? expected(request, reserve, priced) : {};
+      const last = over || !fits(most, ledger.left(ctx));
+      const settle = ledger.reserve(ctx, most);
+      let took: Partial<Amounts> = {};
+      try {
+        const response = await next(last ? { request: lastOf(request, name) } : undefined);
+        took = charge(request, response.usage, priced);
+        if (last) own.set(ctx, { over, answer: textOf(response) });
+        return response;
+      } finally {
+        settle(took);
+      }
+    },
+    async tool(ctx, next) {
+      const { calls, ms } = ledger.left(ctx);
+      const { answer } = own.get(ctx);
+      if (calls < 1 || ms <= 0 || answer !== undefined) {
+        own.update(ctx, (was) => ({ ...was, over: true }));
+        return skipped(`Not run: ${spent}.`);
+      }
+      const settle = ledger.reserve(ctx, { calls: 1 });
+      let ran = true;
+      try {
+        const result = await next();
+        ran = result.status !== "denied" && result.status !== "skipped";
+        return result;
+      } catch (error) {
+        ran = !(error instanceof Paused || error instanceof Pause); // it begins anew
+        throw error;
+      } finally {
+        settle({ calls: ran ? 1 : 0 });
+      }
+    },
+    async subagent(ctx, next) {
+      const { tokens, cost, ms } = ledger.left(ctx);
+      if (tokens <= 0 || cost <= 0 || ms <= 0) return refused(spent);
+      const result = await ledger.share(ctx, next);
+      const answered = result.status === "limit" && result.reason === name;
+      return answered ? { ...result, status: "done" } : result; // its last answer is an answer
+    },
+  };
+}
+
+function fits({ tokens = 0, cost = 0 }: Partial<Amounts>, left: Amounts): boolean {
+  return tokens <= left.tokens && cost <= left.cost && left.ms > 0;
+}
+
+/** The last request: without tools, and with what is said to the model about that. */
+function lastOf({ messages }: ModelRequest, from: string): Partial<ModelRequest> {
+  return { messages: [...messages, user(finish, from)], tools: [] };
+}

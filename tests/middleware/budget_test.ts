@@ -1,0 +1,455 @@
+import {
+  type Agent,
+  agent,
+  deny,
+  memory,
+  type Middleware,
+  ModelError,
+  type ModelRequest,
+  reply,
+  textOf,
+  tool,
+} from "@jizai/jizai";
+import { type Amounts, type Budget, budget, type BudgetOptions } from "@jizai/jizai/middleware/budget";
+import { fallback } from "@jizai/jizai/middleware/fallback";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { verify } from "@jizai/jizai/middleware/verify";
+import { scripted, type ScriptedAnswer, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { barrier } from "../support/batch.ts";
+import { lines } from "../support/told.ts";
+
+const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen." });
+
+/** A step that makes so many calls and took so many tokens. */
+function looking(calls: number, input = 1, output = 1): ScriptedStep {
+  return { calls: Array.from({ length: calls }, () => ["look", {}] as const), usage: { input, output } };
+}
+
+const finish = "The budget is spent. Answer now, with what you have: you cannot use tools any more.";
+
+/** How a request differs from one of its run before the budget was spent. */
+const isLast = ({ messages, tools }: ModelRequest) => {
+  const last = messages.at(-1);
+  return tools.length === 0 && last?.role === "user" && textOf(last) === finish && last.from === "budget";
+};
+
+/** What a run comes to under a budget, and which of its requests were the last ones. */
+async function spent(
+  options: BudgetOptions,
+  steps: readonly ScriptedAnswer[],
+  use: (spend: Budget) => readonly Middleware[] = (spend) => [spend],
+) {
+  const spend = budget(options);
+  const model = scripted(...steps);
+  const { status, reason, text, messages } = await agent({ model, tools: [look], use: use(spend) }).run("Hi").result;
+  model.done();
+  return { end: [status, reason, text], lines: lines(messages).slice(1), last: model.requests.map(isLast) };
+}
+
+/** Notes what is left: before a request, while it is made, and after it. */
+function noting(spend: Budget, what: keyof Amounts) {
+  const seen: number[] = [];
+  const note = (ctx: Parameters<Budget["left"]>[0]) => seen.push(spend.left(ctx)[what]);
+  const beneath: Middleware = {
+    name: "beneath",
+    model(ctx, next) {
+      note(ctx);
+      return next();
+    },
+  };
+  const around: Middleware = {
+    name: "around",
+    async turn(ctx, next) {
+      note(ctx);
+      const result = await next();
+      note(ctx);
+      return result;
+    },
+  };
+  return { seen, use: [around, spend, beneath] };
+}
+
+Deno.test("budget() lets a run go on that stays within it", async () => {
+  const within = { tokens: 2_000, cost: 1, calls: 2, ms: 60_000, prices: { scripted: { input: 3, output: 15 } } };
+  assertEquals(await spent(within, [looking(2), "Done."]), {
+    end: ["done", undefined, "Done."],
+    lines: ["call look look", "ok Seen.", "ok Seen.", "assistant Done."],
+    last: [false, false],
+  });
+});
+
+Deno.test("budget() without a limit has infinitely much of everything", async () => {
+  const spend = budget();
+  const seen: Amounts[] = [];
+  const note: Middleware = {
+    name: "note",
+    async prompt(ctx, next) {
+      const answer = await next();
+      seen.push(spend.left(ctx));
+      return answer;
+    },
+  };
+  await agent({ model: scripted("Done."), use: [note, spend] }).run("Hi").result;
+  assertEquals(seen, [{ tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity }]);
+});
+
+Deno.test("budget() reserves the tokens of a request and its answer, and settles what it took", async () => {
+  const spend = budget({ tokens: 1_000, reserve: 100 });
+  const { seen, use } = noting(spend, "tokens");
+  const model = scripted(looking(1, 30, 20), { text: "Done.", usage: { input: 40, output: 10 } });
+  await agent({ model, use, instructions: "x".repeat(398) }).run("Hi").result;
+  const first = 8 + 100 + 100; // [{"type":"text","text":"Hi"}], instructions with "[]" for no tools, the answer
+  assertEquals(seen.slice(0, 3), [1_000, 1_000 - first, 950]);
+  assertEquals([seen[3], seen[5]], [950, 900]);
+});
+
+Deno.test("budget() reserves as much for an answer as the request says it may have", async () => {
+  const spend = budget({ tokens: 1_000 });
+  const { seen, use } = noting(spend, "tokens");
+  const brief: Middleware = { name: "brief", model: (_, next) => next({ request: { options: { maxTokens: 50 } } }) };
+  await agent({ model: scripted("Done."), use: [brief, ...use] }).run("Hi").result;
+  assertEquals(seen, [1_000, 1_000 - 9 - 50, 998]);
+});
+
+Deno.test("budget() asks for a last answer, without tools, where the next request does not fit, and ends as a limit does", async () => {
+  assertEquals(await spent({ tokens: 1_500 }, [looking(1, 400, 300), "As far as I got."]), {
+    end: ["limit", "budget", "As far as I got."],
+    lines: ["call look", "ok Seen.", "assistant As far as I got."],
+    last: [false, true],
+  });
+  assertEquals(await spent({ tokens: 0 }, ["All I know."]), {
+    end: ["limit", "budget", "All I know."],
+    lines: ["assistant All I know."],
+    last: [true],
+  });
+});
+
+Deno.test("budget() tells whoever watches that a run reached its limit", async () => {
+  const run = agent({ model: scripted("Done."), use: [budget({ tokens: 1, name: "purse" })] }).run("Hi");
+  const events = await Array.fromAsync(run.events);
+  assertEquals(events.at(-1), {
+    type: "run.finished",
+    status: "limit",
+    text: "Done.",
+    usage: { input: 1, output: 1 },
+    reason: "purse",
+  });
+});
+
+Deno.test("budget() hears nothing more after the last answer, whatever it was and whoever goes on", async () => {
+  assertEquals(await spent({ tokens: 0 }, [{ ...looking(2), text: "But I look." }]), {
+    end: ["limit", "budget", "But I look."],
+    lines: [
+      "assistant But I look.",
+      "call look look",
+      "skipped Not run: the budget is spent.",
+      "skipped Not run: the budget is spent.",
+    ],
+    last: [true],
+  });
+  const picky = verify(() => "Try again.", { attempts: 1 });
+  assertEquals(await spent({ tokens: 0 }, ["So be it."], (spend) => [picky, spend]), {
+    end: ["limit", "budget", "So be it."],
+    lines: ["assistant So be it.", "verify Try again."],
+    last: [true],
+  });
+});
+
+Deno.test("budget() answers calls over it as skipped, in the model's order, and then asks for a last answer", async () => {
+  assertEquals(await spent({ calls: 2 }, [looking(1), looking(3), "Enough."]), {
+    end: ["limit", "budget", "Enough."],
+    lines: [
+      "call look",
+      "ok Seen.",
+      "call look look look",
+      "ok Seen.",
+      "skipped Not run: the budget is spent.",
+      "skipped Not run: the budget is spent.",
+      "assistant Enough.",
+    ],
+    last: [false, false, true],
+  });
+});
+
+Deno.test("budget() does not count a call that was denied or skipped, and counts one that failed", async () => {
+  const guard: Middleware = {
+    name: "guard",
+    approval: (ctx, next) => ctx.call.id === "call_1" ? Promise.resolve(deny("No.")) : next(),
+  };
+  const spend = budget({ calls: 5 });
+  const { seen, use } = noting(spend, "calls");
+  const broken = tool({
+    name: "broken",
+    description: "Fails",
+    input: z.object({}),
+    execute: () => Promise.reject(new Error("broken")),
+  });
+  const model = scripted({ calls: [["look", {}], ["look", {}], ["broken", {}], ["missing", {}]] }, "Done.");
+  await agent({ model, tools: [look, broken], use: [...use, guard] }).run("Hi").result;
+  assertEquals(seen, [5, 5, 2, 2, 2, 2]);
+});
+
+Deno.test("budget() counts what each model costs, and less for what was cached", async () => {
+  const spend = budget({
+    cost: 10_000,
+    reserve: 10,
+    prices: { scripted: { input: 1_000_000, output: 2_000_000, cached: 500_000 } },
+  });
+  const { seen, use } = noting(spend, "cost");
+  const model = scripted({ text: "Done.", usage: { input: 100, output: 10, cached: 40 } });
+  await agent({ model, use }).run("Hi").result;
+  assertEquals(seen, [10_000, 10_000 - 9 - 2 * 10, 10_000 - (60 + 40 / 2 + 20)]);
+  const last = { cost: 1, prices: { scripted: { input: 0, output: 2_000 } } };
+  assertEquals(await spent(last, ["All I know."]), {
+    end: ["limit", "budget", "All I know."],
+    lines: ["assistant All I know."],
+    last: [true],
+  });
+});
+
+Deno.test("budget() fails a request to a model that has no price, where there is a cost", async () => {
+  const model = scripted();
+  const { status, error } = await agent({ model, use: [budget({ cost: 1 })] }).run("Hi").result;
+  assertEquals(
+    [status, String(error), model.requests.length],
+    ["failed", 'TypeError: Cannot budget the cost of "scripted": it has no price', 0],
+  );
+  const free = agent({ model: scripted("Done."), use: [budget({ tokens: 2_000 })] });
+  assertEquals((await free.run("Hi").result).status, "done");
+});
+
+Deno.test("budget() counts a model that is fallen back on at its own price, and each try of a request", async () => {
+  const down = new ModelError("down", { recoverable: true });
+  const other = { ...scripted({ text: "Done.", usage: { input: 10, output: 0 } }), id: "other" };
+  const prices = { scripted: { input: 1_000_000, output: 0 }, other: { input: 3_000_000, output: 0 } };
+  const spend = budget({ cost: 1_000, prices });
+  const { seen, use } = noting(spend, "cost");
+  await agent({
+    model: scripted({ error: down }, { error: down }),
+    use: [fallback([other]), retry({ attempts: 2, delay: 0 }), ...use],
+  }).run("Hi").result;
+  assertEquals(seen, [1_000, 991, 991, 1_000 - 3 * 9, 970]);
+});
+
+Deno.test("budget() keeps nothing of a request that fails, or that another hook answers", async () => {
+  const spend = budget({ tokens: 1_100 });
+  const cache: Middleware = {
+    name: "cache",
+    model: (ctx, next) => ctx.turn === 2 ? Promise.resolve(reply("Known.")) : next(),
+  };
+  const { seen, use } = noting(spend, "tokens");
+  const model = scripted({ error: new ModelError("down", { recoverable: true }) }, looking(1, 20, 20));
+  const { text } = await agent({ model, tools: [look], use: [retry({ delay: 0 }), ...use, cache] }).run("Hi").result;
+  assertEquals([text, seen[0], seen[3], seen[4], seen.at(-1)], ["Known.", 1_100, 1_060, 1_060, 1_060]);
+});
+
+Deno.test("budget() asks again for a last answer that failed", async () => {
+  const down = new ModelError("down", { recoverable: true });
+  const result = await spent({ tokens: 0 }, [{ error: down }, "So far."], (spend) => [retry({ delay: 0 }), spend]);
+  assertEquals([result.end, result.last], [["limit", "budget", "So far."], [true, true]]);
+});
+
+Deno.test("budget() has to stand after retry and fallback", () => {
+  for (const [name, first] of [["retry", retry()], ["fallback", fallback([scripted()])]] as const) {
+    assertThrows(
+      () => agent({ model: scripted(), use: [budget(), first] }),
+      TypeError,
+      `Cannot use "budget" before "${name}"`,
+    );
+  }
+});
+
+Deno.test("budget() asks for a last answer when the time is up, and makes no more calls", async () => {
+  using time = new FakeTime();
+  const wait = tool({ name: "look", description: "Takes 600 ms", input: z.object({}), execute: () => time.tick(600) });
+  const model = scripted(looking(1), { ...looking(2), before: () => void time.tick(500) }, "In time.");
+  const { status, messages } = await agent({ model, tools: [wait], use: [budget({ ms: 1_000 })] }).run("Hi").result;
+  assertEquals([status, ...lines(messages).slice(-4)], [
+    "limit",
+    "call look look",
+    "skipped Not run: the budget is spent.",
+    "skipped Not run: the budget is spent.",
+    "assistant In time.",
+  ]);
+  assertEquals(model.requests.map(isLast), [false, false, true]);
+});
+
+Deno.test("budget() goes on where a paused run does, in another process, and does not count the time in between", async () => {
+  using time = new FakeTime();
+  const store = memory();
+  const seen: Amounts[] = [];
+  const make = () => {
+    const spend = budget({ tokens: 9_000, calls: 3, ms: 10_000 });
+    const note: Middleware = {
+      name: "note",
+      async turn(ctx, next) {
+        seen.push(spend.left(ctx));
+        try {
+          return await next();
+        } finally {
+          seen.push(spend.left(ctx));
+        }
+      },
+    };
+    const model = scripted(
+      seen.length > 0 ? "Done." : { ...looking(2, 100, 100), before: () => void time.tick(1_000) },
+    );
+    const careful = { ...look, ask: () => true };
+    return agent({ model, tools: [careful], use: [note, spend] });
+  };
+  const { session, status, questions } = await make().run({ prompt: "Hi", store }).result;
+  assertEquals([status, seen], ["paused", [
+    { tokens: 9_000, cost: Infinity, calls: 3, ms: 10_000 },
+    { tokens: 8_800, cost: Infinity, calls: 3, ms: 9_000 },
+  ]]);
+  time.tick(3_600_000);
+  const answers = questions.map(({ callId = "" }, index) => {
+    return index === 0 ? { callId, type: "approve" } as const : { callId, type: "deny" } as const;
+  });
+  assertEquals((await make().resume({ session, answers, store }).result).status, "done");
+  assertEquals(seen.slice(2, 4), [
+    { tokens: 8_800, cost: Infinity, calls: 3, ms: 9_000 },
+    { tokens: 8_800, cost: Infinity, calls: 2, ms: 9_000 },
+  ]);
+});
+
+/** A parent that calls `helper` so often at once, and then answers. */
+function parent(helper: Agent<unknown, unknown>, calls: number, use: readonly Middleware[]) {
+  const called = Array.from({ length: calls }, (_, n) => ["help", { prompt: `Help ${n}` }] as const);
+  const model = scripted({ calls: called }, "Done.");
+  return {
+    model,
+    run: () => agent({ model, tools: [helper.asTool({ name: "help", description: "" })], use }).run("Hi"),
+  };
+}
+
+Deno.test("budget() is one ledger for a run and the agents beneath it, however deep", async () => {
+  const spend = budget({ tokens: 10_000, calls: 10 });
+  const seen: Amounts[] = [];
+  const note: Middleware = {
+    name: "note",
+    async prompt(ctx, next) {
+      const answer = await next();
+      seen.push(spend.left(ctx));
+      return answer;
+    },
+  };
+  const use = [note, spend];
+  const inner = agent({ name: "inner", model: scripted({ text: "Deep.", usage: { input: 5, output: 5 } }), use });
+  const model = scripted({ calls: [["deeper", { prompt: "Go on" }], ["look", {}]] }, "Helped.");
+  const tools = [look, inner.asTool({ name: "deeper", description: "" })];
+  await parent(agent({ name: "middle", model, tools, use }), 1, use).run().result;
+  assertEquals(seen.map(({ tokens, calls }) => [tokens, calls]), [
+    [10_000 - 2 - 2 - 10, 7],
+    [10_000 - 2 - 2 - 10 - 2, 7],
+    [10_000 - 2 - 2 - 10 - 2 - 2, 7],
+  ]);
+});
+
+Deno.test("budget() reserves for agents that work at the same time, so that they do not spend the same tokens", async () => {
+  const spend = budget({ tokens: 2_000 });
+  const both = barrier(2);
+  const model = scripted({ text: "Helped.", before: both }, { text: "Only this much.", before: both });
+  const { run, model: asked } = parent(agent({ name: "helper", model, use: [spend] }), 2, [spend]);
+  const { status, messages } = await run().result;
+  assertEquals(model.requests.map(isLast), [false, true]); // either would have fit alone
+  assertEquals([status, ...lines(messages).slice(1)], [
+    "done",
+    "call help help",
+    "ok Helped.",
+    "ok Only this much.",
+    "assistant Done.",
+  ]);
+  assertEquals(asked.requests.map(isLast), [false, false]);
+});
+
+Deno.test("budget() begins no agent when nothing is left", async () => {
+  const spend = budget({ tokens: 1_200 });
+  const model = scripted({ text: "Helped.", usage: { input: 1_000, output: 400 } }, "Never.");
+  const helper = agent({ name: "helper", model, use: [spend] });
+  const one = (prompt: string) => ({ calls: [["help", { prompt }] as const] });
+  const asking = scripted(one("One"), (request) => isLast(request) ? "Stop." : one("Two"));
+  const tools = [helper.asTool({ name: "help", description: "" })];
+  const { status, text } = await agent({ model: asking, tools, use: [spend] }).run("Hi").result;
+  assertEquals([status, text, model.left], ["limit", "Stop.", 1]);
+
+  const broke = budget({ tokens: 0 });
+  const { run } = parent(agent({ model: scripted(), use: [broke] }), 1, [{
+    ...broke,
+    name: "without its model hook",
+    model: (_, next) => next(),
+    tool: (_, next) => next(),
+  }]);
+  assertEquals(lines((await run().result).messages)[2], "error agent did not finish: the budget is spent");
+});
+
+Deno.test("budget() is apart for each run, and for each that does not share it", async () => {
+  const own = budget({ tokens: 1_100, name: "own" });
+  const whole = budget({ tokens: 100_000 });
+  const model = scripted(
+    { text: "One.", usage: { input: 1_000, output: 0 } },
+    { text: "Two.", usage: { input: 1_000, output: 0 } },
+  );
+  const helper = agent({ name: "helper", model, use: [whole, own] });
+  const { run } = parent(helper, 2, [whole]);
+  const { status, messages } = await run().result;
+  assertEquals([status, ...lines(messages).slice(2, 4)], ["done", "ok One.", "ok Two."]);
+  assertEquals(model.requests.map(isLast), [false, false]);
+
+  const assistant = agent({ model: scripted("One.", "Two."), use: [budget({ tokens: 1_010 })] });
+  for (const text of ["One.", "Two."]) {
+    const result = await assistant.run("Hi").result;
+    assertEquals([result.status, result.text], ["done", text]);
+  }
+});
+
+Deno.test("two budgets of one agent keep what is spent under two names", async () => {
+  const tokens = budget({ tokens: 5_000 });
+  const calls = budget({ calls: 1, name: "calls" });
+  const seen: number[] = [];
+  const note: Middleware = {
+    name: "note",
+    async prompt(ctx, next) {
+      const answer = await next();
+      seen.push(tokens.left(ctx).tokens, calls.left(ctx).calls);
+      return answer;
+    },
+  };
+  const model = scripted(looking(2), "Enough.");
+  const { reason } = await agent({ model, tools: [look], use: [note, tokens, calls] }).run("Hi").result;
+  assertEquals([reason, seen], ["calls", [4_996, 0]]);
+});
+
+Deno.test("budget() lets a run end, pause and be cancelled as it would", async () => {
+  const ending: Middleware = {
+    name: "ending",
+    tool: (ctx) => Promise.reject(ctx.run.end("enough")),
+  };
+  assertEquals((await spent({ calls: 1 }, [looking(1)], (spend) => [spend, ending])).end, ["done", "enough", ""]);
+  const refusing: Middleware = {
+    name: "refusing",
+    async prompt(_, next) {
+      await next();
+      return { status: "cancelled", text: "", reason: "No." };
+    },
+  };
+  assertEquals((await spent({ tokens: 0 }, ["Done."], (spend) => [spend, refusing])).end, ["cancelled", "No.", ""]);
+});
+
+Deno.test("budget() refuses limits that mean nothing", () => {
+  for (const what of ["tokens", "cost", "calls", "ms", "reserve"]) {
+    for (const value of [-1, NaN]) {
+      const message = `Cannot budget ${value} for "${what}": expected a number of 0 or more`;
+      assertThrows(() => budget({ [what]: value }), RangeError, message);
+    }
+  }
+});
+
+Deno.test("budget() keeps the laws of a middleware", async () => {
+  await testMiddleware(() => budget({ tokens: 1_000_000, calls: 1_000, ms: 60_000 }));
+  await testMiddleware(() => budget({ tokens: 1_050, calls: 2 }));
+});
