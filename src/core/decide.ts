@@ -97,7 +97,7 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
 
   /** Whether a person has allowed it for good. */
   function isRuled(input: unknown): boolean {
-    const path = canonical(live.path.slice(1));
+    const path = canonical([...live.path, live.blueprint.name].slice(1));
     return live.rules.some((rule) =>
       rule.tool === name && canonical(rule.path ?? []) === path &&
       (rule.input === undefined || canonical(rule.input) === canonical(input))

@@ -281,6 +281,9 @@ Deno.test("fold() counts what says nothing of the conversation, and what it does
     "compact.started": { type: "compact.started", trigger: "auto" },
     "compact.finished": { type: "compact.finished", trigger: "auto", before: 2, after: 1 },
     "subagent.finished": { type: "subagent.finished", call: "a", agent: "child", status: "done" },
+    "file.changed": { type: "file.changed", path: "a.md", change: "add" },
+    "cwd.changed": { type: "cwd.changed", turn: 1, call: "a", from: "", to: "docs" },
+    "instructions.loaded": { type: "instructions.loaded", path: "AGENTS.md", reason: "session" },
     "hook.acted": { type: "hook.acted", middleware: "m", point: "tool", did: ["passed"], ms: 1 },
   } satisfies { readonly [T in Exclude<Event["type"], Shown>]: Extract<Event, { type: T }> };
   const state = told(model, delta("A"), started("a"));

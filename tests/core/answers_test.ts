@@ -1,0 +1,310 @@
+import { assertEquals } from "@std/assert";
+import {
+  agent,
+  ask,
+  deny,
+  memory,
+  type Middleware,
+  type PersonAnswer,
+  type Question,
+  type RunResult,
+  text,
+  textOf,
+  tool,
+} from "@jizai/jizai";
+import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { bare } from "../support/bare.ts";
+import { lines } from "../support/told.ts";
+
+const pay = tool({
+  name: "pay",
+  description: "Pays",
+  input: z.object({ sum: z.number() }),
+  ask: true,
+  execute: ({ sum }) => `Paid ${sum}`,
+});
+
+/** A step in which the model pays these sums. */
+const paying = (...sums: readonly number[]) => ({ calls: sums.map((sum) => ["pay", { sum }] as const) });
+
+/** An agent whose conversation is kept, and goes on. */
+function assistant(steps: readonly (string | ScriptedStep)[], use: readonly Middleware[] = []) {
+  const store = memory();
+  const made = agent({ model: scripted(...steps), tools: [pay], use });
+  const decided: string[] = [];
+  const heard = async (run: ReturnType<typeof made.run>) => {
+    for await (const event of run.events) {
+      if (event.type === "approval.decided") decided.push(`${event.decision} by ${event.by}`);
+    }
+    return await run.result;
+  };
+  return {
+    decided,
+    store,
+    run: (prompt = "Pay") => heard(made.run({ prompt, session: "s", store })),
+    answer: (...answers: readonly PersonAnswer[]) => heard(made.resume({ session: "s", answers, store })),
+  };
+}
+
+/** The results and what was said beside them, since the last prompt. */
+function since({ messages }: RunResult): string[] {
+  const last = messages.findLastIndex((message) => message.role === "user" && message.from === undefined);
+  return lines(messages.slice(last + 1)).filter((line) => !line.startsWith("call "));
+}
+
+Deno.test("a question says what may be answered, and what is suggested", async () => {
+  const { run } = assistant([paying(5)]);
+  const [question] = (await run()).questions;
+  const input = pay.definition.schema;
+  const always = { enum: ["tool", "input"] };
+  assertEquals(question, {
+    callId: "call_1",
+    tool: "pay",
+    input: { sum: 5 },
+    questions: ["Run pay?"],
+    schema: {
+      oneOf: [
+        { type: "object", properties: { type: { const: "approve" }, input, always }, required: ["type"] },
+        { type: "object", properties: { type: { const: "deny" }, reason: { type: "string" } }, required: ["type"] },
+        {
+          type: "object",
+          properties: { type: { const: "reply" }, text: { type: "string" } },
+          required: ["type", "text"],
+        },
+      ],
+    },
+    suggestions: [{ type: "approve" }, { type: "approve", always: "tool" }, { type: "deny" }],
+  });
+});
+
+Deno.test("whoever asks may say what to choose from", async () => {
+  const schema = { type: "object" };
+  const asking: Middleware = {
+    approval: () => Promise.resolve(ask("Which?", { schema, suggestions: [{ type: "reply", text: "Cash" }] })),
+  };
+  const { run } = assistant([paying(5)], [asking]);
+  const [question] = (await run()).questions;
+  assertEquals([question?.questions, question?.schema, question?.suggestions], [
+    ["Which?", "Run pay?"],
+    schema,
+    [{ type: "reply", text: "Cash" }],
+  ]);
+});
+
+Deno.test("a reply is the result, in place of the tool", async () => {
+  const review: Middleware = {
+    async tool(_, next) {
+      const result = await next();
+      return { ...result, ...text(`${textOf(result)}!`) };
+    },
+  };
+  const { run, answer, decided } = assistant([paying(5, 6), "Done."], [review]);
+  await run();
+  const done = await answer({ callId: "call_1", type: "reply", text: "Paid it myself" }, {
+    callId: "call_2",
+    type: "approve",
+  });
+  assertEquals([decided, since(done)], [["allow by person", "allow by person"], [
+    "ok Paid it myself!",
+    "ok Paid 6!",
+    "assistant Done.",
+  ]]);
+});
+
+Deno.test("an edit is told to the model", async () => {
+  const { run, answer } = assistant([paying(5), "Done."]);
+  await run();
+  const done = await answer({ callId: "call_1", type: "approve", input: { sum: 4 } });
+  assertEquals(since(done), [
+    "ok Paid 4",
+    `context A person changed the input of pay to {"sum":4}.`,
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("what is always allowed is asked about no more in this session: the tool, or the tool with that input", async () => {
+  for (const [always, paid] of [["tool", ["done", "done"]], ["input", ["done", "paused"]]] as const) {
+    const { run, answer, decided, store } = assistant([paying(5), "One.", paying(5), "Two.", paying(6), "Three."]);
+    await run();
+    await answer({ callId: "call_1", type: "approve", always });
+    const after = [(await run()).status, (await run()).status];
+    assertEquals([after, decided.slice(0, 2)], [paid, ["allow by person", "allow by rule"]]);
+    const rule = { tool: "pay", ...(always === "input" && { input: { sum: 5 } }) };
+    assertEquals((await store.load("s"))?.rules, [rule]);
+  }
+});
+
+Deno.test("what is always allowed is what a person made of the input", async () => {
+  const { run, answer } = assistant([paying(5), "One.", paying(4), "Two.", paying(5), "Three."]);
+  await run();
+  await answer({ callId: "call_1", type: "approve", input: { sum: 4 }, always: "input" });
+  assertEquals([(await run()).status, (await run()).status], ["done", "paused"]);
+});
+
+Deno.test("a denial wins over what is always allowed", async () => {
+  const most: Middleware = {
+    approval: async (ctx, next) => JSON.stringify(ctx.input) === `{"sum":6}` ? deny("Too much.") : await next(),
+  };
+  const { run, answer } = assistant([paying(5), "One.", paying(6), "Two."], [most]);
+  await run();
+  await answer({ callId: "call_1", type: "approve", always: "tool" });
+  assertEquals(since(await run()), ["denied Too much.", "assistant Two."]);
+});
+
+Deno.test("a reply to the run's own question reaches the hook that asked, once", async () => {
+  const seen: unknown[] = [];
+  const asking: Middleware = {
+    name: "asking",
+    prompt: (ctx, next) => {
+      seen.push(ctx.run.answers);
+      const [reply] = ctx.run.answers;
+      if (reply?.type !== "reply") {
+        throw ctx.run.pause("Which city?", { suggestions: [{ type: "reply", text: "Oslo" }] });
+      }
+      return next({ context: [`The city is ${reply.text}.`] });
+    },
+  };
+  const { run, answer } = assistant(["Sunny."], [asking]);
+  const { questions } = await run("Weather?");
+  assertEquals([bare(questions), questions[0]?.suggestions, questions[0]?.schema?.required], [
+    [{ questions: ["Which city?"] }],
+    [{ type: "reply", text: "Oslo" }],
+    ["type", "text"],
+  ]);
+  const { status, messages } = await answer({ type: "reply", text: "Oslo" });
+  assertEquals([status, lines(messages)], ["done", ["user Weather?", "prompt The city is Oslo.", "assistant Sunny."]]);
+  assertEquals(seen, [[], [{ type: "reply", text: "Oslo" }]]);
+});
+
+Deno.test("a reply counts for one pause: a run that asks again hears the next one", async () => {
+  const seen: unknown[] = [];
+  const asking: Middleware = {
+    name: "asking",
+    turn: (ctx, next) => {
+      seen.push(ctx.run.answers.map((answer) => answer.type === "reply" && answer.text));
+      if (seen.length < 3) throw ctx.run.pause(`Question ${seen.length}?`);
+      return next();
+    },
+  };
+  const { run, answer } = assistant(["Done."], [asking]);
+  await run();
+  await answer({ type: "reply", text: "one" });
+  const { status } = await answer({ type: "reply", text: "two" });
+  assertEquals([status, seen], ["done", [[], ["one"], ["two"]]]);
+});
+
+/** An agent whose tool is an agent that pays, and maybe one in between. */
+function family(deep: boolean, { use = [], ask = false, again = 0 }: {
+  readonly use?: readonly Middleware[];
+  readonly ask?: boolean;
+  readonly again?: number;
+} = {}) {
+  const store = memory();
+  const clerk = agent({
+    name: "clerk",
+    model: scripted(paying(5, 6), ...Array(again).fill(paying(7)), "Paid both."),
+    tools: [pay],
+    use,
+  });
+  const asTool = (child: typeof clerk, name: string) => ({ ...child.asTool({ name, description: "Does it" }), ask });
+  const office = agent({
+    name: "office",
+    model: scripted({ calls: [["clerk", { prompt: "Pay" }]] }, "Settled."),
+    tools: [asTool(clerk, "clerk")],
+  });
+  const [name, child] = deep ? ["office", office] : ["clerk", clerk];
+  const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
+  const root = agent({
+    name: "root",
+    model: scripted({ calls: [[name, { prompt: "Pay" }], ["look", {}]] }, "Done."),
+    tools: [asTool(child, name), look],
+  });
+  const resume = async (answers: readonly PersonAnswer[]) => {
+    await store.save({ ...JSON.parse(JSON.stringify(await store.load("s"))) }); // as another process finds it
+    return await root.resume({ session: "s", answers, store }).result;
+  };
+  return { run: () => root.run({ prompt: "Go", session: "s", store }).result, resume, store };
+}
+
+/** Yes to every question. */
+const yes = (questions: readonly Question[]) =>
+  questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
+
+Deno.test("what an agent that is a tool asks surfaces in the root, with its path; siblings have run", async () => {
+  const { run, resume } = family(false);
+  const paused = await run();
+  assertEquals([paused.status, bare(paused.questions)], ["paused", [
+    { callId: "call_1/call_1", path: ["clerk"], tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] },
+    { callId: "call_1/call_2", path: ["clerk"], tool: "pay", input: { sum: 6 }, questions: ["Run pay?"] },
+  ]]);
+  const done = await resume(yes(paused.questions));
+  assertEquals([done.status, lines(done.messages)], ["done", [
+    "user Go",
+    "call clerk look",
+    "ok Paid both.",
+    "ok Seen",
+    "assistant Done.",
+  ]]);
+  assertEquals(done.usage, { input: 4, output: 4 });
+});
+
+Deno.test("agents in agents are answered some at a time, down to the one that asked", async () => {
+  const { run, resume } = family(true);
+  const paused = await run();
+  const asked = (result: RunResult) => result.questions.map(({ callId, path }) => [callId, ...path ?? []]);
+  assertEquals(asked(paused), [
+    ["call_1/call_1/call_1", "office", "clerk"],
+    ["call_1/call_1/call_2", "office", "clerk"],
+  ]);
+  const second = await resume(yes(paused.questions.slice(1)));
+  assertEquals(asked(second), [["call_1/call_1/call_1", "office", "clerk"]]);
+  const done = await resume([{ callId: "call_1/call_1/call_1", type: "deny", reason: "No." }]);
+  assertEquals([done.status, lines(done.messages)[2]], ["done", "ok Settled."]);
+  assertEquals(done.usage, { input: 6, output: 6 });
+});
+
+Deno.test("a call of an agent that a person has allowed is not asked about again when the agent asks", async () => {
+  const { run, resume } = family(false, { ask: true });
+  const first = await run();
+  assertEquals(bare(first.questions).map(({ callId, tool }) => [callId, tool]), [["call_1", "clerk"]]);
+  const second = await resume(yes(first.questions));
+  assertEquals(second.questions.map(({ callId }) => callId), ["call_1/call_1", "call_1/call_2"]);
+  assertEquals((await resume(yes(second.questions))).status, "done");
+});
+
+Deno.test("what is always allowed in an agent that is a tool holds there, and nowhere else", async () => {
+  const { run, resume, store } = family(false, { again: 1 });
+  const { questions } = await run();
+  const [first, ...rest] = yes(questions);
+  const done = await resume([...first ? [{ ...first, always: "tool" as const }] : [], ...rest]);
+  assertEquals([done.status, (await store.load("s"))?.rules], ["done", [{ tool: "pay", path: ["clerk"] }]]);
+});
+
+Deno.test("the question of an agent itself is answered through its caller", async () => {
+  const asking: Middleware = {
+    name: "asking",
+    prompt: (ctx, next) => {
+      const [reply] = ctx.run.answers;
+      if (reply?.type !== "reply") throw ctx.run.pause("Which account?");
+      return next({ context: [reply.text] });
+    },
+  };
+  const { run, resume } = family(false, { use: [asking] });
+  const paused = await run();
+  assertEquals(bare(paused.questions), [{ callId: "call_1/", path: ["clerk"], questions: ["Which account?"] }]);
+  const second = await resume([{ callId: "call_1/", type: "reply", text: "Mine" }]);
+  assertEquals((await resume(yes(second.questions))).status, "done");
+});
+
+Deno.test("an agent that waits is given up where the conversation goes on without an answer", async () => {
+  const { run, store } = family(false);
+  await run();
+  const { messages } = await agent({ model: scripted("As you like.") }).run({
+    prompt: "Never mind",
+    session: "s",
+    store,
+  })
+    .result;
+  assertEquals(lines(messages).slice(2, 4), ["skipped The conversation went on without an answer.", "ok Seen"]);
+});
