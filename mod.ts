@@ -55,9 +55,9 @@ export {
   type ToolExecutionContext,
   type ToolOptions,
 } from "./src/core/tool.ts";
+export type { AnyEnv, Busy, ClientGone, ServeOptions, ServeVars, VarsOf } from "./src/http/options.ts";
 export type { OnFailure } from "./src/http/refusal.ts";
-export { type AnyEnv, serve, type ServeOptions, type ServeVars, type VarsOf } from "./src/http/serve.ts";
-export type { ClientGone } from "./src/http/stream.ts";
+export { serve } from "./src/http/serve.ts";
 export * from "./src/model/model.ts";
 export * from "./src/protocol/event.ts";
 export type * from "./src/protocol/files.ts";

@@ -122,7 +122,7 @@ async function take(live: Live, options: StartOptions): Promise<void> {
 }
 
 /** Where nobody listens. */
-const nowhere: Sink<Numbered> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
+export const nowhere: Sink<Numbered> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
 
 /** The cleanup of a run whose process died, or that is to be closed: what it left open is still open. */
 async function recover(live: Live): Promise<void> {

@@ -13,7 +13,7 @@ export class Refusal extends Error {
 
   /** Says why, for people, as a status, as a word for programs, and by the field of the body that is wrong. */
   constructor(
-    readonly status: 400 | 404 | 405 | 409 | 413 | 415,
+    readonly status: 400 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 503,
     readonly code: string,
     message: string,
     readonly field?: string,
@@ -22,20 +22,36 @@ export class Refusal extends Error {
   }
 }
 
+/** There is no such thing, or it is somebody else's: nobody can tell which. */
+export function unknown(what: string): Refusal {
+  return new Refusal(404, "unknown", `Cannot ${what}: there is none`);
+}
+
+/** Nobody is served any more. */
+export function shutdown(): Refusal {
+  return new Refusal(503, "shutdown", "Cannot serve this: the server is shutting down");
+}
+
 /** Told of what went wrong; `id` is what the client was told instead. `run` is missing where none had begun. */
 export type OnFailure = (error: unknown, info: { readonly id: string; readonly run?: string }) => void;
 
 /** Answers whatever a handler threw: a client hears of a failure by its id alone. */
 export function refuse(error: Error, c: Context, onError: OnFailure | undefined): Response {
-  if (error instanceof HTTPException) return error.getResponse(); // made for the client by whoever wrote `vars`
+  if (error instanceof HTTPException) return error.getResponse(); // made for the client by whoever wrote `vars` or `owner`
   const refusal = error instanceof SessionError ? taken(error) : error;
   if (refusal instanceof Refusal) {
     const { status, code, message, field } = refusal;
     return c.json({ error: { code, message, ...(field !== undefined && { field }) } }, status);
   }
-  const id = crypto.randomUUID();
-  onError?.(error, { id });
+  const id = report(onError, error);
   return c.json({ error: { code: "internal", message: "The request failed.", id } }, 500);
+}
+
+/** Tells the operator what went wrong; gives the id that a client may be told. */
+export function report(onError: OnFailure | undefined, error: unknown, run?: string): string {
+  const id = crypto.randomUUID();
+  onError?.(error, { id, ...(run !== undefined && { run }) });
+  return id;
 }
 
 /** A session that the run may not have: its message names nothing but what the client sent. */

@@ -1,22 +1,12 @@
 /**
- * A run as a stream of server-sent events: one plain `ReadableStream` between the run and its client.
+ * Events as server-sent events: one plain `ReadableStream` between whoever has them and a client.
  *
  * @module
  */
 import type { Numbered } from "../core/events.ts";
-import type { Started } from "../core/run.ts";
+import type { Event } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
-import { frame, sse } from "../stream/sse.ts";
-
-/** What becomes of a run whose client has gone. */
-export type ClientGone = "stop" | "drain" | "detach";
-
-/** How a run is streamed. */
-export interface StreamOptions {
-  /** Milliseconds of silence after which a comment is sent. */
-  readonly heartbeat: number;
-  readonly onClientGone: ClientGone;
-}
+import { sse } from "../stream/sse.ts";
 
 /** The headers of every stream: kept by nobody, changed by nobody, held back by nobody. */
 export const headers = {
@@ -25,29 +15,41 @@ export const headers = {
   "x-accel-buffering": "no",
 } as const;
 
-const leave: { readonly [key in ClientGone]: (run: Started) => void } = {
-  stop: (run) => run.stop("client-gone"),
-  drain: (run) => run.drain("client-gone"),
-  detach: () => {},
-};
+/** Takes events, or frames that are written already. */
+export type Outlet = Sink<Numbered | string>;
 
-/** Begins a run whose events leave as frames. That the client has gone is told by the stream being cancelled, and by nothing else. */
-export function streamed(
-  begin: (sink: Sink<Numbered>) => Started,
-  { heartbeat, onClientGone }: StreamOptions,
-): { readonly run: Started; readonly stream: ReadableStream<Uint8Array> } {
-  const { sink, stream } = sse<Numbered>({
-    frame: frameOf,
-    heartbeat,
-    onCancel: () => leave[onClientGone](run),
-  });
-  const run = begin(sink);
-  return { run, stream };
+/** How a stream behaves. */
+export interface OutletOptions {
+  /** Milliseconds of silence after which a comment is sent. */
+  readonly heartbeat: number;
+  /** Called where the client has gone before the end: the stream is cancelled then, and nothing else tells it. */
+  readonly onCancel: () => void;
 }
 
-/** The frame of an event. That of a text delta, which most of them are, is spelled out: it takes two thirds of the time. */
-function frameOf({ event, id }: Numbered): string {
-  if (event.type !== "text.delta") return frame(id, event);
+/** A stream, and what it comes from. */
+export function outlet(
+  { heartbeat, onCancel }: OutletOptions,
+): { readonly out: Outlet; readonly stream: ReadableStream<Uint8Array> } {
+  const { sink: out, stream } = sse<Numbered | string>({
+    frame: (item) => typeof item === "string" ? item : frameOf(item.id, lineOf(item.event)),
+    heartbeat,
+    onCancel,
+  });
+  return { out, stream };
+}
+
+/** An event as JSON, on one line. A text delta, which most of them are, is spelled out: it takes two thirds of the time. */
+export function lineOf(event: Event): string {
+  if (event.type !== "text.delta") return JSON.stringify(event);
   const { turn, part, text } = event;
-  return `id: ${id}\ndata: {"type":"text.delta","turn":${turn},"part":${part},"text":${JSON.stringify(text)}}\n\n`;
+  return `{"type":"text.delta","turn":${turn},"part":${part},"text":${JSON.stringify(text)}}`;
+}
+
+/** The frames of events of which the first has the number `first`. */
+export function framesOf(first: number, lines: readonly string[]): string {
+  return lines.map((line, index) => frameOf(first + index, line)).join("");
+}
+
+function frameOf(id: number, line: string): string {
+  return `id: ${id}\ndata: ${line}\n\n`;
 }

@@ -71,7 +71,7 @@ Deno.test("serve() says which method a path takes, by itself and mounted", async
 
 Deno.test("serve() answers for paths that are not there, and leaves them to the app that it is mounted in", async () => {
   const app = serve(agent({ model: scripted() }));
-  for (const path of ["/", "/runs/r1", "/sessions", "/runs/r1/stop/now", "/Health"]) {
+  for (const path of ["/", "/runs/r1/events", "/sessions", "/runs/r1/stop/now", "/Health"]) {
     const error = { code: "unknown", message: "Cannot serve this path: there is none" };
     assertEquals(await refusalOf(app.request(path)), [404, error]);
   }
@@ -251,7 +251,7 @@ Deno.test("serve() takes an answer once, also when it comes twice at a time", as
   const both = await Promise.all([answer(yes), answer(yes)]);
   const [taken, refused] = both[0].ok ? both : [both[1], both[0]];
   assertEquals((await eventsOf(taken)).at(-1)?.type, "run.finished");
-  const twice = { code: "busy", message: `Cannot run session "${session}": another run took it` };
+  const twice = { code: "busy", message: `Cannot run session "${session}": another run has it` };
   assertEquals(await refusalOf(refused), [409, twice]);
   const late = { code: "not-paused", message: `Cannot resume session "${session}": it is not paused` };
   assertEquals(await refusalOf(answer(yes)), [409, late]);

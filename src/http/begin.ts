@@ -1,0 +1,33 @@
+/**
+ * What begins a run, and what it goes on with.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { answersBody, bodyOf, runBody } from "./body.ts";
+import { callerOf, sessionFor } from "./caller.ts";
+import { unknown } from "./refusal.ts";
+import { type Served, streamRun } from "./served.ts";
+
+/** Begins a run, in a new session or one that is there. */
+export async function beginRun(c: Context, served: Served): Promise<Response> {
+  const { how } = served;
+  const caller = await callerOf(c, how);
+  const body = await bodyOf(c, runBody, how.maxBody);
+  const { session = crypto.randomUUID() } = body;
+  if (body.session !== undefined && !await sessionFor(caller, how, session)) throw unknown(`run session "${session}"`);
+  return await streamRun(c, served, caller, { run: crypto.randomUUID(), ...body, session });
+}
+
+/** Goes on with a run that waits for a person. */
+export async function answerRun(c: Context, served: Served): Promise<Response> {
+  const { how, runs } = served;
+  const caller = await callerOf(c, how);
+  const { answers } = await bodyOf(c, answersBody, how.maxBody);
+  const session = c.req.param("id") ?? "";
+  const kept = await sessionFor(caller, how, session);
+  if (!kept) throw unknown(`resume session "${session}"`);
+  const { id = crypto.randomUUID(), status } = kept.run ?? {};
+  if (status === "paused") await runs.get(id, caller)?.over; // what it said last may not be on record yet
+  return await streamRun(c, served, caller, { run: id, session, answers });
+}

@@ -1,0 +1,296 @@
+import { agent, type Event, type Model, serve, type ServeOptions, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { type Addition, type Log, memoryLog } from "@jizai/jizai/session/log";
+import { assertEquals, assertLess } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { meanwhile } from "../support/meanwhile.ts";
+import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+
+const drop = tool({
+  name: "drop",
+  description: "Drops a table",
+  input: z.object({ table: z.string() }),
+  ask: true,
+  execute: ({ table }) => `Dropped ${table}`,
+});
+
+/** A log that does as `append` says, and what it was given. */
+function watched(append: (log: Log, run: string, addition: Addition) => Promise<boolean>) {
+  const additions: Addition[] = [];
+  const log = memoryLog();
+  const watching: Log = {
+    ...log,
+    append(run, addition) {
+      additions.push(addition);
+      return append(log, run, addition);
+    },
+  };
+  return { log: watching, additions };
+}
+
+/** What is on record of a run, with the numbers of its events. */
+async function recordOf(log: Log, run: string): Promise<Framed[]> {
+  const { lines = [], first = 1 } = await log.read(run, 0) ?? {};
+  return lines.map((line, index) => ({ ...JSON.parse(line), id: first + index }));
+}
+
+/** A model that says `texts`, each once it is told to go on. */
+function stepping(...texts: readonly string[]) {
+  const steps = texts.map((text) => ({ text, gate: Promise.withResolvers<void>() }));
+  const model: Model = {
+    id: "stepping",
+    async *stream() {
+      for (const { text, gate } of steps) {
+        await gate.promise;
+        yield [{ type: "text", text }];
+      }
+      yield [{ type: "finish", reason: "stop" }];
+    },
+  };
+  return { model, goOn: (step: number) => steps[step]?.gate.resolve() };
+}
+
+Deno.test("serve() puts on record what it streams, to the letter", async () => {
+  const log = memoryLog();
+  const app = serve(agent({ model: scripted({ text: ["Hel", 'lo "自在鉤"!\u2028'] }) }), { log });
+  const text = await (await post(app, "/runs", { prompt: "Hi" })).text();
+  const { run } = first("run.started", framesOf(text));
+  const { first: number, lines = [], ended } = await log.read(run, 0) ?? {};
+  assertEquals([number, ended], [1, true]);
+  assertEquals(lines.map((line, index) => `id: ${index + 1}\ndata: ${line}\n\n`).join(""), text);
+});
+
+Deno.test("serve() streams with a log what it streams without one", async () => {
+  const model = () => scripted({ reasoning: ["H", "m."], text: "See.", calls: [["drop", { table: "a" }]] }, "Done.");
+  const both = [{}, { log: memoryLog() }].map(async (options) => {
+    const app = serve(agent({ model: model(), tools: [drop] }), options);
+    const events = await eventsOf(post(app, "/runs", { prompt: "Go" }));
+    const { session, run } = first("run.started", events);
+    const answers = [{ callId: "call_1", type: "approve" }];
+    events.push(...await eventsOf(post(app, `/sessions/${session}/answers`, { answers })));
+    return JSON.stringify(events).replaceAll(session, "session").replaceAll(run, "run")
+      .replace(/"batch":"[^"]+"/g, `"batch":"batch"`);
+  });
+  const [without, recorded] = await Promise.all(both);
+  assertEquals(recorded, without);
+});
+
+Deno.test("serve() lets nobody hear what is not on record", async () => {
+  let gate = Promise.withResolvers<void>();
+  const { log, additions } = watched(async (log, run, addition) => {
+    await gate.promise;
+    return await log.append(run, addition);
+  });
+  const { model, goOn } = stepping("One.", "Two.");
+  const responding = post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" });
+  let responded = false;
+  responding.then(() => responded = true);
+  await turns();
+  assertEquals([responded, additions.length], [false, 1]); // not even the headers have left
+
+  gate.resolve();
+  const pieces = piecesOf(await responding);
+  await pieces.until("model.started");
+  gate = Promise.withResolvers();
+  goOn(0);
+  let heard: string | undefined;
+  const hearing = pieces.next().then((piece) => heard = piece);
+  await turns();
+  assertEquals([heard, additions.length], [undefined, 2]);
+  gate.resolve();
+  await hearing;
+  assertEquals(framesOf(heard ?? "").map(({ type }) => type), ["text.delta"]);
+  goOn(1);
+  await pieces.rest();
+});
+
+Deno.test("serve() adds to a record all at once what was said while it added", async () => {
+  const gates = Array.from({ length: 9 }, () => Promise.withResolvers<void>());
+  const { log, additions } = watched(async (log, run, addition) => {
+    await gates[additions.length - 1]?.promise;
+    return await log.append(run, addition);
+  });
+  const { model, goOn } = stepping("a", "b", "c", "d");
+  gates[0]?.resolve();
+  const text = post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" }).then((response) => response.text());
+  await turns();
+  goOn(0);
+  await turns();
+  for (const step of [1, 2, 3]) goOn(step);
+  await turns();
+  assertEquals(additions.map(({ after, ended }) => [after, ended]), [[0, false], [5, false]]);
+  gates[1]?.resolve();
+  await turns();
+  assertEquals(typesOf(additions[2]), [
+    "text.delta",
+    "text.delta",
+    "text.delta",
+    "model.finished",
+    "turn.finished",
+    "session.closed",
+  ]);
+  gates[2]?.resolve();
+  gates[3]?.resolve();
+  assertEquals(framesOf(await text).map(({ id }) => id), Array.from({ length: 13 }, (_, index) => index + 1));
+  assertEquals(additions.map(({ after, lines, ended }) => [after, lines.length, ended]), [
+    [0, 5, false],
+    [5, 1, false],
+    [6, 6, false],
+    [12, 1, true],
+  ]);
+});
+
+Deno.test("serve() says on record that a run has ended, however it ends, and that it goes on", async () => {
+  const ends: readonly (readonly [type: string, model: Model])[] = [
+    ["run.finished", scripted("Hello!")],
+    ["run.failed", scripted({ error: new Error("down") })],
+    ["run.paused", scripted({ calls: [["drop", { table: "a" }]] }, "Done.")],
+  ];
+  for (const [type, model] of ends) {
+    const { log, additions } = watched((log, run, addition) => log.append(run, addition));
+    const app = serve(agent({ model, tools: [drop] }), { log });
+    const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+    assertEquals(events.at(-1)?.type, type);
+    assertEquals(additions.map(({ ended }) => ended), additions.map((_, index) => index === additions.length - 1));
+    if (type !== "run.paused") continue;
+    const { session, run } = first("run.started", events);
+    const answers = [{ callId: "call_1", type: "approve" }];
+    events.push(...await eventsOf(post(app, `/sessions/${session}/answers`, { answers })));
+    assertEquals(additions.filter(({ ended }) => ended).length, 2);
+    assertEquals(await recordOf(log, run), events);
+  }
+});
+
+Deno.test("serve() stops a run whose record somebody else writes, and says nothing more of it", async () => {
+  const ended = Promise.withResolvers<Event>();
+  const { model, goOn } = stepping("One.", "Two.", "Three.");
+  const log = memoryLog();
+  const app = serve(
+    agent({ model, observe: (event) => event.type === "run.aborted" && ended.resolve(event) }),
+    { log, onClientGone: "detach" },
+  );
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  goOn(0);
+  const before = framesOf(await pieces.until("One."));
+  const { run } = first("run.started", before);
+  await log.append(run, { after: before.length, lines: [`{"type":"notice","text":"Mine."}`], ended: true });
+  goOn(1);
+  assertEquals(await pieces.rest(), "");
+  goOn(2);
+  const last = await ended.promise;
+  assertEquals("reason" in last && last.reason, "lost");
+  await turns();
+  assertEquals((await recordOf(log, run)).slice(before.length), [{ type: "notice", text: "Mine.", id: 7 }]);
+});
+
+Deno.test("serve() tries again where a log fails, and adds nothing twice that was added all the same", async () => {
+  using time = new FakeTime();
+  for (const added of [false, true]) {
+    let failures = 0;
+    const { log, additions } = watched(async (log, run, addition) => {
+      const fails = addition.after > 0 && ++failures <= 2;
+      if (fails && !added) throw new Error("The log is down");
+      const done = await log.append(run, addition);
+      if (fails) throw new Error("The answer of the log was lost");
+      return done;
+    });
+    const told: unknown[] = [];
+    const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => told.push(error) });
+    const events = await meanwhile(time, eventsOf(post(app, "/runs", { prompt: "Hi" })));
+    const { run } = first("run.started", events);
+    assertEquals([events.at(-1)?.type, told], ["run.finished", []]);
+    assertEquals(await recordOf(log, run), events);
+    assertEquals(additions.map(({ after }) => after), [0, 6, 6, 6, events.length - 1]);
+  }
+});
+
+Deno.test("serve() stops a run that cannot be put on record, and tells the operator", async () => {
+  using time = new FakeTime();
+  const ended = Promise.withResolvers<Event>();
+  const told: unknown[] = [];
+  const { log } = watched((log, run, addition) => {
+    return addition.after === 0 ? log.append(run, addition) : Promise.reject(new Error("The log is down"));
+  });
+  const { model, goOn } = stepping("One.", "Two.");
+  const app = serve(
+    agent({ model, observe: (event) => event.type === "run.aborted" && ended.resolve(event) }),
+    {
+      log,
+      onError: (error, { run }) => told.push([error instanceof Error && error.message, run]),
+    },
+  );
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  const { run } = first("run.started", framesOf(await pieces.until("model.started")));
+  goOn(0);
+  const last = await meanwhile(time, ended.promise);
+  assertEquals("reason" in last && last.reason, "unrecorded");
+  assertEquals([await pieces.rest(), told], ["", [["The log is down", run]]]);
+});
+
+Deno.test("serve() answers that a run cannot be put on record where that shows at once", async () => {
+  using time = new FakeTime();
+  const told: unknown[] = [];
+  const { log } = watched(() => Promise.reject(new Error("The log is down")));
+  const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => told.push(error) });
+  const [status, error] = await meanwhile(time, refusalOf(post(app, "/runs", { prompt: "Hi" })));
+  const message = "Cannot run this: what happens in it could not be written down";
+  assertEquals([status, error, told.length], [503, { code: "unrecorded", message }, 1]);
+});
+
+/** A model that says as much as it is asked for. */
+function eager() {
+  const text = "x".repeat(8_192);
+  const said = { count: 0 };
+  const model: Model = {
+    id: "eager",
+    async *stream() {
+      for (; said.count < 100; said.count++) yield [{ type: "text", text }];
+      yield [{ type: "finish", reason: "stop" }];
+    },
+  };
+  return { model, said };
+}
+
+Deno.test("serve() asks the model for no more than its log takes", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { log } = watched(async (log, run, addition) => {
+    if (addition.after > 0) await gate.promise;
+    return await log.append(run, addition);
+  });
+  const { model, said } = eager();
+  const text = post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" }).then((response) => response.text());
+  await turns();
+  const before = said.count;
+  await turns();
+  assertEquals(said.count, before);
+  assertLess(said.count, 30);
+  gate.resolve();
+  assertEquals(framesOf(await text).filter(({ type }) => type === "text.delta").length, 100);
+});
+
+Deno.test("serve() with a log asks the model for no more than a slow client takes, and for all once it has gone", async () => {
+  const ended = Promise.withResolvers<string>();
+  const { model, said } = eager();
+  const options: ServeOptions = { log: memoryLog(), onClientGone: "detach" };
+  const observe = (event: Event) => event.type === "run.finished" && ended.resolve(event.text);
+  const app = serve(agent({ model, observe: (event) => void observe(event) }), options);
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  await pieces.next();
+  await turns();
+  const before = said.count;
+  await turns();
+  assertEquals(said.count, before);
+  assertLess(said.count, 50);
+  await pieces.cancel();
+  assertEquals((await ended.promise).length, 100 * 8_192);
+});
+
+function typesOf(addition: Addition | undefined): string[] {
+  return (addition?.lines ?? []).map((line) => JSON.parse(line).type);
+}
+
+/** Lets the event loop turn a few times. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
+}

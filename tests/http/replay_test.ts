@@ -1,0 +1,230 @@
+import { agent, type Event, type Model, serve, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { type Log, memoryLog } from "@jizai/jizai/session/log";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+
+const drop = tool({
+  name: "drop",
+  description: "Drops a table",
+  input: z.object({ table: z.string() }),
+  ask: true,
+  execute: ({ table }) => `Dropped ${table}`,
+});
+
+/** Asks for what comes after an event. */
+async function follow(app: App, run: string, after?: number | string): Promise<Response> {
+  return await app.request(`/runs/${run}`, after === undefined ? {} : { headers: { "last-event-id": `${after}` } });
+}
+
+/** A run that has ended, and what was heard of it. */
+async function ended(log: Log = memoryLog()) {
+  const app = serve(agent({ model: scripted({ text: ["Hel", "lo!"] }) }), { log });
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  return { app, log, events, run: first("run.started", events).run };
+}
+
+/** A run that says "One.", and "Two." once it is told to go on; it is heard up to "One.". */
+async function living(heartbeat = 15_000) {
+  const gate = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<Event>();
+  const model: Model = {
+    id: "two",
+    async *stream() {
+      yield [{ type: "text", text: "One." }];
+      await gate.promise;
+      yield [{ type: "text", text: "Two." }, { type: "finish", reason: "stop" }];
+    },
+  };
+  const observe = (event: Event) =>
+    event.type.startsWith("run.") && event.type !== "run.started" && over.resolve(event);
+  const app = serve(agent({ model, observe: (event) => void observe(event) }), {
+    log: memoryLog(),
+    onClientGone: "detach",
+    heartbeat,
+  });
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  const events = framesOf(await pieces.until("One."));
+  return { app, pieces, events, run: first("run.started", events).run, goOn: gate.resolve, over: over.promise };
+}
+
+Deno.test("GET /runs/:id gives exactly what comes after any event of a run that has ended", async () => {
+  const { app, run, events } = await ended();
+  assertEquals(await eventsOf(follow(app, run)), events);
+  for (const { id } of events.slice(0, -1)) {
+    assertEquals(await eventsOf(follow(app, run, id)), events.slice(id));
+    assertEquals(await eventsOf(app.request(`/runs/${run}?after=${id}`)), events.slice(id));
+  }
+  const response = await follow(app, run, 3);
+  assertEquals(Object.fromEntries(response.headers), {
+    "cache-control": "no-store, no-transform",
+    "content-type": "text/event-stream",
+    "x-accel-buffering": "no",
+  });
+  const pieces = piecesOf(response);
+  assertEquals(framesOf(await pieces.next() ?? "").length, events.length - 3); // in one chunk
+  assertEquals(await pieces.next(), undefined);
+});
+
+Deno.test("GET /runs/:id believes Last-Event-ID before the address", async () => {
+  const { app, run, events } = await ended();
+  const headers = { "last-event-id": "4" };
+  assertEquals(await eventsOf(app.request(`/runs/${run}?after=2`, { headers })), events.slice(4));
+});
+
+Deno.test("GET /runs/:id refuses what is no number of an event", async () => {
+  const { app, run } = await ended();
+  for (const after of ["-1", "1.5", "x", "1e3", "0x1", "99999999999999999999"]) {
+    const message = (field: string) => `Cannot read ${field}: expected the number of an event`;
+    const byHeader = { code: "invalid", message: message("last-event-id"), field: "last-event-id" };
+    assertEquals(await refusalOf(follow(app, run, after)), [400, byHeader]);
+    const byQuery = { code: "invalid", message: message("after"), field: "after" };
+    assertEquals(await refusalOf(app.request(`/runs/${run}?after=${after}`)), [400, byQuery]);
+  }
+});
+
+Deno.test("GET /runs/:id says that nothing is left of a run that has ended, or waits for a person", async () => {
+  const { app, run, events } = await ended();
+  const nothing = await follow(app, run, events.length);
+  assertEquals([nothing.status, await nothing.text()], [204, ""]);
+
+  const asking = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: [drop] }), {
+    log: memoryLog(),
+  });
+  const before = await eventsOf(post(asking, "/runs", { prompt: "Drop a" }));
+  const started = first("run.started", before);
+  assertEquals(await eventsOf(follow(asking, started.run, 3)), before.slice(3));
+  assertEquals((await follow(asking, started.run, before.length)).status, 204);
+  const answers = [{ callId: "call_1", type: "approve" }];
+  const rest = await eventsOf(post(asking, `/sessions/${started.session}/answers`, { answers }));
+  assertEquals(await eventsOf(follow(asking, started.run, before.length)), rest);
+  assertEquals(await eventsOf(follow(asking, started.run)), [...before, ...rest]);
+});
+
+Deno.test("GET /runs/:id knows nothing of other runs, and without a log of none", async () => {
+  const { app } = await ended();
+  const unknown = async (app: App, run: string) => {
+    const message = `Cannot follow run "${run}": there is none`;
+    assertEquals(await refusalOf(follow(app, encodeURIComponent(run))), [404, { code: "unknown", message }]);
+  };
+  for (const run of ["r1", "__proto__", "key:1", "a b", "a%20b"]) await unknown(app, run);
+  const without = serve(agent({ model: scripted("Hello!") }));
+  await unknown(without, first("run.started", await eventsOf(post(without, "/runs", { prompt: "Hi" }))).run);
+});
+
+Deno.test("GET /runs/:id refuses to go on after what has not happened", async () => {
+  const { app, run, events } = await ended();
+  const last = events.length;
+  const message = `Cannot follow run "${run}" after event ${last + 1}: the last is ${last}`;
+  assertEquals(await refusalOf(follow(app, run, last + 1)), [409, { code: "ahead", message }]);
+});
+
+Deno.test("GET /runs/:id says where what comes next has been forgotten", async () => {
+  const { app, log, run, events } = await ended();
+  await log.delete(run);
+  await log.append(run, {
+    after: 4,
+    lines: events.slice(4).map(({ id: _, ...event }) => JSON.stringify(event)),
+    ended: true,
+  });
+  for (const after of [0, 3]) {
+    const message = `Cannot follow run "${run}" after event ${after}: what comes next is forgotten`;
+    assertEquals(await refusalOf(follow(app, run, after)), [410, { code: "forgotten", message }]);
+  }
+  assertEquals(await eventsOf(follow(app, run, 4)), events.slice(4));
+});
+
+Deno.test("GET /runs/:id gives what is there and then what comes, to two at once and to one who comes in a gap", async () => {
+  const { app, pieces, run, events, goOn } = await living();
+  await pieces.cancel(); // before the next word
+  const two = [await follow(app, run, 2), await follow(app, run, events.length)];
+  const heard = two.map((response) => eventsOf(response));
+  goOn();
+  const [long = [], short = []] = await Promise.all(heard);
+  assertEquals(long.map(({ id }) => id), Array.from({ length: long.length }, (_, index) => index + 3));
+  assertEquals(short, long.slice(events.length - 2));
+  assertEquals(short.map(({ type }) => type), [
+    "text.delta",
+    "model.finished",
+    "turn.finished",
+    "session.closed",
+    "run.finished",
+  ]);
+  assertEquals(await eventsOf(follow(app, run)), [...events.slice(0, 2), ...long]);
+});
+
+Deno.test("GET /runs/:id follows a run that has not said a word", async () => {
+  const gate = Promise.withResolvers<void>();
+  const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) }), {
+    log: memoryLog(),
+    onClientGone: "detach",
+  });
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  const before = framesOf(await pieces.until("run.started"));
+  await pieces.cancel();
+  const rest = eventsOf(follow(app, first("run.started", before).run, before.length));
+  gate.resolve();
+  assertEquals((await rest).at(-1)?.type, "run.finished");
+});
+
+Deno.test("GET /runs/:id leaves a run alone when it is left", async () => {
+  const { app, pieces, run, goOn, over } = await living();
+  const following = piecesOf(await follow(app, run));
+  await following.until("One.");
+  await following.cancel();
+  await (await follow(app, run)).body?.cancel(); // before it was read
+  goOn();
+  assertEquals((await over).type, "run.finished");
+  await pieces.rest();
+});
+
+Deno.test("GET /runs/:id sends a comment after silence", async () => {
+  using time = new FakeTime();
+  const { app, pieces, run, events, goOn } = await living(1_000);
+  const following = piecesOf(await follow(app, run, events.length));
+  const beat = following.next();
+  await time.tickAsync(1_000);
+  assertEquals(await beat, ":\n\n");
+  goOn();
+  await time.tickAsync();
+  assertEquals(framesOf((await following.rest()).replaceAll(":\n\n", "")).at(-1)?.type, "run.finished");
+  await pieces.rest();
+  await time.runMicrotasks();
+  assertEquals(time.next(), false);
+});
+
+Deno.test("HEAD /runs/:id answers without following", async () => {
+  using time = new FakeTime();
+  const { app, pieces, run, goOn } = await living();
+  const { status, headers, body } = await app.request(`/runs/${run}`, { method: "HEAD" });
+  assertEquals([status, headers.get("content-type"), body], [200, "text/event-stream", null]);
+  goOn();
+  await pieces.rest();
+  await time.runMicrotasks();
+  assertEquals(time.next(), false);
+});
+
+Deno.test("GET /runs/:id ends a stream whose log fails, and tells the operator", async () => {
+  const told: unknown[] = [];
+  const log = memoryLog();
+  const failing: Log = {
+    ...log,
+    // deno-lint-ignore require-yield
+    async *tail() {
+      await Promise.reject(new Error("The log is down"));
+    },
+  };
+  const gate = Promise.withResolvers<void>();
+  const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) }), {
+    log: failing,
+    onError: (error) => told.push(error instanceof Error && error.message),
+  });
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  const before = framesOf(await pieces.until("model.started"));
+  assertEquals(await eventsOf(follow(app, first("run.started", before).run)), before);
+  assertEquals(told, ["The log is down"]);
+  gate.resolve();
+  await pieces.rest();
+});
