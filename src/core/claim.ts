@@ -20,6 +20,7 @@ export interface ClaimOptions {
   readonly answers?: readonly PersonAnswer[];
   /** The session; without one the run has one of its own, kept only if it pauses. */
   readonly session?: string | undefined;
+  /** Where sessions are kept. */
   readonly store: Store;
   /** Whose the session is; one of somebody else counts as unknown. Default: that is not looked at. */
   readonly owner?: string | undefined;
