@@ -25,6 +25,7 @@ export {
   type Agent,
   agent,
   type AgentOptions,
+  type AsToolOptions,
   type Empty,
   type Handle,
   type PromptOptions,
@@ -41,11 +42,12 @@ export type { Numbered, OnError } from "./src/core/events.ts";
 export type { Hook, Next } from "./src/core/onion.ts";
 export type * from "./src/core/points.ts";
 export { mapTexts, rewrite, type RewriteOptions, type Rewriter, windowed } from "./src/core/rewrite.ts";
-export { type Opened, type Started } from "./src/core/run.ts";
+export type { Opened, Started, StopOptions } from "./src/core/run.ts";
 export type { Infer, Issue, Schema, Validation } from "./src/core/schema.ts";
 export type { Asked, Change, Run, Scope, Used } from "./src/core/scope.ts";
 export { only, when } from "./src/core/select.ts";
-export { type State, state } from "./src/core/state.ts";
+export { type State, state, type StateOptions } from "./src/core/state.ts";
+export type { SendOptions } from "./src/core/steering.ts";
 export { type ListOptions, memory, type MemoryOptions, type Store } from "./src/core/store.ts";
 export {
   type AnyTool,

@@ -8,13 +8,14 @@ import type { Event } from "../protocol/event.ts";
 import { type Message, user } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/session.ts";
 import { channel, type Sink } from "../stream/channel.ts";
+import { assemble } from "./assemble.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { asChild } from "./child.ts";
 import type { ClaimOptions } from "./claim.ts";
 import { explain } from "./explain.ts";
 import { defaultLimits, limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./events.ts";
-import { compose, nameOf } from "./onions.ts";
+import { nameOf } from "./onions.ts";
 import { checkOrder } from "./order.ts";
 import { outputOf } from "./output.ts";
 import type { Middleware, RunResult } from "./points.ts";
@@ -54,6 +55,8 @@ export function vars<V>(): Vars<V> {
 export interface AgentOptions<V, S extends Schema> {
   /** For events, and for who calls it as a tool. Default: "agent". */
   readonly name?: string;
+  /** What it does and when to use it, for who calls it as a tool. Default: its name. */
+  readonly description?: string;
   /** A witness of the vars, made by `vars<...>()`, where middleware and tools do not say them alone. */
   readonly vars?: Vars<V>;
   /** The model, or who chooses it: keys and choices often come with the request. */
@@ -116,7 +119,24 @@ export interface Handle<O> {
   /** How it ended. Resolves whether or not anybody reads the events. */
   readonly result: Promise<RunResult<O>>;
   /** Stops it. Default reason: "stop". */
-  stop(reason?: string): void;
+  readonly stop: Started["stop"];
+  /**
+   * Says something to it while it runs: delivered at the next safe place. Settles when it is on record. Rejects with a `RangeError` where ten messages
+   * wait, and with an `Error` where the run is over.
+   */
+  readonly send: Started["send"];
+  /** Has it end with one more answer, without tools; calls that have not begun are skipped. */
+  readonly finish: Started["finish"];
+}
+
+/** How an agent is a tool. */
+export interface AsToolOptions {
+  /** What the model calls it. Default: the agent's name. */
+  readonly name?: string;
+  /** What it does and when to use it, for the model. Default: the agent's description. */
+  readonly description?: string;
+  /** What one run of it may use. Default: what the agent says. */
+  readonly limits?: Partial<Limits>;
 }
 
 /** An agent. `V` are the vars it needs, `O` its structured answer. */
@@ -131,8 +151,10 @@ export interface Agent<V, O> {
   resume(options: ResumeOptions & VarsOption<V>): Handle<O>;
   /** Begins a run into a sink of the caller's: what a server does, to spare a stream. */
   start(options: (PromptOptions | ResumeOptions) & VarsOption<V>, sink: Sink<Numbered>): Started;
+  /** What it does and when to use it, for who calls it as a tool. */
+  readonly description: string;
   /** The agent as a tool of another: its input is a prompt, its result the answer. */
-  asTool(options: { readonly name: string; readonly description: string }): Tool<{ prompt: string }, string, V>;
+  asTool(options?: AsToolOptions): Tool<{ prompt: string }, string, V>;
   /** The chain of every point, the outermost first. */
   explain(): string;
   /** Never there: it only carries the type. */
@@ -182,8 +204,8 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
       pack: (events, send) => events.forEach(send),
       highWater: Infinity, // the run waits for nobody here
     });
-    const { session, result, stop } = begin(given, sink);
-    return { session, events: stream, result: result as Promise<RunResult<Infer<S>>>, stop }; // checked against the schema
+    const { session, result, stop, send, finish } = begin(given, sink);
+    return { session, events: stream, result: result as Promise<RunResult<Infer<S>>>, stop, send, finish }; // checked against the schema
   }
 
   return {
@@ -191,12 +213,20 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
     run: handle,
     resume: handle,
     start: begin,
-    asTool: (told) =>
-      asChild(
-        tool({ ...told, input: promptSchema, execute: () => "" }),
-        (ctx, entry) => runChild(blueprint, ctx, entry),
-      ),
-    explain: () => explain(use, blueprint),
+    description: blueprint.description,
+    asTool({ name, description, limits } = {}) {
+      const child = { ...blueprint, limits: limited(blueprint.limits, limits) };
+      return asChild(
+        tool({
+          name: name ?? child.name,
+          description: description ?? child.description,
+          input: promptSchema,
+          execute: () => "",
+        }),
+        (ctx, entry) => runChild(child, ctx, entry),
+      );
+    },
+    explain: () => explain(blueprint),
   };
 }
 
@@ -214,10 +244,12 @@ function startOptions(
 }
 
 function draw<V, S extends Schema>(options: AgentOptions<V, S>, use: readonly Middleware[]): Blueprint {
-  const { name = "agent", model, instructions = "", output, tools = [], limits, observe = [], trace = false } = options;
+  const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
+  const { observe = [], trace = false } = options;
   checkOrder(use);
-  return {
+  return assemble({
     name,
+    description,
     // what these need of vars, `run()` requires
     model: model as Blueprint["model"],
     instructions: instructions as Blueprint["instructions"],
@@ -225,8 +257,9 @@ function draw<V, S extends Schema>(options: AgentOptions<V, S>, use: readonly Mi
     limits: limited(defaultLimits, limits),
     output: output && outputOf(output),
     observers: [observe].flat(),
-    onions: compose(use, trace),
-  };
+    use,
+    trace,
+  });
 }
 
 /** All tools, the agent's own first. */

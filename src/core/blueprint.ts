@@ -33,14 +33,23 @@ export interface Onions {
   readonly abort: Onion<points.AbortContext, void, Live>;
 }
 
-/** What an agent is made of. */
-export interface Blueprint {
+/** What an agent is made of, before it is composed. */
+export interface Parts {
   readonly name: string;
+  readonly description: string;
   readonly model: Model | ((scope: Scope) => Model | Promise<Model>);
   readonly instructions: string | ((scope: Scope) => string | Promise<string>);
   readonly tools: readonly AnyTool[];
   readonly limits: Limits;
   readonly output: Output | undefined;
   readonly observers: readonly ((event: Event) => void)[];
+  readonly use: readonly points.Middleware[];
+  readonly trace: boolean;
+}
+
+/** What an agent is made of. */
+export interface Blueprint extends Parts {
   readonly onions: Onions;
+  /** `child` as it is beneath this one: with the middleware that it inherits around its own. */
+  heir(child: Blueprint): Blueprint;
 }

@@ -82,7 +82,10 @@ export async function claim(
     lease,
   });
   live.transcript.messages = kept?.messages ?? [];
-  if (!child) live.rules.push(...kept?.rules ?? []);
+  if (!child) {
+    live.rules.push(...kept?.rules ?? []);
+    for (const [name, value] of kept?.state ?? []) live.lasting.set(name, value);
+  }
   if (messages) {
     live.pending = run?.pending;
     leaveBatch(live, skipped("The conversation went on without an answer."));

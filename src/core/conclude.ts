@@ -66,6 +66,7 @@ async function cut(live: Live, reason: string): Promise<RunResult> {
   const partial = live.partial?.();
   leaveBatch(live);
   await (live.cleaning ??= cleanUp(live, reason));
+  if (live.rollback) live.transcript.rollBack();
   const status = live.failure ? "failed" : reason === "deadline" ? "limit" : "aborted";
   return { ...resultOf(live, status, reason), ...(partial && { text: textOf(partial) }), ...live.failure };
 }
@@ -93,6 +94,7 @@ export function resultOf(live: Live, status: RunResult["status"], reason?: strin
 /** The last events, and the session given back. */
 export async function end(live: Live, given: RunResult): Promise<RunResult> {
   const { id: run, session, usage, events, sink, keeping } = live;
+  if (!live.pending) live.transcript.push(...live.inbox.take()); // who comes next reads it
   const result: RunResult = { ...given, run, session, usage, messages: live.transcript.messages };
   events.emit({ type: "session.closed" });
   const last = lastEvent(live, result);

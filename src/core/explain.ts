@@ -5,13 +5,9 @@
  */
 import type { Blueprint, Onions } from "./blueprint.ts";
 import { nameOf } from "./onions.ts";
-import type { Middleware } from "./points.ts";
 
 /** The chain of every point, the outermost first, and the tools. */
-export function explain(
-  use: readonly Middleware[],
-  { name, onions, tools }: Pick<Blueprint, "name" | "onions" | "tools">,
-): string {
+export function explain({ name, onions, tools, use }: Blueprint): string {
   const chains = pointsOf(onions).map((point) => {
     const chain = use.flatMap((middleware, index) => middleware[point] ? [nameOf(middleware, index)] : []);
     return `${point.padEnd(9)} ${[...chain, "core"].join(" → ")}`;

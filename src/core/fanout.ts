@@ -167,13 +167,23 @@ function shut({ promise, reject }: Entry["gate"], error: Error): void {
 }
 
 /** The result of a call that has come out, told to whoever watches. */
-function finish(live: Live, scope: Scope, entry: Entry, { status, parts, context = [] }: ToolResult): PendingResult {
+function finish(live: Live, scope: Scope, entry: Entry, came: ToolResult): PendingResult {
+  const { status, parts, context = [], person, silent, artifacts, handled } = came;
   const { call, turn, note } = entry;
   const said = note === undefined ? context : [...context, note];
-  const result = { callId: call.id, name: call.name, status, parts: bounded(parts, live.limits.output) };
+  const result = {
+    callId: call.id,
+    name: call.name,
+    status,
+    parts: bounded(parts, live.limits.output),
+    ...(artifacts && { artifacts }),
+    ...(handled && status === "ok" && { handled }),
+  };
   try {
     begin(live, scope, entry);
-    live.events.announce(scope.emit, { type: "tool.finished", turn, call: call.id, result });
+    const shown = silent ? { ...result, parts: [] } : result;
+    live.events.announce(scope.emit, { type: "tool.finished", turn, call: call.id, result: shown });
+    if (person !== undefined && !silent) scope.emit({ type: "notice", text: person });
   } catch (error) {
     entry.failures.push(error);
   }

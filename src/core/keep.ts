@@ -91,12 +91,13 @@ export class Keeping {
 
   async #write(rest: Partial<Session>): Promise<boolean> {
     clearTimeout(this.#renewal);
-    const { session: id, transcript: { messages }, rules } = this.#live;
+    const { session: id, transcript: { messages }, rules, lasting } = this.#live;
     const version = await persist(this.#store, {
       id,
       version: this.#version,
       messages,
       ...(this.#owner !== undefined && { owner: this.#owner }),
+      ...(lasting.size > 0 && { state: [...lasting] }),
       ...(rules.length > 0 && { rules }),
       ...rest,
     });
@@ -118,7 +119,8 @@ export class Keeping {
   }
 
   #record(status: RunRecord["status"]): Pick<Session, "run"> {
-    const { id, startedAt, usage, used, state, transcript: { messages, before }, events } = this.#live;
+    const { id, startedAt, usage, used, state, transcript: { messages, before }, events, inbox: { waiting } } =
+      this.#live;
     const since = messages.findIndex((message, index) => message !== before[index]);
     const pending = pendingOf(this.#live);
     return {
@@ -133,6 +135,7 @@ export class Keeping {
         before: since < 0 ? messages.length : since,
         state: [...state],
         ...(pending && { pending }),
+        ...(waiting.length > 0 && { inbox: waiting }),
       },
     };
   }
@@ -181,7 +184,8 @@ function isSame(kept: Session, session: Session): boolean {
 }
 
 /** Goes on where a record ends. */
-export function restore(live: Live, { id, startedAt, events, usage, used, before, state, pending }: RunRecord): void {
+export function restore(live: Live, record: RunRecord): void {
+  const { id, startedAt, events, usage, used, before, state, pending, inbox = [] } = record;
   Object.assign(live, { id, startedAt, usage, used: { ...used } });
   live.events.count = events;
   live.transcript.before = live.transcript.messages.slice(0, before);
@@ -190,5 +194,6 @@ export function restore(live: Live, { id, startedAt, events, usage, used, before
   live.prompt = prompt;
   live.answered = answered;
   live.pending = where;
+  live.inbox.waiting = inbox;
   live.resumed = true;
 }

@@ -22,6 +22,8 @@ export interface Limits {
   readonly parallel: number;
   /** How deep agents may run in agents. Default: 3. */
   readonly depth: number;
+  /** Agents that work for one run at the same time. Default: 8. */
+  readonly agents: number;
   /** Estimated tokens that a request may have before the transcript is compacted. Default: no limit. */
   readonly context: number;
   /** Milliseconds that a hook or tool has to return after its signal aborted, before it is left behind. Default: 1,000. */
@@ -38,6 +40,7 @@ export const defaultLimits: Limits = {
   output: 100_000,
   parallel: 64,
   depth: 3,
+  agents: 8,
   context: Infinity,
   grace: 1_000,
 };
@@ -48,11 +51,11 @@ export const workers: Partial<Limits> = { parallel: 6 };
 /** For Deno Deploy and Deno. */
 export const deploy: Partial<Limits> = { parallel: 64 };
 
-/** `base` with what `change` says. Throws a `RangeError` for what is not a number of 0 or more, or where nothing could run: `parallel` is 1 or more. */
+/** `base` with what `change` says. Throws a `RangeError` for what is not a number of 0 or more, or where nothing could run: `parallel` and `agents` are 1 or more. */
 export function limited(base: Limits, change: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(change)) {
     if (!(name in base)) throw new TypeError(`Cannot limit "${name}": there is ${Object.keys(base).join(", ")}`);
-    const least = name === "parallel" ? 1 : 0;
+    const least = name === "parallel" || name === "agents" ? 1 : 0;
     if (typeof value !== "number" || !(value >= least)) {
       throw new RangeError(`Cannot set limit "${name}" to ${value}: expected a number of ${least} or more`);
     }

@@ -18,6 +18,7 @@ import { limited, type Limits } from "./limits.ts";
 import type { Settings } from "./points.ts";
 import type { Run, Scope } from "./scope.ts";
 import { Slots } from "./slots.ts";
+import { Inbox } from "./steering.ts";
 import type { AnyTool } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 
@@ -57,12 +58,16 @@ export class Live implements Stopping {
 
   readonly transcript: Transcript;
   readonly state = new Map<string, unknown>();
+  /** What middleware keep for the session. */
+  readonly lasting: Map<string, unknown>;
   usage: Usage = noUsage;
   used = { turns: 0, calls: 0, continuations: 0, batches: 0, outputs: 0 };
   keeping: Keeping | undefined;
 
   limits: Limits;
   slots: Slots;
+  /** The places of agents that work for it. */
+  crew: Slots;
   tools: ReadonlyMap<string, AnyTool> = new Map();
   definitions: readonly ToolDefinition[] = [];
 
@@ -96,6 +101,10 @@ export class Live implements Stopping {
   ended: End | undefined;
   /** Why no other turn begins, where none does. */
   draining: string | undefined;
+  /** What waits to be said to it. */
+  readonly inbox = new Inbox();
+  /** Whether the transcript goes back to where the run began, where it is stopped. */
+  rollback = false;
   /** What it failed with. */
   failure: { readonly error: unknown } | undefined;
   /** Failures that were judged to be its end. */
@@ -123,7 +132,9 @@ export class Live implements Stopping {
     this.parent = parent?.live;
     this.path = this.parent ? [...this.parent.path, this.parent.blueprint.name] : [];
     this.slots = this.parent?.slots ?? new Slots(limits.parallel);
+    this.crew = new Slots(limits.agents);
     this.rules = this.parent?.rules ?? [];
+    this.lasting = this.parent?.lasting ?? new Map();
     this.events = new Events(this, { sink, observers: blueprint.observers, onError });
     this.outer = this.events.emit;
     this.transcript = new Transcript(this.events);
@@ -195,7 +206,8 @@ export class Live implements Stopping {
     this.definitions = [...this.tools.values()].map(({ definition }) => definition);
     if (settings.limits !== this.limits) {
       this.limits = limited(this.limits, settings.limits);
-      if (this.path.length === 0) this.slots = new Slots(this.limits.parallel);
+      if (!this.parent) this.slots = new Slots(this.limits.parallel);
+      this.crew = new Slots(this.limits.agents);
       this.arm();
     }
   }
@@ -241,6 +253,10 @@ function viewOf(live: Live): Run {
       return live.answered.map(({ answer }) => answer);
     },
     state: live.state,
+    lasting: live.lasting,
+    get parent() {
+      return live.parent?.view;
+    },
     get usage() {
       return live.usage;
     },

@@ -28,6 +28,7 @@ import type {
   TurnResult,
 } from "./points.ts";
 import { type Change, type Scope, scopeOf } from "./scope.ts";
+import { lastWords, steer } from "./steering.ts";
 
 /** The law of `prompt`. In a resumed run the prompt has been accepted: changes of it are ignored. */
 export const promptLaw: Law<PromptContext, PromptChange, Answer, Live> = lawOf("prompt", ["prompt", "context"], {
@@ -60,16 +61,20 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
     live.checkpoint();
     const over = live.draining ?? (live.used.turns >= live.limits.turns ? "turns" : undefined);
     if (!resumed && over !== undefined) return limit(over, last);
-    const { response } = await runTurn(scope, live, resumed);
+    if (!resumed) steer(live, scope);
+    const lastTurn = !resumed && live.inbox.finishing;
+    const { response, results } = await runTurn(scope, live, resumed);
     last = response;
     live.checkpoint();
+    if (lastTurn) return { status: "done", text: textOf(response), reason: "interrupted" };
     if (callsOf(response).length > 0) {
       live.used.continuations = 0;
       await live.keep();
-      continue;
+      if (!results.every(({ handled }) => handled)) continue;
     }
+    if (live.inbox.finishing || live.inbox.waiting.length > 0) continue;
     const answer = await stopping(scope, live, false, response);
-    if (answer) return answer;
+    if (answer && live.inbox.waiting.length === 0) return answer;
   }
 }
 
@@ -148,13 +153,15 @@ export async function takeTurn(ctx: TurnContext, live: Live): Promise<TurnResult
 function requestOf({ context }: TurnContext, live: Live): ModelRequest {
   const { model, instructions } = live.settings;
   const { output } = live.blueprint;
+  const { finishing } = live.inbox;
+  const said = finishing ? [...context, lastWords] : context;
   return {
     model,
     instructions: output ? `${instructions}\n\n${output.instructions}`.trim() : instructions,
-    messages: context.length > 0
-      ? [...live.transcript.messages, ...contextMessages(context, "turn")]
+    messages: said.length > 0
+      ? [...live.transcript.messages, ...contextMessages(said, "turn")]
       : live.transcript.messages,
-    tools: live.definitions,
+    tools: finishing ? [] : live.definitions,
     options: output ? { output: output.schema } : {},
   };
 }

@@ -83,9 +83,9 @@ export function commit(
   live.answered = live.answered.filter(({ answer }) => answer.callId === undefined);
   const context: string[] = [];
   const results = callsOf(message).map(({ id, name }): CallResult => {
-    const { status, parts, context: said = [] } = answered.get(id) ?? rest;
+    const { context: said = [], ...result } = answered.get(id) ?? { status: rest.status, parts: rest.parts };
     context.push(...said);
-    return { callId: id, name, status, parts };
+    return { ...result, callId: id, name };
   });
   const cut = new Set(results.flatMap(({ callId, status }) => status === "aborted" ? [callId] : []));
   live.open = live.open.filter(({ id }) => cut.has(id));

@@ -44,6 +44,7 @@ export async function execute(ctx: ExecuteContext, entry: Entry): Promise<ToolRe
   const wait = live.slots.take(at);
   if (wait) await wait;
   try {
+    if (live.inbox.skipping) return live.inbox.skipping;
     const returned = ctx.tool.execute(ctx.input as never, ctx); // parsed by its own schema
     if (!(returned instanceof Promise)) return resultOf(returned);
     return resultOf(await abandon(returned, at, live.limits.grace, () => left(ctx, entry)));

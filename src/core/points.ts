@@ -344,6 +344,11 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly after?: readonly string[];
   /** Names of middleware that have to be used too, anywhere. */
   readonly requires?: readonly string[];
+  /**
+   * Whether agents that are tools of the agent have it too, around what is their own: all of it, or nothing. Default: its `approval` alone, so
+   * that an agent beneath may be stricter and never looser.
+   */
+  readonly inherit?: boolean;
   /** Tools it brings. */
   readonly tools?: readonly AnyTool<V>[];
   /** Around every run or resume of a session. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { callsOf, type UserMessage } from "../protocol/message.ts";
+import { callsOf, user, type UserMessage } from "../protocol/message.ts";
 import type { Sink } from "../stream/channel.ts";
 import { abandon } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
@@ -18,6 +18,7 @@ import { contextMessages } from "./loop.ts";
 import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { scopeOf } from "./scope.ts";
+import type { SendOptions } from "./steering.ts";
 
 /** What a run is given, whichever way it begins. */
 export interface StartOptions extends ClaimOptions {
@@ -38,6 +39,12 @@ export interface Opened {
   readonly after: number;
 }
 
+/** How a run is stopped. */
+export interface StopOptions {
+  /** Takes the transcript back to where the run began. Default: false. */
+  readonly rollback?: boolean;
+}
+
 /** A run that has begun. */
 export interface Started {
   /** The session it belongs to. */
@@ -46,8 +53,15 @@ export interface Started {
   readonly opened: Promise<Opened>;
   /** How it ended; never rejects. */
   readonly result: Promise<RunResult>;
-  /** Stops it. */
-  stop(reason?: string): void;
+  /** Stops it. Default reason: "stop". */
+  stop(reason?: string, options?: StopOptions): void;
+  /**
+   * Says something to it while it runs: delivered at the next safe place. Settles when it is on record. Rejects with a `RangeError` where ten messages
+   * wait, and with an `Error` where the run is over.
+   */
+  send(message: string | UserMessage, options?: SendOptions): Promise<void>;
+  /** Has it end with one more answer, without tools; calls that have not begun are skipped. */
+  finish(): void;
   /** Ends it after the turn that it is in, as a limit does. */
   drain(reason: string): void;
 }
@@ -61,7 +75,10 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
   live.id = options.run ?? live.id;
   const opened = Promise.withResolvers<Opened>();
   opened.promise.catch(() => {}); // the result says it too
-  const stop = (reason = "stop") => live.abort(reason);
+  const stop = (reason = "stop", { rollback = false }: StopOptions = {}) => {
+    live.rollback ||= rollback;
+    live.abort(reason);
+  };
   const onAbort = () => stop("signal");
   if (signal?.aborted) onAbort();
   else signal?.addEventListener("abort", onAbort, { once: true });
@@ -69,7 +86,16 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
   const drain = (reason: string) => {
     live.draining ??= reason;
   };
-  return { session, opened: opened.promise, result, stop, drain };
+  const send = async (message: string | UserMessage, options?: SendOptions) => {
+    if (live.events.closed) throw new Error(`Cannot send a message to run ${live.id}: it is over`);
+    live.inbox.add(typeof message === "string" ? user(message) : message, options);
+    if (live.keeping?.steady) await live.keep();
+  };
+  const end = () => {
+    live.inbox.finish();
+    live.events.emit({ type: "steering.interrupted" });
+  };
+  return { session, opened: opened.promise, result, stop, drain, send, finish: end };
 }
 
 async function conduct(live: Live, options: StartOptions, opened: PromiseWithResolvers<Opened>): Promise<RunResult> {

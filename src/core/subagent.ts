@@ -8,6 +8,7 @@ import type { ToolResult } from "../protocol/message.ts";
 import { user } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
+import { stopping } from "./abandon.ts";
 import { failed, text } from "./answers.ts";
 import type { Blueprint } from "./blueprint.ts";
 import type { Entry } from "./entry.ts";
@@ -52,7 +53,14 @@ export async function runChild(blueprint: Blueprint, ctx: ExecuteContext, entry:
     call,
     settings: {},
   };
-  const result = await live.blueprint.onions.subagent(context, { blueprint, parent: live, entry });
+  const wait = live.crew.take(stopping(signal));
+  if (wait) await wait;
+  let result: RunResult;
+  try {
+    result = await live.blueprint.onions.subagent(context, { blueprint, parent: live, entry });
+  } finally {
+    live.crew.give();
+  }
   if (result.status === "done") return text(result.text);
   if (result.status === "aborted") signal.throwIfAborted();
   if (result.status === "paused") {
@@ -90,7 +98,7 @@ export async function runSubagent(ctx: SubagentContext, { blueprint, parent, ent
   const { child: paused } = entry;
   const store = memory();
   if (paused) await store.save({ ...paused, version: 0 });
-  const started = start(blueprint, {
+  const started = start(parent.blueprint.heir(blueprint), {
     ...(paused ? { session: paused.id, answers: forChild(call, parent) } : { messages: [prompt] }),
     store,
     signal,
@@ -100,6 +108,8 @@ export async function runSubagent(ctx: SubagentContext, { blueprint, parent, ent
   parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
   const result = await started.result;
   entry.child = result.status === "paused" ? await store.load(result.session) : undefined;
-  parent.events.announce(emit, { type: "subagent.finished", call, agent, status: result.status });
+  const { status, text: said } = result;
+  const partial = status !== "done" && said !== "" && { text: said }; // the model is not told of it
+  parent.events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
   return result;
 }

@@ -4,10 +4,10 @@
  * @module
  */
 import type { Context } from "hono";
-import type { AnswerPart, CallResult, ContentPart, Message } from "../protocol/message.ts";
+import type { AnswerPart, Artifact, CallResult, ContentPart, Message } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/session.ts";
 import { Refusal } from "./refusal.ts";
-import { json, list, optional, record, type Shape, tagged, text, word, wrong } from "./shape.ts";
+import { flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "./shape.ts";
 
 /** A run to begin: a prompt, or the messages that the client holds, the last of them the person's. */
 export type RunBody =
@@ -30,11 +30,15 @@ const said: Shape<AnswerPart> = tagged("type", {
   call: { id: text, name: text, input: json, malformed: optional(text) },
 });
 
-const result: Shape<CallResult> = record({
+const artifact = record<Artifact>({ uri: text, name: optional(text), mediaType: optional(text) });
+
+const result = record<CallResult>({
   callId: text,
   name: text,
   status: word("ok", "error", "denied", "timeout", "skipped", "aborted"),
   parts: list(content),
+  artifacts: optional(list(artifact)),
+  handled: optional(flag),
 });
 
 const message: Shape<Message> = tagged("role", {

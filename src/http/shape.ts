@@ -32,6 +32,12 @@ export const text: Shape<string> = (value, at) => {
   return value;
 };
 
+/** Yes or no. */
+export const flag: Shape<boolean> = (value, at) => {
+  if (typeof value !== "boolean") throw wrong(at, "true or false");
+  return value;
+};
+
 /** Any value at all. */
 export const json: Shape<Json> = (value, at) => {
   if (value === undefined) throw wrong(at, "a value");

@@ -145,6 +145,8 @@ export type Event =
   | { readonly type: "tool.progress"; readonly turn: number; readonly call: string; readonly data: unknown }
   | { readonly type: "tool.finished"; readonly turn: number; readonly call: string; readonly result: CallResult }
   | { readonly type: "turn.finished"; readonly turn: number }
+  | { readonly type: "steering.injected"; readonly messages: readonly UserMessage[] }
+  | { readonly type: "steering.interrupted" }
   | { readonly type: "notice"; readonly text: string }
   | { readonly type: "data"; readonly name: string; readonly data: Json }
   | {
@@ -186,7 +188,14 @@ export type Event =
   }
   | { readonly type: "subagent.started"; readonly call: string; readonly agent: string; readonly run: string }
   | { readonly type: "subagent.event"; readonly call: string; readonly agent: string; readonly event: Event }
-  | { readonly type: "subagent.finished"; readonly call: string; readonly agent: string; readonly status: string }
+  | {
+    readonly type: "subagent.finished";
+    readonly call: string;
+    readonly agent: string;
+    readonly status: string;
+    /** What it had said, where it did not finish: the model is not told of it. */
+    readonly text?: string;
+  }
   | {
     readonly type: "hook.acted";
     readonly middleware: string;

@@ -93,6 +93,16 @@ export type Message = UserMessage | AssistantMessage | ToolMessage;
 /** How a call ended. */
 export type ResultStatus = "ok" | "error" | "denied" | "timeout" | "skipped" | "aborted";
 
+/** Something that a tool made, and where it is. */
+export interface Artifact {
+  /** Where it is, in words of whoever reads it: a URL, a path, a tag. */
+  readonly uri: string;
+  /** What it is called. */
+  readonly name?: string;
+  /** What it is, such as `image/png`. */
+  readonly mediaType?: string;
+}
+
 /** What a call came to. Made by `text()`, `denied()`, `failed()` or by what a tool returns. */
 export interface ToolResult {
   /** Tells it from what else a tool may return. */
@@ -103,6 +113,14 @@ export interface ToolResult {
   readonly parts: readonly ContentPart[];
   /** For the model too, in a message of its own after the batch. */
   readonly context?: readonly string[];
+  /** For the person, and not for the model: told as a notice. */
+  readonly person?: string;
+  /** Whether the person is shown nothing of it but how it ended. Default: false. */
+  readonly silent?: boolean;
+  /** What it made that is kept elsewhere: for the person's program, and not for the model. */
+  readonly artifacts?: readonly Artifact[];
+  /** Whether the person has what they asked for: where every result of a batch says so, the model is not asked again. Counts where it is ok. */
+  readonly handled?: boolean;
   /** The final input, after every hook and guard: said by the engine. */
   readonly input?: unknown;
 }
@@ -117,6 +135,10 @@ export interface CallResult {
   readonly status: ResultStatus;
   /** What is said. */
   readonly parts: readonly ContentPart[];
+  /** What it made that is kept elsewhere. */
+  readonly artifacts?: readonly Artifact[];
+  /** Whether the person has what they asked for. */
+  readonly handled?: boolean;
 }
 
 /** Tokens that model requests took. */

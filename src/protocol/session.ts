@@ -4,7 +4,7 @@
  * @module
  */
 import type { Event, Question } from "./event.ts";
-import type { AssistantMessage, CallResult, Message, ToolResult, Usage } from "./message.ts";
+import type { AssistantMessage, CallResult, Message, ToolResult, Usage, UserMessage } from "./message.ts";
 
 /** A conversation, and the run that has it now. */
 export interface Session {
@@ -18,6 +18,8 @@ export interface Session {
   readonly run?: RunRecord;
   /** Whose it is, where that is known. */
   readonly owner?: string;
+  /** What middleware keep for it, by name. */
+  readonly state?: readonly (readonly [string, unknown])[];
   /** What a person has allowed for good. */
   readonly rules?: readonly Rule[];
   /** The last event of the run that ended last, for whoever did not hear it. */
@@ -56,6 +58,8 @@ export interface RunRecord {
   readonly state: readonly (readonly [string, unknown])[];
   /** Where it goes on. */
   readonly pending?: Pending;
+  /** What waits to be said to it. */
+  readonly inbox?: readonly UserMessage[];
 }
 
 /** What a run has used. */

@@ -284,6 +284,8 @@ Deno.test("fold() counts what says nothing of the conversation, and what it does
     "file.changed": { type: "file.changed", path: "a.md", change: "add" },
     "cwd.changed": { type: "cwd.changed", turn: 1, call: "a", from: "", to: "docs" },
     "instructions.loaded": { type: "instructions.loaded", path: "AGENTS.md", reason: "session" },
+    "steering.injected": { type: "steering.injected", messages: [] },
+    "steering.interrupted": { type: "steering.interrupted" },
     "hook.acted": { type: "hook.acted", middleware: "m", point: "tool", did: ["passed"], ms: 1 },
   } satisfies { readonly [T in Exclude<Event["type"], Shown>]: Extract<Event, { type: T }> };
   const state = told(model, delta("A"), started("a"));

@@ -1,6 +1,8 @@
 import { assertEquals } from "@std/assert";
-import { agent, type Middleware, state } from "@jizai/jizai";
+import { agent, type Middleware, state, type StateOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { mortal } from "../support/mortal.ts";
 
 Deno.test("state begins anew in every run, and is one within it", async () => {
   const seen = state<string[]>("seen", () => []);
@@ -40,4 +42,58 @@ Deno.test("state is made when it is first read, set or not, also to nothing", as
   }];
   await agent({ model: scripted("Hi!"), use }).run("Hi").result;
   assertEquals(log, [0, 1, 1, undefined, undefined, 1, 7, 7]);
+});
+
+/** Counts in the session, and says the counts that it has seen. */
+function counting(options: StateOptions, init = () => 0) {
+  const seen: unknown[] = [];
+  const count = state<unknown>("count", init, { lasts: "session", ...options });
+  const use: Middleware = {
+    name: "counting",
+    inherit: true,
+    prompt: (ctx, next) => {
+      seen.push(count.update(ctx, (n) => Number(n) + 1));
+      return next();
+    },
+  };
+  return { seen, use };
+}
+
+Deno.test("state of a session goes on in every run of it, and in no other", async () => {
+  const { store, saved } = mortal();
+  const { seen, use } = counting({});
+  const assistant = agent({ model: scripted("1", "2", "3"), use: [use] });
+  for (const session of ["s", "s", "t"]) await assistant.run({ prompt: "Hi", session, store }).result;
+  assertEquals(seen, [1, 2, 1]);
+  assertEquals(saved.at(-1)?.state, [["count", 1]]);
+});
+
+Deno.test("state of a session is shared with the agents beneath", async () => {
+  const { seen, use } = counting({});
+  const child = agent({ name: "child", model: scripted("Helped.") });
+  const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
+  await agent({ model, tools: [child.asTool()], use: [use] }).run({ prompt: "Hi", session: "s", store: mortal().store })
+    .result;
+  assertEquals(seen, [1, 2]);
+});
+
+Deno.test("state that was kept in another form, or does not look as it has to, begins anew", async () => {
+  const kept = async (before: unknown, options: StateOptions) => {
+    const { store } = mortal();
+    const { seen, use } = counting({});
+    await agent({ model: scripted("1"), use: [{ ...use, prompt: setting(before) }] })
+      .run({ prompt: "Hi", session: "s", store }).result;
+    const next = counting(options);
+    await agent({ model: scripted("2"), use: [next.use] }).run({ prompt: "Hi", session: "s", store }).result;
+    return [...seen, ...next.seen];
+  };
+  const setting = (value: unknown): NonNullable<Middleware["prompt"]> => (ctx, next) => {
+    state<unknown>("count", () => 0, { lasts: "session" }).set(ctx, value);
+    return next();
+  };
+  assertEquals(await kept(7, {}), [8]);
+  assertEquals(await kept(7, { version: 2 }), [1]);
+  assertEquals(await kept(7, { schema: z.number() }), [8]);
+  assertEquals(await kept("7", { schema: z.number() }), [1]);
+  assertEquals(await kept(7, { schema: z.number().refine(() => Promise.resolve(true)) }), [1]);
 });

@@ -1,5 +1,6 @@
-import { type Middleware, type Model, ModelError, rewrite, tool, windowed } from "@jizai/jizai";
+import { agent, type Middleware, type Model, ModelError, rewrite, tool, windowed } from "@jizai/jizai";
 import { audit } from "@jizai/jizai/middleware/audit";
+import { delivery } from "@jizai/jizai/middleware/delivery";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { human } from "@jizai/jizai/middleware/human";
 import { inject } from "@jizai/jizai/middleware/inject";
@@ -10,6 +11,7 @@ import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { serial } from "@jizai/jizai/middleware/serial";
+import { subagents } from "@jizai/jizai/middleware/subagents";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { truncate } from "@jizai/jizai/middleware/truncate";
 import { verify } from "@jizai/jizai/middleware/verify";
@@ -77,6 +79,7 @@ const cases: Record<string, readonly [make: () => Middleware, options?: TestOpti
   "fallback() after text": [() => fallback([broken, brief], { afterText: true })],
   "human() who agrees": [() => human(() => true)],
   "human() who takes a moment": [() => human((_, { signal }) => soon({ allow: false, reason: "no" }, signal))],
+  "delivery()": [() => delivery(() => {})],
   "human() who edits": [() => human(() => ({ allow: true, input: { text: "edited" } }))],
   "inject()": [() => inject(({ index }) => `Turn ${index}.`)],
   "logger()": [() => logger(() => {})],
@@ -94,6 +97,7 @@ const cases: Record<string, readonly [make: () => Middleware, options?: TestOpti
   })],
   "serial()": [() => serial()],
   "serial() for everything": [() => serial("all")],
+  "subagents()": [() => subagents([agent({ name: "child", model: scripted("Helped.") })])],
   "timeout()": [() => timeout({ model: 1_000, execute: 1_000 })],
   "timeout() that is reached": [() => timeout(1), { tools: [endless], calls: [["endless", {}]] }],
   "truncate()": [() => truncate({ limit: 4 })],

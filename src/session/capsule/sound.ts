@@ -80,6 +80,8 @@ const result: Fields<CallResult> = {
   name: text,
   status: word("ok", "error", "denied", "timeout", "skipped", "aborted"),
   parts: list(content),
+  artifacts: json,
+  handled: json,
 };
 
 const user: Fields<Omit<UserMessage, "role">> = { parts: list(content), from: optional(text) };
@@ -123,6 +125,7 @@ const run = record<RunRecord>({
   before: count,
   state: list((entry) => Array.isArray(entry) && entry.length <= 2 && text(entry[0])),
   pending,
+  inbox: json,
 });
 
 const session = record<Session>({
@@ -132,5 +135,6 @@ const session = record<Session>({
   run,
   owner: optional(text),
   rules: json,
+  state: json,
   last: json,
 });

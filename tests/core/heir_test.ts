@@ -1,0 +1,188 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { agent, allow, ask, deny, type Middleware, type RunResult, tool } from "@jizai/jizai";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { lines } from "../support/told.ts";
+
+const drop = tool({ name: "drop", description: "Drops", input: z.object({}), execute: () => "Dropped" });
+const dropping = { calls: [["drop", {}]] } as const;
+
+/** An agent that drops, its caller, and the caller of that one: each with middleware of its own. */
+function tree(
+  { root = [], middle = [], leaf = [], answers = [dropping, "Gone."] }: {
+    readonly root?: readonly Middleware[];
+    readonly middle?: readonly Middleware[];
+    readonly leaf?: readonly Middleware[];
+    readonly answers?: readonly ScriptedAnswer[];
+  },
+) {
+  const last = agent({ name: "leaf", model: scripted(...answers), tools: [drop], use: leaf });
+  const second = agent({
+    name: "middle",
+    model: scripted({ calls: [["leaf", { prompt: "Drop" }]] }, "Passed on."),
+    tools: [last.asTool()],
+    use: middle,
+  });
+  const first = agent({
+    name: "root",
+    model: scripted({ calls: [["middle", { prompt: "Drop" }]] }, "Done."),
+    tools: [second.asTool()],
+    use: root,
+  });
+  return first.run("Go");
+}
+
+/** What came of the call at the bottom. */
+async function atTheBottom(run: ReturnType<typeof tree>): Promise<readonly string[]> {
+  const told: string[] = [];
+  for await (let event of run.events) {
+    while (event.type === "subagent.event") event = event.event;
+    if (event.type === "tool.finished" && event.result.name === "drop") {
+      told.push(...lines([{ role: "tool", results: [event.result] }]));
+    }
+  }
+  return told;
+}
+
+const guard = (name: string, approval: NonNullable<Middleware["approval"]>): Middleware => ({ name, approval });
+
+Deno.test("a guard holds for the agents beneath, and theirs beside it: the strictest wins", async () => {
+  const strict = guard("strict", (ctx, next) => ctx.name === "drop" ? Promise.resolve(deny("Not here.")) : next());
+  const loose = guard("loose", () => Promise.resolve(allow()));
+  assertEquals(await atTheBottom(tree({})), ["ok Dropped"]);
+  for (const use of [{ root: [strict], leaf: [loose] }, { root: [loose], leaf: [strict] }, { middle: [strict] }]) {
+    assertEquals(await atTheBottom(tree(use)), ["denied Not here."]);
+  }
+});
+
+Deno.test("what a guard of the caller asks about a call of the child surfaces with its path", async () => {
+  const asking = guard("asking", (ctx, next) => ctx.name === "drop" ? Promise.resolve(ask("Sure?")) : next());
+  const { status, questions }: RunResult = await tree({ root: [asking] }).result;
+  assertEquals([status, questions.map(({ path, questions }) => [path, questions])], [
+    "paused",
+    [[["middle", "leaf"], ["Sure?"]]],
+  ]);
+});
+
+Deno.test("what is isolated holds for nobody beneath, and what is inherited does at every point", async () => {
+  const seen: string[] = [];
+  const note = (inherit: boolean | undefined): Middleware => ({
+    name: "note",
+    ...(inherit !== undefined && { inherit }),
+    approval: (ctx, next) => {
+      seen.push(`approval ${ctx.name}`);
+      return next();
+    },
+    turn: (ctx, next) => {
+      seen.push(`turn ${ctx.run.path.length}`);
+      return next();
+    },
+  });
+  const ofRoot = ["turn 0", "approval middle", "turn 0"];
+  const told = async (inherit: boolean | undefined) => {
+    seen.length = 0;
+    await tree({ root: [note(inherit)] }).result;
+    return [...seen];
+  };
+  assertEquals(await told(false), ofRoot);
+  assertEquals(await told(undefined), ["turn 0", "approval middle", "approval leaf", "approval drop", "turn 0"]);
+  assertEquals(await told(true), [
+    "turn 0",
+    "approval middle",
+    "turn 1",
+    "approval leaf",
+    "turn 2",
+    "approval drop",
+    "turn 2",
+    "turn 1",
+    "turn 0",
+  ]);
+});
+
+Deno.test("what an agent has of its own it does not inherit again", async () => {
+  let asked = 0;
+  const shared = guard("shared", (_, next) => {
+    asked++;
+    return next();
+  });
+  await tree({ root: [shared], middle: [shared], leaf: [shared] }).result;
+  assertEquals(asked, 3);
+});
+
+Deno.test("the tools of what is inherited are there beneath", async () => {
+  const clock = tool({ name: "clock", description: "Tells the time", input: z.object({}), execute: () => "Noon" });
+  const timely: Middleware = { name: "timely", inherit: true, tools: [clock] };
+  const model = scripted({ calls: [["clock", {}]] }, "Noon.");
+  const child = agent({ name: "child", model });
+  const root = agent({
+    model: scripted({ calls: [["child", { prompt: "Time?" }]] }, "Done."),
+    tools: [child.asTool()],
+    use: [timely],
+  });
+  assertEquals(lines((await root.run("Time?").result).messages)[2], "ok Noon.");
+  assertEquals(model.requests[0]?.tools.map(({ name }) => name), ["clock"]);
+});
+
+Deno.test("asTool() has the name, the description and the limits that the agent has, or others", async () => {
+  const child = agent({ name: "child", description: "Helps", model: scripted(dropping, "Never."), tools: [drop] });
+  const { definition: own } = child.asTool();
+  const { definition: other } = child.asTool({ name: "helper", description: "Helps more" });
+  assertEquals([own.name, own.description, other.name, other.description], ["child", "Helps", "helper", "Helps more"]);
+  assertThrows(() => agent({ name: "no name", model: scripted() }).asTool(), TypeError, `Cannot make tool "no name"`);
+  const root = agent({
+    model: scripted({ calls: [["child", { prompt: "Go" }]] }, "Done."),
+    tools: [child.asTool({ limits: { turns: 1 } })],
+  });
+  const { messages } = await root.run("Go").result;
+  assertEquals(lines(messages)[2], "error child did not finish: turns");
+});
+
+Deno.test("no more agents work at once for a run than its limits say", async () => {
+  let working = 0;
+  let most = 0;
+  const busy = tool({
+    name: "busy",
+    description: "Works",
+    input: z.object({}),
+    execute: async () => {
+      most = Math.max(most, ++working);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      working--;
+      return "Worked";
+    },
+  });
+  const child = () => agent({ name: "child", model: scripted({ calls: [["busy", {}]] }, "Done."), tools: [busy] });
+  const children = Array.from({ length: 6 }, (_, index) => child().asTool({ name: `child${index}` }));
+  const calls = children.map(({ name }) => [name, { prompt: "Go" }] as const);
+  const root = agent({ model: scripted({ calls }, "Done."), tools: children, limits: { agents: 2 } });
+  assertEquals([(await root.run("Go").result).status, most], ["done", 2]);
+});
+
+Deno.test("what an agent had said when it was stopped is told, and not to the model", async () => {
+  const stop: Middleware = {
+    name: "stop",
+    subagent: (ctx, next) => next({ signal: AbortSignal.any([ctx.signal, halt.signal]) }),
+  };
+  const halt = new AbortController();
+  const child = agent({
+    name: "child",
+    model: scripted({
+      reads: (function* () {
+        yield [{ type: "text", text: "Half" }] as const;
+        halt.abort();
+        yield [{ type: "text", text: " more" }] as const;
+      })(),
+    }),
+  });
+  const root = agent({
+    model: scripted({ calls: [["child", { prompt: "Go" }]] }, "Done."),
+    tools: [child.asTool()],
+    use: [stop],
+  });
+  const run = root.run("Go");
+  const events = await Array.fromAsync(run.events);
+  assertEquals(events.filter(({ type }) => type === "subagent.finished"), [
+    { type: "subagent.finished", call: "call_1", agent: "child", status: "aborted", text: "Half" },
+  ]);
+  assertEquals(lines((await run.result).messages)[2], "error child did not finish: signal");
+});

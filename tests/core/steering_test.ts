@@ -1,0 +1,239 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import {
+  agent,
+  type Event,
+  type Handle,
+  type Limits,
+  type Middleware,
+  state,
+  text,
+  tool,
+  type ToolResult,
+} from "@jizai/jizai";
+import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { mortal } from "../support/mortal.ts";
+import { lines } from "../support/told.ts";
+
+/** A tool that does something to the run it is called in, by the name that it is given. */
+function agentOf(
+  model: ScriptedModel,
+  { act = () => {}, limits = {}, use = [] }: {
+    readonly act?: (what: string, run: Handle<unknown>) => void | Promise<void> | ToolResult;
+    readonly limits?: Partial<Limits>;
+    readonly use?: readonly Middleware[];
+  } = {},
+) {
+  const ran: string[] = [];
+  const work = tool({
+    name: "work",
+    description: "Works",
+    input: z.object({ what: z.string() }),
+    execute: async ({ what }): Promise<string | ToolResult> => {
+      ran.push(what);
+      return await act(what, run) ?? `did ${what}`;
+    },
+  });
+  const { store, saved } = mortal();
+  const assistant = agent({ model, tools: [work], limits, use });
+  const run: Handle<unknown> = assistant.run({ prompt: "Go", session: "s", store });
+  return { run, ran, saved };
+}
+
+const working = (...works: readonly string[]) => ({ calls: works.map((what) => ["work", { what }] as const) });
+
+const injected = (events: readonly Event[]) =>
+  events.flatMap((event) => event.type === "steering.injected" ? [lines(event.messages)] : []);
+
+Deno.test("what is said to a run while its calls run comes after their results", async () => {
+  const model = scripted(working("a", "b"), "Yes, red.");
+  const { run } = agentOf(model, { act: (what, run) => what === "a" ? run.send("Make it red") : undefined });
+  const events = await Array.fromAsync(run.events);
+  const { status, messages } = await run.result;
+  assertEquals([status, lines(messages)], ["done", [
+    "user Go",
+    "call work work",
+    "ok did a",
+    "ok did b",
+    "user Make it red",
+    "assistant Yes, red.",
+  ]]);
+  assertEquals(injected(events), [["user Make it red"]]);
+});
+
+Deno.test("what is said while the agent answers is answered too, before it is done", async () => {
+  const model = scripted({ text: "One.", before: () => run.send("And two?") }, "Two.");
+  const { run } = agentOf(model);
+  const { status, text, messages } = await run.result;
+  assertEquals([status, text, lines(messages)], ["done", "Two.", [
+    "user Go",
+    "assistant One.",
+    "user And two?",
+    "assistant Two.",
+  ]]);
+});
+
+Deno.test("what is said while stop decides is answered too", async () => {
+  const once = state("once", () => false);
+  const use: Middleware[] = [{
+    name: "late",
+    stop: async (ctx, next) => {
+      if (!once.get(ctx)) await run.send("Wait!");
+      once.set(ctx, true);
+      return await next();
+    },
+  }];
+  const { run } = agentOf(scripted("One.", "Two."), { use });
+  assertEquals(lines((await run.result).messages), ["user Go", "assistant One.", "user Wait!", "assistant Two."]);
+});
+
+Deno.test("calls that have not begun are skipped where a message is not to wait for them", async () => {
+  const model = scripted(working("a", "b", "c"), "Yes.");
+  const { run, ran } = agentOf(model, {
+    limits: { parallel: 1 },
+    act: (_, run) => run.send("Stop that", { after: "calls" }),
+  });
+  const { messages } = await run.result;
+  assertEquals([ran, lines(messages).slice(2, 6)], [["a"], [
+    "ok did a",
+    "skipped Skipped due to queued user message.",
+    "skipped Skipped due to queued user message.",
+    "user Stop that",
+  ]]);
+});
+
+Deno.test("ten messages wait for a run; an eleventh, and one for a run that is over, are refused", async () => {
+  const model = scripted(working("a"), "Yes.");
+  const refused: string[] = [];
+  const { run } = agentOf(model, {
+    act: async (_, run) => {
+      for (let index = 1; index <= 11; index++) {
+        await run.send(`${index}`).catch((error) => refused.push(`${error}`));
+      }
+    },
+  });
+  const { messages } = await run.result;
+  assertEquals(lines(messages).slice(3, -1), Array.from({ length: 10 }, (_, index) => `user ${index + 1}`));
+  assertEquals(refused, ["RangeError: Cannot send a message to the run: 10 wait already"]);
+  const { run: id } = await run.result;
+  await assertRejects(() => run.send("Late"), Error, `Cannot send a message to run ${id}: it is over`);
+});
+
+Deno.test("what was not delivered is kept for whoever goes on with the session, and survives a crash", async () => {
+  const model = scripted(working("a"));
+  const { run, saved } = agentOf(model, {
+    limits: { turns: 1 },
+    act: (_, run) => run.send("Are you there?"),
+  });
+  const { status, messages } = await run.result;
+  assertEquals([status, lines(messages).at(-1)], ["limit", "user Are you there?"]);
+  assertEquals(saved.map(({ run }) => lines(run?.inbox ?? [])).filter((said) => said.length > 0)[0], [
+    "user Are you there?",
+  ]);
+});
+
+Deno.test("finish() has the agent answer once more, without tools, and skips what has not begun", async () => {
+  const model = scripted(working("a", "b"), "As far as I came.");
+  const { run, ran } = agentOf(model, { limits: { parallel: 1 }, act: (_, run) => run.finish() });
+  const events = await Array.fromAsync(run.events);
+  const { status, reason, text, messages } = await run.result;
+  assertEquals([status, reason, text, ran], ["done", "interrupted", "As far as I came.", ["a"]]);
+  assertEquals(lines(messages), [
+    "user Go",
+    "call work work",
+    "ok did a",
+    "skipped Skipped due to graceful interrupt.",
+    "assistant As far as I came.",
+  ]);
+  const last = model.requests[1];
+  assertEquals([last?.tools, lines(last?.messages ?? []).at(-1)], [
+    [],
+    "turn Finish now: answer with what you have, without tools.",
+  ]);
+  assertEquals(events.filter(({ type }) => type.startsWith("steering")), [{ type: "steering.interrupted" }]);
+});
+
+Deno.test("calls that the model makes all the same in its last answer are skipped", async () => {
+  const model = scripted(working("a"), working("b"));
+  const { run, ran } = agentOf(model, { act: (_, run) => run.finish() });
+  const { status, reason, messages } = await run.result;
+  assertEquals([status, reason, ran, lines(messages).at(-1)], [
+    "done",
+    "interrupted",
+    ["a"],
+    "skipped Skipped due to graceful interrupt.",
+  ]);
+});
+
+Deno.test("a run that is stopped with rollback leaves the transcript as it was", async () => {
+  const model = scripted(working("a"), "Never.");
+  const { run } = agentOf(model, { act: (_, run) => run.stop("enough", { rollback: true }) });
+  const { status, reason, messages } = await run.result;
+  assertEquals([status, reason, messages], ["aborted", "enough", []]);
+});
+
+Deno.test("a batch of which every result is handled ends the run without another word of the model", async () => {
+  const handled = (what: string): ToolResult => ({ ...text(`made ${what}`), handled: what !== "c" });
+  const { run } = agentOf(scripted({ text: "Here:", ...working("a", "b") }), { act: handled });
+  const { status, text: said, messages } = await run.result;
+  assertEquals([status, said, lines(messages).slice(2)], ["done", "Here:", [
+    "call work work",
+    "ok made a",
+    "ok made b",
+  ]]);
+  const { run: other } = agentOf(scripted(working("a", "c"), "Both are there."), { act: handled });
+  assertEquals((await other.result).text, "Both are there.");
+});
+
+Deno.test("a result that was denied clears what the others of its batch have handled", async () => {
+  const use: Middleware[] = [{
+    name: "guard",
+    approval: async (ctx, next) =>
+      JSON.stringify(ctx.input).includes("b") ? { type: "deny", reason: "Not b." } : await next(),
+  }];
+  const act = (what: string): ToolResult => ({ ...text(`made ${what}`), handled: true });
+  const { run } = agentOf(scripted(working("a", "b"), "Only a."), { act, use });
+  assertEquals((await run.result).text, "Only a.");
+});
+
+Deno.test("a result says what the person is told, what is shown of it, and what it made", async () => {
+  const artifacts = [{ uri: "file:a.png", mediaType: "image/png" }];
+  const results: Readonly<Record<string, ToolResult>> = {
+    a: { ...text("For the model"), person: "Your chart is ready.", artifacts },
+    b: { ...text("Secret"), person: "Nobody hears this.", silent: true },
+  };
+  const { run } = agentOf(scripted(working("a", "b"), "Done."), { act: (what) => results[what] ?? text("") });
+  const events = await Array.fromAsync(run.events);
+  assertEquals(
+    events.flatMap((event): readonly unknown[] =>
+      event.type === "tool.finished" ? [event.result] : event.type === "notice" ? [event.text] : []
+    ),
+    [
+      { callId: "call_1", name: "work", status: "ok", parts: [{ type: "text", text: "For the model" }], artifacts },
+      "Your chart is ready.",
+      { callId: "call_2", name: "work", status: "ok", parts: [] },
+    ],
+  );
+  assertEquals(lines((await run.result).messages).slice(2, 4), ["ok For the model", "ok Secret"]);
+});
+
+Deno.test("a tool that a model hook adds and a tool hook answers is a tool like any other, and is asked about", async () => {
+  const seen: unknown[] = [];
+  const guide: Middleware = {
+    name: "guide",
+    model: (ctx, next) =>
+      next({ request: { tools: [...ctx.request.tools, { name: "guide", description: "Guides", schema: {} }] } }),
+    tool: async (ctx, next) => ctx.name === "guide" ? text("To the left.") : await next(),
+    approval: async (ctx, next) => {
+      seen.push([ctx.name, ctx.tool, ctx.proposed?.status]);
+      return await next();
+    },
+  };
+  const model = scripted({ calls: [["guide", {}]] }, "Left it is.");
+  const { run } = agentOf(model, { use: [guide] });
+  assertEquals(lines((await run.result).messages).slice(2), ["ok To the left.", "assistant Left it is."]);
+  assertEquals([seen, model.requests[0]?.tools.map(({ name }) => name)], [[["guide", undefined, "ok"]], [
+    "work",
+    "guide",
+  ]]);
+});

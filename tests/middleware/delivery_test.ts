@@ -1,0 +1,51 @@
+import { assertEquals } from "@std/assert";
+import { agent, failed, text, tool, ToolError, type ToolResult } from "@jizai/jizai";
+import { type Delivery, delivery } from "@jizai/jizai/middleware/delivery";
+import { scripted } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { lines } from "../support/told.ts";
+
+const image = { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
+
+/** A run in which a tool makes `result`, and what was delivered of it. */
+async function made(result: ToolResult, deliver: () => void | Promise<void> = () => {}) {
+  const draw = tool({ name: "draw", description: "Draws", input: z.object({}), execute: () => result });
+  const delivered: Delivery[] = [];
+  const errors: unknown[] = [];
+  const assistant = agent({
+    model: scripted({ calls: [["draw", {}]] }, "So be it."),
+    tools: [draw],
+    use: [delivery((what) => {
+      delivered.push(what);
+      return deliver();
+    })],
+  });
+  const { status, messages } = await assistant.run({ prompt: "Draw", onError: (error) => errors.push(error) }).result;
+  return { status, said: lines(messages).slice(2), delivered, errors };
+}
+
+Deno.test("delivery() hands over what is handled, and the model is not asked again", async () => {
+  const artifacts = [{ uri: "s3://charts/1", name: "Chart" }];
+  const { status, said, delivered } = await made({ ...text([image]), artifacts, handled: true });
+  assertEquals([status, said], ["done", ["ok"]]);
+  assertEquals(delivered, [{ callId: "call_1", tool: "draw", parts: [image], artifacts }]);
+});
+
+Deno.test("delivery() leaves alone what is not handled, and what failed", async () => {
+  for (const result of [text("Drawn"), { ...failed("No ink"), handled: true }]) {
+    const { said, delivered } = await made(result);
+    assertEquals([said.at(-1), delivered], ["assistant So be it.", []]);
+  }
+});
+
+Deno.test("a delivery that fails is an error for the model, in words that were written for it", async () => {
+  const secret = new Error("smtp://user:password@mail");
+  const thrown = () => {
+    throw secret;
+  };
+  const internal = await made({ ...text([image]), handled: true }, thrown);
+  assertEquals(internal.said, ["error What draw made could not be delivered.", "assistant So be it."]);
+  assertEquals(internal.errors, [secret]);
+  const told = await made({ ...text([image]), handled: true }, () => Promise.reject(new ToolError("The box is full")));
+  assertEquals(told.said[0], "error What draw made could not be delivered: The box is full");
+});
