@@ -21,20 +21,29 @@ export interface Price {
 /** What each model costs, by its id. */
 export type Prices = Readonly<Record<string, Price>>;
 
-/** What a request took. Throws a `TypeError` where there are prices, and none for its model. */
-export function charge({ model: { id } }: ModelRequest, usage: Usage, prices: Prices | undefined): Partial<Amounts> {
+/** What tokens of a model come to. Throws a `TypeError` where there are prices, and none for the model. */
+export function charge(model: string, usage: Usage, prices: Prices | undefined): Partial<Amounts> {
   const tokens = usage.input + usage.output;
-  if (!prices) return { tokens };
-  const price = prices[id];
-  if (!price) throw new TypeError(`Cannot budget the cost of "${id}": it has no price`);
+  if (!prices || tokens === 0) return { tokens };
+  const price = prices[model];
+  if (!price) throw new TypeError(`Cannot budget the cost of "${model}": it has no price`);
   const { cached = 0 } = usage;
   const { input, output, cached: again = input } = price;
   return { tokens, cost: ((usage.input - cached) * input + cached * again + usage.output * output) / 1_000_000 };
 }
 
-/** What a request is going to take, estimated at four characters a token, with an answer of so many tokens where it says no `maxTokens`. */
-export function expected(request: ModelRequest, answer: number, prices: Prices | undefined): Partial<Amounts> {
-  const { messages, instructions, tools, options: { maxTokens = answer } } = request;
-  const told = Math.ceil((instructions.length + JSON.stringify(tools).length) / 4);
-  return charge(request, { input: estimate(messages) + told, output: maxTokens }, prices);
+/** Makes an estimate of the tokens of requests, at four characters each. Messages and tools do not change: each is measured once. */
+export function estimator(): (request: ModelRequest) => number {
+  const known = new WeakMap<object, number>();
+  function once<T extends object>(thing: T, measure: (thing: T) => number): number {
+    const size = known.get(thing) ?? measure(thing);
+    known.set(thing, size);
+    return size;
+  }
+  return ({ messages, instructions, tools }) => {
+    let tokens = Math.ceil(instructions.length / 4) +
+      once(tools, (tools) => Math.ceil(JSON.stringify(tools).length / 4));
+    for (const message of messages) tokens += once(message, (message) => estimate([message]));
+    return tokens;
+  };
 }

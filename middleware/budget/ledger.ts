@@ -3,10 +3,7 @@
  *
  * @module
  */
-import { handDown } from "../../src/core/hand_down.ts";
-import type { Hook } from "../../src/core/onion.ts";
-import type { RunResult, SubagentChange, SubagentContext } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
+import type { Run, Scope } from "../../src/core/scope.ts";
 import { state } from "../../src/core/state.ts";
 
 /** How much of everything. */
@@ -27,10 +24,8 @@ export interface Ledger {
   left(at: Scope): Amounts;
   /** Takes `most`, until it is settled by what it came to. */
   reserve(at: Scope, most: Partial<Amounts>): (real: Partial<Amounts>) => void;
-  /** Counts the time of the outermost run, until it is told to stop. */
+  /** Begins with a run, and counts its time until it is told to stop; that of agents beneath is in it. */
   start(at: Scope): () => void;
-  /** Runs a child that shares the ledger. */
-  readonly share: Hook<SubagentContext, SubagentChange, RunResult>;
 }
 
 const nothing: Amounts = { tokens: 0, cost: 0, calls: 0, ms: 0 };
@@ -39,8 +34,14 @@ const nothing: Amounts = { tokens: 0, cost: 0, calls: 0, ms: 0 };
 export function ledgerOf(name: string, limits: Amounts): Ledger {
   const spent = state<Amounts>(`${name}.spent`, () => nothing);
   const since = state<number | null>(`${name}.since`, () => null);
-  const outermost = handDown<Scope>();
-  const where = (at: Scope) => outermost.to(at.run) ?? at;
+  const begun = new WeakSet<Run>();
+
+  /** Where it is kept. */
+  function where(at: Scope): Scope {
+    let { run } = at;
+    for (let above = run.parent; above; above = above.parent) if (begun.has(above)) run = above;
+    return run === at.run ? at : { ...at, run };
+  }
 
   function add(at: Scope, amounts: Partial<Amounts>, sign: 1 | -1 = 1): void {
     const { tokens, cost, calls, ms } = { ...nothing, ...amounts };
@@ -71,7 +72,8 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
       };
     },
     start(at) {
-      if (outermost.to(at.run)) return () => {};
+      begun.add(at.run);
+      if (where(at) !== at) return () => {};
       const now = Date.now();
       since.set(at, now);
       return () => {
@@ -79,6 +81,5 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
         add(at, { ms: Date.now() - now });
       };
     },
-    share: (ctx, next) => outermost.along(ctx, next, where(ctx)),
   };
 }

@@ -10,7 +10,7 @@ import type { Scope } from "../../src/core/scope.ts";
 import { state } from "../../src/core/state.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { textOf, user } from "../../src/protocol/message.ts";
-import { charge, expected, type Price, type Prices } from "./charge.ts";
+import { charge, estimator, type Price, type Prices } from "./charge.ts";
 import { type Amounts, ledgerOf } from "./ledger.ts";
 
 export type { Amounts, Price, Prices };
@@ -29,7 +29,7 @@ export interface BudgetOptions {
   readonly prices?: Prices;
   /** Tokens that are reserved for an answer, where the request says no `maxTokens`. Default: 1,000. */
   readonly reserve?: number;
-  /** Its name, the reason that a run ends with, and what its ledger is kept under: two budgets of one agent need two. Default: "budget". */
+  /** Its name, the reason that a run ends with, and what its ledger is kept under: two that meet in one agent need two. Default: "budget". */
   readonly name?: string;
 }
 
@@ -43,11 +43,11 @@ const spent = "the budget is spent";
 const finish = "The budget is spent. Answer now, with what you have: you cannot use tools any more.";
 
 /**
- * Bounds what a run may spend, together with the agents beneath it that use the same budget: they share one ledger. The estimated tokens of a request and its
- * answer are reserved before it is sent, and what it really took is settled afterwards; one that fails costs nothing.
+ * Bounds what a run and the agents beneath it may spend together: they share one ledger. The estimated tokens of a request and its answer are reserved before
+ * it is sent, and what it really took is settled afterwards; one that fails costs nothing.
  *
  * A run gives one last answer when its next request does not fit, when the time is up, and after a call that was over the budget: that request has no tools,
- * and the model is told to finish. Then the run ends with the status `limit`. By its last answers alone, one for each agent at work, a budget may be overdrawn.
+ * and the model is told to finish. Then the run ends with the status `limit`. Last answers, one for each agent at work, and low estimates may overdraw a budget.
  * A call over the budget is answered as skipped; one that is denied does not count. What runs when the time is up is not stopped: `limits.time` does that.
  *
  * It stands after `retry` and `fallback`, so that it counts every try. Where there is a `cost`, a request to a model that has no price fails.
@@ -76,14 +76,21 @@ export function budget(options: BudgetOptions = {}): Budget {
     if (!(value >= 0)) throw new RangeError(`Cannot budget ${value} for "${what}": expected a number of 0 or more`);
   }
   const priced = limits.cost < Infinity ? prices : undefined;
-  const estimates = priced !== undefined || limits.tokens < Infinity;
+  const estimate = estimator();
   const ledger = ledgerOf(name, limits);
   /** Whether this run asked for more than was left, and what it answered at last. */
   const own = state<{ readonly over: boolean; readonly answer?: string }>(`${name}.own`, () => ({ over: false }));
 
+  function expected(request: ModelRequest): Partial<Amounts> {
+    if (limits.tokens === Infinity && !priced) return {};
+    const { maxTokens = reserve } = request.options;
+    return charge(request.model.id, { input: estimate(request), output: maxTokens }, priced);
+  }
+
   return {
     name,
     after: ["retry", "fallback"],
+    inherit: true,
     left: ledger.left,
     async prompt(ctx, next) {
       const stop = ledger.start(ctx);
@@ -100,13 +107,14 @@ export function budget(options: BudgetOptions = {}): Budget {
       const { request } = ctx;
       const { over, answer } = own.get(ctx);
       if (answer !== undefined) return reply(""); // whoever goes on after the last answer hears nothing more
-      const most = estimates ? expected(request, reserve, priced) : {};
+      const most = expected(request);
       const last = over || !fits(most, ledger.left(ctx));
       const settle = ledger.reserve(ctx, most);
       let took: Partial<Amounts> = {};
       try {
         const response = await next(last ? { request: lastOf(request, name) } : undefined);
-        took = charge(request, response.usage, priced);
+        took = most; // which stands where whoever answered has no price
+        took = charge(response.model, response.usage, priced);
         if (last) own.set(ctx, { over, answer: textOf(response) });
         return response;
       } finally {
@@ -136,7 +144,7 @@ export function budget(options: BudgetOptions = {}): Budget {
     async subagent(ctx, next) {
       const { tokens, cost, ms } = ledger.left(ctx);
       if (tokens <= 0 || cost <= 0 || ms <= 0) return refused(spent);
-      const result = await ledger.share(ctx, next);
+      const result = await next();
       const answered = result.status === "limit" && result.reason === name;
       return answered ? { ...result, status: "done" } : result; // its last answer is an answer
     },

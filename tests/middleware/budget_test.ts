@@ -101,8 +101,8 @@ Deno.test("budget() reserves the tokens of a request and its answer, and settles
   const spend = budget({ tokens: 1_000, reserve: 100 });
   const { seen, use } = noting(spend, "tokens");
   const model = scripted(looking(1, 30, 20), { text: "Done.", usage: { input: 40, output: 10 } });
-  await agent({ model, use, instructions: "x".repeat(398) }).run("Hi").result;
-  const first = 8 + 100 + 100; // [{"type":"text","text":"Hi"}], instructions with "[]" for no tools, the answer
+  await agent({ model, use, instructions: "x".repeat(400) }).run("Hi").result;
+  const first = 8 + 100 + 1 + 100; // [{"type":"text","text":"Hi"}], instructions, "[]" for no tools, the answer
   assertEquals(seen.slice(0, 3), [1_000, 1_000 - first, 950]);
   assertEquals([seen[3], seen[5]], [950, 900]);
 });
@@ -278,6 +278,19 @@ Deno.test("budget() asks for a last answer when the time is up, and makes no mor
   assertEquals(model.requests.map(isLast), [false, false, true]);
 });
 
+Deno.test("budget() asks for a last answer when the time is up, also where no call was refused", async () => {
+  using time = new FakeTime();
+  const wait = tool({
+    name: "look",
+    description: "Takes a second",
+    input: z.object({}),
+    execute: () => time.tick(1_000),
+  });
+  const model = scripted(looking(1), "In time.");
+  const { status } = await agent({ model, tools: [wait], use: [budget({ ms: 1_000 })] }).run("Hi").result;
+  assertEquals([status, model.requests.map(isLast)], ["limit", [false, true]]);
+});
+
 Deno.test("budget() goes on where a paused run does, in another process, and does not count the time in between", async () => {
   using time = new FakeTime();
   const store = memory();
@@ -286,13 +299,11 @@ Deno.test("budget() goes on where a paused run does, in another process, and doe
     const spend = budget({ tokens: 9_000, calls: 3, ms: 10_000 });
     const note: Middleware = {
       name: "note",
-      async turn(ctx, next) {
+      async session(ctx, next) {
         seen.push(spend.left(ctx));
-        try {
-          return await next();
-        } finally {
-          seen.push(spend.left(ctx));
-        }
+        const result = await next();
+        seen.push(spend.left(ctx));
+        return result;
       },
     };
     const model = scripted(
@@ -311,10 +322,24 @@ Deno.test("budget() goes on where a paused run does, in another process, and doe
     return index === 0 ? { callId, type: "approve" } as const : { callId, type: "deny" } as const;
   });
   assertEquals((await make().resume({ session, answers, store }).result).status, "done");
-  assertEquals(seen.slice(2, 4), [
+  assertEquals(seen.slice(2), [
     { tokens: 8_800, cost: Infinity, calls: 3, ms: 9_000 },
-    { tokens: 8_800, cost: Infinity, calls: 2, ms: 9_000 },
+    { tokens: 8_798, cost: Infinity, calls: 2, ms: 9_000 },
   ]);
+});
+
+Deno.test("budget() counts a call once that a hook pauses before it runs", async () => {
+  const spend = budget({ calls: 5 });
+  const { seen, use } = noting(spend, "calls");
+  const pausing: Middleware = {
+    name: "pausing",
+    tool: ({ run, call, resumed }, next) =>
+      call.id === "call_2" && !resumed ? Promise.reject(run.pause("Sure?")) : next(),
+  };
+  const assistant = agent({ model: scripted(looking(2), "Done."), tools: [look], use: [...use, pausing] });
+  const { session } = await assistant.run("Hi").result;
+  await assistant.resume({ session, answers: [] }).result;
+  assertEquals([seen.at(0), seen.at(-1)], [5, 3]);
 });
 
 /** A parent that calls `helper` so often at once, and then answers. */
@@ -338,16 +363,48 @@ Deno.test("budget() is one ledger for a run and the agents beneath it, however d
       return answer;
     },
   };
-  const use = [note, spend];
-  const inner = agent({ name: "inner", model: scripted({ text: "Deep.", usage: { input: 5, output: 5 } }), use });
+  const use = [{ ...note, inherit: true }, spend]; // which is inherited by itself
+  const inner = agent({ name: "inner", model: scripted({ text: "Deep.", usage: { input: 5, output: 5 } }) });
   const model = scripted({ calls: [["deeper", { prompt: "Go on" }], ["look", {}]] }, "Helped.");
   const tools = [look, inner.asTool({ name: "deeper", description: "" })];
-  await parent(agent({ name: "middle", model, tools, use }), 1, use).run().result;
+  await parent(agent({ name: "middle", model, tools }), 1, use).run().result;
   assertEquals(seen.map(({ tokens, calls }) => [tokens, calls]), [
     [10_000 - 2 - 2 - 10, 7],
     [10_000 - 2 - 2 - 10 - 2, 7],
     [10_000 - 2 - 2 - 10 - 2 - 2, 7],
   ]);
+});
+
+Deno.test("budget() is counted once where an agent beneath uses it too", async () => {
+  const spend = budget({ tokens: 10_000, calls: 10 });
+  const { seen, use } = noting(spend, "tokens");
+  await parent(agent({ name: "helper", model: scripted("Helped."), use: [spend] }), 1, use).run().result;
+  assertEquals(seen.at(-1), 9_994);
+});
+
+Deno.test("budget() counts what an agent beneath falls back on at its own price, and fails where there is none", async () => {
+  const helped = async (id: string) => {
+    const spend = budget({
+      cost: 10_000,
+      prices: { scripted: { input: 1_000_000, output: 0 }, other: { input: 3_000_000, output: 0 } },
+    });
+    const { seen, use } = noting(spend, "cost");
+    const other = { ...scripted({ text: "Helped.", usage: { input: 10, output: 0 } }), id };
+    const model = scripted({ error: new ModelError("down", { recoverable: true }) });
+    const { messages } = await parent(agent({ name: "helper", model, use: [fallback([other])] }), 1, use).run().result;
+    return [lines(messages)[2], seen.at(-1)];
+  };
+  assertEquals(await helped("other"), ["ok Helped.", 10_000 - 1 - 3 * 10 - 1]);
+  assertEquals(await helped("unknown"), ["error helper did not finish: failure", 10_000 - 1 - 10 - 1]);
+});
+
+Deno.test("budget() counts the time of agents beneath as that of the run", async () => {
+  using time = new FakeTime();
+  const spend = budget({ ms: 10_000 });
+  const { seen, use } = noting(spend, "ms");
+  const model = scripted({ text: "Helped.", before: () => void time.tick(1_000) });
+  await parent(agent({ name: "helper", model, use: [spend] }), 1, use).run().result;
+  assertEquals([seen.at(0), seen.at(-1)], [10_000, 9_000]);
 });
 
 Deno.test("budget() reserves for agents that work at the same time, so that they do not spend the same tokens", async () => {

@@ -1,0 +1,562 @@
+import {
+  type Agent,
+  agent,
+  type AgentOptions,
+  ask,
+  denied,
+  deny,
+  type Middleware,
+  ModelError,
+  reply,
+  type Schema,
+  skipped,
+  text,
+  tool,
+  ToolError,
+} from "@jizai/jizai";
+import { fallback } from "@jizai/jizai/middleware/fallback";
+import { otel, type OtelOptions } from "@jizai/jizai/middleware/otel";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { timeout } from "@jizai/jizai/middleware/timeout";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { named } from "../support/happened.ts";
+import { type Recorded, recorder } from "../support/recorder.ts";
+
+const city = z.object({ city: z.string() });
+const weather = tool({
+  name: "weather",
+  description: "Current weather of a city",
+  input: city,
+  execute: ({ city }) => {
+    if (city === "Atlantis") throw new ToolError("Under water.");
+    return `Sun in ${city}`;
+  },
+});
+
+const calls = (...cities: unknown[]): ScriptedAnswer => ({
+  calls: cities.map((city) => ["weather", { city }] as const),
+});
+
+interface Setting extends Pick<AgentOptions<unknown, Schema>, "instructions" | "trace" | "limits"> {
+  readonly before?: readonly Middleware[];
+  readonly use?: readonly Middleware[];
+  readonly options?: OtelOptions;
+}
+
+/** An agent that is watched, and what is recorded of it. */
+function watched(steps: readonly ScriptedAnswer[], { before = [], use = [], options, ...rest }: Setting = {}) {
+  const { api, ...recorded } = recorder();
+  const model = scripted(...steps);
+  const assistant = agent({ ...rest, model, tools: [weather], use: [...before, otel(api, options), ...use] });
+  return { assistant, ...recorded };
+}
+
+/** How the first run ended, and why. */
+function endOf([run]: readonly Recorded[]) {
+  return [run?.attributes["jizai.run.status"], run?.attributes["jizai.run.reason"]];
+}
+
+/** The spans of one run. */
+async function spansOf(steps: readonly ScriptedAnswer[], setting?: Setting) {
+  const { assistant, tree } = watched(steps, setting);
+  await assistant.run("Hi").result;
+  return tree();
+}
+
+Deno.test("otel() makes a span for the run, and in it one for each request and each call", async () => {
+  assertEquals(await spansOf([calls("Kyoto", "Oslo"), "Sun."], { options: { agent: "assistant" } }), [
+    "invoke_agent assistant",
+    "  chat scripted",
+    "  execute_tool weather",
+    "  execute_tool weather",
+    "  chat scripted",
+  ]);
+  assertEquals(await spansOf(["Hello!"]), ["invoke_agent", "  chat scripted"]);
+});
+
+Deno.test("otel() says of each what the conventions name, and nothing of what was said", async () => {
+  const { assistant, spans } = watched([calls("Kyoto"), { text: "Sun.", usage: { input: 9, output: 4, cached: 3 } }], {
+    options: { agent: "assistant", provider: (model) => `of ${model}` },
+    use: [{ name: "frugal", model: (_, next) => next({ request: { options: { maxTokens: 50, temperature: 0 } } }) }],
+    before: [{ name: "brief", model: (_, next) => next({ request: { options: { maxTokens: 100, temperature: 1 } } }) }],
+  });
+  const result = await assistant.run("Secret").result;
+  const chat = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.request.model": "scripted",
+    "gen_ai.provider.name": "of scripted",
+    "gen_ai.conversation.id": "session",
+    "gen_ai.request.max_tokens": 100,
+    "gen_ai.request.temperature": 1,
+    "gen_ai.response.model": "scripted",
+  };
+  assertEquals(named(spans.map(({ name, kind, attributes }) => ({ name, kind, attributes })), result), [
+    {
+      name: "invoke_agent assistant",
+      kind: 0,
+      attributes: {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "assistant",
+        "gen_ai.provider.name": "of scripted",
+        "gen_ai.request.model": "scripted",
+        "gen_ai.conversation.id": "session",
+        "jizai.run.id": "run",
+        "jizai.run.resumed": false,
+        "gen_ai.usage.input_tokens": 10,
+        "gen_ai.usage.output_tokens": 5,
+        "gen_ai.usage.cache_read.input_tokens": 3,
+        "jizai.run.status": "done",
+      },
+    },
+    {
+      name: "chat scripted",
+      kind: 2,
+      attributes: {
+        ...chat,
+        "jizai.turn": 1,
+        "jizai.attempt": 1,
+        "gen_ai.response.finish_reasons": ["tool_call"],
+        "gen_ai.usage.input_tokens": 1,
+        "gen_ai.usage.output_tokens": 1,
+      },
+    },
+    {
+      name: "execute_tool weather",
+      kind: 0,
+      attributes: {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "weather",
+        "gen_ai.tool.call.id": "call_1",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.description": "Current weather of a city",
+        "jizai.turn": 1,
+      },
+    },
+    {
+      name: "chat scripted",
+      kind: 2,
+      attributes: {
+        ...chat,
+        "jizai.turn": 2,
+        "jizai.attempt": 1,
+        "gen_ai.response.finish_reasons": ["stop"],
+        "gen_ai.usage.input_tokens": 9,
+        "gen_ai.usage.output_tokens": 4,
+        "gen_ai.usage.cache_read.input_tokens": 3,
+      },
+    },
+  ]);
+});
+
+Deno.test("otel() records how long each took, and the tokens of each request", async () => {
+  const steps = [calls("Atlantis"), { text: "Sun.", usage: { input: 9, output: 4 } }];
+  const { assistant, samples } = watched(steps, { options: { agent: "assistant", provider: "openai" } });
+  await assistant.run("Hi").result;
+  const chat = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.request.model": "scripted",
+    "gen_ai.provider.name": "openai",
+    "gen_ai.response.model": "scripted",
+  };
+  const failed = { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather", "error.type": "ToolError" };
+  const agent = {
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.agent.name": "assistant",
+    "gen_ai.provider.name": "openai",
+  };
+  const duration = "gen_ai.client.operation.duration";
+  const usage = "gen_ai.client.token.usage";
+  assertEquals(
+    samples.map(([name, attributes, value]) => [name, attributes, name === duration ? value >= 0 && value < 1 : value]),
+    [
+      [duration, chat, true],
+      [usage, { ...chat, "gen_ai.token.type": "input" }, 1],
+      [usage, { ...chat, "gen_ai.token.type": "output" }, 1],
+      [duration, failed, true],
+      [duration, chat, true],
+      [usage, { ...chat, "gen_ai.token.type": "input" }, 9],
+      [usage, { ...chat, "gen_ai.token.type": "output" }, 4],
+      [duration, agent, true],
+    ],
+  );
+});
+
+Deno.test("otel() records no tokens where the provider tells none", async () => {
+  const { assistant, samples } = watched([{ text: "Hello!", usage: { input: 0, output: 0 } }]);
+  await assistant.run("Hi").result;
+  assertEquals(samples.map(([name]) => name), [
+    "gen_ai.client.operation.duration",
+    "gen_ai.client.operation.duration",
+  ]);
+});
+
+Deno.test("otel() makes a span for each try of a request, whoever tries again and whom they ask", async () => {
+  const busy = new ModelError("busy", { recoverable: true, status: 429 });
+  const other = { ...scripted({ error: new ModelError("cut", { recoverable: true }) }, "Hello!"), id: "other" };
+  const before = [fallback([other]), retry({ attempts: 2, delay: 0 })];
+  assertEquals(await spansOf([{ error: busy }, { error: busy }], { before }), [
+    "invoke_agent",
+    "  chat scripted !429",
+    "  chat scripted !429",
+    "  chat other !ModelError",
+    "  chat other",
+  ]);
+  const { api } = recorder();
+  assertThrows(
+    () => agent({ model: scripted(), use: [otel(api), retry()] }),
+    TypeError,
+    'Cannot use "otel" before "retry"',
+  );
+});
+
+Deno.test("otel() makes a span for each try of a call, and says of what kind an error is", async () => {
+  let tries = 0;
+  const flaky: Middleware = {
+    name: "flaky",
+    execute(_, next) {
+      if (tries++ === 0) throw new RangeError("secret");
+      return next();
+    },
+  };
+  const before = [retry({ attempts: 2, delay: 0 })];
+  assertEquals(await spansOf([calls("Kyoto"), "Sun."], { before, use: [flaky] }), [
+    "invoke_agent",
+    "  chat scripted",
+    "  execute_tool weather !RangeError",
+    "  execute_tool weather",
+    "  chat scripted",
+  ]);
+  const stuck: Middleware = {
+    name: "stuck",
+    execute: ({ signal }) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true })),
+  };
+  const [, , call] = await spansOf([calls("Kyoto"), "Sun."], { before: [timeout(1)], use: [stuck] });
+  assertEquals(call, "  execute_tool weather !TimeoutError");
+});
+
+Deno.test("otel() makes a span for a call that is not executed too, with what it came to", async () => {
+  const rules: Middleware = {
+    name: "rules",
+    approval: ({ call }, next) => call.id === "call_1" ? Promise.resolve(deny("secret")) : next(),
+    tool: ({ call }, next) => call.id === "call_3" ? Promise.resolve(text("secret")) : next(),
+  };
+  const answers: Middleware = {
+    name: "answers",
+    tool: ({ call }, next) => call.id === "call_2" ? Promise.resolve(denied("secret")) : next(),
+    execute: ({ call }, next) => call.id === "call_4" ? Promise.resolve(skipped("secret")) : next(),
+  };
+  const model: ScriptedAnswer = {
+    calls: [
+      ...["Kyoto", "Oslo", "Rome", "Bern"].map((city) => ["weather", { city }] as const),
+      ["weather", {}],
+      ["missing", {}],
+    ],
+  };
+  const { assistant, tree, spans } = watched([model, "Sun."], { before: [rules], use: [answers] });
+  await assistant.run("Hi").result;
+  assertEquals(tree(), [
+    "invoke_agent",
+    "  chat scripted",
+    "  execute_tool weather !skipped", // this one began to be executed
+    "  execute_tool weather !denied",
+    "  execute_tool weather !denied",
+    "  execute_tool weather",
+    "  execute_tool weather !error",
+    "  execute_tool missing !error",
+    "  chat scripted",
+  ]);
+  assertEquals(spans[3]?.attributes, {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": "weather",
+    "gen_ai.tool.call.id": "call_1",
+    "gen_ai.tool.type": "function",
+    "jizai.turn": 1,
+    "error.type": "denied",
+  });
+});
+
+Deno.test("otel() makes no span for a request that another hook answers before it", async () => {
+  const cache: Middleware = { name: "cache", model: () => Promise.resolve(reply("Known.")) };
+  assertEquals(await spansOf([], { before: [cache] }), ["invoke_agent"]);
+  assertEquals(await spansOf([], { use: [cache] }), ["invoke_agent", "  chat scripted"]);
+});
+
+Deno.test("otel() ends every span of a run that fails, ends, pauses, is refused or reaches a limit", async () => {
+  const ending = (point: "session" | "prompt" | "model" | "execute"): Middleware => ({
+    name: "ending",
+    [point]: ({ run }: Parameters<NonNullable<Middleware["prompt"]>>[0]) => Promise.reject(run.end("enough")),
+  });
+  const asking: Middleware = { name: "asking", approval: () => Promise.resolve(ask("Sure?")) };
+  const refusing: Middleware = {
+    name: "refusing",
+    prompt: () => Promise.resolve({ status: "cancelled", text: "", reason: "secret" }),
+  };
+  const cases: readonly [readonly ScriptedAnswer[], Setting, readonly string[], string?][] = [
+    [[{ error: new TypeError("secret") }], {}, ["invoke_agent !TypeError", "  chat scripted !TypeError"], "failed"],
+    [[], { use: [ending("session")] }, ["invoke_agent"]],
+    [[], { use: [ending("prompt")] }, ["invoke_agent"], "done"],
+    [[], { use: [ending("model")] }, ["invoke_agent", "  chat scripted"], "done"],
+    [
+      [calls("Kyoto")],
+      { use: [ending("execute")] },
+      ["invoke_agent", "  chat scripted", "  execute_tool weather"],
+      "done",
+    ],
+    [[calls("Kyoto")], { use: [asking] }, ["invoke_agent", "  chat scripted"], "paused"],
+    [[], { use: [refusing] }, ["invoke_agent"], "cancelled"],
+    [[], { limits: { turns: 0 } }, ["invoke_agent"], "limit"],
+  ];
+  for (const [steps, setting, expected, status] of cases) {
+    const { assistant, tree, spans } = watched(steps, setting);
+    await assistant.run("Hi").result;
+    assertEquals([tree(), spans[0]?.attributes["jizai.run.status"]], [expected, status]);
+    assertEquals(JSON.stringify(spans).match(/secret|enough|Sure/g), null);
+  }
+});
+
+Deno.test("otel() ends every span of a run that is stopped, whatever it is in", async () => {
+  let stop = () => {};
+  const stopping: Middleware = {
+    name: "stopping",
+    execute(_, next) {
+      stop();
+      return next();
+    },
+  };
+  const { assistant, tree, spans } = watched([calls("Kyoto")], { use: [stopping] });
+  const handle = assistant.run("Hi");
+  stop = () => handle.stop("client-gone");
+  await handle.result;
+  assertEquals(tree(), ["invoke_agent !aborted", "  chat scripted", "  execute_tool weather !AbortError"]);
+  assertEquals(endOf(spans), ["aborted", "client-gone"]);
+});
+
+Deno.test("otel() ends every span where a hook never comes back", async () => {
+  const stuck = new Promise<never>(() => {});
+  for (const point of ["prompt", "model", "execute"] as const) {
+    const hanging: Middleware = { name: "hanging", [point]: () => stuck };
+    const { assistant, tree, spans } = watched([calls("Kyoto")], { use: [hanging], limits: { time: 5, grace: 5 } });
+    await assistant.run("Hi").result;
+    const inside = {
+      prompt: [],
+      model: ["  chat scripted !abandoned"],
+      execute: ["  chat scripted", "  execute_tool weather !aborted"],
+    };
+    assertEquals(tree(), ["invoke_agent", ...inside[point]]);
+    assertEquals(endOf(spans), ["limit", "deadline"]);
+  }
+});
+
+Deno.test("otel() begins anew with the rest of a run that was paused", async () => {
+  const asking: Middleware = { name: "asking", approval: () => Promise.resolve(ask("Sure?")) };
+  const { assistant, tree, spans } = watched([calls("Kyoto", "Oslo"), "Sun."], { use: [asking] });
+  const { session } = await assistant.run("Hi").result;
+  const answers = [{ callId: "call_1", type: "approve" }, { callId: "call_2", type: "deny" }] as const;
+  await assistant.resume({ session, answers }).result;
+  assertEquals(tree(), [
+    "invoke_agent",
+    "  chat scripted",
+    "invoke_agent",
+    "  execute_tool weather",
+    "  execute_tool weather !denied",
+    "  chat scripted",
+  ]);
+  const runs = spans.filter(({ parent }) => !parent).map(({ attributes }) => attributes);
+  assertEquals(runs.map((attributes) => attributes["jizai.run.resumed"]), [false, true]);
+  assertEquals(runs[0]?.["jizai.run.id"], runs[1]?.["jizai.run.id"]);
+});
+
+/** An agent whose model calls `helper` so often at once. */
+function above(helper: Agent<unknown, unknown>, times: number, use: readonly Middleware[]) {
+  const prompts = Array.from({ length: times }, () => ["help", { prompt: "Help" }] as const);
+  const tools = [helper.asTool({ name: "help", description: "Helps" })];
+  return agent({ model: scripted({ calls: prompts }, "Done."), tools, use, trace: true });
+}
+
+Deno.test("otel() puts the run of an agent beneath into the call that it runs for", async () => {
+  const { api, tree } = recorder();
+  const use = [otel(api, { agent: "boss" })];
+  const helper = agent({
+    name: "helper",
+    model: scripted(calls("Kyoto"), calls("Oslo"), "Sun.", "Sun."),
+    tools: [weather],
+    use,
+  });
+  await above(helper, 2, use).run("Hi").result;
+  const helped = [
+    "  execute_tool help",
+    "    invoke_agent helper",
+    "      chat scripted",
+    "      execute_tool weather",
+    "      chat scripted",
+  ];
+  assertEquals(tree(), ["invoke_agent boss", "  chat scripted", ...helped, ...helped, "  chat scripted"]);
+});
+
+Deno.test("otel() is inherited by agents beneath, unless it is told not to be", async () => {
+  const helping = (otherwise: Pick<Middleware, "inherit">) => {
+    const { api, tree } = recorder();
+    const helper = agent({ name: "helper", model: scripted("Helped."), trace: true });
+    return { run: above(helper, 1, [{ ...otel(api), ...otherwise }]).run("Hi").result, tree };
+  };
+  const inherited = helping({});
+  await inherited.run;
+  assertEquals(inherited.tree(), [
+    "invoke_agent",
+    "  chat scripted",
+    "  execute_tool help",
+    "    invoke_agent helper",
+    "      chat scripted",
+    "  chat scripted",
+  ]);
+  const isolated = helping({ inherit: false });
+  await isolated.run;
+  assertEquals(isolated.tree(), ["invoke_agent", "  chat scripted", "  execute_tool help", "  chat scripted"]);
+});
+
+Deno.test("otel() keeps runs apart that go on at the same time", async () => {
+  const { assistant, tree } = watched([calls("Kyoto"), calls("Oslo"), "Sun.", "Sun."]);
+  await Promise.all([assistant.run("Hi").result, assistant.run("Hi").result]);
+  const run = ["invoke_agent", "  chat scripted", "  execute_tool weather", "  chat scripted"];
+  assertEquals(tree(), [...run, ...run]);
+});
+
+Deno.test("otel() makes a span for each hook that did something, where the agent is traced", async () => {
+  const rules: Middleware = {
+    name: "rules",
+    turn: (ctx, next) => next({ context: [...ctx.context, "secret"] }),
+    approval: () => Promise.resolve(deny("secret")),
+    stop: (_, next) => next(),
+  };
+  const broken: Middleware = { name: "broken", stop: () => Promise.reject(new Error("secret")) };
+  const { assistant, tree, spans } = watched([calls("Kyoto"), "Sun."], { before: [rules], use: [broken], trace: true });
+  await assistant.run("Hi").result;
+  assertEquals(tree(), [
+    "invoke_agent !Error",
+    "  chat scripted",
+    "  hook rules approval",
+    "  execute_tool weather !denied",
+    "  hook rules turn",
+    "  chat scripted",
+    "  hook rules turn",
+    "  hook broken stop !_OTHER",
+    "  hook rules stop !_OTHER",
+  ]);
+  assertEquals(spans.slice(2, 5).map(({ attributes }) => attributes), [
+    {
+      "jizai.middleware": "rules",
+      "jizai.point": "approval",
+      "jizai.did": ["answered"],
+      "jizai.turn": 1,
+      "gen_ai.tool.call.id": "call_1",
+      "jizai.decided": "deny",
+    },
+    {
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": "weather",
+      "gen_ai.tool.call.id": "call_1",
+      "gen_ai.tool.type": "function",
+      "jizai.turn": 1,
+      "error.type": "denied",
+    },
+    {
+      "jizai.middleware": "rules",
+      "jizai.point": "turn",
+      "jizai.did": ["changed"],
+      "jizai.turn": 1,
+      "jizai.changed": ["context"],
+    },
+  ]);
+  const hook = spans[4];
+  const sinceStart = Date.now() - (hook?.startTime ?? 0);
+  assertEquals(sinceStart > 0 && sinceStart < 5_000, true);
+});
+
+Deno.test("otel() says what was said where it is asked to", async () => {
+  const step = { reasoning: "Hm.", text: "Let me look.", calls: [["weather", { city: "Kyoto" }] as const] };
+  const { assistant, spans } = watched([step, "Sun."], { options: { content: true }, instructions: "Be brief." });
+  await assistant.run("Weather?").result;
+  const said = spans.map(({ attributes }) =>
+    Object.fromEntries(
+      Object.entries(attributes).filter(([name]) => /messages|instructions|arguments|result/.test(name))
+        .map(([name, value]) => [name.replace("gen_ai.", ""), parsed(String(value))]),
+    )
+  );
+  const input = [{ role: "user", parts: [{ type: "text", content: "Weather?" }] }];
+  const answer = {
+    role: "assistant",
+    parts: [
+      { type: "reasoning", content: "Hm." },
+      { type: "text", content: "Let me look." },
+      { type: "tool_call", id: "call_1", name: "weather", arguments: { city: "Kyoto" } },
+    ],
+  };
+  const results = {
+    role: "tool",
+    parts: [{ type: "tool_call_response", id: "call_1", response: "Sun in Kyoto" }],
+  };
+  const last = [{ role: "assistant", parts: [{ type: "text", content: "Sun." }], finish_reason: "stop" }];
+  const system_instructions = [{ type: "text", content: "Be brief." }];
+  assertEquals(said, [
+    { "input.messages": input, "output.messages": last },
+    {
+      system_instructions,
+      "input.messages": input,
+      "output.messages": [{ ...answer, finish_reason: "tool_call" }],
+    },
+    { "tool.call.arguments": { city: "Kyoto" }, "tool.call.result": "Sun in Kyoto" },
+    { system_instructions, "input.messages": [...input, answer, results], "output.messages": last },
+  ]);
+});
+
+function parsed(text: string): unknown {
+  return JSON.parse(text);
+}
+
+Deno.test("otel() says no more than the last 16,000 characters of it, as valid JSON", async () => {
+  const long = "x".repeat(10_000);
+  const { assistant, spans } = watched([calls("a".repeat(20_000), "b"), calls(long), "Sun."], {
+    options: { content: true },
+  });
+  await assistant.run(long).result;
+  const attributes = spans.flatMap(({ attributes }) => Object.entries(attributes))
+    .filter(([name]) => /messages|arguments|result$/.test(name));
+  for (const [name, value] of attributes) {
+    if (name.endsWith("messages")) parsed(String(value));
+    assertEquals(String(value).length < 17_000, true);
+  }
+  const last = spans.findLast(({ name }) => name.startsWith("chat"))?.attributes["gen_ai.input.messages"];
+  const roles = z.array(z.object({ role: z.string() })).parse(parsed(String(last))).map(({ role }) => role);
+  assertEquals(roles, ["assistant", "tool"]);
+});
+
+Deno.test("otel() shows no input that cannot be written as JSON, and no media", async () => {
+  const { api, spans } = recorder();
+  const big = tool({
+    name: "big",
+    description: "Counts",
+    input: z.object({ n: z.string().transform((text) => BigInt(text)) }),
+    execute: ({ n }) => text([{ type: "media", mediaType: "image/png", data: String(n) }]),
+  });
+  const model = scripted({ calls: [["big", { n: "9007199254740993" }]] }, "Done.");
+  await agent({ model, tools: [big], use: [otel(api, { content: true })] }).run({
+    messages: [{
+      role: "user",
+      parts: [{ type: "media", mediaType: "image/png", data: "secret" }, { type: "text", text: "Count" }],
+    }],
+  }).result;
+  assertEquals(spans[2]?.attributes["gen_ai.tool.call.arguments"], "not JSON: TypeError");
+  assertEquals(spans[2]?.attributes["gen_ai.tool.call.result"], '""');
+  assertEquals(parsed(String(spans[1]?.attributes["gen_ai.input.messages"])), [{
+    role: "user",
+    parts: [{ type: "media", mime_type: "image/png" }, { type: "text", content: "Count" }],
+  }]);
+});
+
+Deno.test("otel() keeps the laws of a middleware", async () => {
+  await testMiddleware(() => otel(recorder().api, { content: true }));
+});

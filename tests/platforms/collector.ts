@@ -1,0 +1,153 @@
+/**
+ * A collector of OpenTelemetry on this machine, and programs whose telemetry Deno exports to it.
+ *
+ * @module
+ */
+import * as z from "zod";
+
+/** What a span or a measurement says of itself. */
+export type Said = Readonly<Record<string, unknown>>;
+
+/** A span, as it was exported. */
+export interface Exported {
+  readonly name: string;
+  /** 1: within the process; 3: it asks another one. */
+  readonly kind: number;
+  readonly attributes: Said;
+  /** Whether it ended with an error. */
+  readonly failed: boolean;
+  readonly inside: readonly Exported[];
+}
+
+/** What was counted for some attributes. */
+export interface Point {
+  readonly attributes: Said;
+  readonly count: number;
+  readonly sum: number;
+}
+
+/** What a program exported, of the library and of Deno itself. */
+export interface Telemetry {
+  /** What it printed. */
+  readonly printed: string;
+  /** The spans that are inside no other, in the order in which they began; hooks, which may begin as what they wrap does, come last. */
+  readonly spans: readonly Exported[];
+  /** The histograms of the library, by their names: the name and unit, where their buckets end, and what they counted. */
+  readonly histograms: readonly {
+    readonly name: string;
+    readonly bounds: readonly number[];
+    readonly points: Point[];
+  }[];
+}
+
+/**
+ * Runs a module of this folder with the collector's address and `args`, until it ends. Other paths of the collector say what they are.
+ * What differs from run to run has a name instead: the address is `collector`, and an id `uuid`.
+ */
+export async function exported(module: string, ...args: readonly string[]): Promise<Telemetry> {
+  const bodies: { readonly path: string; readonly body: string }[] = [];
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    if (request.method === "POST") bodies.push({ path: pathname, body: await request.text() });
+    return new Response(pathname);
+  });
+  const address = `http://127.0.0.1:${server.addr.port}`;
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--no-prompt",
+      "--allow-net=127.0.0.1",
+      new URL(module, import.meta.url).pathname,
+      address,
+      ...args,
+    ],
+    env: { OTEL_DENO: "true", OTEL_EXPORTER_OTLP_PROTOCOL: "http/json", OTEL_EXPORTER_OTLP_ENDPOINT: address },
+  }).output();
+  const decoder = new TextDecoder();
+  if (!success) throw new Error(`Cannot run ${module}: ${decoder.decode(stderr)}`);
+  const uuid = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+  const of = (path: string) =>
+    bodies.filter((each) => each.path === path)
+      .map(({ body }) => JSON.parse(body.replaceAll(address, "collector").replace(uuid, "uuid")));
+  return {
+    printed: decoder.decode(stdout),
+    spans: nested(of("/v1/traces").flatMap(spansOf)),
+    histograms: of("/v1/metrics").flatMap(histogramsOf).toSorted((a, b) => a.name < b.name ? -1 : 1),
+  };
+}
+
+const value = z.union([
+  z.object({ stringValue: z.string() }).transform(({ stringValue }) => stringValue),
+  z.object({ boolValue: z.boolean() }).transform(({ boolValue }) => boolValue),
+  z.object({ intValue: z.coerce.number() }).transform(({ intValue }) => intValue),
+  z.object({ doubleValue: z.number() }).transform(({ doubleValue }) => doubleValue),
+]);
+const list = z.object({ arrayValue: z.object({ values: z.array(value) }) })
+  .transform(({ arrayValue }) => arrayValue.values);
+const attributes = z.array(z.object({ key: z.string(), value: z.union([value, list]) }))
+  .transform((pairs): Said => Object.fromEntries(pairs.map(({ key, value }) => [key, value])));
+
+const traces = z.object({
+  resourceSpans: z.array(z.object({
+    scopeSpans: z.array(z.object({
+      spans: z.array(z.object({
+        spanId: z.string(),
+        parentSpanId: z.string(),
+        name: z.string(),
+        kind: z.number(),
+        startTimeUnixNano: z.string(),
+        endTimeUnixNano: z.string(),
+        attributes,
+        status: z.object({ code: z.number() }),
+      })),
+    })),
+  })),
+});
+
+type Span = z.infer<typeof traces>["resourceSpans"][number]["scopeSpans"][number]["spans"][number];
+
+function spansOf(body: unknown): Span[] {
+  return traces.parse(body).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
+}
+
+const isHook = ({ name }: Span) => name.startsWith("hook ");
+const start = ({ startTimeUnixNano }: Span) => BigInt(startTimeUnixNano);
+
+function nested(spans: readonly Span[], parent = ""): Exported[] {
+  return spans.filter(({ parentSpanId }) => parentSpanId === parent)
+    .toSorted((a, b) => Number(isHook(a)) - Number(isHook(b)) || Number(start(a) - start(b)))
+    .map(({ spanId, name, kind, attributes, status }) => {
+      return { name, kind, attributes, failed: status.code === 2, inside: nested(spans, spanId) };
+    });
+}
+
+const metrics = z.object({
+  resourceMetrics: z.array(z.object({
+    scopeMetrics: z.array(z.object({
+      scope: z.object({ name: z.string() }),
+      metrics: z.array(z.object({
+        name: z.string(),
+        unit: z.string(),
+        histogram: z.object({
+          dataPoints: z.array(z.object({
+            attributes,
+            count: z.coerce.number(),
+            sum: z.number(),
+            explicitBounds: z.array(z.number()),
+          })),
+        }).optional(),
+      })),
+    })),
+  })),
+});
+
+function histogramsOf(body: unknown): Telemetry["histograms"][number][] {
+  const scopes = metrics.parse(body).resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics);
+  return scopes.filter(({ scope }) => scope.name === "jizai").flatMap(({ metrics }) =>
+    metrics.map(({ name, unit, histogram: { dataPoints = [] } = {} }) => ({
+      name: `${name} ${unit}`,
+      bounds: dataPoints[0]?.explicitBounds ?? [],
+      points: dataPoints.map(({ attributes, count, sum }) => ({ attributes, count, sum })),
+    }))
+  );
+}
