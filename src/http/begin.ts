@@ -5,17 +5,17 @@
  */
 import type { Context } from "hono";
 import { answersBody, bodyOf, runBody } from "./body.ts";
-import { callerOf, sessionFor } from "./caller.ts";
+import { callerOf } from "./caller.ts";
 import { unknown } from "./refusal.ts";
 import { type Served, streamRun } from "./served.ts";
 
 /** Begins a run, in a new session or one that is there. */
 export async function beginRun(c: Context, served: Served): Promise<Response> {
-  const { how } = served;
+  const { how, runs } = served;
   const caller = await callerOf(c, how);
   const body = await bodyOf(c, runBody, how.maxBody);
   const { session = crypto.randomUUID() } = body;
-  if (body.session !== undefined && !await sessionFor(caller, how, session)) throw unknown(`run session "${session}"`);
+  if (body.session !== undefined && !await runs.load(session, caller)) throw unknown(`run session "${session}"`);
   return await streamRun(c, served, caller, { run: crypto.randomUUID(), ...body, session });
 }
 
@@ -25,9 +25,9 @@ export async function answerRun(c: Context, served: Served): Promise<Response> {
   const caller = await callerOf(c, how);
   const { answers } = await bodyOf(c, answersBody, how.maxBody);
   const session = c.req.param("id") ?? "";
-  const kept = await sessionFor(caller, how, session);
+  const kept = await runs.load(session, caller);
   if (!kept) throw unknown(`resume session "${session}"`);
-  const { id = crypto.randomUUID(), status } = kept.run ?? {};
-  if (status === "paused") await runs.get(id, caller)?.over; // what it said last may not be on record yet
-  return await streamRun(c, served, caller, { run: id, session, answers });
+  const after = await runs.records?.catchUp(kept, caller);
+  const run = kept.run?.id ?? crypto.randomUUID();
+  return await streamRun(c, served, caller, { run, session, answers, ...(after !== undefined && { after }) });
 }

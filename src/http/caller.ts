@@ -4,22 +4,16 @@
  * @module
  */
 import type { Context } from "hono";
-import type { Session } from "../protocol/session.ts";
+import type { Asker } from "../session/record/host.ts";
 import type { ClientGone, Settled } from "./options.ts";
 import { Refusal, shutdown } from "./refusal.ts";
 
-/** Who asks. */
-export interface Caller {
-  /** Whose sessions and runs they reach: their own alone. Nothing where nobody looks at that. */
-  readonly owner: string | undefined;
+/** Who asks, in a request. */
+export interface Caller extends Asker {
   /** What becomes of a run that they begin, once they have gone. */
   readonly onGone: ClientGone;
   /** Aborts where they leave before they are answered, as far as the platform says so. */
   readonly leaving: AbortSignal;
-  /** What the agent is told of their request. */
-  vars(): Promise<unknown>;
-  /** Has the platform wait for `work`, which the response does not, where it has to be asked for that. */
-  outlive(work: Promise<unknown>): void;
 }
 
 /** Who sent a request; throws where nobody is served any more, or it is not known whose it is. */
@@ -40,10 +34,4 @@ export async function callerOf(c: Context, { owner, vars, onClientGone, signal }
       }
     },
   };
-}
-
-/** The session of this id, where it is the caller's. */
-export async function sessionFor({ owner }: Caller, { store }: Settled, id: string): Promise<Session | undefined> {
-  const session = await store?.load(id);
-  return owner === undefined || session?.owner === owner ? session : undefined;
 }

@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { SessionError } from "../core/claim.ts";
+import { RecordError, type RecordProblem } from "../session/record/record_error.ts";
 
 /** A request that is not served. What it says is written for the client. */
 export class Refusal extends Error {
@@ -38,7 +39,7 @@ export type OnFailure = (error: unknown, info: { readonly id: string; readonly r
 /** Answers whatever a handler threw: a client hears of a failure by its id alone. */
 export function refuse(error: Error, c: Context, onError: OnFailure | undefined): Response {
   if (error instanceof HTTPException) return error.getResponse(); // made for the client by whoever wrote `vars` or `owner`
-  const refusal = error instanceof SessionError ? taken(error) : error;
+  const refusal = refusalOf(error);
   if (refusal instanceof Refusal) {
     const { status, code, message, field } = refusal;
     return c.json({ error: { code, message, ...(field !== undefined && { field }) } }, status);
@@ -54,7 +55,14 @@ export function report(onError: OnFailure | undefined, error: unknown, run?: str
   return id;
 }
 
-/** A session that the run may not have: its message names nothing but what the client sent. */
-function taken({ code, message }: SessionError): Refusal {
-  return new Refusal(code === "unknown" ? 404 : 409, code, message);
+const statuses: { readonly [key in SessionError["code"] | RecordProblem]?: Refusal["status"] } = {
+  unknown: 404,
+  forgotten: 410,
+  unrecorded: 503,
+};
+
+/** What is not to be had: the message names nothing but what the client sent. */
+function refusalOf(error: Error): Error {
+  if (!(error instanceof SessionError || error instanceof RecordError)) return error;
+  return new Refusal(statuses[error.code] ?? 409, error.code, error.message);
 }

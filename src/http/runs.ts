@@ -5,45 +5,22 @@
  */
 import { SessionError } from "../core/claim.ts";
 import type { Numbered } from "../core/events.ts";
-import { nowhere, type Started, type StartOptions } from "../core/run.ts";
-import type { RunRecord } from "../protocol/session.ts";
+import { nowhere, type Started } from "../core/run.ts";
+import { type Asker, type Given, type Host, type LiveRun, recordId } from "../session/record/host.ts";
+import { RecordError } from "../session/record/record_error.ts";
+import type { Recorder } from "../session/record/recorder.ts";
+import type { Records, recordsOf } from "../session/record/records.ts";
 import type { Sink } from "../stream/channel.ts";
-import type { Caller } from "./caller.ts";
 import type { Settled } from "./options.ts";
-import { recorder } from "./record.ts";
-import { Refusal, report, shutdown } from "./refusal.ts";
+import { report, shutdown } from "./refusal.ts";
 import type { Outlet } from "./stream.ts";
 
-/** What a run begins with, or goes on with. */
-export interface Given extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "store">> {
-  /** The run's id. */
-  readonly run: string;
-  /** Its session. */
-  readonly session: string;
-}
-
-/** A run that runs here. */
-export interface LiveRun extends Started {
-  /** Settles when it has ended, and its events are on record. */
-  readonly over: Promise<void>;
-}
-
-/** The runs that run here. */
-export interface Runs {
-  /** The run of this id, where it runs here and is the caller's. */
-  get(run: string, caller: Caller): LiveRun | undefined;
-  /** Whether the process of a run that has its session is dead. */
-  isLost(record: RunRecord, caller: Caller): boolean;
-  /**
-   * Begins a run, or goes on with one. Settles when it has its session, and its first events are on record; throws a `SessionError` where it may not have
-   * it.
-   */
-  launch(given: Given, caller: Caller, out?: Outlet): Promise<LiveRun>;
-}
-
-/** The id of the record of a run. Nobody else comes upon it: the owner is in it. */
-export function recordOf(run: string, { owner }: Caller): string {
-  return owner === undefined ? run : `${run} ${owner}`;
+/** The runs that run here, and the records of all there are. */
+export interface Runs extends Host {
+  /** Begins a run that `out` hears, or goes on with one. */
+  launch(given: Given, asker: Asker, out?: Outlet): Promise<LiveRun>;
+  /** Nothing where none are kept. */
+  readonly records: Records | undefined;
 }
 
 /** Keeps the runs that `start` begins. */
@@ -57,52 +34,54 @@ export function runsOf(
     for (const run of live.values()) run.stop("shutdown");
   });
 
-  /** Begins a run that is here from now on. */
-  function begin(given: Given, caller: Caller, vars: unknown, sink: Sink<Numbered>, written?: Promise<void>): LiveRun {
-    const id = recordOf(given.run, caller);
+  const host: Host = {
+    keeps: store !== undefined,
+    lease,
+    signal,
+    async load(id, { owner }) {
+      const session = await store?.load(id);
+      return owner === undefined || session?.owner === owner ? session : undefined;
+    },
+    get: (run, asker) => live.get(recordId(run, asker)),
+    isDead: (run, asker) => sole && !live.has(recordId(run, asker)),
+    launch,
+  };
+  // whoever makes a log takes what a server does with it from where this type is from
+  const records = log && (log.records as typeof recordsOf)(log, host);
+
+  async function launch(given: Given, asker: Asker, out?: Outlet): Promise<LiveRun> {
+    const vars = await asker.vars();
+    if (signal?.aborted) throw shutdown();
+    const id = recordId(given.run, asker);
     if (live.has(id)) {
       throw new SessionError(`Cannot run session "${given.session}": another run has it`, "busy", given.run);
     }
-    const lost = (run: string) => run !== given.run && isDead(run, caller);
-    const { owner } = caller;
-    const started = start({ store, limits, lease, lost, onError, owner, vars, ...given }, sink);
-    const over = Promise.all([started.result, written]).then(() => void live.delete(id)); // neither rejects
-    const run = { ...started, over };
+    const { owner } = asker;
+    const lost = (run: string) => run !== given.run && host.isDead(run, asker);
+    const record = records?.recorder(given.run, asker, out, (error) => {
+      run.stop(error === undefined ? "lost" : "unrecorded");
+      if (error !== undefined) report(onError, error, given.run);
+    });
+    const started = start({ store, limits, lease, lost, onError, owner, vars, ...given }, record ?? out ?? nowhere);
+    const over = Promise.all([started.result, record?.over]).then(() => void live.delete(id)); // neither rejects
+    const run: LiveRun = { ...started, begun: begun(started, record), over };
     live.set(id, run);
-    return run;
+    try {
+      await run.begun;
+      return run;
+    } catch (error) {
+      await over;
+      throw error;
+    }
   }
 
-  function isDead(run: string, caller: Caller): boolean {
-    return sole && !live.has(recordOf(run, caller));
-  }
+  return { ...host, launch, records };
+}
 
-  return {
-    get: (run, caller) => live.get(recordOf(run, caller)),
-    isLost: ({ id, status, until = Infinity }, caller) =>
-      status === "running" && (Date.now() >= until || isDead(id, caller)),
-    async launch(given, caller, out) {
-      const vars = await caller.vars();
-      if (signal?.aborted) throw shutdown();
-      const record = log && recorder({
-        log,
-        id: recordOf(given.run, caller),
-        out,
-        onLost(error) {
-          run.stop(error === undefined ? "lost" : "unrecorded");
-          if (error !== undefined) report(onError, error, given.run);
-        },
-      });
-      const run = begin(given, caller, vars, record ?? out ?? nowhere, record?.over);
-      try {
-        const { after } = await run.opened;
-        if (record && !await record.begin(after)) {
-          throw new Refusal(503, "unrecorded", "Cannot run this: what happens in it could not be written down");
-        }
-        return run;
-      } catch (error) {
-        await run.over;
-        throw error;
-      }
-    },
-  };
+/** Settles when a run has its session, and its first events are on record. */
+async function begun({ opened }: Started, record: Recorder | undefined): Promise<void> {
+  const { after } = await opened;
+  if (await record?.begin(after) === false) {
+    throw new RecordError("Cannot run this: what happens in it could not be written down", "unrecorded");
+  }
 }

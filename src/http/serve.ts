@@ -9,7 +9,6 @@ import type { Agent } from "../core/agent.ts";
 import { answerRun, beginRun } from "./begin.ts";
 import { followRun, showSession, stopRun } from "./known.ts";
 import { type AnyEnv, type ServeVars, settled } from "./options.ts";
-import { recordsOf } from "./records.ts";
 import { Refusal, refuse, shutdown } from "./refusal.ts";
 import { runsOf } from "./runs.ts";
 import type { Served } from "./served.ts";
@@ -47,7 +46,7 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
   const how = settled(options);
   // vars are what the agent needs: the type of the options says so
   const runs = runsOf((told, sink) => agent.start(told as Parameters<typeof agent.start>[0], sink), how);
-  const served: Served = { how, runs, records: how.log && recordsOf(how.log, runs, how) };
+  const served: Served = { how, runs };
 
   return new Hono<E>()
     .onError((error, c) => refuse(error, c, how.onError))

@@ -4,21 +4,18 @@
  * @module
  */
 import type { Context } from "hono";
+import type { Given, LiveRun } from "../session/record/host.ts";
 import type { LogPage } from "../session/log.ts";
 import type { Caller } from "./caller.ts";
 import type { ClientGone, Settled } from "./options.ts";
-import type { Records } from "./records.ts";
 import { report } from "./refusal.ts";
-import { replayed } from "./replay.ts";
-import type { Given, LiveRun, Runs } from "./runs.ts";
+import type { Runs } from "./runs.ts";
 import { headers, outlet } from "./stream.ts";
 
 /** A served agent. */
 export interface Served {
   readonly how: Settled;
   readonly runs: Runs;
-  /** Nothing where no record is kept. */
-  readonly records: Records | undefined;
 }
 
 const leave: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
@@ -44,18 +41,30 @@ export async function streamRun(
   return c.body(stream, 200, headers);
 }
 
-/** Answers with what comes after an event, as it is on record, and with whatever comes then. Whoever leaves that leaves the run alone. */
-export function streamRecord(
+/** Answers with what is on record, and with whatever comes then; nothing where that is all. Whoever leaves that leaves the run alone. */
+export async function streamRecord(
   c: Context,
   { how: { heartbeat, onError } }: Served,
-  pages: (leaving: AbortSignal) => AsyncIterable<LogPage>,
-): Response {
-  if (c.req.method === "HEAD") return c.body(null, 200, headers);
+  follow: (leaving: AbortSignal) => Promise<AsyncIterable<LogPage> | undefined>,
+): Promise<Response> {
   const leaving = new AbortController();
-  const stream = replayed(pages(leaving.signal), {
-    heartbeat,
-    onCancel: () => leaving.abort(),
-    onError: (error) => report(onError, error),
-  });
+  const pages = await follow(leaving.signal);
+  if (!pages) return c.body(null, 204);
+  if (c.req.method === "HEAD") return c.body(null, 200, headers);
+  const { out, stream } = outlet({ heartbeat, onCancel: () => leaving.abort() });
+
+  async function send(pages: AsyncIterable<LogPage>): Promise<void> {
+    try {
+      for await (const page of pages) {
+        out.write(page);
+        await out.full;
+      }
+    } catch (error) {
+      report(onError, error);
+    } finally {
+      out.close();
+    }
+  }
+  send(pages); // it never rejects
   return c.body(stream, 200, headers);
 }

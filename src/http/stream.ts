@@ -4,8 +4,9 @@
  * @module
  */
 import type { Numbered } from "../core/events.ts";
-import type { Event } from "../protocol/event.ts";
+import type { Lines } from "../session/log.ts";
 import type { Sink } from "../stream/channel.ts";
+import { lineOf } from "../stream/line.ts";
 import { sse } from "../stream/sse.ts";
 
 /** The headers of every stream: kept by nobody, changed by nobody, held back by nobody. */
@@ -15,8 +16,8 @@ export const headers = {
   "x-accel-buffering": "no",
 } as const;
 
-/** Takes events, or frames that are written already. */
-export type Outlet = Sink<Numbered | string>;
+/** Takes events, or the lines of them that are on record. */
+export type Outlet = Sink<Numbered | Lines>;
 
 /** How a stream behaves. */
 export interface OutletOptions {
@@ -26,28 +27,17 @@ export interface OutletOptions {
   readonly onCancel: () => void;
 }
 
-/** A stream, and what it comes from. */
+/** A stream of frames, and what it comes from. */
 export function outlet(
-  { heartbeat, onCancel }: OutletOptions,
+  options: OutletOptions,
 ): { readonly out: Outlet; readonly stream: ReadableStream<Uint8Array> } {
-  const { sink: out, stream } = sse<Numbered | string>({
-    frame: (item) => typeof item === "string" ? item : frameOf(item.id, lineOf(item.event)),
-    heartbeat,
-    onCancel,
-  });
+  const { sink: out, stream } = sse<Numbered | Lines>({ ...options, frame: framesOf });
   return { out, stream };
 }
 
-/** An event as JSON, on one line. A text delta, which most of them are, is spelled out: it takes two thirds of the time. */
-export function lineOf(event: Event): string {
-  if (event.type !== "text.delta") return JSON.stringify(event);
-  const { turn, part, text } = event;
-  return `{"type":"text.delta","turn":${turn},"part":${part},"text":${JSON.stringify(text)}}`;
-}
-
-/** The frames of events of which the first has the number `first`. */
-export function framesOf(first: number, lines: readonly string[]): string {
-  return lines.map((line, index) => frameOf(first + index, line)).join("");
+function framesOf(item: Numbered | Lines): string {
+  if ("event" in item) return frameOf(item.id, lineOf(item.event));
+  return item.lines.map((line, index) => frameOf(item.first + index, line)).join("");
 }
 
 function frameOf(id: number, line: string): string {

@@ -4,6 +4,7 @@
  * @module
  */
 import { bell, follow } from "./follow.ts";
+import { recordsOf } from "./record/records.ts";
 
 /** The append-only record of the events of runs. The events of a run are numbered from 1. Ids are not empty. */
 export interface Log {
@@ -21,7 +22,15 @@ export interface Log {
   tail(run: string, after: number, signal: AbortSignal): AsyncIterable<LogPage>;
   /** Forgets a run. */
   delete(run: string): Promise<void>;
+  /** What a server does with it: `records` of this page. It comes with the log, so that no server carries it that has none. */
+  readonly records: RecordsOf;
 }
+
+/** What a server does with a log. There is one of them, which is `records`. */
+export type RecordsOf = (log: Log, host: never) => unknown;
+
+/** What a server does with a log: keeps the record of each run, lets clients follow it, and looks after the runs whose processes have died. */
+export const records: RecordsOf = recordsOf;
 
 /** What is added to a record. */
 export interface Addition {
@@ -34,11 +43,15 @@ export interface Addition {
 }
 
 /** Events as they were recorded, without a gap. */
-export interface LogPage {
+export interface Lines {
   /** The number of the first line: that of the event after `after`, or a later one where events have been forgotten. */
   readonly first: number;
   /** The events, each as JSON on one line. */
   readonly lines: readonly string[];
+}
+
+/** Events, and how far their record goes. */
+export interface LogPage extends Lines {
   /** The number of the last event of the whole record. Where the lines end before it, there is more to read. */
   readonly last: number;
   /** Whether the run ended with that event, and was not resumed. */
@@ -96,6 +109,7 @@ export function memoryLog({ max = 1_000, expireIn = 600_000 }: MemoryLogOptions 
   }
 
   return {
+    records,
     append(run, { after, lines, ended }) {
       forget();
       const kept: Pick<Kept, "before" | "lines"> = runs.get(run) ?? { before: after, lines: [] };

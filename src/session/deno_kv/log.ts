@@ -4,7 +4,7 @@
  * @module
  */
 import { follow, type Listening } from "../follow.ts";
-import type { Addition, Log, LogPage } from "../log.ts";
+import { type Addition, type Log, type LogPage, records } from "../log.ts";
 import { gather, piecesOf, textOfLines } from "../pieces.ts";
 import {
   type DenoKvOptions,
@@ -96,6 +96,7 @@ export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }
   }
 
   return {
+    records,
     async append(run, addition) {
       const known = written.get(run);
       if (known?.head && isLive(known.head) && await add(run, known, addition)) return true;

@@ -4,7 +4,7 @@
  * @module
  */
 import { bell, follow } from "../follow.ts";
-import type { Addition, Log, LogPage } from "../log.ts";
+import { type Addition, type Log, type LogPage, records } from "../log.ts";
 import { gather, piecesOf, textOfLines } from "../pieces.ts";
 import { type DurableObjectOptions, expiry, firstOf, type ObjectStorage, pieceLength, sweep } from "./storage.ts";
 
@@ -88,6 +88,7 @@ export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }
   });
 
   return {
+    records,
     append: (run, addition) =>
       Promise.try(() => {
         const done = storage.transactionSync(() => add(run, addition));

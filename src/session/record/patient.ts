@@ -1,13 +1,12 @@
 /**
- * The record of a run as a stream: what is on it, and then what comes.
+ * Following a record with an eye on the clock: where nothing comes, its run may be dead.
  *
  * @module
  */
-import type { Log, LogPage } from "../session/log.ts";
-import { framesOf, outlet, type OutletOptions } from "./stream.ts";
+import type { Log, LogPage } from "../log.ts";
 
 /** How a record is followed. */
-export interface FollowOptions {
+export interface PatientOptions {
   /** The number of the event before the first that is given. */
   readonly after: number;
   /** Ends it. */
@@ -19,10 +18,10 @@ export interface FollowOptions {
 }
 
 /** Gives what is on record, and then what comes, until the run ends or pauses; or until some of it has been forgotten. */
-export async function* follow(
+export async function* patiently(
   log: Log,
   id: string,
-  { after, signal, silence, look }: FollowOptions,
+  { after, signal, silence, look }: PatientOptions,
 ): AsyncGenerator<LogPage> {
   for (let at = after;;) {
     const silent = new AbortController();
@@ -42,26 +41,4 @@ export async function* follow(
     if (signal.aborted || !silent.signal.aborted) return;
     await look();
   }
-}
-
-/** Pages as a stream of frames, each page a chunk; no page is asked for before there is room. `onError` is told where that fails. */
-export function replayed(
-  pages: AsyncIterable<LogPage>,
-  { onError, ...options }: OutletOptions & { readonly onError: (error: unknown) => void },
-): ReadableStream<Uint8Array> {
-  const { out, stream } = outlet(options);
-  async function send(): Promise<void> {
-    try {
-      for await (const { first, lines } of pages) {
-        out.write(framesOf(first, lines));
-        await out.full;
-      }
-    } catch (error) {
-      onError(error);
-    } finally {
-      out.close();
-    }
-  }
-  send(); // it never rejects
-  return stream;
 }

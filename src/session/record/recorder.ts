@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { Numbered } from "../core/events.ts";
-import type { Event } from "../protocol/event.ts";
-import type { Addition, Log } from "../session/log.ts";
-import type { Sink } from "../stream/channel.ts";
-import { framesOf, lineOf, type Outlet } from "./stream.ts";
+import type { Numbered } from "../../core/events.ts";
+import type { Event } from "../../protocol/event.ts";
+import type { Sink } from "../../stream/channel.ts";
+import { lineOf } from "../../stream/line.ts";
+import type { Addition, Lines, Log } from "../log.ts";
 
 /** Puts the events of a run on record, and hands them on. */
 export interface Recorder extends Sink<Numbered> {
@@ -24,7 +24,7 @@ export interface RecorderOptions {
   /** The id of the record. */
   readonly id: string;
   /** Hears of every event once it is on record. */
-  readonly out?: Outlet | undefined;
+  readonly out?: Sink<Lines> | undefined;
   /** Told that nothing more is written: somebody else writes the record, or an error says why not. */
   readonly onLost: (error?: unknown) => void;
 }
@@ -85,7 +85,7 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
       if (closed) next.due.resolve();
       taken.resolve();
       if (!await add(log, id, { after: at, lines, ended })) return false;
-      out?.write(framesOf(at + 1, lines));
+      out?.write({ first: at + 1, lines });
       at += lines.length;
       done.resolve();
       if (!closed) await turned();

@@ -1,0 +1,102 @@
+/**
+ * Keys: the same request, sent twice, is one run.
+ *
+ * @module
+ */
+import { SessionError } from "../../core/claim.ts";
+import type { Log } from "../log.ts";
+import { type Asker, type Host, recordId } from "./host.ts";
+import { RecordError } from "./record_error.ts";
+import type { Place } from "./records.ts";
+
+/** A request that is one, however often it is sent. */
+export interface Keyed {
+  /** By which it is known again. */
+  readonly key: string;
+  /** What it says: another request says something else. */
+  readonly content: string;
+  /** Where its events will be; nothing where nothing can begin. */
+  readonly place: Required<Place> | undefined;
+  /** Whether another request may take the key where nothing begins. Default: false. */
+  readonly released?: boolean;
+}
+
+/** What is done about a request. */
+export interface Ways<T> {
+  /** Begins a run, or goes on with one, where nobody has. */
+  begin(place: Required<Place> | undefined): Promise<T>;
+  /** Joins what was begun. */
+  join(place: Required<Place>): Promise<T>;
+}
+
+/** What is on record of a key. */
+interface Claim extends Required<Place> {
+  /** The hash of what the request says. */
+  readonly content: string;
+  /** In milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Begins what a request asks for, or joins it where that has begun. Whoever was about to begin, and died, is replaced. */
+export async function once<T>(
+  log: Log,
+  host: Host,
+  asker: Asker,
+  { key, place, released = false, ...request }: Keyed,
+  { begin, join }: Ways<T>,
+): Promise<T> {
+  const id = `key:${await hashOf(JSON.stringify([asker.owner, key]))}`;
+  const content = await hashOf(request.content);
+  const mine: Claim | undefined = place && { ...place, content, at: Date.now() };
+  const isMine = mine !== undefined && await log.append(id, { after: 0, lines: [JSON.stringify(mine)], ended: true });
+  const claim = isMine ? mine : await claimOf(log, id);
+  if (!claim) return await begin(place);
+  if (claim.content !== content) {
+    throw new RecordError("Cannot do this: the key is that of another request", "key-reused");
+  }
+  if (!isMine && await hasBegun(log, host, asker, claim)) return await join(claim);
+  if (!isMine && !host.keeps && Date.now() < claim.at + host.lease) {
+    throw new RecordError("Cannot do this again: it may have begun elsewhere", "repeated");
+  }
+  try {
+    return await begin(claim);
+  } catch (error) {
+    if (error instanceof SessionError && await hasBegun(log, host, asker, claim)) return await join(claim);
+    if (isMine && released) await log.delete(id);
+    throw error;
+  }
+}
+
+async function claimOf(log: Log, id: string): Promise<Claim | undefined> {
+  const page = await log.read(id, 0);
+  const [line] = page?.lines ?? [];
+  return line && JSON.parse(line);
+}
+
+/** Whether there is something at a place, or something comes: its run has the session, or had it. The record is there then. */
+export async function hasBegun(log: Log, host: Host, asker: Asker, place: Required<Place>): Promise<boolean> {
+  const { run, session, after } = place;
+  const here = host.get(run, asker);
+  const opened = await here?.opened.catch(() => undefined);
+  if (here && opened && opened.after >= after) {
+    await here.begun;
+    return true;
+  }
+  await here?.over; // it has paused just now, or was refused
+  const page = await log.read(recordId(run, asker), after);
+  if (page && page.last > after) return true;
+  const { run: has, last } = await host.load(session, asker) ?? {};
+  const runs = has?.id === run && has.status === "running";
+  if (!runs && last?.run !== run) return false;
+  // its process writes on from there, if it lives; where it has written before, and that is forgotten, it writes on from elsewhere
+  if (page || !runs || has.events === after) {
+    await log.append(recordId(run, asker), { after, lines: [], ended: false });
+  }
+  return true;
+}
+
+/** The SHA-256 of a text. */
+async function hashOf(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
