@@ -4,7 +4,7 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { assistant } from "../examples/assistant/assistant.ts";
 import { evaluate } from "../examples/assistant/calculator.ts";
-import { embedded } from "../examples/assistant/model.ts";
+import { chooseModel, embedded } from "../examples/assistant/model.ts";
 import { library } from "../examples/assistant/search.ts";
 import * as auditedCommands from "../examples/hooks/audited_commands.ts";
 import * as autoApproveRead from "../examples/hooks/auto_approve_read.ts";
@@ -20,6 +20,7 @@ import * as timestamp from "../examples/hooks/timestamp.ts";
 import * as toolBlocker from "../examples/hooks/tool_blocker.ts";
 import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
+import { wires } from "./support/wires.ts";
 import { bare } from "./support/bare.ts";
 
 /** The examples of hooks: what each of them shows, and what it prints. */
@@ -282,6 +283,25 @@ Deno.test("the assistant goes on with a session", async () => {
 Deno.test("the assistant says what is wrong with a calculation", async () => {
   assertEquals((await asked("What is 1 / 0?")).text, "Cannot calculate 1 / 0: division by zero");
   assertEquals((await asked("(2 + 3")).text, 'Cannot read (2 + 3: expected ")" for the "(" at 1, found the end');
+});
+
+Deno.test("the assistant asks the provider that it has a key for, or an address", async () => {
+  const answers = new Map(wires.map(({ path, saying }) => [path, saying("Hello from ", path)]));
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ url }) => {
+    return new Response(answers.get(new URL(url).pathname));
+  });
+  const address = `http://127.0.0.1:${server.addr.port}`;
+  const chosen = [
+    chooseModel(new Map([["OPENAI_BASE_URL", address], ["OPENAI_MODEL", "llama"], ["ANTHROPIC_API_KEY", "sk-ant"]])),
+    chooseModel(new Map([["ANTHROPIC_API_KEY", "sk-ant"], ["ANTHROPIC_BASE_URL", address], ["OPENAI_API_KEY", ""]])),
+    chooseModel(new Map([["OPENAI_API_KEY", "sk"]])),
+    chooseModel(new Map()),
+  ];
+  assertEquals(chosen.map(({ id }) => id), ["llama", "claude-sonnet-5", "gpt-6.1-terra", "embedded"]);
+  for (const [index, { path }] of wires.entries()) {
+    const { text } = await read(serve(assistant(chosen[index]!)), "/runs", { prompt: "Hi" });
+    assertEquals(text, `Hello from ${path}`);
+  }
 });
 
 Deno.test("the assistant's calculator knows what binds tighter", () => {

@@ -15,7 +15,8 @@ import { chooseModel } from "./model.ts";
 const log = logger(({ point, tool, outcome, ms }) => {
   console.log(" ", ...[point, tool, outcome].filter((word) => word !== undefined), `${ms.toFixed(1)} ms`);
 });
-const app = serve(assistant(chooseModel(), [log]), { onError: (error, { id }) => console.error(id, error) });
+const model = chooseModel();
+const app = serve(assistant(model, [log]), { onError: (error, { id }) => console.error(id, error) });
 const port = Number(Deno.env.get("PORT") ?? 8000);
 const hostname = Deno.env.get("HOST") ?? "localhost";
 
@@ -25,7 +26,7 @@ function welcome(url: string): string {
   const curl = (path: string, body: unknown) =>
     `  curl -N ${url}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
   return [
-    `The assistant is at ${url}. Ask it something:\n`,
+    `The assistant is at ${url}, and ${model.id} answers. Ask it something:\n`,
     curl("/runs", { prompt: "Which point do I want for a timeout?" }),
     "\nAsk for something that it may not do without you, and allow it in the session that run.started names:\n",
     curl("/runs", { prompt: "What is (1 + 2) * (3 + 4) / 5 - 6?" }),

@@ -1,19 +1,29 @@
 /**
- * Which model the assistant uses: for now the embedded one, which follows rules, needs no key and no network.
+ * Which model the assistant uses: a provider's where there is a key for it, or the embedded one, which follows rules and needs no key and no network.
  *
  * @module
  */
 import { callsOf, type Model, type ModelEvent, type ModelRequest } from "@jizai/jizai";
+import { anthropic } from "@jizai/jizai/model/anthropic";
+import { openai } from "@jizai/jizai/model/openai";
 import { decide } from "./rules.ts";
 
-/** Chooses the model of this process. */
-export function chooseModel(): Model {
-  const key = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"].find((name) => Deno.env.get(name));
-  // A provider's model is returned here, once there is an adapter to make one.
-  if (key) {
-    console.log(`${key} is set, but provider adapters are not part of this version: the embedded model answers.`);
-  }
-  return embedded();
+/** Where variables are looked up. */
+export interface Environment {
+  get(name: string): string | undefined;
+}
+
+/** Chooses the model of this process. An address alone, without a key, is enough for a server on this machine, such as Ollama. */
+export function chooseModel(env: Environment = Deno.env): Model {
+  const vendor = (name: string, model: string) => {
+    const [apiKey, baseURL] = [env.get(`${name}_API_KEY`), env.get(`${name}_BASE_URL`)];
+    if (!apiKey && !baseURL) return undefined;
+    return { model: env.get(`${name}_MODEL`) || model, ...(apiKey && { apiKey }), ...(baseURL && { baseURL }) };
+  };
+  const overChat = vendor("OPENAI", "gpt-6.1-terra");
+  if (overChat) return openai(overChat);
+  const overMessages = vendor("ANTHROPIC", "claude-sonnet-5");
+  return overMessages ? anthropic(overMessages) : embedded();
 }
 
 /** How the embedded model speaks. */

@@ -6,6 +6,7 @@
 import { crowdMeasure, memoryMeasures } from "./crowd.ts";
 import { deltaMeasures } from "./deltas.ts";
 import { table } from "./measure.ts";
+import { modelMeasures } from "./models.ts";
 import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
 
 const memory = await memoryMeasures();
@@ -15,6 +16,7 @@ const all = [
   await hookMeasure(),
   ...await turnMeasures(delta),
   ...await callMeasures(delta),
+  ...await modelMeasures(),
   ...memory,
   await crowdMeasure(),
 ];

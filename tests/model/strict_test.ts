@@ -1,0 +1,64 @@
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { jsonSchemaOf } from "../../src/core/schema.ts";
+import { strict } from "../../src/model/strict.ts";
+
+const of = (schema: z.ZodType) => strict(jsonSchemaOf(schema, "it"));
+
+Deno.test("strict() closes objects, at every depth", () => {
+  assertEquals(of(z.object({ a: z.string(), b: z.array(z.object({ c: z.number() })) })), {
+    type: "object",
+    properties: {
+      a: { type: "string" },
+      b: {
+        type: "array",
+        items: { type: "object", properties: { c: { type: "number" } }, required: ["c"], additionalProperties: false },
+      },
+    },
+    required: ["a", "b"],
+    additionalProperties: false,
+  });
+  assertEquals(of(z.object({})), { type: "object", properties: {}, required: [], additionalProperties: false });
+});
+
+Deno.test("strict() leaves out what only narrows, and keeps what explains", () => {
+  assertEquals(of(z.int().min(1).describe("How many")), { description: "How many", type: "integer" });
+  assertEquals(of(z.email().max(9)), { type: "string" });
+});
+
+Deno.test("strict() takes choices, constants and what may be null", () => {
+  assertEquals(of(z.enum(["a", "b"])), { type: "string", enum: ["a", "b"] });
+  assertEquals(of(z.literal(1)), { type: "number", const: 1 });
+  assertEquals(
+    strict({ type: ["object", "null"], properties: {} }),
+    { anyOf: [{ type: "object", properties: {}, required: [], additionalProperties: false }, { type: "null" }] },
+  );
+  assertEquals(of(z.string().nullable()), { anyOf: [{ type: "string" }, { type: "null" }] });
+  assertEquals(
+    of(z.discriminatedUnion("t", [z.object({ t: z.literal("a") }), z.object({ t: z.literal("b") })])),
+    {
+      anyOf: ["a", "b"].map((t) => ({
+        type: "object",
+        properties: { t: { type: "string", const: t } },
+        required: ["t"],
+        additionalProperties: false,
+      })),
+    },
+  );
+});
+
+Deno.test("strict() gives nothing where it would be another schema", () => {
+  const tree: z.ZodType = z.object({ children: z.array(z.lazy(() => tree)) });
+  const others = [
+    z.object({ a: z.string().optional() }),
+    z.record(z.string(), z.number()),
+    z.looseObject({ a: z.string() }),
+    z.tuple([z.string(), z.number()]),
+    z.array(z.unknown()),
+    z.union([z.string(), z.unknown()]),
+    tree,
+  ];
+  assertEquals(others.map(of), others.map(() => undefined));
+  const foreign = [true, null, [], { allOf: [{ type: "string" }] }, { type: "object", required: 1 }];
+  assertEquals(foreign.map(strict), foreign.map(() => undefined));
+});
