@@ -25,8 +25,6 @@ export type { Attributes, Context, Histogram, HistogramOptions, Meter, Span, Spa
 
 /** What is said beside the facts. */
 export interface OtelOptions {
-  /** The agent's name; agents beneath it are called by theirs. Default: none. */
-  readonly agent?: string;
   /** Who serves the models, or who serves the model of this id: `openai`, `anthropic`, ... Default: it is not said. */
   readonly provider?: string | ((model: string) => string);
   /** Says too what was said: instructions, inputs, results and the latest messages, of each no more than 16,000 characters. Default: false. */
@@ -49,14 +47,14 @@ export interface OtelOptions {
  * import * as api from "@opentelemetry/api";
  * import { assertEquals } from "@std/assert";
  *
- * const telemetry = otel(api, { agent: "assistant", provider: "openai" });
+ * const telemetry = otel(api, { provider: "openai" });
  * const assistant = agent({ name: "assistant", model: scripted("Hello!"), use: [telemetry], trace: true });
  *
  * const { text } = await assistant.run("Hi").result;
  * assertEquals(text, "Hello!");
  * ```
  */
-export function otel(api: Telemetry, { agent, provider, content = false }: OtelOptions = {}): Middleware {
+export function otel(api: Telemetry, { provider, content = false }: OtelOptions = {}): Middleware {
   const measuring = measures(api);
   const saying: Saying = {
     provider(model) {
@@ -66,12 +64,16 @@ export function otel(api: Telemetry, { agent, provider, content = false }: OtelO
     content,
   };
   const runs = new WeakMap<Run, Watched>();
-  /** Where the runs of agents beneath belong, and what they are called, by their ids. */
-  const above = new Map<string, { readonly context: Context; readonly agent: string }>();
 
   /** Begins something in a run; where none is watched, it belongs to what goes on. */
   function begin({ run }: Scope, id: string, operation: Operation): Begun {
     return runs.get(run)?.begin(id, operation) ?? measuring.begin(operation, api.context.active());
+  }
+
+  /** Where a run belongs: to the call that it works for, or to what goes on. */
+  function around({ parent, call = "" }: Run): Context {
+    const above = parent && runs.get(parent);
+    return above?.within(call) ?? api.context.active();
   }
 
   /** Does the work of an operation, which ends however that does. */
@@ -91,8 +93,7 @@ export function otel(api: Telemetry, { agent, provider, content = false }: OtelO
     after: ["retry", "fallback"],
     inherit: true,
     async session(ctx, next) {
-      const from = above.get(ctx.run.id) ?? { context: api.context.active(), agent };
-      const begun = measuring.begin(invocation(ctx, from.agent, saying), from.context);
+      const begun = measuring.begin(invocation(ctx, saying), around(ctx.run));
       const run = watch(begun, measuring, saying);
       runs.set(ctx.run, run);
       const emit: Emit = (event) => {
@@ -106,19 +107,6 @@ export function otel(api: Telemetry, { agent, provider, content = false }: OtelO
     },
     async execute(ctx, next) {
       return await during(begin(ctx, ctx.callId, execution(ctx, saying)), next, (result) => called(result, saying));
-    },
-    async subagent(ctx, next) {
-      const context = runs.get(ctx.run)?.within(ctx.call) ?? api.context.active();
-      let child = "";
-      const emit: Emit = (event) => {
-        if (event.type === "subagent.started") above.set(child = event.run, { context, agent: ctx.child }); // before its hooks
-        ctx.emit(event);
-      };
-      try {
-        return await next({ emit });
-      } finally {
-        above.delete(child);
-      }
     },
     async abort(ctx, next) {
       try {

@@ -41,13 +41,12 @@ const finishReasons: Readonly<Record<FinishReason, string>> = {
 /** One run of an agent. */
 export function invocation(
   { run, resumed, settings: { model } }: SessionContext,
-  agent: string | undefined,
   { provider }: Saying,
 ): Operation {
   return {
     name: "invoke_agent",
-    of: agent,
-    labels: { ...(agent !== undefined && { "gen_ai.agent.name": agent }), ...provider(model.id) },
+    of: run.agent,
+    labels: { "gen_ai.agent.name": run.agent, ...provider(model.id) },
     details: {
       "gen_ai.request.model": model.id,
       "gen_ai.conversation.id": run.session,

@@ -7,24 +7,26 @@ import type { Blueprint, Parts } from "./blueprint.ts";
 import { compose, nameOf } from "./onions.ts";
 import type { Middleware } from "./points.ts";
 
-/** Composes an agent. */
-export function assemble(parts: Parts): Blueprint {
+/** What is handed down of a middleware. */
+interface Inherited {
+  readonly from: Middleware;
+  readonly middleware: Middleware;
+}
+
+/** Composes an agent; what it inherits stands around what is its own. */
+export function assemble(parts: Parts, inherited: readonly Inherited[] = []): Blueprint {
   const heirs = new Map<Blueprint, Blueprint>();
-  const inherited = parts.use.flatMap(inheritedOf);
+  const use = [...inherited.map(({ middleware }) => middleware), ...parts.use];
+  const down = [...inherited, ...parts.use.flatMap(inheritedOf)];
+  const brought = inherited.flatMap(({ middleware: { tools = [] } }) => tools);
   return {
     ...parts,
-    onions: compose(parts.use, parts.trace),
+    tools: [...parts.tools, ...brought.filter((tool) => !parts.tools.includes(tool))],
+    onions: compose(use, parts.trace),
     heir(child) {
-      const use = inherited.filter(({ from }) => !child.use.includes(from)).map(({ middleware }) => middleware);
-      if (use.length === 0) return child;
-      const heir = heirs.get(child) ?? assemble({
-        ...child,
-        use: [...use, ...child.use],
-        tools: [
-          ...child.tools,
-          ...use.flatMap(({ tools = [] }) => tools).filter((tool) => !child.tools.includes(tool)),
-        ],
-      });
+      const handed = down.filter(({ from }) => !child.use.includes(from));
+      if (handed.length === 0) return child;
+      const heir = heirs.get(child) ?? assemble(child, handed);
       heirs.set(child, heir); // composed once
       return heir;
     },
@@ -32,7 +34,7 @@ export function assemble(parts: Parts): Blueprint {
 }
 
 /** What agents beneath have of a middleware: what guards, unless it says otherwise. */
-function inheritedOf(from: Middleware, index: number) {
+function inheritedOf(from: Middleware, index: number): readonly Inherited[] {
   const { inherit, approval } = from;
   const name = nameOf(from, index);
   if (inherit) return [{ from, middleware: { ...from, name } }];

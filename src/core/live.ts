@@ -35,7 +35,7 @@ export interface LiveOptions {
   readonly sink: Sink<Numbered>;
   readonly vars: unknown;
   readonly limits: Limits;
-  readonly parent?: { readonly live: Live } | undefined;
+  readonly parent?: { readonly live: Live; readonly call: string } | undefined;
   readonly onError?: OnError | undefined;
 }
 
@@ -48,6 +48,8 @@ export class Live implements Stopping {
   readonly vars: unknown;
   /** The run above it, where it is a child's. */
   readonly parent: Live | undefined;
+  /** The call of that run that it works for. */
+  readonly call: string | undefined;
   readonly path: readonly string[];
   readonly view: Run;
 
@@ -130,6 +132,7 @@ export class Live implements Stopping {
     this.vars = vars;
     this.limits = limits;
     this.parent = parent?.live;
+    this.call = parent?.call;
     this.path = this.parent ? [...this.parent.path, this.parent.blueprint.name] : [];
     this.slots = this.parent?.slots ?? new Slots(limits.parallel);
     this.crew = new Slots(limits.agents);
@@ -254,6 +257,8 @@ function viewOf(live: Live): Run {
     },
     state: live.state,
     lasting: live.lasting,
+    agent: live.blueprint.name,
+    call: live.call,
     get parent() {
       return live.parent?.view;
     },

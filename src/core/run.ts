@@ -28,7 +28,7 @@ export interface StartOptions extends ClaimOptions {
   readonly vars: unknown;
   readonly limits?: Partial<Limits> | undefined;
   readonly onError?: OnError | undefined;
-  readonly parent?: { readonly live: Live; readonly settings: Partial<Settings> };
+  readonly parent?: { readonly live: Live; readonly call: string; readonly settings: Partial<Settings> };
 }
 
 /** Where a run begins that has its session. */

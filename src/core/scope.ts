@@ -21,8 +21,12 @@ export interface Run {
   readonly path: readonly string[];
   /** What a person answered, in a run that goes on after a pause: a reply without a call is one to the run's own question. */
   readonly answers: readonly PersonAnswer[];
+  /** The name of the agent that runs. */
+  readonly agent: string;
   /** The run that it works for, where its agent is a tool of another. */
   readonly parent: Run | undefined;
+  /** The call of that run that it works for. */
+  readonly call: string | undefined;
   /** What middleware keep for the run, by name: use `state()`. */
   readonly state: Map<string, unknown>;
   /** What middleware keep for the session, by name: use `state()`. Agents beneath share it. */

@@ -103,7 +103,7 @@ export async function runSubagent(ctx: SubagentContext, { blueprint, parent, ent
     store,
     signal,
     vars,
-    parent: { live: parent, settings },
+    parent: { live: parent, call, settings },
   }, sink);
   parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
   const result = await started.result;

@@ -107,6 +107,8 @@ Deno.test("what an agent has of its own it does not inherit again", async () => 
   });
   await tree({ root: [shared], middle: [shared], leaf: [shared] }).result;
   assertEquals(asked, 3);
+  await tree({ root: [shared], leaf: [shared] }).result;
+  assertEquals(asked, 6);
 });
 
 Deno.test("the tools of what is inherited are there beneath", async () => {

@@ -50,7 +50,13 @@ interface Setting extends Pick<AgentOptions<unknown, Schema>, "instructions" | "
 function watched(steps: readonly ScriptedAnswer[], { before = [], use = [], options, ...rest }: Setting = {}) {
   const { api, ...recorded } = recorder();
   const model = scripted(...steps);
-  const assistant = agent({ ...rest, model, tools: [weather], use: [...before, otel(api, options), ...use] });
+  const assistant = agent({
+    name: "assistant",
+    ...rest,
+    model,
+    tools: [weather],
+    use: [...before, otel(api, options), ...use],
+  });
   return { assistant, ...recorded };
 }
 
@@ -67,19 +73,19 @@ async function spansOf(steps: readonly ScriptedAnswer[], setting?: Setting) {
 }
 
 Deno.test("otel() makes a span for the run, and in it one for each request and each call", async () => {
-  assertEquals(await spansOf([calls("Kyoto", "Oslo"), "Sun."], { options: { agent: "assistant" } }), [
+  assertEquals(await spansOf([calls("Kyoto", "Oslo"), "Sun."]), [
     "invoke_agent assistant",
     "  chat scripted",
     "  execute_tool weather",
     "  execute_tool weather",
     "  chat scripted",
   ]);
-  assertEquals(await spansOf(["Hello!"]), ["invoke_agent", "  chat scripted"]);
+  assertEquals(await spansOf(["Hello!"]), ["invoke_agent assistant", "  chat scripted"]);
 });
 
 Deno.test("otel() says of each what the conventions name, and nothing of what was said", async () => {
   const { assistant, spans } = watched([calls("Kyoto"), { text: "Sun.", usage: { input: 9, output: 4, cached: 3 } }], {
-    options: { agent: "assistant", provider: (model) => `of ${model}` },
+    options: { provider: (model) => `of ${model}` },
     use: [{ name: "frugal", model: (_, next) => next({ request: { options: { maxTokens: 50, temperature: 0 } } }) }],
     before: [{ name: "brief", model: (_, next) => next({ request: { options: { maxTokens: 100, temperature: 1 } } }) }],
   });
@@ -153,7 +159,7 @@ Deno.test("otel() says of each what the conventions name, and nothing of what wa
 
 Deno.test("otel() records how long each took, and the tokens of each request", async () => {
   const steps = [calls("Atlantis"), { text: "Sun.", usage: { input: 9, output: 4 } }];
-  const { assistant, samples } = watched(steps, { options: { agent: "assistant", provider: "openai" } });
+  const { assistant, samples } = watched(steps, { options: { provider: "openai" } });
   await assistant.run("Hi").result;
   const chat = {
     "gen_ai.operation.name": "chat",
@@ -198,7 +204,7 @@ Deno.test("otel() makes a span for each try of a request, whoever tries again an
   const other = { ...scripted({ error: new ModelError("cut", { recoverable: true }) }, "Hello!"), id: "other" };
   const before = [fallback([other]), retry({ attempts: 2, delay: 0 })];
   assertEquals(await spansOf([{ error: busy }, { error: busy }], { before }), [
-    "invoke_agent",
+    "invoke_agent assistant",
     "  chat scripted !429",
     "  chat scripted !429",
     "  chat other !ModelError",
@@ -223,7 +229,7 @@ Deno.test("otel() makes a span for each try of a call, and says of what kind an 
   };
   const before = [retry({ attempts: 2, delay: 0 })];
   assertEquals(await spansOf([calls("Kyoto"), "Sun."], { before, use: [flaky] }), [
-    "invoke_agent",
+    "invoke_agent assistant",
     "  chat scripted",
     "  execute_tool weather !RangeError",
     "  execute_tool weather",
@@ -259,7 +265,7 @@ Deno.test("otel() makes a span for a call that is not executed too, with what it
   const { assistant, tree, spans } = watched([model, "Sun."], { before: [rules], use: [answers] });
   await assistant.run("Hi").result;
   assertEquals(tree(), [
-    "invoke_agent",
+    "invoke_agent assistant",
     "  chat scripted",
     "  execute_tool weather !skipped", // this one began to be executed
     "  execute_tool weather !denied",
@@ -281,8 +287,8 @@ Deno.test("otel() makes a span for a call that is not executed too, with what it
 
 Deno.test("otel() makes no span for a request that another hook answers before it", async () => {
   const cache: Middleware = { name: "cache", model: () => Promise.resolve(reply("Known.")) };
-  assertEquals(await spansOf([], { before: [cache] }), ["invoke_agent"]);
-  assertEquals(await spansOf([], { use: [cache] }), ["invoke_agent", "  chat scripted"]);
+  assertEquals(await spansOf([], { before: [cache] }), ["invoke_agent assistant"]);
+  assertEquals(await spansOf([], { use: [cache] }), ["invoke_agent assistant", "  chat scripted"]);
 });
 
 Deno.test("otel() ends every span of a run that fails, ends, pauses, is refused or reaches a limit", async () => {
@@ -296,19 +302,24 @@ Deno.test("otel() ends every span of a run that fails, ends, pauses, is refused 
     prompt: () => Promise.resolve({ status: "cancelled", text: "", reason: "secret" }),
   };
   const cases: readonly [readonly ScriptedAnswer[], Setting, readonly string[], string?][] = [
-    [[{ error: new TypeError("secret") }], {}, ["invoke_agent !TypeError", "  chat scripted !TypeError"], "failed"],
-    [[], { use: [ending("session")] }, ["invoke_agent"]],
-    [[], { use: [ending("prompt")] }, ["invoke_agent"], "done"],
-    [[], { use: [ending("model")] }, ["invoke_agent", "  chat scripted"], "done"],
+    [
+      [{ error: new TypeError("secret") }],
+      {},
+      ["invoke_agent assistant !TypeError", "  chat scripted !TypeError"],
+      "failed",
+    ],
+    [[], { use: [ending("session")] }, ["invoke_agent assistant"]],
+    [[], { use: [ending("prompt")] }, ["invoke_agent assistant"], "done"],
+    [[], { use: [ending("model")] }, ["invoke_agent assistant", "  chat scripted"], "done"],
     [
       [calls("Kyoto")],
       { use: [ending("execute")] },
-      ["invoke_agent", "  chat scripted", "  execute_tool weather"],
+      ["invoke_agent assistant", "  chat scripted", "  execute_tool weather"],
       "done",
     ],
-    [[calls("Kyoto")], { use: [asking] }, ["invoke_agent", "  chat scripted"], "paused"],
-    [[], { use: [refusing] }, ["invoke_agent"], "cancelled"],
-    [[], { limits: { turns: 0 } }, ["invoke_agent"], "limit"],
+    [[calls("Kyoto")], { use: [asking] }, ["invoke_agent assistant", "  chat scripted"], "paused"],
+    [[], { use: [refusing] }, ["invoke_agent assistant"], "cancelled"],
+    [[], { limits: { turns: 0 } }, ["invoke_agent assistant"], "limit"],
   ];
   for (const [steps, setting, expected, status] of cases) {
     const { assistant, tree, spans } = watched(steps, setting);
@@ -331,7 +342,7 @@ Deno.test("otel() ends every span of a run that is stopped, whatever it is in", 
   const handle = assistant.run("Hi");
   stop = () => handle.stop("client-gone");
   await handle.result;
-  assertEquals(tree(), ["invoke_agent !aborted", "  chat scripted", "  execute_tool weather !AbortError"]);
+  assertEquals(tree(), ["invoke_agent assistant !aborted", "  chat scripted", "  execute_tool weather !AbortError"]);
   assertEquals(endOf(spans), ["aborted", "client-gone"]);
 });
 
@@ -346,7 +357,7 @@ Deno.test("otel() ends every span where a hook never comes back", async () => {
       model: ["  chat scripted !abandoned"],
       execute: ["  chat scripted", "  execute_tool weather !aborted"],
     };
-    assertEquals(tree(), ["invoke_agent", ...inside[point]]);
+    assertEquals(tree(), ["invoke_agent assistant", ...inside[point]]);
     assertEquals(endOf(spans), ["limit", "deadline"]);
   }
 });
@@ -358,9 +369,9 @@ Deno.test("otel() begins anew with the rest of a run that was paused", async () 
   const answers = [{ callId: "call_1", type: "approve" }, { callId: "call_2", type: "deny" }] as const;
   await assistant.resume({ session, answers }).result;
   assertEquals(tree(), [
-    "invoke_agent",
+    "invoke_agent assistant",
     "  chat scripted",
-    "invoke_agent",
+    "invoke_agent assistant",
     "  execute_tool weather",
     "  execute_tool weather !denied",
     "  chat scripted",
@@ -374,12 +385,12 @@ Deno.test("otel() begins anew with the rest of a run that was paused", async () 
 function above(helper: Agent<unknown, unknown>, times: number, use: readonly Middleware[]) {
   const prompts = Array.from({ length: times }, () => ["help", { prompt: "Help" }] as const);
   const tools = [helper.asTool({ name: "help", description: "Helps" })];
-  return agent({ model: scripted({ calls: prompts }, "Done."), tools, use, trace: true });
+  return agent({ name: "assistant", model: scripted({ calls: prompts }, "Done."), tools, use, trace: true });
 }
 
 Deno.test("otel() puts the run of an agent beneath into the call that it runs for", async () => {
   const { api, tree } = recorder();
-  const use = [otel(api, { agent: "boss" })];
+  const use = [otel(api)];
   const helper = agent({
     name: "helper",
     model: scripted(calls("Kyoto"), calls("Oslo"), "Sun.", "Sun."),
@@ -394,7 +405,7 @@ Deno.test("otel() puts the run of an agent beneath into the call that it runs fo
     "      execute_tool weather",
     "      chat scripted",
   ];
-  assertEquals(tree(), ["invoke_agent boss", "  chat scripted", ...helped, ...helped, "  chat scripted"]);
+  assertEquals(tree(), ["invoke_agent assistant", "  chat scripted", ...helped, ...helped, "  chat scripted"]);
 });
 
 Deno.test("otel() is inherited by agents beneath, unless it is told not to be", async () => {
@@ -406,7 +417,7 @@ Deno.test("otel() is inherited by agents beneath, unless it is told not to be", 
   const inherited = helping({});
   await inherited.run;
   assertEquals(inherited.tree(), [
-    "invoke_agent",
+    "invoke_agent assistant",
     "  chat scripted",
     "  execute_tool help",
     "    invoke_agent helper",
@@ -415,13 +426,18 @@ Deno.test("otel() is inherited by agents beneath, unless it is told not to be", 
   ]);
   const isolated = helping({ inherit: false });
   await isolated.run;
-  assertEquals(isolated.tree(), ["invoke_agent", "  chat scripted", "  execute_tool help", "  chat scripted"]);
+  assertEquals(isolated.tree(), [
+    "invoke_agent assistant",
+    "  chat scripted",
+    "  execute_tool help",
+    "  chat scripted",
+  ]);
 });
 
 Deno.test("otel() keeps runs apart that go on at the same time", async () => {
   const { assistant, tree } = watched([calls("Kyoto"), calls("Oslo"), "Sun.", "Sun."]);
   await Promise.all([assistant.run("Hi").result, assistant.run("Hi").result]);
-  const run = ["invoke_agent", "  chat scripted", "  execute_tool weather", "  chat scripted"];
+  const run = ["invoke_agent assistant", "  chat scripted", "  execute_tool weather", "  chat scripted"];
   assertEquals(tree(), [...run, ...run]);
 });
 
@@ -436,7 +452,7 @@ Deno.test("otel() makes a span for each hook that did something, where the agent
   const { assistant, tree, spans } = watched([calls("Kyoto"), "Sun."], { before: [rules], use: [broken], trace: true });
   await assistant.run("Hi").result;
   assertEquals(tree(), [
-    "invoke_agent !Error",
+    "invoke_agent assistant !Error",
     "  chat scripted",
     "  hook rules approval",
     "  execute_tool weather !denied",

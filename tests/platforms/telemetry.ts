@@ -24,7 +24,7 @@ const guard: Middleware = {
   approval: (ctx, next) => ctx.name === "drop" ? Promise.reject(new Error("never")) : next(),
 };
 
-const watch = otel(api, { agent: "boss", provider: "scripts", content: content === "content" });
+const watch = otel(api, { provider: "scripts", content: content === "content" });
 
 const helper = agent({
   name: "helper",
