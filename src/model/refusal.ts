@@ -10,17 +10,20 @@ import { ModelError } from "./model.ts";
 const mostRead = 8_192;
 const mostTold = 1_000;
 
+/** What is known of a response. */
+type Answered = Partial<Pick<Response, "status" | "headers">>;
+
 /** Makes the errors of one provider. */
 export interface Refusals {
   /** The error of a response that is no answer. */
   readonly of: (response: Response) => Promise<ModelError>;
-  /** The error that a frame tells of. */
-  readonly in: (frame: unknown) => ModelError;
+  /** The error that is told of in a frame, or in a body that was read; then with what is known of the response. */
+  readonly in: (said: unknown, response?: Answered) => ModelError;
 }
 
 /** The errors of requests to `model`, in which `secrets` are masked: providers are known to repeat what they were sent. */
 export function refusals(model: string, secrets: readonly string[]): Refusals {
-  function refusal(said: unknown, { status, headers }: Partial<Pick<Response, "status" | "headers">> = {}): ModelError {
+  function refusal(said: unknown, { status, headers }: Answered = {}): ModelError {
     const { message, kind, code } = wordsOf(said);
     const known = status ?? code;
     const overflow = isTooLong(known, kind, message);
@@ -35,7 +38,7 @@ export function refusals(model: string, secrets: readonly string[]): Refusals {
     });
   }
 
-  return { of: async (response) => refusal(await beginningOf(response), response), in: (frame) => refusal(frame) };
+  return { of: async (response) => refusal(await beginningOf(response), response), in: refusal };
 }
 
 /** What is found in every provider's way of saying it: `{ error: { ... } }`, a list of one, or the text alone. */

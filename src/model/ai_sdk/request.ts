@@ -1,0 +1,117 @@
+/**
+ * What a model of the AI SDK is asked.
+ *
+ * @module
+ */
+import {
+  type AnswerPart,
+  type CallResult,
+  type ContentPart,
+  type MediaPart,
+  type Message,
+  textOf,
+  type TextPart,
+} from "../../protocol/message.ts";
+import { type Fields, isFields } from "../fields.ts";
+import type { ModelRequest } from "../model.ts";
+import { strict } from "../strict.ts";
+import { inputOf, schemaOf, unseen } from "../told.ts";
+import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./mod.ts";
+
+/** The call of a request, in the words of the model's specification. */
+export function callOf(
+  { instructions, messages, tools, options }: ModelRequest,
+  { modelId, specificationVersion }: AiSdkModel,
+  { maxTokens, temperature, providerOptions }: AiSdkOptions,
+): AiSdkCall {
+  const system = instructions === "" ? [] : [{ role: "system", content: instructions }];
+  const schema = strict(options.output);
+  const call = {
+    prompt: [...system, ...messages.flatMap((message) => messagesOf(message, modelId, specificationVersion))],
+    maxOutputTokens: options.maxTokens ?? maxTokens,
+    temperature: options.temperature ?? temperature,
+    providerOptions: { ...providerOptions, ...options.provider },
+    ...(tools.length > 0 && {
+      tools: tools.map((tool) => ({
+        type: "function",
+        name: tool.name,
+        description: tool.description,
+        inputSchema: schemaOf(tool),
+      })),
+    }),
+    ...(schema?.type === "object" && { responseFormat: { type: "json", name: "output", schema } }),
+  };
+  return call;
+}
+
+function messagesOf(message: Message, modelId: string, version: string): readonly Fields[] {
+  switch (message.role) {
+    case "user": {
+      const content = message.parts.map((part) => part.type === "text" ? textPart(part) : fileOf(part, version));
+      return [{ role: "user", content }];
+    }
+    case "assistant": {
+      const content = saidIn(message.parts, modelId);
+      return content.length > 0 ? [{ role: "assistant", content }] : [];
+    }
+    case "tool":
+      return [{ role: "tool", content: message.results.map((result) => resultOf(result, version)) }];
+  }
+}
+
+function textPart({ text }: TextPart): Fields {
+  return { type: "text", text };
+}
+
+/** What the model said, and with it what its provider had noted. */
+function saidIn(parts: readonly AnswerPart[], modelId: string): readonly Fields[] {
+  const said: Fields[] = [];
+  let next: Fields = {};
+  for (const part of parts) {
+    if (part.type === "reasoning") {
+      const { model, options, next: noted } = isFields(part.meta) ? part.meta : {};
+      if (model !== modelId) continue;
+      if (noted) next = { providerOptions: noted };
+      else {said.push({
+          type: "reasoning",
+          text: part.text,
+          ...(options !== undefined && { providerOptions: options }),
+        });}
+      continue;
+    }
+    said.push(
+      part.type === "text"
+        ? { ...textPart(part), ...next }
+        : { type: "tool-call", toolCallId: part.id, toolName: part.name, input: inputOf(part), ...next },
+    );
+    next = {};
+  }
+  return said;
+}
+
+function resultOf(result: CallResult, version: string): Fields {
+  const { callId, name, status, parts } = result;
+  const value = parts.some(({ type }) => type === "media")
+    ? parts.map((part) => shownIn(part, version))
+    : textOf(result);
+  const type = typeof value !== "string" ? "content" : status === "ok" ? "text" : "error-text";
+  return { type: "tool-result", toolCallId: callId, toolName: name, output: { type, value } };
+}
+
+function fileOf({ mediaType, data, url }: MediaPart, version: string): Fields {
+  const at = url === undefined ? data : new URL(url);
+  if (version !== "v4") return { type: "file", mediaType, data: at };
+  return { type: "file", mediaType, data: url === undefined ? { type: "data", data: at } : { type: "url", url: at } };
+}
+
+/** A part of a result. */
+function shownIn(part: ContentPart, version: string): Fields {
+  if (part.type === "text") return textPart(part);
+  const { mediaType, data, url } = part;
+  if (version === "v4") return fileOf(part, version);
+  if (version === "v2") {
+    return data === undefined ? { type: "text", text: unseen(part) } : { type: "media", mediaType, data };
+  }
+  const kind = mediaType.startsWith("image/") ? "image" : "file";
+  return url === undefined ? { type: `${kind}-data`, mediaType, data } : { type: `${kind}-url`, url };
+}

@@ -1,0 +1,354 @@
+import { agent, type Message, ModelError, type ModelRequest, tool, user } from "@jizai/jizai";
+import { aiSdk, type AiSdkModel, type AiSdkOptions } from "@jizai/jizai/model/ai_sdk";
+import { collect } from "@jizai/jizai/testing";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { LLMock } from "npm:@copilotkit/aimock@1.43.0";
+import { createOpenAI as createV2 } from "npm:@ai-sdk/openai@2.0.99";
+import { createOpenAI as createV3 } from "npm:@ai-sdk/openai@3.0.83";
+import { createOpenAI as createV4 } from "npm:@ai-sdk/openai@4.0.118";
+import { lines } from "../support/told.ts";
+import { reads, thrown } from "../support/wires.ts";
+
+const mock = new LLMock({ port: 0, chunkSize: 6 });
+const usage = { prompt_tokens: 20, completion_tokens: 10, input_tokens: 20, output_tokens: 10 };
+const calls = ["Kyoto", "Oslo"].map((city) => ({ name: "weather", arguments: JSON.stringify({ city }) }));
+mock.on({ userMessage: "weather", hasToolResult: false }, { toolCalls: calls, reasoning: "Two cities.", usage });
+mock.on({ userMessage: "weather", hasToolResult: true }, { content: "Sunny in 京都 and Oslo.", usage });
+mock.on({ userMessage: "busy" }, {
+  error: { message: "Slow down", type: "rate_limit_error" },
+  status: 429,
+  retryAfter: 7,
+});
+mock.on({ userMessage: "long" }, { error: { message: "Too much", code: "context_length_exceeded" }, status: 400 });
+mock.on({ userMessage: "cut" }, { content: "This will not be heard to its end." }, { truncateAfterChunks: 3 });
+const settings = { baseURL: `${await mock.start()}/v1`, apiKey: "sk-0123456789" };
+
+const real: Readonly<Record<string, AiSdkModel>> = {
+  "chat of v4": createV4(settings).chat("gpt-5"),
+  "responses of v4": createV4(settings).responses("gpt-5"),
+  "chat of v3": createV3(settings).chat("gpt-5"),
+  "responses of v3": createV3(settings).responses("gpt-5"),
+  "chat of v2": createV2(settings).chat("gpt-5"),
+  "responses of v2": createV2(settings).responses("gpt-5"),
+};
+
+const weather = tool({
+  name: "weather",
+  description: "Current weather of a city",
+  input: z.object({ city: z.string() }),
+  execute: ({ city }) => `Sunny in ${city}`,
+});
+
+for (const [name, model] of Object.entries(real)) {
+  const assistant = agent({ model: aiSdk(model), instructions: "You know the weather.", tools: [weather] });
+
+  Deno.test(`aiSdk() talks with @ai-sdk/openai, ${name}: two calls at once, their results, the answer`, async () => {
+    const { result } = await collect(assistant.run("What is the weather?"));
+    assertEquals([result.error, result.text, result.usage], [
+      undefined,
+      "Sunny in 京都 and Oslo.",
+      { input: 40, output: 20 },
+    ]);
+    assertEquals(lines(result.messages), [
+      "user What is the weather?",
+      "call weather weather",
+      "ok Sunny in Kyoto",
+      "ok Sunny in Oslo",
+      "assistant Sunny in 京都 and Oslo.",
+    ]);
+  });
+
+  Deno.test(`aiSdk() hears from @ai-sdk/openai, ${name}, what failed`, async () => {
+    const busy = (await assistant.run("Are you busy?").result).error as ModelError;
+    assertEquals([busy.message, busy.status, busy.recoverable, busy.retryAfter], [
+      "Cannot ask gpt-5: 429 Slow down",
+      429,
+      true,
+      7_000,
+    ]);
+    const long = (await assistant.run("Is it long?").result).error as ModelError;
+    assertEquals([long.message, long.recoverable, long.overflow], ["Cannot ask gpt-5: 400 Too much", false, true]);
+    const cut = (await assistant.run("Will you be cut?").result).error as ModelError;
+    assertEquals([cut instanceof ModelError, cut.recoverable], [true, true]);
+  });
+}
+
+/** What a model answers with, and what it was asked. */
+function fake(parts: readonly unknown[] = [finish], specificationVersion = "v4") {
+  const asked: Record<string, unknown>[] = [];
+  const model: AiSdkModel = {
+    specificationVersion,
+    modelId: "m",
+    doStream(call) {
+      asked.push({ ...call });
+      return Promise.resolve({ stream: ReadableStream.from(parts) });
+    },
+  };
+  return { asked, model };
+}
+
+const finish = {
+  type: "finish",
+  finishReason: { unified: "stop", raw: "stop" },
+  usage: { inputTokens: { total: 9, cacheRead: 5 }, outputTokens: { total: 2 } },
+};
+const end = { type: "finish", reason: "stop", usage: { input: 9, output: 2, cached: 5 } } as const;
+
+async function heard(...parts: readonly unknown[]) {
+  return (await reads(aiSdk(fake([...parts, finish]).model))).flat().slice(0, -1);
+}
+
+/** What is sent for a request. */
+async function sentFor(request: Partial<ModelRequest>, options: AiSdkOptions = {}, version = "v4") {
+  const { asked, model } = fake([finish], version);
+  await reads(aiSdk(model, options), request);
+  const [{ abortSignal: _, ...call } = {}] = asked;
+  return call;
+}
+
+async function promptFor(messages: readonly Message[], version?: string) {
+  return (await sentFor({ messages }, {}, version)).prompt;
+}
+
+const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+
+Deno.test("aiSdk() asks what the request says", async () => {
+  const providerOptions = { a: { b: 1 } };
+  const request = {
+    instructions: "Be kind.",
+    messages: [user("Hi")],
+    tools: [{ name: "weather", description: "Current weather", schema: { $schema: "draft", ...schema } }],
+    options: { output: schema, temperature: 0, provider: { c: { d: 2 } } },
+  };
+  assertEquals(await sentFor(request, { providerOptions, temperature: 1, maxTokens: 9 }), {
+    prompt: [
+      { role: "system", content: "Be kind." },
+      { role: "user", content: [{ type: "text", text: "Hi" }] },
+    ],
+    maxOutputTokens: 9,
+    temperature: 0,
+    providerOptions: { a: { b: 1 }, c: { d: 2 } },
+    tools: [{ type: "function", name: "weather", description: "Current weather", inputSchema: schema }],
+    responseFormat: { type: "json", name: "output", schema: { ...schema, additionalProperties: false } },
+  });
+  assertEquals(
+    (await sentFor({ options: { output: { type: "object", properties: { a: {} } } } })).responseFormat,
+    undefined,
+  );
+});
+
+Deno.test("aiSdk() tells the conversation: calls, results in their order, failures", async () => {
+  const result = (callId: string, status: "ok" | "denied", text: string) =>
+    ({ callId, name: "weather", status, parts: [{ type: "text", text }] }) as const;
+  const prompt = await promptFor([
+    {
+      role: "assistant",
+      parts: [
+        { type: "text", text: "Let me see." },
+        { type: "call", id: "a", name: "weather", input: { city: "Kyoto" } },
+        { type: "call", id: "b", name: "weather", input: "Oslo", malformed: "not JSON" },
+      ],
+    },
+    { role: "tool", results: [result("a", "ok", "Sunny"), result("b", "denied", "No.")] },
+    { role: "assistant", parts: [{ type: "reasoning", text: "Hm.", meta: { signature: "c2ln" } }] },
+  ]);
+  assertEquals(prompt, [
+    {
+      role: "assistant",
+      content: [
+        { type: "text", text: "Let me see." },
+        { type: "tool-call", toolCallId: "a", toolName: "weather", input: { city: "Kyoto" } },
+        { type: "tool-call", toolCallId: "b", toolName: "weather", input: { input: "Oslo" } },
+      ],
+    },
+    {
+      role: "tool",
+      content: [
+        { type: "tool-result", toolCallId: "a", toolName: "weather", output: { type: "text", value: "Sunny" } },
+        { type: "tool-result", toolCallId: "b", toolName: "weather", output: { type: "error-text", value: "No." } },
+      ],
+    },
+  ]);
+});
+
+Deno.test("aiSdk() shows files in the words of each specification", async () => {
+  const url = "https://example.com/a.png";
+  const image = { type: "media", mediaType: "image/png", data: "AA" } as const;
+  const linked = { type: "media", mediaType: "image/png", url } as const;
+  const pdf = { type: "media", mediaType: "application/pdf", data: "AA" } as const;
+  const messages: readonly Message[] = [
+    { role: "user", parts: [image, linked] },
+    { role: "tool", results: [{ callId: "a", name: "draw", status: "ok", parts: [image, linked, pdf] }] },
+  ];
+  const inWords = async (version: string) => {
+    const prompt = await promptFor([messages[0]!, {
+      role: "assistant",
+      parts: [{ type: "call", id: "a", name: "draw", input: {} }],
+    }, messages[1]!], version);
+    const [asked, , answered] = prompt as { content: { output: { value: unknown } }[] }[];
+    return [asked?.content, answered?.content[0]?.output.value];
+  };
+  const file = (mediaType: string, data: unknown) => ({ type: "file", mediaType, data });
+  const png = "image/png";
+  const v4 = [file(png, { type: "data", data: "AA" }), file(png, { type: "url", url: new URL(url) })];
+  assertEquals(await inWords("v4"), [v4, [...v4, file("application/pdf", { type: "data", data: "AA" })]]);
+  const older = [file(png, "AA"), file(png, new URL(url))];
+  assertEquals(await inWords("v3"), [older, [
+    { type: "image-data", mediaType: png, data: "AA" },
+    { type: "image-url", url },
+    { type: "file-data", mediaType: "application/pdf", data: "AA" },
+  ]]);
+  assertEquals(await inWords("v2"), [older, [
+    { type: "media", mediaType: png, data: "AA" },
+    { type: "text", text: "[A file of type image/png, which you cannot be shown.]" },
+    { type: "media", mediaType: "application/pdf", data: "AA" },
+  ]]);
+});
+
+Deno.test("aiSdk() hears calls, in pieces or as a whole, and none that the provider runs itself", async () => {
+  assertEquals(
+    await heard(
+      { type: "tool-input-start", id: "a", toolName: "weather" },
+      { type: "tool-input-delta", id: "a", delta: "{" },
+      { type: "tool-input-delta", id: "a", delta: "}" },
+      { type: "tool-input-end", id: "a" },
+      { type: "tool-call", toolCallId: "a", toolName: "weather", input: "{}" },
+      { type: "tool-input-start", id: "b", toolName: "weather" },
+      { type: "tool-call", toolCallId: "b", toolName: "weather", input: "[]" },
+      { type: "tool-call", toolCallId: "c", toolName: "weather", input: "{" },
+      { type: "tool-input-start", id: "d", toolName: "search", providerExecuted: true },
+      { type: "tool-input-delta", id: "d", delta: "{}" },
+      { type: "tool-call", toolCallId: "d", toolName: "search", input: "{}", providerExecuted: true },
+    ),
+    [
+      { type: "call.start", id: "a", name: "weather" },
+      { type: "call.delta", id: "a", text: "{" },
+      { type: "call.delta", id: "a", text: "}" },
+      { type: "call.end", id: "a" },
+      { type: "call.start", id: "b", name: "weather" },
+      { type: "call.delta", id: "b", text: "[]" },
+      { type: "call.end", id: "b" },
+      { type: "call.start", id: "c", name: "weather" },
+      { type: "call.delta", id: "c", text: "{" },
+      { type: "call.end", id: "c" },
+    ],
+  );
+});
+
+Deno.test("aiSdk() leaves out what it has no place for", async () => {
+  const parts = [
+    "stream-start",
+    "response-metadata",
+    "ping",
+    "raw",
+    "source",
+    "file",
+    "tool-result",
+    "custom",
+    "text-end",
+  ];
+  assertEquals(await heard(null, ...parts.map((type) => ({ type }))), []);
+});
+
+Deno.test("aiSdk() sends back to a model what its provider noted: with thought, with a text, with a call", async () => {
+  const { asked, model } = fake([
+    { type: "reasoning-start", id: "1", providerMetadata: { p: { id: "r" } } },
+    { type: "reasoning-delta", id: "1", delta: "Hm." },
+    { type: "reasoning-end", id: "1", providerMetadata: { p: { signature: "c2ln" } } },
+    { type: "reasoning-start", id: "2" },
+    { type: "reasoning-delta", id: "2", delta: "So." },
+    { type: "reasoning-end", id: "2" },
+    { type: "text-start", id: "3", providerMetadata: { p: { id: "t" } } },
+    { type: "text-delta", id: "3", delta: "Let me see." },
+    { type: "tool-call", toolCallId: "a", toolName: "weather", input: "{}", providerMetadata: { p: { id: "c" } } },
+    { type: "tool-call", toolCallId: "b", toolName: "weather", input: "{}" },
+    finish,
+  ]);
+  await agent({ model: aiSdk(model), tools: [weather], limits: { turns: 2 } }).run("Hi").result;
+  const [, said] = asked[1]?.prompt as unknown[];
+  const call = (toolCallId: string) => ({ type: "tool-call", toolCallId, toolName: "weather", input: {} });
+  assertEquals(said, {
+    role: "assistant",
+    content: [
+      { type: "reasoning", text: "Hm.", providerOptions: { p: { signature: "c2ln" } } },
+      { type: "reasoning", text: "So." },
+      { type: "text", text: "Let me see.", providerOptions: { p: { id: "t" } } },
+      { ...call("a"), providerOptions: { p: { id: "c" } } },
+      call("b"),
+    ],
+  });
+});
+
+Deno.test("aiSdk() says why the model stopped, and counts tokens, in the words of each specification", async () => {
+  const ended = async (finishReason: unknown, usage: unknown) =>
+    (await reads(aiSdk(fake([{ type: "finish", finishReason, usage }]).model))).flat();
+  assertEquals(await ended({ unified: "stop" }, finish.usage), [end]);
+  assertEquals(await ended("stop", { inputTokens: 9, outputTokens: 2, cachedInputTokens: 5 }), [end]);
+  const reasons = { "tool-calls": "calls", length: "length", "content-filter": "filter", unknown: "other" } as const;
+  for (const [theirs, reason] of Object.entries(reasons)) {
+    assertEquals(await ended(theirs, undefined), [{ type: "finish", reason }]);
+  }
+});
+
+Deno.test("aiSdk() takes for a failure what is one, and knows whether it may pass", async () => {
+  const api = (more: object) => Object.assign(new Error("No."), { requestBodyValues: { huge: true }, ...more });
+  const refusing = (error: unknown): AiSdkModel => ({ ...fake().model, doStream: () => Promise.reject(error) });
+  const cut = ReadableStream.from((async function* () {
+    yield { type: "text-delta", id: "1", delta: "So" };
+    await Promise.reject(new TypeError("reset"));
+  })());
+  const cases: [model: AiSdkModel, message: string, recoverable: boolean][] = [
+    [refusing(api({ statusCode: 503, isRetryable: true })), "Cannot ask m: 503 No.", true],
+    [
+      refusing(api({ statusCode: 400, isRetryable: false, data: { error: { message: "Bad." } } })),
+      "Cannot ask m: 400 Bad.",
+      false,
+    ],
+    [refusing(api({ isRetryable: true })), "Cannot ask m: No.", true],
+    [refusing(api({ isRetryable: false })), "Cannot ask m: No.", false],
+    [refusing(new Error("The key is missing")), "Cannot ask m", false],
+    [
+      fake([{ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }]).model,
+      "Cannot ask m: Overloaded",
+      true,
+    ],
+    [fake([{ type: "error", error: "No." }]).model, "Cannot ask m: No.", true],
+    [
+      fake([{ type: "error", error: new TypeError("shape") }]).model,
+      "Cannot hear m out: its answer was cut, or cannot be read",
+      true,
+    ],
+    [
+      fake([{ type: "finish", finishReason: { unified: "error" } }]).model,
+      "Cannot hear m out: its answer was cut",
+      true,
+    ],
+    [
+      fake([{ type: "finish", finishReason: { unified: "interrupted" } }]).model,
+      "Cannot hear m out: its answer was cut",
+      true,
+    ],
+    [
+      { ...fake().model, doStream: () => Promise.resolve({ stream: cut }) },
+      "Cannot hear m out: its answer was cut, or cannot be read",
+      true,
+    ],
+  ];
+  for (const [model, message, recoverable] of cases) {
+    const error = await thrown(reads(aiSdk(model)));
+    if (!(error instanceof ModelError)) throw error;
+    assertEquals([error.message, error.recoverable], [message, recoverable]);
+  }
+});
+
+Deno.test("aiSdk() hands on its signal, and stops for its reason", async () => {
+  const { asked, model } = fake();
+  const controller = new AbortController();
+  await reads(aiSdk(model), {}, controller.signal);
+  assertEquals(asked[0]?.abortSignal, controller.signal);
+  const reason = new Error("enough");
+  controller.abort(reason);
+  const refusing = { ...model, doStream: () => Promise.reject(new DOMException("Aborted", "AbortError")) };
+  assertEquals(await thrown(reads(aiSdk(refusing), {}, controller.signal)), reason);
+});
