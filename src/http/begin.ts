@@ -4,30 +4,66 @@
  * @module
  */
 import type { Context } from "hono";
+import { SessionError } from "../core/claim.ts";
+import { theirs } from "../session/record/host.ts";
 import { answersBody, bodyOf, runBody } from "./body.ts";
+import { turnsOf } from "./busy.ts";
 import { callerOf } from "./caller.ts";
+import { onceOf } from "./keys.ts";
 import { unknown } from "./refusal.ts";
 import { type Served, streamRun } from "./served.ts";
+import { wrong } from "./shape.ts";
 
-/** Begins a run, in a new session or one that is there. */
-export async function beginRun(c: Context, served: Served): Promise<Response> {
-  const { how, runs } = served;
-  const caller = await callerOf(c, how);
-  const body = await bodyOf(c, runBody, how.maxBody);
-  const { session = crypto.randomUUID() } = body;
-  if (body.session !== undefined && !await runs.load(session, caller)) throw unknown(`run session "${session}"`);
-  return await streamRun(c, served, caller, { run: crypto.randomUUID(), ...body, session });
-}
+/** Answers a request with the events of a run. */
+export type Handler = (c: Context) => Promise<Response>;
 
-/** Goes on with a run that waits for a person. */
-export async function answerRun(c: Context, served: Served): Promise<Response> {
-  const { how, runs } = served;
-  const caller = await callerOf(c, how);
-  const { answers } = await bodyOf(c, answersBody, how.maxBody);
-  const session = c.req.param("id") ?? "";
-  const kept = await runs.load(session, caller);
-  if (!kept) throw unknown(`resume session "${session}"`);
-  const after = await runs.records?.catchUp(kept, caller);
-  const run = kept.run?.id ?? crypto.randomUUID();
-  return await streamRun(c, served, caller, { run, session, answers, ...(after !== undefined && { after }) });
+/** Begins runs, and goes on with those that wait for a person. */
+export function beginning(served: Served): { readonly begin: Handler; readonly answer: Handler } {
+  const { how, runs, runs: { records } } = served;
+  const once = onceOf(served);
+  const turn = turnsOf(runs, how);
+
+  return {
+    async begin(c) {
+      const caller = await callerOf(c, how);
+      const body = await bodyOf(c, runBody, how.maxBody);
+      const addressed = how.session?.(c);
+      const named = addressed ?? body.session;
+      if (body.session !== undefined && body.session !== named) throw unknown(`run session "${body.session}"`);
+      const place = { run: crypto.randomUUID(), session: named ?? crypto.randomUUID(), after: 0 };
+      return await once(
+        c,
+        caller,
+        { place, body: [named, body] },
+        ({ run, session } = place) =>
+          turn({ run, session, after: 0 }, caller, async (busy) => {
+            const kept = named === undefined ? undefined : await runs.load(named, caller);
+            if (!kept && body.session !== undefined && addressed === undefined) throw unknown(`run session "${named}"`);
+            if (kept) await records?.free(kept, caller);
+            const held = await how.capsules?.hold();
+            return await streamRun(c, served, caller, { ...body, run, session, held, ...(busy && { busy }) });
+          }),
+      );
+    },
+
+    async answer(c) {
+      const caller = await callerOf(c, how);
+      const { answers, capsule } = await bodyOf(c, answersBody, how.maxBody);
+      const session = c.req.param("id") ?? "";
+      if (how.capsules && capsule === undefined) throw wrong("capsule", "what came with the pause");
+      const held = await how.capsules?.hold(capsule, { session });
+      const kept = held ? theirs(held.session, caller) : await runs.load(session, caller);
+      if (!kept) throw unknown(`resume session "${session}"`);
+      const { id: run = crypto.randomUUID(), status, events: after = 0 } = kept.run ?? {};
+      const place = status === "paused" ? { run, session, after } : undefined;
+      const key = held && `capsule:${run}:${after}`; // it can be used once, where there is a record
+      return await once(c, caller, { place, key, body: [answers, capsule] }, async () => {
+        const last = await records?.catchUp(kept, caller) ?? after;
+        if (held && last > after) {
+          throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
+        }
+        return await streamRun(c, served, caller, { run, session, answers, held, after: last });
+      });
+    },
+  };
 }

@@ -17,6 +17,8 @@ export type RunBody =
 /** A person's answers. */
 export interface AnswersBody {
   readonly answers: readonly PersonAnswer[];
+  /** What came with the pause, where clients keep that. */
+  readonly capsule?: string | undefined;
 }
 
 const content: Shape<ContentPart> = tagged("type", {
@@ -66,7 +68,7 @@ export const runBody: Shape<RunBody> = (value, at) => {
 };
 
 /** The body of a request that answers questions. */
-export const answersBody: Shape<AnswersBody> = record({ answers: list(answer) });
+export const answersBody: Shape<AnswersBody> = record({ answers: list(answer), capsule: optional(text) });
 
 /** The JSON body of a request, of at most `max` bytes. */
 export async function bodyOf<T>({ req }: Context, shape: Shape<T>, max: number): Promise<T> {

@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { SessionError } from "../core/claim.ts";
+import { CapsuleError, type CapsuleProblem } from "../session/capsule/capsule_error.ts";
 import { RecordError, type RecordProblem } from "../session/record/record_error.ts";
 
 /** A request that is not served. What it says is written for the client. */
@@ -55,14 +56,21 @@ export function report(onError: OnFailure | undefined, error: unknown, run?: str
   return id;
 }
 
-const statuses: { readonly [key in SessionError["code"] | RecordProblem]?: Refusal["status"] } = {
-  unknown: 404,
-  forgotten: 410,
-  unrecorded: 503,
+/** What is not simply in conflict with how things are. */
+const statuses: { readonly [key in SessionError["code"] | RecordProblem | CapsuleProblem]?: Refusal["status"] } = {
+  "unknown": 404,
+  "forgotten": 410,
+  "unrecorded": 503,
+  "forged": 400,
+  "unknown-key": 400,
+  "other-session": 403,
+  "version": 410,
+  "expired": 410,
+  "too-large": 413,
 };
 
 /** What is not to be had: the message names nothing but what the client sent. */
 function refusalOf(error: Error): Error {
-  if (!(error instanceof SessionError || error instanceof RecordError)) return error;
+  if (!(error instanceof SessionError || error instanceof RecordError || error instanceof CapsuleError)) return error;
   return new Refusal(statuses[error.code] ?? 409, error.code, error.message);
 }

@@ -6,7 +6,7 @@
 import { SessionError } from "../core/claim.ts";
 import type { Numbered } from "../core/events.ts";
 import { nowhere, type Started } from "../core/run.ts";
-import { type Asker, type Given, type Host, type LiveRun, recordId } from "../session/record/host.ts";
+import { type Asker, type Given, type Host, type LiveRun, recordId, theirs } from "../session/record/host.ts";
 import { RecordError } from "../session/record/record_error.ts";
 import type { Recorder } from "../session/record/recorder.ts";
 import type { Records, recordsOf } from "../session/record/records.ts";
@@ -38,10 +38,7 @@ export function runsOf(
     keeps: store !== undefined,
     lease,
     signal,
-    async load(id, { owner }) {
-      const session = await store?.load(id);
-      return owner === undefined || session?.owner === owner ? session : undefined;
-    },
+    load: async (id, asker) => theirs(await store?.load(id), asker),
     get: (run, asker) => live.get(recordId(run, asker)),
     isDead: (run, asker) => sole && !live.has(recordId(run, asker)),
     launch,
@@ -49,7 +46,7 @@ export function runsOf(
   // whoever makes a log takes what a server does with it from where this type is from
   const records = log && (log.records as typeof recordsOf)(log, host);
 
-  async function launch(given: Given, asker: Asker, out?: Outlet): Promise<LiveRun> {
+  async function launch({ held, ...given }: Given, asker: Asker, out?: Outlet): Promise<LiveRun> {
     const vars = await asker.vars();
     if (signal?.aborted) throw shutdown();
     const id = recordId(given.run, asker);
@@ -57,12 +54,14 @@ export function runsOf(
       throw new SessionError(`Cannot run session "${given.session}": another run has it`, "busy", given.run);
     }
     const { owner } = asker;
-    const lost = (run: string) => run !== given.run && host.isDead(run, asker);
+    const lost = (run: string) => sole && (run === given.run || host.isDead(run, asker));
     const record = records?.recorder(given.run, asker, out, (error) => {
       run.stop(error === undefined ? "lost" : "unrecorded");
       if (error !== undefined) report(onError, error, given.run);
     });
-    const started = start({ store, limits, lease, lost, onError, owner, vars, ...given }, record ?? out ?? nowhere);
+    const sink = record ?? out ?? nowhere;
+    const told = { store: held?.store ?? store, limits, lease, lost, onError, owner, vars, ...given };
+    const started = start(told, held?.to(sink) ?? sink);
     const over = Promise.all([started.result, record?.over]).then(() => void live.delete(id)); // neither rejects
     const run: LiveRun = { ...started, begun: begun(started, record), over };
     live.set(id, run);

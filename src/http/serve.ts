@@ -6,7 +6,7 @@
 import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
 import type { Agent } from "../core/agent.ts";
-import { answerRun, beginRun } from "./begin.ts";
+import { beginning } from "./begin.ts";
 import { followRun, showSession, stopRun } from "./known.ts";
 import { type AnyEnv, type ServeVars, settled } from "./options.ts";
 import { Refusal, refuse, shutdown } from "./refusal.ts";
@@ -47,17 +47,18 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
   // vars are what the agent needs: the type of the options says so
   const runs = runsOf((told, sink) => agent.start(told as Parameters<typeof agent.start>[0], sink), how);
   const served: Served = { how, runs };
+  const { begin, answer } = beginning(served);
 
   return new Hono<E>()
     .onError((error, c) => refuse(error, c, how.onError))
     .notFound(() => {
       throw new Refusal(404, "unknown", "Cannot serve this path: there is none");
     })
-    .post("/runs", (c) => beginRun(c, served))
+    .post("/runs", begin)
     .get("/runs/:id", (c) => followRun(c, served))
     .post("/runs/:id/stop", (c) => stopRun(c, served))
     .get("/sessions/:id", (c) => showSession(c, served))
-    .post("/sessions/:id/answers", (c) => answerRun(c, served))
+    .post("/sessions/:id/answers", answer)
     .get("/health", (c) => {
       if (how.signal?.aborted) throw shutdown();
       return c.json({ status: "ok" });

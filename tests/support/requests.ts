@@ -11,9 +11,14 @@ export interface App {
 }
 
 /** Sends `body` as JSON. */
-export async function post(app: App, path: string, body?: unknown): Promise<Response> {
-  const json = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  return await app.request(path, { method: "POST", ...(body !== undefined && json) });
+export async function post(
+  app: App,
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const json = { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+  return await app.request(path, { method: "POST", headers, ...(body !== undefined && json) });
 }
 
 /** An event as it came, with the id of its frame. */

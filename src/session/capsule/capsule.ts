@@ -11,10 +11,10 @@
  *
  * @module
  */
-import { canonical } from "../../core/canonical.ts";
 import type { Session } from "../../protocol/session.ts";
+import { CapsuleError, type CapsuleProblem } from "./capsule_error.ts";
+import { type Held, held } from "./held.ts";
 import { signatures, type SigningKey } from "./signature.ts";
-import { isPausedSession, type PausedSession } from "./sound.ts";
 
 /** What `capsules()` takes. */
 export interface CapsuleOptions {
@@ -40,36 +40,22 @@ export interface Capsules {
   seal(session: Session): Promise<string>;
   /** Gives the session that was sealed, as it was. Throws a `CapsuleError` for anything else. */
   open(text: string, options?: OpenOptions): Promise<Session>;
-}
-
-/**
- * Why a capsule is not made or not opened: it is not what was sealed (`forged`: made up, or changed by so much as a byte), no key of its id is known, it
- * is of another version of the format or of another session, it has expired, or it is too large.
- */
-export type CapsuleProblem = "forged" | "unknown-key" | "version" | "other-session" | "expired" | "too-large";
-
-/** A capsule that is not made or not opened. Its message may be told to the client. */
-export class CapsuleError extends Error {
-  /** The name of the class. */
-  override readonly name = "CapsuleError";
-
-  /** Says what could not be done, and why as a word. */
-  constructor(message: string, readonly code: CapsuleProblem) {
-    super(message);
-  }
+  /**
+   * Opens a capsule for one run that goes on with its session, or makes ready for a new session where there is none: what a server does. Throws as `open()`
+   * does.
+   */
+  hold(text?: string, options?: OpenOptions): Promise<Held>;
 }
 
 /** The version of what is in a capsule: another one wherever a session comes to look different. */
-const version = 1;
+const version = 2;
 
-/** What is in a capsule. */
+/** What is in a capsule. That it is of this kind, its signature says together with its version. */
 interface Sealed {
   readonly version: number;
   /** In milliseconds since 1970. */
   readonly expires: number;
-  /** What an answer is for. It is said beside the session, so that nothing that reads a session can make the answer count for something else. */
-  readonly asked: string;
-  readonly session: unknown;
+  readonly session: Session;
 }
 
 /**
@@ -118,28 +104,30 @@ export function capsules(
   }
   if (!(maxBytes > 0)) throw new RangeError(`Cannot make capsules of at most ${maxBytes} bytes`);
 
+  async function seal(session: Session): Promise<string> {
+    const named = `Cannot seal session "${session.id}"`;
+    if (session.run?.status !== "paused") throw new TypeError(`${named}: it is not paused`);
+    const sealed: Sealed = { version, expires: now() + expiresIn, session };
+    const text = await sign(JSON.stringify(sealed));
+    if (text.length <= maxBytes) return text;
+    throw new CapsuleError(`${named}: that takes more than ${maxBytes} bytes`, "too-large");
+  }
+
+  async function open(text: string, { session: expected }: OpenOptions = {}): Promise<Session> {
+    if (text.length > maxBytes) throw refused("too-large", `it has more than ${maxBytes} bytes`);
+    const verified = await verify(text);
+    if ("problem" in verified) throw refused(verified.problem, reasons[verified.problem]);
+    const { version: made, expires, session }: Sealed = JSON.parse(verified.content); // signed, so made by `seal()`
+    if (made !== version) throw refused("version", `it is of version ${made}, and not of version ${version}`);
+    if (now() >= expires) throw refused("expired", "it has expired");
+    if (expected !== undefined && session.id !== expected) throw refused("other-session", "it is of another session");
+    return session;
+  }
+
   return {
-    async seal(given) {
-      const session: unknown = JSON.parse(JSON.stringify(given)); // as it will be read
-      if (!isPausedSession(session)) {
-        throw new TypeError(`Cannot seal session "${given.id}": it is not paused, or not valid`);
-      }
-      const sealed: Sealed = { version, expires: now() + expiresIn, asked: askedIn(session), session };
-      const text = await sign(JSON.stringify(sealed));
-      if (text.length <= maxBytes) return text;
-      throw new CapsuleError(`Cannot seal session "${given.id}": that takes more than ${maxBytes} bytes`, "too-large");
-    },
-    async open(text, { session: expected } = {}) {
-      if (text.length > maxBytes) throw refused("too-large", `it has more than ${maxBytes} bytes`);
-      const verified = await verify(text);
-      if ("problem" in verified) throw refused(verified.problem, reasons[verified.problem]);
-      const { version: made, expires, asked, session }: Sealed = JSON.parse(verified.content); // signed, so made by `seal()`
-      if (made !== version) throw refused("version", `it is of version ${made}, and not of version ${version}`);
-      if (now() >= expires) throw refused("expired", "it has expired");
-      if (!isPausedSession(session) || askedIn(session) !== asked) throw refused("forged", reasons.forged);
-      if (expected !== undefined && session.id !== expected) throw refused("other-session", "it is of another session");
-      return session;
-    },
+    seal,
+    open,
+    hold: async (text, options) => held(text === undefined ? undefined : await open(text, options), seal),
   };
 }
 
@@ -147,9 +135,4 @@ const reasons = { forged: "it is not what was sealed", "unknown-key": "it names 
 
 function refused(code: CapsuleProblem, why: string): CapsuleError {
   return new CapsuleError(`Cannot open the capsule: ${why}`, code);
-}
-
-/** What a person is asked in which run, as one text. */
-function askedIn({ id, run }: PausedSession): string {
-  return canonical([id, run.id, run.pending.questions.map(({ callId, tool, input }) => [callId, tool, input])]);
 }

@@ -4,4 +4,6 @@
  * @module
  */
 export * from "./capsule.ts";
+export * from "./capsule_error.ts";
+export type { Held } from "./held.ts";
 export type { SigningKey } from "./signature.ts";

@@ -5,6 +5,7 @@
  */
 import type { Started, StartOptions } from "../../core/run.ts";
 import type { Session } from "../../protocol/session.ts";
+import type { Held } from "../capsule/held.ts";
 
 /** Who asks for something. They reach what is theirs. */
 export interface Asker {
@@ -17,11 +18,13 @@ export interface Asker {
 }
 
 /** What a run begins with, or goes on with. */
-export interface Given extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "store">> {
+export interface Given extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy">> {
   /** The run's id. */
   readonly run: string;
   /** Its session. */
   readonly session: string;
+  /** What its session is in, where its client keeps that. */
+  readonly held?: Held | undefined;
 }
 
 /** A run that runs here. */
@@ -53,4 +56,9 @@ export interface Host {
 /** The id of the record of a run. The owner is in it, so that nobody else comes upon it. */
 export function recordId(run: string, { owner }: Asker): string {
   return owner === undefined ? run : `${run} ${owner}`;
+}
+
+/** A session, where it is the asker's. */
+export function theirs(session: Session | undefined, { owner }: Asker): Session | undefined {
+  return owner === undefined || session?.owner === owner ? session : undefined;
 }

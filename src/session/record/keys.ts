@@ -86,13 +86,9 @@ export async function hasBegun(log: Log, host: Host, asker: Asker, place: Requir
   const page = await log.read(recordId(run, asker), after);
   if (page && page.last > after) return true;
   const { run: has, last } = await host.load(session, asker) ?? {};
-  const runs = has?.id === run && has.status === "running";
-  if (!runs && last?.run !== run) return false;
-  // its process writes on from there, if it lives; where it has written before, and that is forgotten, it writes on from elsewhere
-  if (page || !runs || has.events === after) {
-    await log.append(recordId(run, asker), { after, lines: [], ended: false });
-  }
-  return true;
+  const began = last?.run === run || (has?.id === run && has.status === "running");
+  if (began) await log.append(recordId(run, asker), { after, lines: [], ended: false }); // where it writes on, if it lives
+  return began;
 }
 
 /** The SHA-256 of a text. */

@@ -39,6 +39,8 @@ export interface Records {
   stop(run: string, asker: Asker): Promise<boolean>;
   /** Ends the run that has a session and does not run here; gives it as it does that, or nothing where somebody else was faster. */
   close(run: string, session: string, reason: string, asker: Asker): Promise<LiveRun | undefined>;
+  /** Ends the run that has a session, where it was lost, so that another one may have it. */
+  free(session: Session, asker: Asker): Promise<void>;
   /** Brings the record of a paused run to its pause; gives the number of the last event on record of the run that has the session. */
   catchUp(session: Session, asker: Asker): Promise<number | undefined>;
   /** Settles when a run that runs elsewhere has ended or paused, when a lease has passed, and when `signal` aborts. Gives whether that can be told. */
@@ -137,6 +139,9 @@ export function recordsOf(log: Log, host: Host): Records {
       else await mend({ run }, asker);
       return true;
     },
+    async free({ id, run }, asker) {
+      if (run && isLost(run, host, asker)) await (await close(run.id, id, "lost", asker))?.over;
+    },
     async catchUp({ id: session, run }, asker) {
       if (!run) return undefined;
       if (run.status === "paused") {
@@ -167,7 +172,7 @@ function isId(run: string): boolean {
 }
 
 /** Whether the process of a run that has its session is dead. */
-export function isLost({ id, status, until = Infinity }: RunRecord, host: Host, asker: Asker): boolean {
+function isLost({ id, status, until = Infinity }: RunRecord, host: Host, asker: Asker): boolean {
   return status === "running" && (Date.now() >= until || host.isDead(id, asker));
 }
 

@@ -1,0 +1,59 @@
+/**
+ * A session in the hands of its client, while a server has it: kept for one run, and sealed where that pauses.
+ *
+ * @module
+ */
+import type { Numbered } from "../../core/events.ts";
+import type { Store } from "../../core/store.ts";
+import type { Session } from "../../protocol/session.ts";
+import type { Sink } from "../../stream/channel.ts";
+
+/** A session that is held for one run. */
+export interface Held {
+  /** The session as it came; nothing where it is new. */
+  readonly session: Session | undefined;
+  /** Where the run keeps it. */
+  readonly store: Store;
+  /** Hands events on to `sink`; `run.paused` takes the capsule along. */
+  to(sink: Sink<Numbered>): Sink<Numbered>;
+}
+
+/** Holds `session`, which `seal` makes a capsule of. */
+export function held(session: Session | undefined, seal: (session: Session) => Promise<string>): Held {
+  let kept = session;
+  let capsule: string | undefined;
+
+  const store: Store = {
+    volatile: true,
+    load: (id) => Promise.resolve(kept?.id === id ? kept : undefined),
+    async save(session) {
+      if ((kept?.version ?? 0) !== session.version) return undefined;
+      kept = { ...session, version: session.version + 1 };
+      if (kept.run?.status === "paused") capsule = await seal(kept);
+      return kept.version;
+    },
+    delete() {
+      kept = undefined;
+      return Promise.resolve();
+    },
+    list: () => Promise.resolve(kept ? [kept.id] : []),
+  };
+
+  return {
+    session,
+    store,
+    to: (sink) => ({
+      write({ id, event }) {
+        const told = event.type === "run.paused" && capsule !== undefined ? { ...event, capsule } : event;
+        sink.write({ id, event: told });
+      },
+      cork: sink.cork,
+      uncork: sink.uncork,
+      get full() {
+        return sink.full;
+      },
+      settled: () => sink.settled?.() ?? Promise.resolve(),
+      close: sink.close,
+    }),
+  };
+}
