@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import type { AnswerPart, Artifact, CallResult, ContentPart, Message } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/session.ts";
+import type { SendOptions } from "../core/steering.ts";
 import { Refusal } from "./refusal.ts";
 import { flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "./shape.ts";
 
@@ -13,6 +14,11 @@ import { flag, json, list, optional, record, type Shape, tagged, text, word, wro
 export type RunBody =
   & { readonly session?: string }
   & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
+
+/** Something said to a run while it runs. */
+export type MessageBody =
+  & Pick<SendOptions, "after">
+  & ({ readonly text: string } | { readonly parts: readonly ContentPart[] });
 
 /** A person's answers. */
 export interface AnswersBody {
@@ -65,6 +71,17 @@ export const runBody: Shape<RunBody> = (value, at) => {
   if (prompt !== undefined) throw wrong("messages", "none beside a prompt");
   if (messages.at(-1)?.role !== "user") throw wrong("messages", "the last of them to be the person's");
   return { ...named, messages };
+};
+
+const sent = record({ text: optional(text), parts: optional(list(content)), after: optional(word("batch", "calls")) });
+
+/** The body of a request that says something to a run. */
+export const messageBody: Shape<MessageBody> = (value, at) => {
+  const { parts, after, text: said } = sent(value, at);
+  const when = after && { after };
+  if (!parts) return { ...when, text: text(said, "text") };
+  if (said !== undefined) throw wrong("parts", "none beside a text");
+  return { ...when, parts };
 };
 
 /** The body of a request that answers questions. */

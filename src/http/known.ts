@@ -33,7 +33,7 @@ export async function stopRun(c: Context, { how, runs }: Served): Promise<Respon
   const caller = await callerOf(c, how);
   const run = c.req.param("id") ?? "";
   const here = runs.get(run, caller);
-  here?.stop();
+  here?.stop("stop", { rollback: c.req.query("rollback") !== undefined });
   if (!here && !await runs.records?.stop(run, caller)) {
     throw new Refusal(404, "unknown", `Cannot stop run "${run}": it does not run`);
   }

@@ -12,6 +12,7 @@ import { type AnyEnv, type ServeVars, settled } from "./options.ts";
 import { Refusal, refuse, shutdown } from "./refusal.ts";
 import { runsOf } from "./runs.ts";
 import type { Served } from "./served.ts";
+import { finishRun, sendMessage } from "./steer.ts";
 
 /**
  * Serves an agent: a Hono app, and so a `fetch` handler. Mount it with `route()` behind your own authentication, CORS and rate limits. With `owner`, what a
@@ -20,7 +21,9 @@ import type { Served } from "./served.ts";
  *
  * - `POST /runs`, `{ prompt }` or `{ messages }`, and `session` to go on with one: the events of the run, as server-sent events.
  * - `GET /runs/:id`, with a `Last-Event-ID` or `?after=`: the events after that one, and whatever comes then; needs a `log`.
- * - `POST /runs/:id/stop`: 204 once it stops; it may run elsewhere or wait for a person, where there is a `log`.
+ * - `POST /runs/:id/messages`, `{ text }`, and `after: "calls"` where calls that have not begun are to be skipped: 202; the run hears of it.
+ * - `POST /runs/:id/finish`: 204; the run answers once more, without tools, and ends.
+ * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204 once it stops; it may run elsewhere or wait for a person, where there is a `log`.
  * - `GET /sessions/:id`: its messages, and the run that has it.
  * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on.
  * - `GET /health`: 200.
@@ -56,6 +59,8 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
     })
     .post("/runs", begin)
     .get("/runs/:id", (c) => followRun(c, served))
+    .post("/runs/:id/messages", (c) => sendMessage(c, served))
+    .post("/runs/:id/finish", (c) => finishRun(c, served))
     .post("/runs/:id/stop", (c) => stopRun(c, served))
     .get("/sessions/:id", (c) => showSession(c, served))
     .post("/sessions/:id/answers", answer)
@@ -65,6 +70,8 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
     })
     .all("/runs", only("POST"))
     .all("/runs/:id", only("GET, HEAD"))
+    .all("/runs/:id/messages", only("POST"))
+    .all("/runs/:id/finish", only("POST"))
     .all("/runs/:id/stop", only("POST"))
     .all("/sessions/:id", only("GET, HEAD"))
     .all("/sessions/:id/answers", only("POST"))

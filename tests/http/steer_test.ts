@@ -1,0 +1,104 @@
+import { agent, serve, tool } from "../../mod.ts";
+import { scripted } from "../../src/model/scripted.ts";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { lines } from "../support/told.ts";
+
+/** A served run whose tool waits, until it is told to go on. */
+async function working(owner?: "ada") {
+  const go = Promise.withResolvers<string>();
+  const begun = Promise.withResolvers<void>();
+  const work = tool({
+    name: "work",
+    description: "Works",
+    input: z.object({}),
+    execute: () => {
+      begun.resolve();
+      return go.promise;
+    },
+  });
+  const model = scripted({ calls: [["work", {}], ["work", {}]] }, "Done.");
+  const made = agent({ model, tools: [work], limits: { parallel: 1 } });
+  const app: App = serve(made, owner ? { owner: (c) => c.req.header("x-user") } : {});
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Go" }, owner && { "x-user": owner }));
+  const said = await pieces.until("run.started");
+  const { run } = first("run.started", framesOf(said));
+  const more = said.includes(`"tool.started"`) ? "" : await pieces.until(`"tool.started"`);
+  await begun.promise;
+  const rest = async () => {
+    go.resolve("worked");
+    return framesOf(said + more + await pieces.rest());
+  };
+  return { app, run, model, rest };
+}
+
+Deno.test("serve() delivers what is said to a run, as text or as parts, where it is to go", async () => {
+  const { app, run, model, rest } = await working();
+  const image = { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" };
+  const sent = [
+    await post(app, `/runs/${run}/messages`, { text: "Make it red" }),
+    await post(app, `/runs/${run}/messages`, { parts: [image], after: "calls" }),
+  ];
+  assertEquals(sent.map(({ status }) => status), [202, 202]);
+  const events = await rest();
+  const messages = [
+    { role: "user" as const, parts: [{ type: "text" as const, text: "Make it red" }] },
+    { role: "user", parts: [image] },
+  ];
+  assertEquals(first("steering.injected", events).messages as unknown, messages);
+  assertEquals(lines(model.requests[1]?.messages ?? []), [
+    "user Go",
+    "call work work",
+    "ok worked",
+    "skipped Skipped due to queued user message.",
+    "user Make it red",
+  ]);
+});
+
+Deno.test("serve() has a run finish with one more answer", async () => {
+  const { app, run, model, rest } = await working();
+  assertEquals((await post(app, `/runs/${run}/finish`)).status, 204);
+  const { status, reason, text } = first("run.finished", await rest());
+  assertEquals([status, reason, text, model.requests[1]?.tools], ["done", "interrupted", "Done.", []]);
+});
+
+Deno.test("serve() stops a run and keeps nothing of it, where it is asked to", async () => {
+  const { app, run, rest } = await working();
+  assertEquals((await post(app, `/runs/${run}/stop?rollback`)).status, 204);
+  const { session } = first("run.started", await rest());
+  assertEquals(await (await app.request(`/sessions/${session}`)).json(), { id: session, messages: [] });
+});
+
+Deno.test("serve() names what is wrong with what is said to a run", async () => {
+  const { app, run, rest } = await working();
+  const say = (body: unknown) => refusalOf(post(app, `/runs/${run}/messages`, body));
+  const wrong = (field: string, expected: string): readonly [number, unknown] => [
+    400,
+    { code: "invalid", field, message: `Cannot read ${field}: expected ${expected}` },
+  ];
+  assertEquals(await say({}), wrong("text", "a text"));
+  assertEquals(await say({ text: "Hi", parts: [] }), wrong("parts", "none beside a text"));
+  assertEquals(await say({ text: "Hi", after: "now" }), wrong("after", "batch, calls"));
+  for (let index = 0; index < 10; index++) await post(app, `/runs/${run}/messages`, { text: "Hi" });
+  const message = `Cannot send a message to run "${run}": too many wait`;
+  assertEquals(await say({ text: "Hi" }), [409, { code: "full", message }]);
+  await rest();
+  assertEquals(await say({ text: "Hi" }), [404, {
+    code: "unknown",
+    message: `Cannot send a message to run "${run}": it does not run here`,
+  }]);
+});
+
+Deno.test("serve() lets nobody but its owner steer a run", async () => {
+  const { app, run, rest } = await working("ada");
+  const [theirs, none] = [run, "none"].map((id) =>
+    ["messages", "finish"].map((what) =>
+      refusalOf(post(app, `/runs/${id}/${what}`, { text: "Hi" }, { "x-user": "bob" }))
+    )
+  );
+  const named = (refusals: readonly unknown[]) => JSON.parse(JSON.stringify(refusals).replaceAll(run, "none"));
+  assertEquals(named(await Promise.all(theirs ?? [])), await Promise.all(none ?? []));
+  assertEquals((await post(app, `/runs/${run}/finish`, undefined, { "x-user": "ada" })).status, 204);
+  await rest();
+});
