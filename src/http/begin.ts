@@ -31,19 +31,17 @@ export function beginning(served: Served): { readonly begin: Handler; readonly a
       const named = addressed ?? body.session;
       if (body.session !== undefined && body.session !== named) throw unknown(`run session "${body.session}"`);
       const place = { run: crypto.randomUUID(), session: named ?? crypto.randomUUID(), after: 0 };
-      return await once(
-        c,
-        caller,
-        { place, body: [named, body] },
-        ({ run, session } = place) =>
-          turn({ run, session, after: 0 }, caller, async (busy) => {
-            const kept = named === undefined ? undefined : await runs.load(named, caller);
-            if (!kept && body.session !== undefined && addressed === undefined) throw unknown(`run session "${named}"`);
-            if (kept) await records?.free(kept, caller);
-            const held = await how.capsules?.hold();
-            return await streamRun(c, served, caller, { ...body, run, session, held, ...(busy && { busy }) });
-          }),
-      );
+      return await once(c, caller, { place, body: [named, body] }, (given = place) => {
+        const { run, session } = given;
+        async function begin(busy?: "replace"): Promise<Response> {
+          const kept = named === undefined ? undefined : await runs.load(named, caller);
+          if (!kept && addressed === undefined && named !== undefined) throw unknown(`run session "${named}"`);
+          if (kept) await records?.free(kept, caller);
+          const held = await how.capsules?.hold();
+          return await streamRun(c, served, caller, { ...body, run, session, held, ...(busy && { busy }) });
+        }
+        return turn({ place: given, caller, begin });
+      });
     },
 
     async answer(c) {

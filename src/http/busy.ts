@@ -10,12 +10,15 @@ import type { Caller } from "./caller.ts";
 import type { Settled } from "./options.ts";
 import type { Runs } from "./runs.ts";
 
-/** Has a prompt begin its run, as soon as that may be; `busy` is how. */
-export type Turns = <T>(
-  place: Required<Place>,
-  caller: Caller,
-  begin: (busy?: "replace") => Promise<T>,
-) => Promise<T>;
+/** A prompt, and how its run begins: as it may, or in the place of whoever has the session. */
+export interface Prompt<T> {
+  readonly place: Required<Place>;
+  readonly caller: Caller;
+  begin(busy?: "replace"): Promise<T>;
+}
+
+/** Begins the run of a prompt as soon as that may be. */
+export type Turns = <T>(prompt: Prompt<T>) => Promise<T>;
 
 /** How many prompts may wait for one session, and how often one tries. */
 const most = 10;
@@ -23,7 +26,7 @@ const most = 10;
 /** Those who wait for one session. */
 interface Line {
   readonly waiting: Set<Caller>;
-  /** Settles when the last of them has begun, or has left. */
+  /** Settles when the last of them has begun, or never will. */
   end: Promise<unknown>;
 }
 
@@ -32,7 +35,7 @@ export function turnsOf(runs: Runs, { busy }: Settled): Turns {
   const lines = new Map<string, Line>();
 
   /** Begins, and again when whoever had the session has made room. */
-  const insist: Turns = async (place, caller, begin) => {
+  async function insist<T>({ place, caller, begin }: Prompt<T>): Promise<T> {
     let how: "replace" | undefined;
     for (let tries = 1;; tries++) {
       try {
@@ -42,10 +45,16 @@ export function turnsOf(runs: Runs, { busy }: Settled): Turns {
         if (!isBusy || tries === most) throw error;
         if (busy === "queue") await ended(error, caller);
         else how = await replaced(error, place.session, caller);
-        if (caller.leaving.aborted || await runs.records?.hasBegun(place, caller)) throw error;
+        await isDue(place, caller);
       }
     }
-  };
+  }
+
+  /** Throws where whoever asked has gone, or the same request has begun the run meanwhile. */
+  async function isDue(place: Required<Place>, caller: Caller): Promise<void> {
+    if (!caller.leaving.aborted && !await runs.records?.hasBegun(place, caller)) return;
+    throw new SessionError(`Cannot run session "${place.session}": that is not asked any more`, "busy", place.run);
+  }
 
   async function ended(error: SessionError, caller: Caller): Promise<void> {
     const { run } = error;
@@ -55,36 +64,35 @@ export function turnsOf(runs: Runs, { busy }: Settled): Turns {
     else if (!await runs.records?.await(run, caller, caller.leaving)) throw error;
   }
 
-  /** Stops who has the session; where nobody can here, the next one does that as it begins. */
+  /** Stops who has the session; where nobody can do that here, the next one does as it begins. */
   async function replaced({ run }: SessionError, session: string, caller: Caller): Promise<"replace" | undefined> {
     if (run === undefined) return undefined;
     const here = runs.get(run, caller);
-    here?.stop("replaced");
     if (!here && !runs.records) return "replace";
+    here?.stop("replaced");
     await (here ?? await runs.records?.close(run, session, "replaced", caller))?.over;
     return undefined;
   }
 
   /** Begins when everybody has who came before. */
-  async function inLine<T>(id: string, caller: Caller, begin: () => Promise<T>): Promise<T> {
+  async function inLine<T>(prompt: Prompt<T>): Promise<T> {
+    const { place, caller } = prompt;
+    const id = recordId(place.session, caller);
     const line = lines.get(id) ?? { waiting: new Set(), end: Promise.resolve() };
     if ([...line.waiting].filter(({ leaving }) => !leaving.aborted).length >= most) {
-      throw new SessionError("Cannot run this: too many wait for the session", "busy");
+      throw new SessionError(`Cannot run session "${place.session}": too many wait for it`, "busy");
     }
+    const begun = line.waiting.size === 0
+      ? insist(prompt)
+      : line.end.then(() => isDue(place, caller)).then(() => insist(prompt));
     lines.set(id, line);
     line.waiting.add(caller);
-    const begun = line.end.then(() => {
-      if (caller.leaving.aborted) throw new SessionError("Cannot run this: whoever asked has gone", "busy");
-      return begin();
-    });
-    line.end = begun.catch(() => {}).finally(() => { // whoever waits for it hears of that
+    line.end = begun.catch(() => {}).finally(() => { // who waits for it hears of that
       line.waiting.delete(caller);
       if (line.waiting.size === 0) lines.delete(id);
     });
     return await begun;
   }
 
-  if (busy === "refuse") return (_place, _caller, begin) => begin();
-  if (busy === "replace") return insist;
-  return (place, caller, begin) => inLine(recordId(place.session, caller), caller, () => insist(place, caller, begin));
+  return { refuse: <T>({ begin }: Prompt<T>) => begin(), queue: inLine, replace: insist }[busy];
 }

@@ -104,6 +104,33 @@ Deno.test("serve(), told to detach, lets a run whose client has gone go on, and 
   assertEquals(kept?.messages.map(({ role }) => role), ["user", "assistant", "tool", "assistant"]);
 });
 
+Deno.test("serve() does with each run whose client has gone what it is told of that request", async () => {
+  const { model, leave, ended, goOn } = scene({
+    onClientGone: (c) => Promise.resolve(c.req.header("content-type") ? "detach" : "stop"),
+  });
+  await leave();
+  goOn();
+  const last = await ended;
+  assertEquals(["text" in last && last.text, model.left], ["Done.", 1]);
+});
+
+Deno.test("serve() has the platform wait for runs that go on, and for no others", async () => {
+  for (const onClientGone of ["stop", "drain", "detach"] as const) {
+    const { app, leave, ended, goOn } = scene({ onClientGone });
+    const waited: Promise<unknown>[] = [];
+    const platform = {
+      waitUntil: (work: Promise<unknown>) => void waited.push(work),
+      passThroughOnException() {},
+      props: {},
+    };
+    await leave({ request: (path, init) => app.fetch(new Request(`http://localhost${path}`, init), {}, platform) });
+    goOn();
+    await ended;
+    await Promise.all(waited);
+    assertEquals(waited.length, onClientGone === "stop" ? 0 : 1);
+  }
+});
+
 Deno.test("serve() lets a model go on that waited for a client who has gone", async () => {
   const ended = Promise.withResolvers<Event>();
   const text = "x".repeat(8_192);

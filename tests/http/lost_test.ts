@@ -3,7 +3,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { meanwhile } from "../support/meanwhile.ts";
+import { meanwhile, pass } from "../support/meanwhile.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
@@ -86,7 +86,7 @@ Deno.test("GET /runs/:id goes on with a run whose process died, once its lease i
   using time = new FakeTime();
   const { among, one, heard, run, session } = await middle();
   one.kill();
-  await time.tickAsync(lease);
+  await pass(time, lease);
   const { app, model, reasons } = other(among);
   const rest = await meanwhile(time, eventsOf(follow({ app }, run, heard.length)));
   assertEquals(rest.map(({ id }) => id), numbered(heard.length + 1, heard.length + rest.length));
@@ -113,7 +113,7 @@ Deno.test("GET /runs/:id follows a run that runs elsewhere, and goes on with it 
   const { among, one, heard, run } = await middle();
   const { app, reasons } = other(among);
   const following = eventsOf(follow({ app }, run, heard.length));
-  await time.tickAsync(2 * lease); // nothing comes, but it lives
+  await pass(time, 2 * lease); // nothing comes, but it lives
   assertEquals(reasons, []);
   one.kill();
   const rest = await meanwhile(time, following);
@@ -125,7 +125,7 @@ Deno.test("GET /runs/:id, asked by many at once, goes on with a lost run once", 
   using time = new FakeTime();
   const { among, one, run } = await middle();
   one.kill();
-  await time.tickAsync(lease);
+  await pass(time, lease);
   const two = [other(among), other(among)];
   const all = await meanwhile(
     time,
@@ -151,7 +151,7 @@ Deno.test("POST /runs, sent again with its key, goes on with what a dead process
   using time = new FakeTime();
   const { among, one, heard } = await middle();
   one.kill();
-  await time.tickAsync(lease);
+  await pass(time, lease);
   const { app, reasons } = other(among);
   const events = await meanwhile(time, eventsOf(post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": "k1" })));
   assertEquals(events.slice(0, heard.length), heard);
@@ -184,7 +184,7 @@ Deno.test("POST /runs, sent again with its key, begins what a dead process had n
     }, agent({ model: stuck }));
     doomed.one = one;
     void post(one.app, "/runs", { prompt: "Hi" }, { "idempotency-key": key });
-    await time.tickAsync(lease);
+    await pass(time, lease);
     await time.tickAsync();
     const { app, model } = other(among);
     const events = await meanwhile(time, eventsOf(post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": key })));
@@ -266,7 +266,7 @@ Deno.test("POST /runs ends the lost run that has the session, and begins", async
     message: busy,
   }]);
   one.kill();
-  await time.tickAsync(lease);
+  await pass(time, lease);
   const events = await meanwhile(time, eventsOf(post(app, "/runs", { prompt: "Again", session })));
   assertEquals([ends(events), model.requests.length, reasons], [["run.finished", "Whole."], 1, ["lost"]]);
   const before = await eventsOf(follow({ app }, run, heard.length));
@@ -292,7 +292,7 @@ Deno.test("POST /sessions/:id/answers, sent again, goes on with a run that was l
       post(app, `/sessions/${session}/answers`, { answers: [{ callId: "call_1", type }] }, headers);
     const heard = framesOf(await piecesOf(await send(asking)).until("approval.decided"));
     asking.kill();
-    await time.tickAsync(lease);
+    await pass(time, lease);
 
     const two = processOf(among, agent({ model: scripted("Done."), tools: [wait] }));
     const unlike = key === undefined ? "unasked" : "key-reused";
@@ -314,14 +314,14 @@ Deno.test("POST /runs/:id/stop stops a run that runs elsewhere, that was lost, o
     const { among, one, pieces, heard, run, session } = await middle();
     if (dead) {
       one.kill();
-      await time.tickAsync(lease);
+      await pass(time, lease);
     }
     const { app, model, reasons } = other(among);
     assertEquals((await meanwhile(time, post(app, `/runs/${run}/stop`))).status, 204);
     const rest = await meanwhile(time, eventsOf(follow({ app }, run, heard.length)));
     assertEquals([ends(rest), reasons, model.requests.length], [["run.aborted", "stop"], ["stop"], 0]);
     if (!dead) {
-      await time.tickAsync(lease); // until it notices
+      await pass(time, lease); // until it notices
       await pieces.rest();
     }
     assertEquals((await post(app, `/runs/${run}/stop`)).status, 204); // it is

@@ -19,3 +19,9 @@ export async function meanwhile<T>(time: FakeTime, work: Promise<T>): Promise<T>
   }
   return await work;
 }
+
+/** Lets faked time pass a second at a time, so that what goes on keeps up with it. */
+export async function pass(time: FakeTime, ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 1_000) await time.tickAsync(Math.min(left, 1_000));
+  await time.runMicrotasks();
+}

@@ -28,9 +28,10 @@ export function held(session: Session | undefined, seal: (session: Session) => P
     load: (id) => Promise.resolve(kept?.id === id ? kept : undefined),
     async save(session) {
       if ((kept?.version ?? 0) !== session.version) return undefined;
-      kept = { ...session, version: session.version + 1 };
-      if (kept.run?.status === "paused") capsule = await seal(kept);
-      return kept.version;
+      const saved = { ...session, version: session.version + 1 };
+      if (saved.run?.status === "paused") capsule = await seal(saved);
+      kept = saved;
+      return saved.version;
     },
     delete() {
       kept = undefined;

@@ -37,34 +37,47 @@ interface Claim extends Required<Place> {
   readonly at: number;
 }
 
-/** Begins what a request asks for, or joins it where that has begun. Whoever was about to begin, and died, is replaced. */
-export async function once<T>(
-  log: Log,
-  host: Host,
-  asker: Asker,
-  { key, place, released = false, ...request }: Keyed,
-  { begin, join }: Ways<T>,
-): Promise<T> {
-  const id = `key:${await hashOf(JSON.stringify([asker.owner, key]))}`;
-  const content = await hashOf(request.content);
-  const mine: Claim | undefined = place && { ...place, content, at: Date.now() };
-  const isMine = mine !== undefined && await log.append(id, { after: 0, lines: [JSON.stringify(mine)], ended: true });
-  const claim = isMine ? mine : await claimOf(log, id);
-  if (!claim) return await begin(place);
-  if (claim.content !== content) {
-    throw new RecordError("Cannot do this: the key is that of another request", "key-reused");
+/** Begins what each request asks for, or joins it where that has begun. Whoever was about to begin, and died, is replaced. */
+export function onceIn(log: Log, host: Host): <T>(request: Keyed, asker: Asker, ways: Ways<T>) => Promise<T> {
+  /** When whoever came last with a key has begun, or never will. */
+  const last = new Map<string, Promise<void>>();
+
+  async function beginOrJoin<T>(
+    id: string,
+    { place, released, ...request }: Keyed,
+    asker: Asker,
+    { begin, join }: Ways<T>,
+  ): Promise<T> {
+    const content = await hashOf(request.content);
+    const mine: Claim | undefined = place && { ...place, content, at: Date.now() };
+    const isMine = mine && await log.append(id, { after: 0, lines: [JSON.stringify(mine)], ended: true });
+    const claim = isMine ? mine : await claimOf(log, id);
+    if (!claim) return await begin(place);
+    if (claim.content !== content) {
+      throw new RecordError("Cannot do this: the key is that of another request", "key-reused");
+    }
+    if (!isMine && await hasBegun(log, host, asker, claim)) return await join(claim);
+    if (!isMine && !host.keeps && Date.now() < claim.at + host.lease) {
+      throw new RecordError("Cannot do this again: it may have begun elsewhere", "repeated");
+    }
+    try {
+      return await begin(claim);
+    } catch (error) {
+      if (error instanceof SessionError && await hasBegun(log, host, asker, claim)) return await join(claim);
+      if (isMine && released) await log.delete(id);
+      throw error;
+    }
   }
-  if (!isMine && await hasBegun(log, host, asker, claim)) return await join(claim);
-  if (!isMine && !host.keeps && Date.now() < claim.at + host.lease) {
-    throw new RecordError("Cannot do this again: it may have begun elsewhere", "repeated");
-  }
-  try {
-    return await begin(claim);
-  } catch (error) {
-    if (error instanceof SessionError && await hasBegun(log, host, asker, claim)) return await join(claim);
-    if (isMine && released) await log.delete(id);
-    throw error;
-  }
+
+  return async (request, asker, ways) => {
+    const id = `key:${await hashOf(JSON.stringify([asker.owner, request.key]))}`;
+    const done = (last.get(id) ?? Promise.resolve()).then(() => beginOrJoin(id, request, asker, ways));
+    const settled = done.then(() => {}, () => {}).then(() => { // who waits for it hears of a failure
+      if (last.get(id) === settled) last.delete(id);
+    });
+    last.set(id, settled);
+    return await done;
+  };
 }
 
 async function claimOf(log: Log, id: string): Promise<Claim | undefined> {

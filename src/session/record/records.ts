@@ -11,7 +11,7 @@ import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
 import type { Lines, Log, LogPage } from "../log.ts";
 import { type Asker, type Given, type Host, type LiveRun, recordId } from "./host.ts";
-import { hasBegun, type Keyed, once, type Ways } from "./keys.ts";
+import { hasBegun, type Keyed, onceIn, type Ways } from "./keys.ts";
 import { patiently } from "./patient.ts";
 import { RecordError } from "./record_error.ts";
 import { type Recorder, recorder } from "./recorder.ts";
@@ -161,7 +161,7 @@ export function recordsOf(log: Log, host: Host): Records {
       clearTimeout(timer);
       return true;
     },
-    once: (request, asker, ways) => once(log, host, asker, request, ways),
+    once: onceIn(log, host),
     hasBegun: (place, asker) => hasBegun(log, host, asker, place),
   };
 }

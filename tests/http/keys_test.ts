@@ -1,0 +1,153 @@
+import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { processOf, shared } from "../support/process.ts";
+import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+
+const drop = tool({
+  name: "drop",
+  description: "Drops a table",
+  input: z.object({ table: z.string() }),
+  ask: true,
+  execute: ({ table }) => `Dropped ${table}`,
+});
+
+const calls = [["drop", { table: "a" }]] as const;
+
+const reused = [409, { code: "key-reused", message: "Cannot do this: the key is that of another request" }] as const;
+
+/** A model that says "One.", and "Two." once it is told to go on. */
+function twoStep() {
+  const gate = Promise.withResolvers<void>();
+  const model = scripted({ before: () => gate.promise, text: "Hello!" });
+  return { model, goOn: gate.resolve };
+}
+
+/** Sends a prompt with a key. */
+async function prompt(app: App, key: string, body: object = { prompt: "Hi" }): Promise<Response> {
+  return await post(app, "/runs", body, { "idempotency-key": key });
+}
+
+Deno.test("POST /runs with the same key is the same run, while it goes on and after it has ended", async () => {
+  const { model, goOn } = twoStep();
+  const app = serve(agent({ model }), { log: memoryLog(), onClientGone: "detach" });
+  const one = piecesOf(await prompt(app, "k1"));
+  const before = framesOf(await one.until("model.started"));
+  const two = eventsOf(prompt(app, "k1"));
+  await one.cancel();
+  goOn();
+  const all = await two;
+  assertEquals([all.slice(0, before.length), all.at(-1)?.type], [before, "run.finished"]);
+  assertEquals(await eventsOf(prompt(app, "k1")), all);
+  assertEquals(model.requests.length, 1);
+});
+
+Deno.test("POST /runs with the same key, sent many times at once, is one run", async () => {
+  for (const among of [shared(), { store: memory(), log: memoryLog() }]) {
+    const model = scripted("Hello!");
+    const apps = among.store.volatile
+      ? [serve(agent({ model }), among)]
+      : [1, 2, 3].map(() => processOf(among, agent({ model })).app);
+    const all = await Promise.all([...apps, ...apps, ...apps].map((app) => eventsOf(prompt(app, "k1"))));
+    for (const events of all) assertEquals(events, all[0]);
+    assertEquals([all[0]?.at(-1)?.type, model.requests.length], ["run.finished", 1]);
+  }
+});
+
+Deno.test("POST /runs refuses a key that another request has", async () => {
+  const app = serve(agent({ model: scripted("Hello!", "Again!") }), { log: memoryLog() });
+  const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
+  for (const body of [{ prompt: "Ho" }, { prompt: "Hi", session }, { messages: [{ role: "user", parts: [] }] }]) {
+    assertEquals(await refusalOf(prompt(app, "k1", body)), reused);
+  }
+  const answers = post(app, `/sessions/${session}/answers`, { answers: [] }, { "idempotency-key": "k1" });
+  assertEquals(await refusalOf(answers), reused);
+  assertEquals((await eventsOf(prompt(app, "k2", { prompt: "Ho" }))).at(-1)?.type, "run.finished");
+});
+
+Deno.test("POST /runs refuses a key that is none", async () => {
+  const app = serve(agent({ model: scripted() }), { log: memoryLog() });
+  for (const key of ["", "k".repeat(256)]) {
+    const message = "Cannot read idempotency-key: expected 1 to 255 characters";
+    const error = { code: "invalid", message, field: "idempotency-key" };
+    assertEquals(await refusalOf(prompt(app, key)), [400, error]);
+  }
+});
+
+Deno.test("POST /runs that was refused may be sent again with its key", async () => {
+  const gate = Promise.withResolvers<void>();
+  const model = scripted("First.", { before: () => gate.promise, text: "Slow." }, "Later.");
+  const app = serve(agent({ model }), { log: memoryLog() });
+  const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
+  const slow = await prompt(app, "k2", { prompt: "Slowly", session });
+  const body = { prompt: "Later", session };
+  const busy = { code: "busy", message: `Cannot run session "${session}": another run has it` };
+  assertEquals(await refusalOf(prompt(app, "k3", body)), [409, busy]);
+  gate.resolve();
+  await slow.text();
+  const events = await eventsOf(prompt(app, "k3", body));
+  assertEquals(first("run.finished", events).text, "Later.");
+  assertEquals(await eventsOf(prompt(app, "k3", body)), events);
+});
+
+Deno.test("POST /sessions/:id/answers with the same key gives the events after the pause again", async () => {
+  const model = scripted({ calls }, { text: "More.", calls }, "Done.");
+  const app = serve(agent({ model, tools: [drop] }), { log: memoryLog() });
+  const before = await eventsOf(prompt(app, "k1"));
+  const { session } = first("run.started", before);
+  const answer = (key: string, callId: string) => {
+    const answers = [{ callId, type: "approve" }];
+    return post(app, `/sessions/${session}/answers`, { answers }, { "idempotency-key": key });
+  };
+  const both = await Promise.all([answer("k2", "call_1"), answer("k2", "call_1")].map(eventsOf));
+  assertEquals(both[0], both[1]);
+  assertEquals([both[0]?.[0]?.id, both[0]?.at(-1)?.type], [before.length + 1, "run.paused"]);
+  assertEquals(await eventsOf(answer("k2", "call_1")), both[0]);
+  assertEquals(await refusalOf(answer("k2", "call_2")), reused);
+  const rest = await eventsOf(answer("k3", "call_2"));
+  assertEquals(first("run.finished", rest).text, "Done.");
+  assertEquals(await eventsOf(answer("k3", "call_2")), rest);
+  assertEquals(await eventsOf(answer("k2", "call_1")), [...both[0] ?? [], ...rest]);
+  assertEquals(model.requests.length, 3);
+});
+
+Deno.test("POST /sessions/:id/answers that was refused keeps its key", async () => {
+  const app = serve(agent({ model: scripted({ calls }, "Done."), tools: [drop] }), { log: memoryLog() });
+  const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
+  const answer = (callId: string) => {
+    const answers = [{ callId, type: "approve" }];
+    return post(app, `/sessions/${session}/answers`, { answers }, { "idempotency-key": "k2" });
+  };
+  const [status, error] = await refusalOf(answer("call_9"));
+  assertEquals([status, error], [409, { code: "unasked", message: "Cannot answer call call_9: it is not asked" }]);
+  assertEquals(await refusalOf(answer("call_1")), reused); // it is another request
+});
+
+Deno.test("serve() without a log begins nothing twice while it goes on", async () => {
+  const { model, goOn } = twoStep();
+  const app = serve(agent({ model }), { onClientGone: "detach" });
+  const one = piecesOf(await prompt(app, "k1"));
+  await one.until("model.started");
+  const message = "Cannot do this again: it goes on, and there is no record of it to join";
+  assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
+  await one.cancel();
+  assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
+  goOn();
+  const [status] = await refusalOf(prompt(app, "k2", { prompt: 1 }));
+  assertEquals(status, 400);
+});
+
+Deno.test("serve() knows a key again for each owner alone", async () => {
+  const options: readonly ServeOptions[] = [{ log: memoryLog() }, {}];
+  for (const more of options) {
+    const model = scripted("Hello, Ada!", "Hello, Bob!");
+    const app = serve(agent({ model }), { ...more, owner: (c) => c.req.header("x-user") });
+    const ask = async (user: string) => {
+      const headers = { "idempotency-key": "k1", "x-user": user };
+      return first("run.finished", await eventsOf(post(app, "/runs", { prompt: "Hi" }, headers))).text;
+    };
+    assertEquals([await ask("ada"), await ask("bob")], ["Hello, Ada!", "Hello, Bob!"]);
+  }
+});

@@ -1,0 +1,167 @@
+import { agent, memory, type Middleware, serve, type ServeOptions, type Store, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { assertEquals, assertThrows } from "@std/assert";
+import { Hono } from "hono";
+import * as z from "zod";
+import { eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+
+const drop = tool({
+  name: "drop",
+  description: "Drops a table",
+  input: z.object({ table: z.string() }),
+  ask: true,
+  execute: ({ table }) => `Dropped ${table}`,
+});
+
+const call = (table: string) => ({ calls: [["drop", { table }]] } as const);
+
+Deno.test("GET /sessions/:id gives its messages, and the run that has it", async () => {
+  const gate = Promise.withResolvers<void>();
+  const model = scripted(call("a"), { before: () => gate.promise, text: "Done." });
+  const app = serve(agent({ model, tools: [drop] }));
+  const events = await eventsOf(post(app, "/runs", { prompt: "Drop a" }));
+  const { session, run } = first("run.started", events);
+  const show = async () => await (await app.request(`/sessions/${session}`)).json();
+  const prompt = { role: "user", parts: [{ type: "text", text: "Drop a" }] };
+  const { questions } = first("run.paused", events);
+  assertEquals(await show(), { id: session, messages: [prompt], run: { id: run, status: "paused", questions } });
+
+  const answers = [{ callId: "call_1", type: "approve" }];
+  const pieces = piecesOf(await post(app, `/sessions/${session}/answers`, { answers }));
+  await pieces.until("model.started");
+  const running = await show();
+  assertEquals(running.run, { id: run, status: "running", questions: [] });
+  gate.resolve();
+  await pieces.rest();
+  const { messages, ...rest } = await show();
+  assertEquals([rest, messages.map(({ role }: { readonly role: string }) => role)], [
+    { id: session },
+    ["user", "assistant", "tool", "assistant"],
+  ]);
+});
+
+Deno.test("GET /sessions/:id knows nothing of other sessions", async () => {
+  const app = serve(agent({ model: scripted() }));
+  for (const session of ["s1", "__proto__"]) {
+    const message = `Cannot show session "${session}": there is none`;
+    assertEquals(await refusalOf(app.request(`/sessions/${session}`)), [404, { code: "unknown", message }]);
+  }
+});
+
+Deno.test("POST /sessions/:id/answers takes what a person says in place of the tool", async () => {
+  const app = serve(agent({ model: scripted(call("a"), "Done."), tools: [drop] }));
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
+  const answers = [{ callId: "call_1", type: "reply", text: "I did it." }];
+  const rest = await eventsOf(post(app, `/sessions/${session}/answers`, { answers }));
+  const { status, parts } = first("tool.finished", rest).result;
+  assertEquals([status, parts[0]?.type === "text" && parts[0].text.includes("I did it.")], ["ok", true]);
+});
+
+Deno.test("POST /sessions/:id/answers takes what a person allows for good", async () => {
+  const app = serve(agent({ model: scripted(call("a"), call("b"), "Done."), tools: [drop] }));
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop both" })));
+  const answers = [{ callId: "call_1", type: "approve", always: "tool" }];
+  const rest = await eventsOf(post(app, `/sessions/${session}/answers`, { answers }));
+  assertEquals(
+    rest.flatMap((event) => event.type === "approval.decided" ? [event.by] : []),
+    ["person", "rule"],
+  );
+});
+
+Deno.test("POST /sessions/:id/answers takes a reply to the run's own question alone", async () => {
+  const heard: unknown[] = [];
+  const asking: Middleware = {
+    name: "asking",
+    prompt(ctx, next) {
+      if (ctx.run.answers.length === 0) throw ctx.run.pause("Which one?");
+      heard.push(...ctx.run.answers);
+      return next();
+    },
+  };
+  const app = serve(agent({ model: scripted("Done."), use: [asking] }));
+  const events = await eventsOf(post(app, "/runs", { prompt: "Drop it" }));
+  const { session } = first("run.started", events);
+  const { questions } = first("run.paused", events);
+  assertEquals(questions.map(({ callId, questions }) => [callId, questions]), [[undefined, ["Which one?"]]]);
+  const answer = (given: object) => post(app, `/sessions/${session}/answers`, { answers: [given] });
+  assertEquals((await refusalOf(answer({ type: "approve" })))[0], 400);
+  assertEquals((await refusalOf(answer({ callId: "call_1", type: "reply", text: "a" })))[0], 409);
+  const rest = await eventsOf(answer({ type: "reply", text: "The first." }));
+  assertEquals(rest.at(-1)?.type, "run.finished");
+  assertEquals(heard, [{ type: "reply", text: "The first." }]);
+});
+
+Deno.test("serve() takes the session from the address where it is told how, and begins it", async () => {
+  const store = memory();
+  const model = scripted("One.", "Two.");
+  const served = serve(agent({ model }), { store, session: (c) => c.req.param("room") });
+  const app = new Hono().route("/rooms/:room", served);
+  for (const text of ["One.", "Two."]) {
+    const events = await eventsOf(post(app, "/rooms/r1/runs", { prompt: "Hi" }));
+    assertEquals([first("run.started", events).session, first("run.finished", events).text], ["r1", text]);
+  }
+  assertEquals((await store.load("r1"))?.messages.length, 4);
+  const message = `Cannot run session "r2": there is none`;
+  const other = post(app, "/rooms/r1/runs", { prompt: "Hi", session: "r2" });
+  assertEquals(await refusalOf(other), [404, { code: "unknown", message }]);
+  assertEquals((await app.request("/rooms/r1/sessions/r1")).status, 200);
+});
+
+Deno.test("serve() refuses leases out of range", () => {
+  for (const lease of [0, -1, NaN, Infinity]) {
+    assertThrows(
+      () => serve(agent({ model: scripted() }), { lease }),
+      RangeError,
+      `Cannot serve with a lease of ${lease} ms`,
+    );
+  }
+});
+
+Deno.test("serve(), told to shut down, stops its runs, ends its streams, and serves nobody", async () => {
+  const closing = new AbortController();
+  const options: ServeOptions = { log: memoryLog(), signal: closing.signal, onClientGone: "detach" };
+  const wait = (_request: unknown, signal: AbortSignal) =>
+    new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  const app = serve(agent({ model: scripted({ before: wait }) }), options);
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  const following = app.request(`/runs/${run}`);
+  await following;
+  closing.abort();
+  const last = framesOf(await pieces.rest()).at(-1);
+  assertEquals([last?.type, last && "reason" in last && last.reason], ["run.aborted", "shutdown"]);
+  await (await following).text();
+
+  const error = { code: "shutdown", message: "Cannot serve this: the server is shutting down" };
+  const requests = [
+    post(app, "/runs", { prompt: "Hi" }),
+    app.request(`/runs/${run}`),
+    post(app, `/runs/${run}/stop`),
+    app.request(`/sessions/${session}`),
+    post(app, `/sessions/${session}/answers`, { answers: [] }),
+    app.request("/health"),
+  ];
+  for (const request of requests) assertEquals(await refusalOf(request), [503, error]);
+  assertEquals((await app.request("/elsewhere")).status, 404);
+});
+
+Deno.test("serve() begins nothing for whoever came before it was told to shut down", async () => {
+  const closing = new AbortController();
+  const saved: string[] = [];
+  const store = memory();
+  const watching: Store = {
+    ...store,
+    save(session) {
+      saved.push(session.id);
+      return store.save(session);
+    },
+  };
+  const app = serve(agent({ model: scripted("Hello!") }), {
+    store: watching,
+    signal: closing.signal,
+    vars: () => Promise.resolve(closing.abort()),
+  });
+  assertEquals((await refusalOf(post(app, "/runs", { prompt: "Hi" })))[0], 503);
+  assertEquals(saved, []);
+});
