@@ -18,6 +18,7 @@ import * as resultPrefix from "../examples/hooks/result_prefix.ts";
 import * as secretMasking from "../examples/hooks/secret_masking.ts";
 import * as timestamp from "../examples/hooks/timestamp.ts";
 import * as toolBlocker from "../examples/hooks/tool_blocker.ts";
+import { shop } from "../examples/shop/shop.ts";
 import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
 import { wires } from "./support/wires.ts";
@@ -345,4 +346,50 @@ Deno.test("the assistant's search knows a word in its forms, and prefers titles"
   assertEquals(found("retries"), ["b"]);
   assertEquals(found("timeouts for llamas and bananas"), []);
   assertEquals(found("what is it?"), []);
+});
+
+Deno.test("the shop does several things at once, and asks about an order", async () => {
+  const app = serve(shop({ pace: 0 }), { vars: () => ({ user: "Ada" }) });
+  const prompt = "Count the lanterns and the kettles, deliver 2 hooks, and order a kettle";
+  const paused = await read(app, "/runs", { prompt });
+  assertEquals(outline(paused.events).filter((line) => /^(call\.ready|tool|approval|run)/.test(line)), [
+    "run.started",
+    "call.ready count call_1",
+    "call.ready count call_2",
+    "call.ready deliver call_3",
+    "call.ready order call_4",
+    "tool.started count call_1",
+    "approval.decided call_1 allow policy",
+    "tool.started count call_2",
+    "approval.decided call_2 allow policy",
+    "tool.started deliver call_3",
+    "approval.decided call_3 allow policy",
+    "tool.started order call_4",
+    "approval.asked call_4 Run order?",
+    ...[1, 2, 3].flatMap((shelf) => [1, 2, 3].map((call) => `tool.progress call_${call} {"shelf":${shelf}}`)),
+    "tool.finished call_1 ok There are 12 lanterns.",
+    "tool.finished call_2 ok There are 7 kettles.",
+    "tool.finished call_3 ok Delivered 2 hooks to Ada.",
+    "run.paused Run order?",
+  ]);
+  const answers = [{ callId: "call_4", type: "deny", reason: "There are enough." }];
+  const { text } = await read(app, `/sessions/${paused.session}/answers`, { answers });
+  assertEquals(
+    text,
+    "There are 12 lanterns. There are 7 kettles. Delivered 2 hooks to Ada. A person said no: There are enough.",
+  );
+});
+
+Deno.test("the shop says what it can do, goes on with a session, and stops when it is told to", async () => {
+  const app = serve(shop({ pace: 0 }), { vars: () => ({ user: "Ada" }) });
+  const { session, text } = await read(app, "/runs", { prompt: "Hello" });
+  assertStringIncludes(text, "This shop has lanterns, kettles and hooks.");
+  assertEquals(
+    (await read(app, "/runs", { session, prompt: "How many hooks are there?" })).text,
+    "There are 31 hooks.",
+  );
+
+  const handle = shop({ pace: 2 ** 30 }).run({ prompt: "Count the hooks", vars: { user: "Ada" } });
+  for await (const { type } of handle.events) if (type === "tool.progress") handle.stop();
+  assertEquals((await handle.result).status, "aborted");
 });

@@ -2,13 +2,13 @@ import { assertEquals } from "@std/assert";
 import { folder } from "./folder.ts";
 import { bundled, served } from "./workerd.ts";
 
-const script = await bundled("worker.ts");
+const script = await bundled("tests/platforms/worker.ts");
 
 for (const laws of ["store_laws", "log_laws"]) {
   Deno.test(`in workerd, a Durable Object keeps the ${laws.replace("_", " ")}`, async () => {
     await using disk = await folder();
-    await using worker = await served(script, "Keeper", disk.path);
-    const response = await worker.fetch(`/${laws}`);
+    await using worker = await served(script, { className: "Keeper" }, disk.path);
+    const response = await worker.request(`/${laws}`);
     assertEquals([response.status, await response.text()], [200, "null"]);
   });
 }
@@ -16,11 +16,11 @@ for (const laws of ["store_laws", "log_laws"]) {
 Deno.test("in workerd, a Durable Object has what it had when workerd was killed", async () => {
   await using disk = await folder();
   {
-    await using worker = await served(script, "Keeper", disk.path);
-    assertEquals(await (await worker.fetch("/write")).json(), [1, true]);
+    await using worker = await served(script, { className: "Keeper" }, disk.path);
+    assertEquals(await (await worker.request("/write")).json(), [1, true]);
   }
-  await using worker = await served(script, "Keeper", disk.path);
-  assertEquals(await (await worker.fetch("/read")).json(), [
+  await using worker = await served(script, { className: "Keeper" }, disk.path);
+  assertEquals(await (await worker.request("/read")).json(), [
     { id: "s", version: 1, messages: [{ role: "user", parts: [{ type: "text", text: "自在鉤" }] }] },
     { first: 2, lines: ["2"], last: 2, ended: false },
   ]);

@@ -3,31 +3,42 @@
  *
  * @module
  */
-/** A Worker that is being served. */
+import { killing } from "./killing.ts";
+
+/** A Worker that is being served, until it is disposed of. */
 export interface Served extends AsyncDisposable {
   /** Requests a path of it. */
-  fetch(path: string): Promise<Response>;
+  request(path: string, init?: RequestInit): Promise<Response>;
+  /** Ends workerd with a SIGKILL. */
+  kill(): Promise<void>;
 }
 
-/** Serves `script`, in which the class `className` is that of Durable Objects: they are bound by its name in capitals, and store in `folder`. */
-export async function served(script: string, className: string, folder: string): Promise<Served> {
+/** What a Worker is given. */
+export interface Bindings {
+  /** The class of its Durable Objects, which are bound by its name in capitals. */
+  readonly className: string;
+  /** Texts, by name. Default: none. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Serves `script`, whose Durable Objects store in `folder`. */
+export async function served(script: string, bindings: Bindings, folder: string): Promise<Served> {
   const config = `${folder}/config.capnp`;
-  await Deno.writeTextFile(config, configOf(script, className, folder));
+  await Deno.writeTextFile(config, configOf(script, bindings, folder));
   const args = ["serve", "--control-fd=1", config];
   const process = new Deno.Command(await binary(), { args, stdout: "piped" }).spawn();
+  const kill = killing(process);
   const port = await portOf(process.stdout);
   return {
-    fetch: (path) => fetch(`http://127.0.0.1:${port}${path}`),
-    async [Symbol.asyncDispose]() {
-      process.kill("SIGKILL");
-      await process.status;
-    },
+    request: (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init),
+    kill,
+    [Symbol.asyncDispose]: kill,
   };
 }
 
-/** A module of this folder with all that it imports, as one text. */
-export async function bundled(name: string): Promise<string> {
-  return await output("bundle", "--quiet", "--platform", "browser", new URL(name, import.meta.url).pathname);
+/** A module with all that it imports, as one text. */
+export async function bundled(path: string): Promise<string> {
+  return await output("bundle", "--quiet", "--platform", "browser", path);
 }
 
 /**
@@ -48,7 +59,9 @@ async function output(...args: readonly string[]): Promise<string> {
   return decoder.decode(stdout);
 }
 
-function configOf(script: string, className: string, folder: string): string {
+function configOf(script: string, { className, settings = {} }: Bindings, folder: string): string {
+  const texts = Object.entries(settings).map(([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`);
+  const objects = `(name = "${className.toUpperCase()}", durableObjectNamespace = "${className}")`;
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
@@ -58,7 +71,7 @@ const config :Workerd.Config = (
       compatibilityDate = "2026-10-01",
       durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)],
       durableObjectStorage = (localDisk = "disk"),
-      bindings = [(name = "${className.toUpperCase()}", durableObjectNamespace = "${className}")],
+      bindings = [${[objects, ...texts].join(", ")}],
     )),
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "worker")],

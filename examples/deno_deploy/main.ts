@@ -1,0 +1,70 @@
+/**
+ * Serves the shop on Deno Deploy, or on this machine. Its sessions and the records of its runs are in Deno KV, and outlive the process.
+ *
+ * ```sh
+ * deno task start:kv
+ * ```
+ *
+ * @module
+ */
+import { type Middleware, serve } from "@jizai/jizai";
+import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { Hono } from "hono";
+import { type Customer, shop } from "../shop/shop.ts";
+
+const onDeploy = Deno.env.has("DENO_DEPLOY");
+const kv = await Deno.openKv(Deno.env.get("KV_PATH"));
+const closing = new AbortController();
+
+/** Says what runs: what has the same key is the same piece of work. */
+const journal: Middleware = {
+  name: "journal",
+  execute({ tool, callId, idempotencyKey }, next) {
+    console.log("runs", tool.name, callId, idempotencyKey);
+    return next();
+  },
+};
+
+const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [journal] }), {
+  store: denoKvStore(kv),
+  log: denoKvLog(kv),
+  sole: !onDeploy, // where other instances may serve from the same database
+  owner: (c) => c.get("user"),
+  vars: (c) => ({ user: c.get("user") }),
+  onClientGone: "detach",
+  signal: closing.signal,
+  onError: (error, { id }) => console.error(id, error),
+});
+
+const app = new Hono<{ Variables: Customer }>()
+  .use(async (c, next) => {
+    c.set("user", c.req.header("x-user") ?? "guest"); // your login
+    await next();
+  })
+  .route("/", served);
+
+const server = Deno.serve({
+  port: Number(Deno.env.get("PORT") ?? 8000),
+  hostname: onDeploy ? "0.0.0.0" : "127.0.0.1", // without a login it is nobody else's
+  onListen: ({ port }) => console.log(welcome(`http://127.0.0.1:${port}`)),
+}, app.fetch);
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  Deno.addSignalListener(signal, async () => {
+    closing.abort(); // what runs stops, and says so to those who listen
+    await server.shutdown();
+  });
+}
+
+function welcome(url: string): string {
+  const curl = (path: string, body: unknown) =>
+    `  curl -N ${url}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+  return [
+    `The shop is at ${url}. Ask for something that it may not do without you:\n`,
+    curl("/runs", { prompt: "Count the kettles and order 3 lanterns" }),
+    "\nKill it, start it again, and allow it in the session that run.started names:\n",
+    `  kill -9 ${Deno.pid}`,
+    curl("/sessions/SESSION/answers", { answers: [{ callId: "call_2", type: "approve" }] }),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,76 @@
+/**
+ * The shop's model: it follows a few rules, needs no key and no network, and calls tools and streams as a language model does.
+ *
+ * @module
+ */
+import { type Call, callsOf, type Message, type Model, type ModelEvent, textOf } from "@jizai/jizai";
+
+/** What it says where there is nothing to do. */
+const introduction =
+  "This shop has lanterns, kettles and hooks. I count what is there, I deliver, and I order more: of an order a person decides. " +
+  "Ask me to count the lanterns and the kettles, to deliver 2 hooks, or to order 3 lanterns; or all of it in one sentence.";
+
+/** A model that follows the rules. Between two words it waits `pace` milliseconds. */
+export function ruleBased(pace: number): Model {
+  return {
+    id: "rule-based",
+    async *stream({ messages }, { signal }): AsyncGenerator<readonly ModelEvent[]> {
+      const calls = wanted(messages);
+      for (const { id, name, input } of calls) {
+        yield [
+          { type: "call.start", id, name },
+          { type: "call.delta", id, text: JSON.stringify(input) },
+          { type: "call.end", id },
+        ];
+      }
+      const words = calls.length > 0 ? [] : answer(messages).match(/\s*\S+/g) ?? [];
+      for (const text of words) {
+        yield [{ type: "text", text }];
+        await pause(pace, signal);
+      }
+      yield [{ type: "finish", reason: calls.length > 0 ? "calls" : "stop" }];
+    },
+  };
+}
+
+/** Waits; rejects as soon as `signal` aborts. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** The calls that the last prompt asks for; none once they have been made. */
+function wanted(messages: readonly Message[]): Call[] {
+  const last = messages.at(-1);
+  if (last?.role !== "user") return [];
+  const made = messages.flatMap((message) => message.role === "assistant" ? callsOf(message) : []).length;
+  const words = textOf(last).toLowerCase().matchAll(
+    /\b(count|deliver|order)\b|(?:(\d+) )?\b(lantern|kettle|hook)s?\b/g,
+  );
+  const calls: Call[] = [];
+  let name = "count";
+  for (const [, verb, amount, thing] of words) {
+    if (verb) name = verb;
+    if (!thing) continue;
+    const item = `${thing}s`;
+    const input = name === "count" ? { item } : { item, amount: Number(amount ?? 1) };
+    calls.push({ id: `call_${made + calls.length + 1}`, name, input });
+  }
+  return calls;
+}
+
+/** What the calls of the last response came to. */
+function answer(messages: readonly Message[]): string {
+  const last = messages.at(-1);
+  return last?.role === "tool" ? last.results.map(textOf).join(" ") : introduction;
+}

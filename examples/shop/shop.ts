@@ -1,0 +1,68 @@
+/**
+ * The shop: an agent that counts, delivers and orders, for whoever is logged in.
+ *
+ * @module
+ */
+import { type Agent, agent, type Middleware, tool, type ToolExecutionContext } from "@jizai/jizai";
+import * as z from "zod";
+import { pause, ruleBased } from "./rules.ts";
+
+/** Who is asking. */
+export interface Customer {
+  readonly user: string;
+}
+
+/** How the shop works. */
+export interface ShopOptions {
+  /** Milliseconds that a step takes: a shelf, a parcel, a word. Default: 20. */
+  readonly pace?: number;
+  /** Middleware. Default: none. */
+  readonly use?: readonly Middleware[];
+}
+
+const stock = { lanterns: 12, kettles: 7, hooks: 31 };
+const item = z.enum(["lanterns", "kettles", "hooks"]);
+const amount = z.number().int().min(1).max(100);
+
+/** Makes the agent. */
+export function shop({ pace = 20, use = [] }: ShopOptions = {}): Agent<Customer, unknown> {
+  /** Goes from shelf to shelf, and says so. */
+  async function walk({ progress, signal }: ToolExecutionContext<Customer>): Promise<void> {
+    for (const shelf of [1, 2, 3]) {
+      progress({ shelf });
+      await pause(pace, signal);
+    }
+  }
+
+  const count = tool({
+    name: "count",
+    description: "Counts what there is of an item",
+    input: z.object({ item }),
+    idempotent: true, // whoever is interrupted begins again
+    async execute({ item }, ctx: ToolExecutionContext<Customer>) {
+      await walk(ctx);
+      return `There are ${stock[item]} ${item}.`;
+    },
+  });
+
+  const deliver = tool({
+    name: "deliver",
+    description: "Takes items from their shelves to whoever is asking",
+    input: z.object({ item, amount }),
+    async execute({ item, amount }, ctx: ToolExecutionContext<Customer>) {
+      await walk(ctx);
+      return `Delivered ${amount} ${item} to ${ctx.vars.user}.`;
+    },
+  });
+
+  const order = tool({
+    name: "order",
+    description: "Orders more of an item",
+    input: z.object({ item, amount }),
+    ask: true,
+    execute: ({ item, amount }, { vars }: ToolExecutionContext<Customer>) =>
+      `Ordered ${amount} ${item} for ${vars.user}.`,
+  });
+
+  return agent({ name: "shop", model: ruleBased(pace), tools: [count, deliver, order], use });
+}
