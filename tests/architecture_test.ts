@@ -59,7 +59,7 @@ function imports(
 
 const room = (path: string) => path.match(/^src\/(\w+)\//)?.[1] ?? path;
 const isBare = (target: string) => !/^(mod\.ts$|src\/|middleware\/|examples\/|tests\/)/.test(target);
-const isAdapter = ({ path }: Source) => /\/(deno_kv|stdio|terminal)(\/|\.ts$)/.test(path);
+const isAdapter = ({ path }: Source) => /\/(deno_directory|deno_kv|stdio|terminal)(\/|\.ts$)/.test(path);
 
 /** The circles among modules that need each other to run, each as the modules it goes through. */
 function circles(sources: readonly Source[]): string[] {
@@ -299,7 +299,7 @@ Deno.test("a file's name is in snake_case and says what is in it", async () => {
 });
 
 Deno.test("every middleware is exported under its own name, and nothing else is", () => {
-  const files = middleware.map(({ path }) => path).filter((path) => /^middleware\/(\w+|\w+\/mod)\.ts$/.test(path));
+  const files = middleware.map(({ path }) => path).filter((path) => /^middleware\/(\w+|(\w+\/)+mod)\.ts$/.test(path));
   const expected = files.map((path) => [`./${path.replace(/(\/mod)?\.ts$/, "")}`, `./${path}`]).sort();
   assertEquals([...exported].filter(([name]) => name.startsWith("./middleware/")).sort(), expected);
 });

@@ -18,6 +18,7 @@ import * as resultPrefix from "../examples/hooks/result_prefix.ts";
 import * as secretMasking from "../examples/hooks/secret_masking.ts";
 import * as timestamp from "../examples/hooks/timestamp.ts";
 import * as toolBlocker from "../examples/hooks/tool_blocker.ts";
+import * as workspace from "../examples/workspace/main.ts";
 import { shop } from "../examples/shop/shop.ts";
 import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
@@ -121,6 +122,20 @@ for (const [file, { shows, run, prints }] of Object.entries(hooks)) {
 
 Deno.test("every example of a hook is executed", async () => {
   assertEquals(await list("examples/hooks"), Object.keys(hooks));
+});
+
+Deno.test("examples/workspace: an agent corrects files as it is told where they are", async () => {
+  assertEquals(await workspace.run(), [
+    "Told by AGENTS.md.",
+    "Went to docs.",
+    "Changed README.md.",
+    "Changed docs/boil.md.",
+    "Told by docs/AGENTS.md.",
+    "Changed docs/boil.md.",
+    "README.md: # Kettle\n\nIts colour is red.",
+    "docs/boil.md: Fill it, and wait for the colour of the light to change.",
+    "It is British now, to the last full stop.",
+  ]);
 });
 
 /** Asks the assistant over HTTP, and reads what it streams. */

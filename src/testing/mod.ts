@@ -11,6 +11,7 @@ export {
   type ScriptedStep,
 } from "../model/scripted.ts";
 export { collect, type Collected, type CollectOptions } from "./collect.ts";
+export { fileLaws } from "./file_laws.ts";
 export type { LawOptions, Make } from "./hold.ts";
 export { logLaws } from "./log_laws.ts";
 export { outline } from "./outline.ts";

@@ -1,0 +1,189 @@
+/**
+ * The laws of files.
+ *
+ * @module
+ */
+import type { FileChange, Files } from "../protocol/files.ts";
+import { broken, type LawOptions, type Laws } from "./hold.ts";
+
+/**
+ * Holds a place for files to the laws that every one keeps. `make` makes a new one that is empty, for each law. Throws an `Error` that names every law
+ * that is broken, and how. A place for files
+ *
+ * - gives back what it was given, whatever is in it and however long it is, and nobody changes it from outside;
+ * - refuses a write of another version than it keeps: of several writers one wins;
+ * - shows a file as it was or as it is, and nothing in between;
+ * - makes the folders that a file is in, and lists what is in them;
+ * - forgets what is deleted;
+ * - tells of every change, where it can be watched, until it is not watched any more.
+ *
+ * ```ts
+ * import { memoryFiles } from "@jizai/jizai/middleware/workspace";
+ * import { fileLaws } from "@jizai/jizai/testing";
+ * import { assertRejects } from "@std/assert";
+ *
+ * await fileLaws(() => memoryFiles());
+ *
+ * const secretive = () => ({ ...memoryFiles(), async *list() {} });
+ * await assertRejects(() => fileLaws(secretive), Error, "lists what is in a folder");
+ * ```
+ */
+export async function fileLaws(
+  make: () => Files | Promise<Files>,
+  { time }: Pick<LawOptions, "time"> = {},
+): Promise<void> {
+  const told = await broken(laws, make, time);
+  if (told.length > 0) throw new Error(told.join("\n"));
+}
+
+const contents: Readonly<Record<string, Uint8Array<ArrayBuffer>>> = {
+  "empty": bytesOf(""),
+  "text.txt": bytesOf("自在鉤\r\n🔥\u2028\u0000"),
+  "bytes": Uint8Array.from({ length: 256 }, (_, index) => index),
+  "long": bytesOf("0123456789".repeat(100_000)),
+  "a/b/c/deep.txt": bytesOf("deep"),
+  "a/b.txt": bytesOf("beside"),
+  ".hidden": bytesOf("hidden"),
+  "with space (1) 'q' + 漢 😀.txt": bytesOf("named"),
+  "__proto__": bytesOf("own"),
+};
+
+const laws: Laws<Files> = {
+  async "knows nothing of what it was never given"(files, expect) {
+    expect("stat()", await files.stat("none"), undefined);
+    expect("read()", await files.read("none/at/all"), undefined);
+    expect("list() of the root", await listed(files, "."), []);
+    expect("list() of a folder", await listed(files, "none"), []);
+    expect("stat() of the root", await files.stat("."), { type: "folder" });
+    await files.delete("none");
+    expect("write() of a version", await files.write("none", bytesOf("late"), "1"), undefined);
+    expect("read() after that", await files.read("none"), undefined);
+  },
+
+  async "gives back what it was given"(files, expect) {
+    for (const [path, bytes] of Object.entries(contents)) {
+      const version = await files.write(path, bytes, undefined);
+      const file = await files.read(path);
+      expect(`read("${path}")`, file && hexOf(file.bytes), hexOf(bytes));
+      expect("its version", file?.version, version);
+      expect(`stat("${path}")`, await files.stat(path), { type: "file", size: bytes.length });
+    }
+  },
+
+  async "keeps what it was given from being changed"(files, expect) {
+    const bytes = bytesOf("mine");
+    await files.write("mine", bytes, undefined);
+    bytes.fill(0);
+    (await files.read("mine"))?.bytes.fill(0);
+    expect("read()", await textIn(files, "mine"), "mine");
+  },
+
+  async "refuses another version than it keeps"(files, expect) {
+    const first = await files.write("s", bytesOf("1"), undefined);
+    const second = await files.write("s", bytesOf("22"), first);
+    for (const version of [undefined, first, `${second}x`]) {
+      expect(`write() of version ${version}`, await files.write("s", bytesOf("late"), version), undefined);
+    }
+    expect("read()", await textIn(files, "s"), "22");
+    expect("whether its versions differ", first !== second, true);
+    await files.write("s", bytesOf(""), second);
+    expect("read() of what has become empty", await textIn(files, "s"), "");
+  },
+
+  async "lets one of several writers win"(files, expect) {
+    let version: string | undefined;
+    for (const [round, length] of [1, 1, 400_000, 10].entries()) {
+      const texts = ["a", "b", "c", "d"].map((writer) => `${writer}${round}`.repeat(length));
+      const writes = await Promise.all(texts.map((text) => files.write("in/s", bytesOf(text), version)));
+      const won = writes.findIndex((write) => write !== undefined);
+      expect("how many won", writes.filter((write) => write !== undefined).length, 1);
+      expect("what the winner wrote", await textIn(files, "in/s"), texts[won]);
+      version = writes[won];
+    }
+  },
+
+  async "shows nothing in between"(files, expect) {
+    let open = true;
+    const write = async () => {
+      let version: string | undefined;
+      for (let turn = 1; turn <= 8; turn++) {
+        version = await files.write("s", bytesOf(`${turn}`.repeat(200_000)), version);
+      }
+      open = false;
+    };
+    const look = async () => {
+      while (open) {
+        const text = await textIn(files, "s");
+        if (text) expect("what read() gave while it was written", text, text.charAt(0).repeat(200_000));
+        await Promise.resolve();
+      }
+    };
+    await Promise.all([write(), look(), look()]);
+  },
+
+  async "lists what is in a folder"(files, expect) {
+    for (const [path, bytes] of Object.entries(contents)) await files.write(path, bytes, undefined);
+    const own = Object.keys(contents).filter((path) => !path.includes("/")).map((name) => ({ name, type: "file" }));
+    expect("list() of the root", await listed(files, "."), sorted([...own, { name: "a", type: "folder" }]));
+    expect("list() of a folder", await listed(files, "a"), [
+      { name: "b", type: "folder" },
+      { name: "b.txt", type: "file" },
+    ]);
+    expect("stat() of a folder", await files.stat("a/b"), { type: "folder" });
+    expect("read() of a folder that is a name's beginning", await files.stat("a/b/c/dee"), undefined);
+    expect("list() of such a folder", await listed(files, "a/b/c/dee"), []);
+  },
+
+  async "forgets what is deleted"(files, expect) {
+    const version = await files.write("in/gone", bytesOf("gone"), undefined);
+    await files.write("in/stays", bytesOf("stays"), undefined);
+    await files.delete("in/gone");
+    expect("read()", await files.read("in/gone"), undefined);
+    expect("stat()", await files.stat("in/gone"), undefined);
+    expect("list()", await listed(files, "in"), [{ name: "stays", type: "file" }]);
+    expect("write() of its version", await files.write("in/gone", bytesOf("late"), version), undefined);
+    await files.write("in/gone", bytesOf("new"), undefined);
+    expect("read() of a new one", await textIn(files, "in/gone"), "new");
+  },
+
+  async "tells of every change"(files, expect, signal) {
+    const told: FileChange[] = [];
+    const steps: readonly (readonly [FileChange["change"], () => Promise<unknown>])[] = [
+      ["add", () => files.write("in/s", bytesOf(""), undefined)],
+      ["change", async () => await files.write("in/s", bytesOf("more"), (await files.read("in/s"))?.version)],
+      ["unlink", () => files.delete("in/s")],
+    ];
+    await files.write("in/old", bytesOf("old"), undefined);
+    const watching = await files.watch?.((change) => told.push(change));
+    if (!watching) return;
+    for (const [change, step] of steps) {
+      await step();
+      while (told.at(-1)?.change !== change && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await watching[Symbol.asyncDispose]();
+    await files.write("late", bytesOf("late"), undefined);
+    const once = told.filter(({ change }, index) => change !== told[index - 1]?.change); // in several steps, where it likes to
+    expect("what was told", once, steps.map(([change]) => ({ path: "in/s", change })));
+  },
+};
+
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+async function textIn(files: Files, path: string): Promise<string | undefined> {
+  const file = await files.read(path);
+  return file && new TextDecoder().decode(file.bytes);
+}
+
+async function listed(files: Files, folder: string): Promise<readonly unknown[]> {
+  return sorted(await Array.fromAsync(files.list(folder), ({ name, type }) => ({ name, type })));
+}
+
+function sorted(entries: readonly { readonly name: string; readonly type: string }[]): readonly unknown[] {
+  return entries.toSorted((a, b) => a.name < b.name ? -1 : 1);
+}

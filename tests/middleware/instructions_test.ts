@@ -1,0 +1,283 @@
+import { agent, type Files, type Middleware } from "@jizai/jizai";
+import { instructions, type InstructionsOptions } from "@jizai/jizai/middleware/instructions";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
+import { collect, outline, scripted, type ScriptedStep, testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { meanwhile } from "../support/meanwhile.ts";
+import { lines } from "../support/told.ts";
+
+/** Runs an agent with these instructions; gives what its model was told, and who was told of it. */
+async function told(
+  use: readonly Middleware[],
+  { steps = [], own = "" }: { readonly steps?: readonly ScriptedStep[]; readonly own?: string } = {},
+) {
+  const errors: string[] = [];
+  const model = scripted(...steps, "Done.");
+  const onError = (error: unknown) => {
+    const { message, cause } = error as Error; // nothing else is reported here
+    errors.push(cause instanceof Error ? `${message}: ${cause.message}` : message);
+  };
+  const { events, result } = await collect(agent({ model, instructions: own, use }).run({ prompt: "Go", onError }));
+  return {
+    instructions: model.requests.map((request) => request.instructions),
+    loaded: events.filter(({ type }) => type === "instructions.loaded"),
+    lines: lines(result.messages),
+    events,
+    errors,
+  };
+}
+
+/** Steps of one call of `change_directory` each. */
+function going(...paths: readonly string[]): readonly ScriptedStep[] {
+  return paths.map((path) => ({ calls: [["change_directory", { path }]] }));
+}
+
+/** A server that answers as it is told; gives what was asked of it. */
+function served(answer: (path: string, origin: string) => Response | Promise<Response>) {
+  const asked: string[] = [];
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, (request) => {
+    const { pathname, origin, search } = new URL(request.url);
+    asked.push(pathname + search);
+    return answer(pathname, origin);
+  });
+  const origin = `http://127.0.0.1:${server.addr.port}`;
+  return { asked, origin, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+function from(urls: readonly string[], options: InstructionsOptions = {}): readonly Middleware[] {
+  return [instructions(memoryFiles(), { urls, insecure: true, ...options })];
+}
+
+Deno.test("instructions() keeps the laws of middleware", async () => {
+  const files = memoryFiles({ "AGENTS.md": "Be brief.", "src/AGENTS.md": "Be bold." });
+  await testMiddleware(() => instructions(files), {
+    use: [workspace(() => memoryFiles({ "src/a": "" }))],
+    calls: [["change_directory", { path: "src" }]],
+  });
+});
+
+Deno.test("instructions() adds what is in the root to what the agent is told, in order, and says so", async () => {
+  const files = memoryFiles({ "AGENTS.md": "Be brief.\n", "docs/STYLE.md": "\ufeffBe bold.", "empty.md": " \n" });
+  const use = [instructions(files, { files: ["docs/STYLE.md", "none.md", "empty.md", "docs", "AGENTS.md"] })];
+  const { instructions: said, loaded, events, errors } = await told(use, { own: "You help." });
+  assertEquals(said, [
+    "You help.\n\nInstructions from docs/STYLE.md:\n\nBe bold.\n\nInstructions from AGENTS.md:\n\nBe brief.",
+  ]);
+  assertEquals(loaded, [
+    { type: "instructions.loaded", path: "docs/STYLE.md", reason: "session" },
+    { type: "instructions.loaded", path: "AGENTS.md", reason: "session" },
+  ]);
+  assertEquals(outline(events).slice(0, 5), [
+    "run.started",
+    "session.opened new",
+    "instructions.loaded docs/STYLE.md session",
+    "instructions.loaded AGENTS.md session",
+    "prompt.accepted Go",
+  ]);
+  assertEquals(errors, []);
+});
+
+Deno.test("instructions() says nothing where there is nothing", async () => {
+  const { instructions: said, loaded, errors } = await told([instructions(memoryFiles())], { own: "You help." });
+  assertEquals([said, loaded, errors], [["You help."], [], []]);
+});
+
+Deno.test("instructions() reads anew what has changed when the session is opened again", async () => {
+  const files = memoryFiles({ "AGENTS.md": "One." });
+  const model = scripted("Done.", "Done.");
+  const assistant = agent({ model, use: [instructions(files)] });
+  await assistant.run({ prompt: "Go", session: "s" }).result;
+  await files.write("AGENTS.md", new TextEncoder().encode("Two."), (await files.read("AGENTS.md"))?.version);
+  await assistant.run({ prompt: "Go", session: "s" }).result;
+  assertEquals(model.requests.map(({ instructions }) => instructions), [
+    "Instructions from AGENTS.md:\n\nOne.",
+    "Instructions from AGENTS.md:\n\nTwo.",
+  ]);
+});
+
+Deno.test("instructions() tells what is in a folder, and in those it is in, when the agent enters it: once", async () => {
+  const files = memoryFiles({
+    "AGENTS.md": "top",
+    "a/AGENTS.md": "in a",
+    "a/b/c/AGENTS.md": "in c",
+    "a/b/x": "",
+    "d/x": "",
+  });
+  const steps = going("a/b/c", "..", "../..", "a", "../d", "none");
+  const { lines, loaded, errors } = await told([workspace(files), instructions(files)], { steps });
+  assertEquals(lines, [
+    "user Go",
+    "call change_directory",
+    "ok You are in a/b/c.",
+    "context Instructions from a/AGENTS.md:\n\nin aInstructions from a/b/c/AGENTS.md:\n\nin c",
+    "call change_directory",
+    "ok You are in a/b.",
+    "call change_directory",
+    "ok You are at the top.",
+    "call change_directory",
+    "ok You are in a.",
+    "call change_directory",
+    "ok You are in d.",
+    "call change_directory",
+    "error There is no such folder.",
+    "assistant Done.",
+  ]);
+  assertEquals(loaded, [
+    { type: "instructions.loaded", path: "AGENTS.md", reason: "session" },
+    { type: "instructions.loaded", path: "a/AGENTS.md", reason: "directory", turn: 1, call: "call_1" },
+    { type: "instructions.loaded", path: "a/b/c/AGENTS.md", reason: "directory", turn: 1, call: "call_1" },
+  ]);
+  assertEquals(errors.length, 1);
+});
+
+Deno.test("instructions() works on either side of workspace()", async () => {
+  const files = memoryFiles({ "a/AGENTS.md": "in a" });
+  const orders = [[workspace(files), instructions(files)], [instructions(files), workspace(files)]];
+  for (const use of orders) {
+    const { lines } = await told(use, { steps: going("a") });
+    assertEquals(lines[3], "context Instructions from a/AGENTS.md:\n\nin a");
+  }
+});
+
+Deno.test("instructions() loads nothing where the agent may not go", async () => {
+  const files = memoryFiles({ "a/AGENTS.md": "in a" });
+  const guard = permissions({ deny: ["change_directory"], otherwise: "allow" });
+  const { lines, loaded } = await told([guard, instructions(files), workspace(files)], { steps: going("a") });
+  assertEquals([lines[2]?.startsWith("denied"), lines.length, loaded], [true, 4, []]);
+});
+
+Deno.test("instructions() leaves out what is too long, no text, or cannot be read, and the operator is told", async () => {
+  const memory = memoryFiles({ "long.md": "ä".repeat(51), "fits.md": "ä".repeat(50), "broken.md": "x" });
+  await memory.write("bytes.md", Uint8Array.of(0xff), undefined);
+  const files: Files = {
+    ...memory,
+    read: (path) => path === "broken.md" ? Promise.reject(new Error("no disk")) : memory.read(path),
+  };
+  const use = [instructions(files, { files: ["long.md", "broken.md", "bytes.md", "fits.md"], maxBytes: 100 })];
+  const { loaded, errors } = await told(use);
+  assertEquals(loaded, [{ type: "instructions.loaded", path: "fits.md", reason: "session" }]);
+  assertEquals(errors.map((error) => error.slice(0, 80)).toSorted(), [
+    "Cannot load instructions from broken.md: no disk",
+    "Cannot load instructions from bytes.md: The encoded data is not valid",
+    "Cannot load instructions from long.md: Cannot read long.md: it has more than 100",
+  ]);
+});
+
+Deno.test("instructions() fetches what it was given, and tells of it without what may be secret", async () => {
+  await using server = served((path) => new Response(`At ${path}.`));
+  const { instructions: said, loaded } = await told(
+    from([`${server.origin}/a.md?key=hunter2#top`, `${server.origin}/b.md`]),
+  );
+  assertEquals(said, [
+    `Instructions from ${server.origin}/a.md:\n\nAt /a.md.\n\nInstructions from ${server.origin}/b.md:\n\nAt /b.md.`,
+  ]);
+  assertEquals(
+    loaded,
+    ["a.md", "b.md"].map((name) => (
+      { type: "instructions.loaded", path: `${server.origin}/${name}`, reason: "session" }
+    )),
+  );
+  assertEquals(server.asked.toSorted(), ["/a.md?key=hunter2", "/b.md"]);
+});
+
+Deno.test("instructions() goes where a URL redirects only if that is in the list", async () => {
+  const redirects: Record<string, string> = {
+    "/a": "/b",
+    "/out": "/secret",
+    "/far": "http://localhost:1/b",
+    "/odd": "file:///etc/passwd",
+    "/loop": "/loop",
+  };
+  await using server = served((path, origin) => {
+    const to = redirects[path];
+    return to
+      ? new Response("", { status: 302, headers: { location: to } })
+      : new Response(`At ${path} of ${origin.slice(0, 4)}.`);
+  });
+  const at = (path: string) => `${server.origin}${path}`;
+  const { instructions: said, errors } = await told(from(["/a", "/b", "/out", "/far", "/odd", "/loop"].map(at)));
+  assertEquals(said, [
+    `Instructions from ${at("/a")}:\n\nAt /b of http.\n\nInstructions from ${at("/b")}:\n\nAt /b of http.`,
+  ]);
+  const cannot = (path: string, why: string) =>
+    `Cannot load instructions from ${at(path)}: Cannot fetch ${at(path)}: ${why}`;
+  assertEquals(errors.toSorted(), [
+    cannot("/far", "it redirects to http://localhost:1/b, which is not in the list"),
+    cannot("/loop", "it redirects more than 5 times"),
+    cannot("/odd", "it redirects to file:///etc/passwd, which is not in the list"),
+    cannot("/out", `it redirects to ${at("/secret")}, which is not in the list`),
+  ]);
+  assertEquals(server.asked.includes("/secret"), false);
+});
+
+Deno.test("instructions() leaves out a URL that fails or has too much, and reads no more of it than it may", async () => {
+  let pulled = 0;
+  await using server = served((path) => {
+    if (path === "/404") return new Response("none", { status: 404 });
+    if (path === "/304") return new Response(null, { status: 304 });
+    if (path === "/bytes") return new Response(Uint8Array.of(0xff));
+    return new Response(
+      new ReadableStream({
+        async pull(controller) {
+          pulled++;
+          controller.enqueue(new Uint8Array(1_000));
+          await new Promise((resolve) => setTimeout(resolve, 1));
+        },
+      }),
+    );
+  });
+  const urls = ["/404", "/304", "/bytes", "/endless"].map((path) => server.origin + path);
+  const { loaded, errors } = await told(from(urls, { maxBytes: 5_000 }));
+  assertEquals(loaded, []);
+  assertEquals(errors.map((error) => error.replaceAll(server.origin, "")).toSorted(), [
+    "Cannot load instructions from /304: Cannot fetch /304: it answers 304",
+    "Cannot load instructions from /404: Cannot fetch /404: it answers 404",
+    "Cannot load instructions from /bytes: The encoded data is not valid",
+    "Cannot load instructions from /endless: Cannot fetch /endless: it has more than 5000 bytes",
+  ]);
+  assertEquals(pulled < 100, true);
+});
+
+Deno.test("instructions() waits for a URL only so long", async () => {
+  using time = new FakeTime();
+  using _ = { [Symbol.dispose]: hanging() };
+  const { loaded, errors } = await meanwhile(time, told(from(["http://127.0.0.1/a"], { time: 1_000 })));
+  assertEquals([loaded, errors], [[], ["Cannot load instructions from http://127.0.0.1/a: Not done after 1000 ms"]]);
+});
+
+Deno.test("instructions() stops fetching when the run is stopped", async () => {
+  using _ = { [Symbol.dispose]: hanging() };
+  const handle = agent({ model: scripted("Done."), use: from(["http://127.0.0.1/a"]) }).run("Go");
+  await new Promise((resolve) => setTimeout(resolve));
+  handle.stop();
+  assertEquals((await handle.result).status, "aborted");
+});
+
+/** Has `fetch` wait until it is stopped; the answer takes that back. */
+function hanging(): () => void {
+  const original = globalThis.fetch;
+  globalThis.fetch = (_, { signal } = {}) =>
+    new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  return () => {
+    globalThis.fetch = original;
+  };
+}
+
+Deno.test("instructions() refuses what is no URL, and what is not https unless it is told to", () => {
+  const make = (url: string, insecure = false) => () => instructions(memoryFiles(), { urls: [url], insecure });
+  assertThrows(make("AGENTS.md"), TypeError, "Cannot load instructions from AGENTS.md: it is no URL");
+  assertThrows(
+    make("http://example.com/a"),
+    TypeError,
+    "Cannot load instructions from http://example.com/a: expected https:",
+  );
+  assertThrows(
+    make("file:///etc/passwd", true),
+    TypeError,
+    "Cannot load instructions from file:///etc/passwd: expected https:",
+  );
+  assertThrows(make("data:text/plain,hi", true), TypeError, "expected https:");
+  make("https://example.com/a")();
+});

@@ -1,0 +1,356 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { agent, type Event, type Files } from "@jizai/jizai";
+import { workspace } from "@jizai/jizai/middleware/workspace";
+import { denoDirectory } from "@jizai/jizai/middleware/workspace/deno_directory";
+import { collect, fileLaws, scripted } from "@jizai/jizai/testing";
+import { hostilePaths, literalEdits, refusedEdits } from "../support/hostile.ts";
+import { type Call, read, work, write } from "../support/workspace.ts";
+import { folder } from "./folder.ts";
+
+/** A directory to work in, and beside it what nobody may touch. */
+async function place() {
+  const disk = await folder();
+  const root = `${disk.path}/root`;
+  await Deno.mkdir(`${root}/src/deep`, { recursive: true });
+  await Deno.mkdir(`${disk.path}/outside`);
+  await Deno.writeTextFile(`${disk.path}/secret.txt`, "hunter2");
+  await Deno.writeTextFile(`${disk.path}/outside/secret.txt`, "hunter2");
+  await Deno.writeTextFile(`${root}/a.txt`, "a");
+  return { ...disk, root, files: denoDirectory(root), outside: () => tree(disk.path, ["root"]) };
+}
+
+/** Every file in a folder, with its text; what a link leads to is left out. */
+async function tree(path: string, but: readonly string[] = []): Promise<readonly string[]> {
+  const entries = await Array.fromAsync(Deno.readDir(path));
+  const lines = await Promise.all(
+    entries.filter(({ name }) => !but.includes(name)).map(async ({ name, isDirectory, isFile }) => {
+      if (isDirectory) return [`${name}/`, ...(await tree(`${path}/${name}`)).map((line) => `${name}/${line}`)];
+      return [isFile ? `${name}: ${await Deno.readTextFile(`${path}/${name}`)}` : name];
+    }),
+  );
+  return lines.flat().sort();
+}
+
+/** Runs a program in a folder: what Deno asks more permissions for than these tests have. */
+async function sh(cwd: string, script: string): Promise<void> {
+  const { success } = await new Deno.Command("sh", { args: ["-c", script], cwd }).output();
+  assert(success, script);
+}
+
+/** Does `work` while `swap` is done right before each call of a function of Deno that touches `within`, and undone right after it, or in the end. */
+async function between(
+  key: "open" | "mkdir" | "readDir",
+  { within, swap, undo, back }: { within: string; swap: () => void; undo: () => void; back: boolean },
+  work: () => Promise<void>,
+): Promise<void> {
+  const original = Deno[key];
+  let swapped = false;
+  const turn = (to: boolean) => {
+    if (swapped !== to) (to ? swap : undo)();
+    swapped = to;
+  };
+  const attacked = new Proxy(original, {
+    apply(_, on, given) {
+      turn(swapped || String(given[0]).includes(within));
+      const result = Reflect.apply(original, on, given);
+      return back && result instanceof Promise ? result.finally(() => turn(false)) : result;
+    },
+  });
+  Reflect.set(Deno, key, attacked);
+  try {
+    await work();
+  } finally {
+    Reflect.set(Deno, key, original);
+    turn(false);
+  }
+}
+
+/** Waits until something is so. */
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+Deno.test("on disk, denoDirectory() keeps the laws of files", async () => {
+  await using disk = await folder();
+  await fileLaws(async () => denoDirectory(await Deno.makeTempDir({ dir: disk.path })));
+});
+
+Deno.test("on disk, denoDirectory() takes a URL too", async () => {
+  await using at = await place();
+  const files = denoDirectory(new URL(`${at.root}/`, `file://${Deno.cwd()}/`));
+  assertEquals(await read(files, "a.txt"), "a");
+});
+
+Deno.test("on disk, a directory that is not there has no files, and a run in it goes on", async () => {
+  const files = denoDirectory("dist/none");
+  await assertRejects(() => files.read("a.txt"), Deno.errors.NotFound);
+  const { results, errors } = await work(files, [[["read_file", { path: "a.txt" }]]]);
+  assertEquals([results, errors.length], [["error: read_file failed."], 2]);
+});
+
+Deno.test("on disk, no hostile path leaves the directory", async () => {
+  await using at = await place();
+  const [inside, outside] = [await tree(at.root), await at.outside()];
+  const paths = Object.values(hostilePaths).flat();
+  assert(paths.length >= 100, `there are ${paths.length}`);
+  const calls = paths.flatMap((path): readonly Call[] => [
+    ["read_file", { path }],
+    ["write_file", { path, content: "spoilt" }],
+    ["edit_file", { path, old: "hunter2", new: "spoilt" }],
+    ["list_files", { path, deep: true }],
+    ["search_files", { path, pattern: "hunter2" }],
+    ["change_directory", { path }],
+  ]);
+  const { results } = await work(at.files, [calls]);
+  assertEquals(results.filter((result) => !result.startsWith("error: Cannot use the path ")), []);
+  assertEquals([await tree(at.root), await at.outside()], [inside, outside]);
+});
+
+Deno.test("on disk, no hostile edit spoils a file", async () => {
+  await using at = await place();
+  const refused = Object.entries(refusedEdits).flatMap(([why, edits]) =>
+    edits.map(([text, old, by]) => ({ text, old, by, says: `error: ${why}`, after: text }))
+  );
+  const literal = literalEdits.map(([text, old, by, after]) => ({ text, old, by, says: "Edited.", after }));
+  const edits = [...refused, ...literal];
+  assert(edits.length >= 100, `there are ${edits.length}`);
+  for (const [index, { text }] of edits.entries()) await write(at.files, `${index}`, text);
+  const { results } = await work(at.files, [
+    edits.map(({ old, by }, index): Call => ["edit_file", { path: `${index}`, old, new: by }]),
+  ]);
+  assertEquals(results, edits.map(({ says }) => says));
+  for (const [index, { after }] of edits.entries()) assertEquals(await read(at.files, `${index}`), after);
+});
+
+Deno.test("on disk, links are followed where they stay in the directory, and nowhere else", async () => {
+  await using at = await place();
+  const outside = await at.outside();
+  await sh(
+    at.root,
+    `ln -s ../secret.txt out; ln -s ../outside dir; ln -s / top; ln -s "$PWD/../secret.txt" absolute; ln -s out chain; ln -s nothing dangling
+     ln -s loop loop; ln -s ../../outside src/up; ln -s a.txt in; ln -s src folder; ln -s ../root/a.txt around; mkfifo pipe`,
+  );
+  const leavesBy = [
+    "out",
+    "dir/secret.txt",
+    "dir/new.txt",
+    "dir/new/new.txt",
+    "top/etc/passwd",
+    "absolute",
+    "chain",
+    "src/up/secret.txt",
+  ];
+  const calls = leavesBy.flatMap((path): readonly Call[] => [
+    ["read_file", { path }],
+    ["write_file", { path, content: "spoilt" }],
+    ["edit_file", { path, old: "hunter2", new: "spoilt" }],
+    ["search_files", { path, pattern: "hunter2" }],
+  ]);
+  const { results } = await work(at.files, [calls]);
+  const missing = ["dir/new.txt", "dir/new/new.txt"];
+  assertEquals(
+    results,
+    leavesBy.flatMap((path) => {
+      if (!missing.includes(path)) return Array(4).fill("error: It is a link out of the workspace.");
+      const none = "error: There is no such file";
+      return [`${none}.`, "error: It is a link out of the workspace.", `${none}.`, `${none} or folder.`];
+    }),
+  );
+  assertEquals(await at.outside(), outside);
+
+  const others = await work(at.files, [[["list_files", { path: ".", deep: true }]], [
+    ["list_files", { path: "dir" }],
+    ["change_directory", { path: "top" }],
+    ["search_files", { path: ".", pattern: "hunter2" }],
+    ["read_file", { path: "dangling" }],
+    ["write_file", { path: "dangling", content: "x" }],
+    ["write_file", { path: "loop/a", content: "x" }],
+    ["read_file", { path: "pipe" }],
+    ["edit_file", { path: "in", old: "a", new: "b" }],
+    ["write_file", { path: "folder/new.txt", content: "new" }],
+    ["write_file", { path: "a.txt/new.txt", content: "new" }],
+  ], [["read_file", { path: "around" }]]]);
+  assertEquals(others.results, [
+    "a.txt\nsrc/\nsrc/deep/",
+    "error: It is a link out of the workspace.",
+    "error: It is a link out of the workspace.",
+    "[There is none.]",
+    "error: It is a link to nothing.",
+    "error: It is a link to nothing.",
+    "error: It is a link to nothing.",
+    "error: There is no such file.",
+    "Edited.",
+    "Created.",
+    "error: There is no folder a.txt, but a file.",
+    "b",
+  ]);
+  assertEquals(await read(at.files, "src/new.txt"), "new");
+});
+
+Deno.test("on disk, a link that is made in between leads nowhere else", async () => {
+  const calls: readonly Call[] = [
+    ["read_file", { path: "dir/secret.txt" }],
+    ["edit_file", { path: "dir/secret.txt", old: "mine", new: "spoilt" }],
+    ["write_file", { path: "dir/secret.txt", content: "spoilt" }],
+    ["write_file", { path: "dir/new.txt", content: "spoilt" }],
+    ["write_file", { path: "dir/new/new.txt", content: "spoilt" }],
+    ["search_files", { path: "dir", pattern: "hunter2" }],
+    ["list_files", { path: "dir" }],
+  ];
+  const seen = new Set<string>();
+  for (
+    const [key, back] of [["open", false], ["open", true], ["mkdir", false], ["mkdir", true], [
+      "readDir",
+      false,
+    ]] as const
+  ) {
+    for (const call of calls) {
+      await using at = await place();
+      await write(at.files, "dir/secret.txt", "mine");
+      await sh(at.root, "ln -s ../outside link");
+      const outside = await at.outside();
+      const moved = (...names: readonly (readonly [string, string])[]) => () =>
+        names.forEach(([from, to]) => Deno.renameSync(`${at.root}/${from}`, `${at.root}/${to}`));
+      const swap = moved(["dir", "kept"], ["link", "dir"]);
+      const undo = moved(["dir", "link"], ["kept", "dir"]);
+      const { watch: _, ...files } = at.files;
+      await between(key, { within: "root/dir", swap, undo, back }, async () => {
+        for (const result of (await work(files, [[call]])).results) seen.add(result);
+      });
+      const made = /\/new(\/|\.txt: )$/; // at the most, and empty: before it can be looked at
+      assertEquals((await at.outside()).filter((line) => !made.test(line)), outside);
+    }
+  }
+  assertEquals([...seen].toSorted(), [
+    "Created.",
+    "Edited.",
+    "Replaced.",
+    "[There is none.]",
+    "error: It is a link out of the workspace.",
+    "error: It was replaced in the meantime.",
+    "error: Its folder was replaced in the meantime.",
+    "error: write_file failed.",
+    "mine",
+    "secret.txt",
+  ]);
+});
+
+Deno.test("on disk, edits of several agents, each with a directory of its own, are all made", async () => {
+  await using at = await place();
+  await write(at.files, "list", "-");
+  const edits = async (name: string) => {
+    const calls = [1, 2, 3, 4, 5].map((n): Call => ["edit_file", { path: "list", old: "-", new: `${name}${n} -` }]);
+    return (await work(denoDirectory(at.root), [calls])).results;
+  };
+  const results = await Promise.all(["a", "b", "c", "d"].map(edits));
+  assertEquals(results.flat(), Array(20).fill("Edited."));
+  const made = (await read(at.files, "list"))?.split(" ") ?? [];
+  assertEquals(["a", "b", "c", "d"].map((name) => made.filter((edit) => edit.startsWith(name)).join(" ")), [
+    "a1 a2 a3 a4 a5",
+    "b1 b2 b3 b4 b5",
+    "c1 c2 c3 c4 c5",
+    "d1 d2 d3 d4 d5",
+  ]);
+});
+
+Deno.test("on disk, nobody reads a file that is half written", async () => {
+  await using at = await place();
+  const other = denoDirectory(at.root);
+  let open = true;
+  const seen = new Set<string>();
+  const look = async () => {
+    while (open) seen.add(new Set(await read(other, "a.txt")).size > 1 ? "half" : "whole");
+  };
+  const change = async () => {
+    for (let turn = 0; turn < 50; turn++) {
+      await write(at.files, "a.txt", "ab".charAt(turn % 2).repeat(turn % 3 ? 500_000 : 10));
+    }
+    open = false;
+  };
+  await Promise.all([change(), look(), look()]);
+  assertEquals([...seen], ["whole"]);
+});
+
+/** Has an agent write `mine.txt`, and others do something while it runs; gives what was told of files. */
+async function told(
+  files: Files,
+  others: (heard: (path: string, change: string) => Promise<void>) => Promise<void>,
+): Promise<readonly Event[]> {
+  const heard: Event[] = [];
+  const hear = (path: string, change: string) =>
+    until(() => heard.some((event) => event.type === "file.changed" && event.path === path && event.change === change));
+  const model = scripted(
+    { calls: [["write_file", { path: "mine.txt", content: "mine" }]] },
+    { calls: [["edit_file", { path: "mine.txt", old: "mine", new: "mine too" }]] },
+    { text: "Done.", before: () => others(hear) },
+  );
+  const observe = (event: Event) => {
+    if (event.type === "file.changed") heard.push(event);
+  };
+  await collect(agent({ model, use: [workspace(files)], observe }).run("Go"));
+  return heard;
+}
+
+Deno.test("on disk, what others change while it runs is told once, and what the agent does is not told again", async () => {
+  await using at = await place();
+  await Deno.writeTextFile(`${at.path}/new`, "new");
+  await Deno.mkdir(`${at.root}/.git`);
+  const events = await told(at.files, async (heard) => {
+    await Deno.writeTextFile(`${at.root}/.git/index`, "noise");
+    await Deno.mkdir(`${at.root}/src/folder`);
+    await sh(at.root, "ln -s ../secret.txt link");
+    await Deno.rename(`${at.path}/new`, `${at.root}/src/new.txt`);
+    await heard("src/new.txt", "add");
+    await Deno.remove(`${at.root}/src/new.txt`);
+    await Deno.writeTextFile(`${at.root}/a.txt`, "more", { append: true });
+    await heard("a.txt", "change");
+  });
+  assertEquals(events, [
+    { type: "file.changed", turn: 1, call: "call_1", path: "mine.txt", change: "add" },
+    { type: "file.changed", turn: 2, call: "call_2", path: "mine.txt", change: "change" },
+    { type: "file.changed", path: "src/new.txt", change: "add" },
+    { type: "file.changed", path: "src/new.txt", change: "unlink" },
+    { type: "file.changed", path: "a.txt", change: "change" },
+  ]);
+});
+
+Deno.test("on disk, whole folders that come and go are told, file by file", async () => {
+  await using at = await place();
+  for (const path of ["new/a.txt", "new/sub/b.txt", "new/node_modules/c.txt"]) {
+    await write(denoDirectory(at.path), path, "new");
+  }
+  await Deno.writeTextFile(`${at.root}/src/deep/old.txt`, "old");
+  await Deno.writeTextFile(`${at.path}/saved`, "saved");
+  const events = await told(at.files, async (heard) => {
+    await Deno.rename(`${at.path}/new`, `${at.root}/new`);
+    await heard("new/sub/b.txt", "add");
+    await Deno.writeTextFile(`${at.root}/new/sub/b.txt`, "more", { append: true });
+    await Deno.rename(`${at.root}/src`, `${at.path}/src`);
+    await heard("src/deep/old.txt", "unlink");
+    await Deno.rename(`${at.path}/saved`, `${at.root}/a.txt`);
+    await heard("a.txt", "change");
+  });
+  assertEquals(events.slice(2), [
+    { type: "file.changed", path: "new/a.txt", change: "add" },
+    { type: "file.changed", path: "new/sub/b.txt", change: "add" },
+    { type: "file.changed", path: "new/sub/b.txt", change: "change" },
+    { type: "file.changed", path: "src/deep/old.txt", change: "unlink" },
+    { type: "file.changed", path: "a.txt", change: "change" },
+  ]);
+});
+
+Deno.test("on disk, what others do to a file of the agent is told", async () => {
+  await using at = await place();
+  const events = await told(at.files, async (heard) => {
+    await Deno.remove(`${at.root}/mine.txt`);
+    await heard("mine.txt", "unlink");
+  });
+  assertEquals(events.at(-1), { type: "file.changed", path: "mine.txt", change: "unlink" });
+});
+
+Deno.test("on disk, nobody watches a directory when its run is over", async () => {
+  await using at = await place();
+  const { events } = await collect(agent({ model: scripted("Hi"), use: [workspace(at.files)] }).run("Go"));
+  await Deno.writeTextFile(`${at.root}/late.txt`, "late");
+  assertEquals(events.filter(({ type }) => type === "file.changed"), []); // and the sanitizer finds no watcher
+});

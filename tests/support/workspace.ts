@@ -1,0 +1,53 @@
+/**
+ * An agent at work on files, and what comes of it.
+ *
+ * @module
+ */
+import { agent, type Event, type Files, type Middleware, textOf } from "@jizai/jizai";
+import { workspace } from "@jizai/jizai/middleware/workspace";
+import { collect, outline, scripted, type ScriptedStep } from "@jizai/jizai/testing";
+
+/** A call: the tool and its input. */
+export type Call = readonly [name: string, input: unknown];
+
+/** What came of an agent at work. */
+export interface Work {
+  /** One line for each result, in the order of the calls. */
+  readonly results: readonly string[];
+  /** One line for each event about files, directories and instructions. */
+  readonly told: readonly string[];
+  readonly events: readonly Event[];
+  /** What the operator was told. */
+  readonly errors: readonly unknown[];
+}
+
+/** Has an agent make each of these batches of calls. `last` is what its model does when it is done. */
+export async function work(
+  use: Files | readonly Middleware[],
+  batches: readonly (readonly Call[])[],
+  last: ScriptedStep | string = "Done.",
+): Promise<Work> {
+  const errors: unknown[] = [];
+  const model = scripted(...batches.map((calls) => ({ calls })), last);
+  const assistant = agent({ model, use: "read" in use ? [workspace(use)] : use, limits: { calls: Infinity } });
+  const { events } = await collect(assistant.run({ prompt: "Go", onError: (error) => errors.push(error) }));
+  const results = events.flatMap((event) => event.type === "tool.finished" ? [event.result] : []);
+  return {
+    results: results.map((result) => result.status === "ok" ? textOf(result) : `${result.status}: ${textOf(result)}`),
+    told: outline(events).filter((line) => /^(file|cwd|instructions)\./.test(line)),
+    events,
+    errors,
+  };
+}
+
+/** What is in a file, as text. */
+export async function read(files: Files, path: string): Promise<string | undefined> {
+  const file = await files.read(path);
+  return file && new TextDecoder("utf-8", { ignoreBOM: true }).decode(file.bytes);
+}
+
+/** Writes a file, whatever is there. */
+export async function write(files: Files, path: string, content: string | Uint8Array<ArrayBuffer>): Promise<void> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  await files.write(path, bytes, (await files.read(path))?.version);
+}
