@@ -4,6 +4,7 @@
  * @module
  */
 import { type Call, callsOf, type Message, type Model, type ModelEvent, textOf } from "@jizai/jizai";
+import { pause } from "./pause.ts";
 
 /** What it says where there is nothing to do. */
 const introduction =
@@ -31,22 +32,6 @@ export function ruleBased(pace: number): Model {
       yield [{ type: "finish", reason: calls.length > 0 ? "calls" : "stop" }];
     },
   };
-}
-
-/** Waits; rejects as soon as `signal` aborts. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
 }
 
 /** The calls that the last prompt asks for; none once they have been made. */

@@ -5,7 +5,8 @@
  */
 import { type Agent, agent, type Middleware, tool, type ToolExecutionContext } from "@jizai/jizai";
 import * as z from "zod";
-import { pause, ruleBased } from "./rules.ts";
+import { pause } from "./pause.ts";
+import { ruleBased } from "./rules.ts";
 
 /** Who is asking. */
 export interface Customer {
