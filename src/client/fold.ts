@@ -4,7 +4,15 @@
  * @module
  */
 import type { Event } from "../protocol/event.ts";
-import { type CallView, type Frame, noRun, type PartView, type RunState, type RunStatus } from "./state.ts";
+import {
+  type CallStatus,
+  type CallView,
+  type Frame,
+  noRun,
+  type PartView,
+  type RunState,
+  type RunStatus,
+} from "./state.ts";
 
 /**
  * Adds a frame to what a run has come to. A frame that is in it already changes nothing, and neither does one with a gap before it: the very same
@@ -69,19 +77,21 @@ function told(state: RunState, event: Event): Change {
     case "approval.asked":
     case "approval.decided": {
       const { type, turn: _, call, ...news } = event;
-      return grow(state, call, { ...news, type: "call", status: statuses[type] });
+      const status = statuses[type] ?? type.split(".")[1] as CallStatus; // the others end in it
+      return grow(state, call, { ...news, type: "call", status });
     }
     case "tool.finished":
       return grow(state, event.call, event.result);
     case "subagent.started":
-      return grow(state, event.call, { child: noRun });
     case "subagent.event":
       return say(state, (parts) =>
         parts.map((part) => {
-          const { id, child } = part as CallView; // text has another id
-          return id === event.call && child
-            ? { ...part, child: fold(child, { id: child.at + 1, event: event.event }) }
-            : part;
+          const { id, child = noRun } = part as CallView; // text has another id
+          if (id !== event.call) return part;
+          if (event.type === "subagent.event") {
+            return { ...part, child: fold(child, { id: child.at + 1, event: event.event }) };
+          }
+          return { ...part, child: child.run === event.run ? child : noRun }; // where a pause had stopped it, it goes on
         }));
     case "run.paused":
     case "run.finished":
@@ -96,13 +106,7 @@ function told(state: RunState, event: Event): Change {
   }
 }
 
-const statuses = {
-  "call.delta": "writing",
-  "tool.started": "started",
-  "tool.progress": "running",
-  "approval.asked": "asked",
-  "approval.decided": "decided",
-} as const;
+const statuses: { readonly [type: string]: CallStatus } = { "call.delta": "writing", "tool.progress": "running" };
 
 /** Adds what is new of a part to it, or begins it. Its text goes on; a call that is complete comes after what was complete before. */
 function grow(state: RunState, id: number | string, news: News): Change {

@@ -3,8 +3,8 @@
  * that need `fetch` and nothing else.
  *
  * What it does about a cut asks something of the server: that `GET /runs/:id` gives the rest after `Last-Event-ID`, and that a request with an
- * `Idempotency-Key` it has seen is the same run. `serve()` does neither yet: against it, a run whose stream is cut ends as a `ClientError`, and a request
- * that is sent again, because its answer was lost, begins a second run.
+ * `Idempotency-Key` it has seen is the same run. `serve()` does both where it has a `log`, and leaves a run alone whose client is cut off where
+ * `onClientGone` is not "stop". Without a log, a run whose stream is cut ends as a `ClientError`.
  *
  * @module
  */

@@ -73,8 +73,8 @@ export function hear(server: Server, state: RunState, signal?: AbortSignal, open
       await ask(server, post(`/runs/${state.run}/stop`, {}));
     },
     answer(answers) {
-      const path = `/sessions/${encodeURIComponent(`${state.session}`)}/answers`;
-      return hear(server, state, signal, post(path, { answers }));
+      const path = `/sessions/${encodeURIComponent(state.session ?? "")}/answers`;
+      return hear(server, state, signal, post(path, { answers, capsule: state.capsule }));
     },
   };
 }

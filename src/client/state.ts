@@ -31,6 +31,8 @@ export interface RunState {
   readonly messages: readonly (PromptView | AnswerView)[];
   /** What a person is asked, while it is paused. */
   readonly questions: readonly Question[];
+  /** What goes back with the answers, where the server keeps nothing. */
+  readonly capsule?: string;
   /** Tokens, once it has ended or paused. */
   readonly usage?: Usage;
   /** Its answer, once it has ended; what there was of it, where it was aborted. */

@@ -2,8 +2,9 @@ import { client, ClientError, fold, noRun, type RunState } from "@jizai/jizai/cl
 import { assertEquals, assertRejects } from "@std/assert";
 import { spy } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
-import { type Fate, logServer, type LogServerOptions } from "../support/log_server.ts";
+import { logServer, type LogServerOptions } from "../support/log_server.ts";
 import { answers, recorded } from "../support/recorded.ts";
+import type { Fate } from "../support/trouble.ts";
 
 const legs = await recorded();
 const [first = [], second = []] = legs;

@@ -242,7 +242,7 @@ Deno.test("fold() asks nobody any more once a run was aborted, and keeps what th
   assertEquals(partsOf(state).map((part) => part.type === "call" ? part.status : part.text), ["Hel", "aborted"]);
 });
 
-Deno.test("fold() folds what the agent behind a call does, and begins with it anew where it does", () => {
+Deno.test("fold() folds what the agent behind a call does, goes on with it after a pause, and begins anew with another run", () => {
   const inside = (event: Event): Event => ({ type: "subagent.event", call: "a", agent: "child", event });
   const begin: Event = { type: "subagent.started", call: "a", agent: "child", run: "c" };
   const state = told(
@@ -264,7 +264,9 @@ Deno.test("fold() folds what the agent behind a call does, and begins with it an
     usage,
   }]);
   assertEquals(b?.type === "call" && b.child, noRun);
-  const [again] = partsOf(after(state, begin));
+  const [resumed] = partsOf(after(state, begin));
+  assertEquals(resumed, a);
+  const [again] = partsOf(after(state, { ...begin, run: "e" }));
   assertEquals(again?.type === "call" && again.child, noRun);
 });
 

@@ -1,11 +1,13 @@
-import { agent, memory, serve, tool } from "@jizai/jizai";
-import { client, ClientError, fold, noRun } from "@jizai/jizai/client";
+import { agent, type Event, memory, serve, tool } from "@jizai/jizai";
+import { client, ClientError, fold, noRun, type RunState } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { assertEquals, assertRejects } from "@std/assert";
+import { capsules } from "@jizai/jizai/session/capsule";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import * as z from "zod";
 import { cable } from "../support/cable.ts";
-import { logServer } from "../support/log_server.ts";
-import { answers, recorded } from "../support/recorded.ts";
+import { named } from "../support/happened.ts";
+import { answers, asking, recorded } from "../support/recorded.ts";
 
 const drop = tool({
   name: "drop",
@@ -91,25 +93,39 @@ Deno.test("client() says what a served agent refuses", async () => {
 });
 
 Deno.test("client() over the network reads a run to its end through connections that break", async () => {
-  const legs = await recorded();
-  const log = logServer(legs);
-  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-    const { method, headers } = request;
-    const body = method === "POST" ? await request.text() : null;
-    return await log.fetch(request.url, { method, headers, body });
-  });
+  const { assistant, model } = asking();
+  const app = serve(assistant, { log: memoryLog(), onClientGone: "detach" });
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
   const reaches = [0, 1_500, 2_500, 1_000];
   await using line = cable(server.addr.port, (connection) => reaches[connection] ?? Infinity);
-  const events: unknown[] = [];
+  const events: Event[] = [];
   let run = client(`http://127.0.0.1:${line.port}`).run({ prompt: "Go" });
   for await (const event of run.events) events.push(event);
   for (const given of answers) {
     run = run.answer(given);
     for await (const event of run.events) events.push(event);
   }
-  assertEquals(events, legs.flat().map(({ event }) => event));
-  assertEquals(run.state, legs.flat().reduce(fold, noRun));
-  assertEquals(log.sent.length, legs.length);
+  const frames = (await recorded()).flat();
+  const [heard, said] = [events, frames.map(({ event }) => event)].map((events) => {
+    const [started] = events;
+    return started?.type === "run.started" ? named(events, started) : [];
+  });
+  assertEquals(heard, said);
+  assertEquals(run.state, events.map((event, index) => ({ id: index + 1, event })).reduce(fold, noRun));
+  assertEquals(model.requests.length, 3);
+});
+
+Deno.test("client() goes on with what it keeps of a run that pauses, where the server keeps nothing", async () => {
+  const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+  const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
+  const app = serve(agent({ model, tools: [drop] }), { capsules: capsules({ keys }) });
+  const asking = client("", { fetch: app.request }).run({ prompt: "Drop a" });
+  const { capsule } = await asking.result();
+  assertMatch(capsule ?? "", /^k1\./);
+  const kept: RunState = JSON.parse(JSON.stringify(asking.state));
+  const page = client("", { fetch: app.request }).follow(kept);
+  const { status, text } = await page.answer([{ callId: "call_1", type: "approve" }]).result();
+  assertEquals([status, text], ["done", "Done."]);
 });
 
 Deno.test("client() over the network leaves a run, and the server hears of it", async () => {

@@ -1,24 +1,14 @@
 /**
- * A server of one run that was recorded, by the rules of a server that keeps a log: what was begun is kept, whoever hears it. What befalls a request
- * and its answer on their way is up to the test.
+ * A server of one run that was recorded, by the rules of a server that keeps a log: what was begun is kept, whoever hears it.
  *
  * @module
  */
 import type { PersonAnswer } from "@jizai/jizai";
 import type { Frame } from "@jizai/jizai/client";
+import { refusal, type Trouble, troubled } from "./trouble.ts";
 
-/** What befalls a request: it never arrives; nobody hears of the answer; a server in between refuses it; or its stream is cut, or ended, early. */
-export type Fate =
-  | { readonly type: "well" | "lost" | "unheard" }
-  | { readonly type: "refused"; readonly status: number }
-  | { readonly type: "cut" | "ended"; readonly after: number };
-
-/** How a server behaves. */
-export interface LogServerOptions {
-  /** What befalls the request of this number, from 0. Default: nothing. */
-  readonly fate?: (request: number) => Fate;
-  /** The bytes of an answer, as they arrive. Default: all at once. */
-  readonly pieces?: (text: string) => readonly Uint8Array<ArrayBuffer>[];
+/** How a server and the way to it behave. */
+export interface LogServerOptions extends Trouble {
   /** Whether it knows keys of answers again. Default: true. */
   readonly keyed?: boolean;
 }
@@ -31,14 +21,12 @@ interface Body {
 /** Serves the run that is recorded in `legs`: what it says before each pause, and before its end. */
 export function logServer(
   legs: readonly (readonly Frame[])[],
-  { fate = () => ({ type: "well" }), pieces = (text) => [new TextEncoder().encode(text)], keyed = true }:
-    LogServerOptions = {},
+  { keyed = true, ...trouble }: LogServerOptions = {},
 ) {
   const { event } = legs[0]?.[0] ?? {};
   if (event?.type !== "run.started") throw new Error("Cannot serve a run that does not begin");
   const { run, session } = event;
   const keys: string[] = [];
-  const requests: string[] = [];
   const sent: unknown[] = [];
 
   /** What was said after `at`. */
@@ -73,26 +61,15 @@ export function logServer(
     return refusal(404, "unknown");
   }
 
+  async function request(path: string, init?: RequestInit): Promise<Response> {
+    const request = new Request(new URL(path, "http://localhost"), init);
+    return answer(request, request.method === "POST" ? await request.json() : {});
+  }
+
   return {
-    /** What was asked, each as `GET /runs/1 after 5`. */
-    requests: requests as readonly string[],
+    ...troubled({ request }, trouble),
     /** The bodies of what was begun: each leg once. */
     sent: sent as readonly unknown[],
-    /** As the platform's. */
-    async fetch(url: string, init?: RequestInit): Promise<Response> {
-      const request = new Request(new URL(url, "http://localhost"), init);
-      const after = request.headers.get("last-event-id");
-      const number = requests.push(
-        `${request.method} ${new URL(request.url).pathname}${after === null ? "" : ` after ${after}`}`,
-      ) - 1;
-      const befalls = fate(number);
-      if (befalls.type === "lost") throw new TypeError("The network is down");
-      if (befalls.type === "refused") return refusal(befalls.status, "elsewhere");
-      const response = answer(request, request.method === "POST" ? await request.json() : {});
-      if (befalls.type === "unheard") throw new TypeError("The network is down");
-      if (!response.ok || response.status === 204) return response;
-      return new Response(flow(pieces(await response.text()), befalls));
-    },
   };
 }
 
@@ -101,24 +78,4 @@ function isAsked(leg: readonly Frame[] = [], { answers = [] }: Body): boolean {
   const { event } = leg.at(-1) ?? {};
   return event?.type === "run.paused" &&
     answers.every(({ callId }) => event.questions.some((question) => question.callId === callId));
-}
-
-/** Bytes as they arrive, and no more than arrives. */
-function flow(pieces: readonly Uint8Array<ArrayBuffer>[], fate: Fate): ReadableStream<Uint8Array<ArrayBuffer>> {
-  let left = "after" in fate ? fate.after : Infinity;
-  const queue = [...pieces];
-  return new ReadableStream({
-    pull(controller) {
-      const piece = queue.shift();
-      if (piece && left > 0) {
-        controller.enqueue(piece.slice(0, left));
-        left -= piece.length;
-      } else if (fate.type === "cut") controller.error(new TypeError("The connection was reset"));
-      else controller.close();
-    },
-  }, { highWaterMark: 0 });
-}
-
-function refusal(status: number, code: string): Response {
-  return Response.json({ error: { code, message: `It is ${code}.` } }, { status });
 }
