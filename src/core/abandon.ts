@@ -82,3 +82,8 @@ export function delay(ms: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", leave, { once: true });
   });
 }
+
+/** A reason as a word. */
+export function reasonOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}

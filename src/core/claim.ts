@@ -94,7 +94,7 @@ export async function claim(
   } else {
     if (!run) throw new SessionError(`Cannot resume ${named}: it is not paused`, "not-paused");
     goOn(live, run, answers, !child);
-    live.closing = closing;
+    live.closing = closing ?? run.closing;
     live.events.count = options.after ?? live.events.count;
   }
   if (!await live.keeping.save()) throw new SessionError(`Cannot run ${named}: another run took it`, "busy");

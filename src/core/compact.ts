@@ -35,7 +35,8 @@ function sizeOf(messages: readonly Message[]): number {
 /** The core of `compact`: leaves out the oldest, but not what opened the conversation, the person's last word, or what came last. */
 export function trim({ transcript, budget }: CompactContext): Promise<Compaction> {
   const groups = grouped(transcript);
-  const opened = groups.findIndex(([message]) => message?.role === "assistant");
+  const answered = groups.findIndex(([message]) => message?.role === "assistant");
+  const opened = answered < 0 ? groups.length : answered;
   const asked = groups.findLastIndex(([message]) => message?.role === "user" && message.from === undefined);
   let over = sizeOf(transcript) - budget * 4;
   const kept = groups.filter((group, index) => {

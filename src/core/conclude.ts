@@ -5,6 +5,7 @@
  */
 import type { Event, Point } from "../protocol/event.ts";
 import { textOf } from "../protocol/message.ts";
+import { reasonOf } from "./abandon.ts";
 import { blame, cleanUp } from "./failure.ts";
 import { leaveBatch } from "./outcome.ts";
 import { End, isInterrupt, Pause } from "./interrupt.ts";
@@ -21,8 +22,11 @@ export function fromAnswer(live: Live, { status, text, reason, output }: Answer)
 
 /** What a run comes to that did not end with an answer. */
 export async function conclude(live: Live, scope: Scope, error: unknown, source: Point): Promise<RunResult> {
+  const pauses = (live.pausing ?? error) instanceof Pause && !live.aborted && !live.ended;
+  if (!pauses) live.keeping?.hold();
   live.unfinished?.();
   if (live.aborted) return await cut(live, reasonOf(live.reason));
+  if (live.ended) return ended(live, live.ended); // it waits for nobody
   if (error instanceof Pause && !live.pausing) live.hold(error);
   if (live.pausing) {
     if (!isInterrupt(error)) {
@@ -30,30 +34,28 @@ export async function conclude(live: Live, scope: Scope, error: unknown, source:
     }
     return paused(live);
   }
-  if (!live.ended && !(error instanceof End)) {
-    try {
-      await blame(live, scope, error, source);
-    } catch (interrupt) {
-      return await conclude(live, scope, interrupt, source); // a hook at `error` ended or paused the run
-    }
+  if (error instanceof End) return ended(live, error);
+  try {
+    await blame(live, scope, error, source);
+  } catch (interrupt) {
+    return await conclude(live, scope, interrupt, source); // a hook at `error` ended or paused the run
   }
-  const end = error instanceof End ? error : live.ended;
-  if (end) return ended(live, end);
+  if (live.ended) return ended(live, live.ended);
   live.failure = { error };
   live.abort("failure"); // whatever nobody waited for stops too
   return await cut(live, "failure");
 }
 
 function paused(live: Live): RunResult {
-  const { questions = [], batch, stopping } = live.pending ?? {};
-  const done = !batch && !live.prompt && live.transcript.messages.at(-1)?.role === "assistant";
-  live.pending = { questions, ...(batch && { batch }), ...((stopping || done) && { stopping: true }) };
+  const { questions = [], batch } = live.pending ?? {};
+  live.pending = { questions, ...(batch && { batch }) };
   return { ...resultOf(live, "paused"), questions, ...(batch && { text: textOf(batch.message) }) };
 }
 
 function ended(live: Live, end: End): RunResult {
   const { as, reason, rollback } = end;
   const partial = live.partial?.();
+  live.partial = undefined;
   if (partial && textOf(partial) !== "") live.transcript.push(partial);
   leaveBatch(live);
   if (rollback) live.transcript.rollBack();
@@ -71,19 +73,14 @@ async function cut(live: Live, reason: string): Promise<RunResult> {
   return { ...resultOf(live, status, reason), ...(partial && { text: textOf(partial) }), ...live.failure };
 }
 
-function reasonOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
-}
-
 /** What can be said of a run, however it ends. */
 export function resultOf(live: Live, status: RunResult["status"], reason?: string): RunResult {
-  const { id: run, session, usage, transcript: { messages, before } } = live;
-  const last = messages.findLast((message) => message.role === "assistant");
+  const { id: run, session, usage, transcript: { messages, said } } = live;
   return {
     status,
     run,
     session,
-    text: last && !before.includes(last) ? textOf(last) : "",
+    text: said,
     questions: [],
     usage,
     messages,

@@ -88,11 +88,11 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
 
   /** A person's answer counts for the tool and the input they saw, and for the input they made of it. */
   function heard(input: unknown) {
-    const { question, answer } = entry.answered ?? {};
-    if (!answer || name !== question?.tool) return undefined;
     const seen = canonical(input);
-    const theirs = answer.type === "approve" && answer.input !== undefined && seen === canonical(answer.input);
-    return theirs || seen === canonical(question.input) ? answer : undefined;
+    return entry.answered.findLast(({ question, answer }) => {
+      const theirs = answer.type === "approve" && answer.input !== undefined && seen === canonical(answer.input);
+      return question.tool === name && (theirs || seen === canonical(question.input));
+    })?.answer;
   }
 
   /** Whether a person has allowed it for good. */

@@ -24,12 +24,12 @@ export const points = [
   "abort",
 ] as const satisfies readonly Point[];
 
-const ofNoPoint = ["name", "after", "requires", "tools"] as const;
+const ofNoPoint = ["name", "after", "requires", "inherit", "tools"] as const;
 
 /** What makes a hook of a hook. */
 export type WrapHook<V> = <C extends Scope<V>, D extends Change, R>(hook: Hook<C, D, R>, point: Point) => Hook<C, D, R>;
 
-/** `middleware` with `wrap` around each of its hooks. Its name, its order and its tools stay as they are. */
+/** `middleware` with `wrap` around each of its hooks. All else stays as it is. */
 export function eachHook<V>(middleware: Middleware<V>, wrap: WrapHook<V>): Middleware<V> {
   const kept = ofNoPoint.map((key) => [key, middleware[key]]);
   const hooks = points.map((point) => {

@@ -61,9 +61,9 @@ export class Entry {
     readonly started: StartedCall | undefined,
   ) {}
 
-  /** What a person was asked about it and answered. */
-  get answered(): Answered | undefined {
-    return this.live.answered.findLast(({ answer }) => answer.callId === this.call.id);
+  /** What a person was asked about it and answered: more than once where they, or a guard, changed the input. */
+  get answered(): readonly Answered[] {
+    return this.live.answered.filter(({ answer }) => answer.callId === this.call.id);
   }
 
   /** The context that its outermost hook is given. */

@@ -5,7 +5,7 @@
  */
 import type { Question } from "../protocol/event.ts";
 import { type AssistantMessage, type CallResult, callsOf, type ToolResult } from "../protocol/message.ts";
-import type { OpenBatch, PendingResult, StartedCall } from "../protocol/session.ts";
+import type { OpenBatch, PendingResult, Session, StartedCall } from "../protocol/session.ts";
 import { Entry } from "./entry.ts";
 import { judge } from "./failure.ts";
 import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
@@ -28,7 +28,9 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   const answered = new Map(before.map((result) => [result.callId, result]));
   const entries = enter(live, batch, answered);
   const started = new Map(batch.started?.map((call) => [call.callId, call]));
-  live.batch = { message, results: answered, started };
+  const children = new Map(Object.entries(batch.children ?? {}));
+  const running = { message, results: answered, started, children };
+  live.batch = running;
   live.open = entries.map((entry) => entry.call);
   const giveUp = () => {
     for (const entry of entries) {
@@ -41,7 +43,7 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   live.checkpoint();
 
   const cut = await goIn(live, scope, entries, resumed);
-  if (!cut) await (live.keeping?.steady ? workOnRecord(live, entries, started) : Promise.all(entries.map(work)));
+  if (!cut) await (live.keeping?.steady ? workOnRecord(live, entries, running) : Promise.all(entries.map(work)));
   live.gather();
   for (const entry of entries) {
     await comeOut(entry, cut);
@@ -55,11 +57,13 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
     live.unfinished = undefined;
     live.batch = undefined;
     live.open = [];
-    throw live.hold(pause, { batch: { message, results: [...answered.values()], ...childrenOf(waiting) } });
+    const results = [...answered.values()];
+    throw live.hold(pause, { batch: { message, results, ...startedOf(waiting), ...childrenOf(waiting) } });
   }
   for (const entry of waiting) answered.set(entry.call.id, finish(live, scope, entry, resultOf(entry, cut)));
   if (live.unfinished !== giveUp) return []; // given up, and nobody waits for it
   const kept = commit(live, message, answered);
+  live.turning = "done";
   if (fatal.length > 0) throw fatal[0];
   live.checkpoint();
   live.open = [];
@@ -73,11 +77,13 @@ function enter(live: Live, batch: Batch, answered: ReadonlyMap<string, unknown>)
   const batchId = `${live.id}:${live.used.batches}`;
   live.pending = undefined;
   const before = new Map(started.map((call) => [call.callId, call]));
+  const calls = callsOf(message);
+  if (!resumed) live.used.calls += calls.length;
+  const room = live.limits.calls - (live.used.calls - calls.length);
   const entries: Entry[] = [];
-  for (const [index, { type: _, ...call }] of callsOf(message).entries()) {
+  for (const [index, { type: _, ...call }] of calls.entries()) {
     if (answered.has(call.id)) continue;
-    if (!resumed) live.used.calls++;
-    const over = !resumed && live.used.calls > live.limits.calls;
+    const over = index >= room;
     const entry = new Entry(live, call, index, batchId, turn, over, before.get(call.id));
     entry.child = children[call.id];
     entries.push(entry);
@@ -135,29 +141,34 @@ async function work(entry: Entry): Promise<void> {
 async function workOnRecord(
   live: Live,
   entries: readonly Entry[],
-  started: Map<string, StartedCall>,
+  { started, children }: { readonly started: Map<string, StartedCall>; readonly children: Map<string, Session> },
 ): Promise<void> {
   for (const { step, call: { id: callId } } of entries) {
-    if (step?.type === "execute") started.set(callId, { callId, tool: step.tool.name, input: step.raw });
+    if (step?.type !== "execute" || started.has(callId)) continue;
+    started.set(callId, { callId, tool: step.tool.name, input: step.raw });
   }
   if (started.size > 0) await live.keep();
   if (live.aborted) return;
   await Promise.all(entries.map(async (entry) => {
     await work(entry);
-    const call = started.get(entry.call.id);
-    if (!call || !entry.raw || entry.waiting) return;
-    started.set(call.callId, { ...call, raw: entry.raw });
+    const { call: { id }, raw, waiting, child } = entry;
+    const call = started.get(id);
+    if (!call || !raw) return;
+    if (waiting) started.delete(id); // it goes in again
+    else started.set(id, { ...call, raw });
+    if (waiting && child) children.set(id, child);
     await live.keep().catch((error) => entry.failures.push(error));
   }));
 }
 
-/** ③ One after another: each onion ends before the next goes on. */
-function comeOut(entry: Entry, cut: Cut | undefined): Promise<void> {
+/** ③ One after another: each onion ends before the next goes on. One whose hook pauses the run goes in and out again later, with what the work came to. */
+async function comeOut(entry: Entry, cut: Cut | undefined): Promise<void> {
   const { live, step, call, gate, raw } = entry;
   entry.waiting &&= !live.ended && !live.aborted;
   if (!step || entry.waiting) shut(gate, new Paused(call.id));
   else gate.resolve(raw ?? (step.type === "answer" ? step.result : notRun(cut ?? cutBy(entry))));
-  return entry.onion;
+  await entry.onion;
+  if (pauseOf(entry)) entry.waiting = !live.ended && !live.aborted;
 }
 
 /** Unwinds whoever waits at `gate`. */
@@ -195,6 +206,15 @@ function questionsOf(entries: readonly Entry[]): Question[] {
     const { step } = entry;
     return step?.type === "ask" ? [step.question] : pauseOf(entry)?.questions ?? [];
   });
+}
+
+/** What is known of work that was let run before the pause. */
+function startedOf(entries: readonly Entry[]): Pick<OpenBatch, "started"> {
+  const started = entries.flatMap(({ call: { id: callId }, step, raw, started }) => {
+    if (step?.type !== "execute" || !raw) return started ? [started] : [];
+    return raw === stopped ? [] : [{ callId, tool: step.tool.name, input: step.raw, raw }];
+  });
+  return started.length > 0 ? { started } : {};
 }
 
 /** The sessions of the agents that wait for a person. */

@@ -5,7 +5,7 @@
  */
 import type { Event } from "../protocol/event.ts";
 import type { OpenBatch, Pending, RunRecord, Session } from "../protocol/session.ts";
-import { later } from "./abandon.ts";
+import { later, reasonOf } from "./abandon.ts";
 import { canonical } from "./canonical.ts";
 import type { Live } from "./live.ts";
 import type { Store } from "./store.ts";
@@ -35,6 +35,8 @@ export class Keeping {
   #version: number;
   #always: boolean;
   #over = false;
+  /** How far the run was when it began to end. */
+  #way: Way | undefined;
   /** The last save that was asked for. */
   #last: Promise<unknown> = Promise.resolve();
   /** One that was asked for and has not begun: it says all that there is to say then. */
@@ -65,6 +67,11 @@ export class Keeping {
       return this.#write(this.#record(status));
     });
     return this.#due;
+  }
+
+  /** Says no more how far the run is: it is coming to its end, which is kept as a whole or not at all. */
+  hold(): void {
+    this.#way ??= wayOf(this.#live);
   }
 
   /** Saves the session for the last time, with the last event of the run. */
@@ -118,38 +125,58 @@ export class Keeping {
     }
   }
 
-  #record(status: RunRecord["status"]): Pick<Session, "run"> {
-    const { id, startedAt, usage, used, state, transcript: { messages, before }, events, inbox: { waiting } } =
-      this.#live;
-    const since = messages.findIndex((message, index) => message !== before[index]);
-    const pending = pendingOf(this.#live);
+  #record(status: RunRecord["status"]): Pick<Session, "messages" | "run"> {
+    const { id, startedAt, usage, state, events, inbox: { waiting }, aborted, failure, reason } = this.#live;
+    const { messages, pending, ...way } = this.#way ?? wayOf(this.#live);
+    const { questions = [] } = this.#live.pending ?? {};
+    const runs = status === "running";
     return {
+      messages,
       run: {
         id,
         status,
         startedAt,
-        ...(status === "running" && !this.#store.volatile && { until: Date.now() + this.#lease }),
-        events: status === "paused" ? events.count + 1 : events.count, // run.paused is still to come
+        ...(runs && !this.#store.volatile && { until: Date.now() + this.#lease }),
+        ...(runs && aborted && !failure && { closing: reasonOf(reason) }),
+        events: runs ? events.count : events.count + 1, // run.paused is still to come
         usage,
-        used: { ...used },
-        before: since < 0 ? messages.length : since,
+        ...way,
         state: [...state],
-        ...(pending && { pending }),
+        ...((pending || questions.length > 0) && { pending: { ...pending, questions } }),
         ...(waiting.length > 0 && { inbox: waiting }),
       },
     };
   }
 }
 
+/** How far a run is on its way. */
+type Way = Pick<Session, "messages"> & Pick<RunRecord, "used" | "before" | "pending">;
+
+function wayOf(live: Live): Way {
+  const { used, transcript: { messages, before }, turning } = live;
+  const since = messages.findIndex((message, index) => message !== before[index]);
+  const pending = pendingOf(live);
+  const anew = turning === "begun" && !pending?.batch;
+  return {
+    messages,
+    used: { ...used, turns: used.turns - (anew ? 1 : 0) },
+    before: since < 0 ? messages.length : since,
+    ...(pending && { pending }),
+  };
+}
+
 /** Where a run would go on. */
-function pendingOf({ pending, prompt, batch, answered }: Live): Pending | undefined {
-  if (!pending && !prompt && !batch && answered.length === 0) return undefined;
+function pendingOf({ pending, prompt, batch, answered, turning, stopping }: Live): Pending | undefined {
+  const turned = turning === "done";
+  if (!pending && !prompt && !batch && answered.length === 0 && !turned && !stopping) return undefined;
   return {
     questions: [],
     ...pending,
     ...(prompt && { prompt }),
     ...(batch && { batch: openBatch(batch) }),
     ...(answered.length > 0 && { answered }),
+    ...(turned && { turned }),
+    ...(stopping && { stopping }),
   };
 }
 
@@ -158,10 +185,16 @@ export interface RunningBatch {
   readonly message: OpenBatch["message"];
   readonly results: ReadonlyMap<string, OpenBatch["results"][number]>;
   readonly started: ReadonlyMap<string, NonNullable<OpenBatch["started"]>[number]>;
+  readonly children: ReadonlyMap<string, Session>;
 }
 
-function openBatch({ message, results, started }: RunningBatch): OpenBatch {
-  return { message, results: [...results.values()], started: [...started.values()] };
+function openBatch({ message, results, started, children }: RunningBatch): OpenBatch {
+  return {
+    message,
+    results: [...results.values()],
+    started: [...started.values()],
+    ...(children.size > 0 && { children: Object.fromEntries(children) }),
+  };
 }
 
 /** Saves, a few times where that fails: a save that failed may have been made all the same. */
@@ -190,10 +223,12 @@ export function restore(live: Live, record: RunRecord): void {
   live.events.count = events;
   live.transcript.before = live.transcript.messages.slice(0, before);
   for (const [name, value] of state) live.state.set(name, value);
-  const { prompt, answered = [], ...where } = pending ?? { questions: [] };
+  const { prompt, answered = [], turned = false, stopping = false, ...where } = pending ?? { questions: [] };
   live.prompt = prompt;
   live.answered = answered;
   live.pending = where;
+  live.turning = turned ? "done" : undefined;
+  live.stopping = stopping;
   live.inbox.waiting = inbox;
   live.resumed = true;
 }

@@ -94,6 +94,10 @@ export class Live implements Stopping {
   closing: string | undefined;
   /** Where it goes on after a pause. */
   pending: Pending | undefined;
+  /** The turn it is in: begun, and nothing of it kept; or done, and its hooks have not all come out. */
+  turning: "begun" | "done" | undefined;
+  /** Whether it is about to finish, and `stop` has not said to go on. */
+  stopping = false;
   /** What a person answered, until it has come to something. */
   answered: readonly Answered[] = [];
   /** What a person has allowed for good, in the whole tree of agents. */

@@ -5,7 +5,7 @@
  */
 import type { ModelRequest } from "../model/model.ts";
 import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage } from "../protocol/message.ts";
-import { finish } from "./answers.ts";
+import { finish, reply } from "./answers.ts";
 import { askModel } from "./ask_model.ts";
 import { fit } from "./compact.ts";
 import { blaming } from "./failure.ts";
@@ -14,7 +14,6 @@ import { leaveBatch } from "./outcome.ts";
 import { authored, lawOf } from "./law.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
-import { Pause } from "./interrupt.ts";
 import { checkOutput } from "./output.ts";
 import type {
   Answer,
@@ -50,27 +49,27 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
   const scope = scopeOf(ctx);
   if (live.prompt) await accept(ctx, live, live.prompt);
   if (live.closing && live.closing !== "lost") leaveBatch(live);
-  let last: ModelResponse | undefined;
-  if (live.pending?.stopping && !live.closing) {
+  if (live.stopping && !live.turning && !live.closing) {
     const answer = await stopping(scope, live, true);
     if (answer) return answer;
   }
   for (;;) {
-    const resumed = live.pending?.batch !== undefined;
+    const resumed = live.pending?.batch !== undefined || live.turning !== undefined;
     if (live.closing && !resumed) live.abort(live.closing);
     live.checkpoint();
     const over = live.draining ?? (live.used.turns >= live.limits.turns ? "turns" : undefined);
-    if (!resumed && over !== undefined) return limit(over, last);
+    if (!resumed && over !== undefined) return limit(over, live);
     if (!resumed) steer(live, scope);
     const lastTurn = !resumed && live.inbox.finishing;
     const { response, results } = await runTurn(scope, live, resumed);
-    last = response;
     live.checkpoint();
     if (lastTurn) return { status: "done", text: textOf(response), reason: "interrupted" };
-    if (callsOf(response).length > 0) {
+    const called = callsOf(response).length > 0;
+    live.stopping = !called || results.every(({ handled }) => handled);
+    if (called) {
       live.used.continuations = 0;
       await live.keep();
-      if (!results.every(({ handled }) => handled)) continue;
+      if (!live.stopping) continue;
     }
     if (live.inbox.finishing || live.inbox.waiting.length > 0) continue;
     const answer = await stopping(scope, live, false, response);
@@ -96,27 +95,25 @@ export function contextMessages(context: readonly string[], from: string): reado
   return context.length === 0 ? [] : [{ role: "user", from, parts: context.map((text) => ({ type: "text", text })) }];
 }
 
-function limit(reason: string, response: ModelResponse | undefined): Answer {
-  return { status: "limit", text: response ? textOf(response) : "", reason };
+function limit(reason: string, { transcript }: Live): Answer {
+  return { status: "limit", text: transcript.said, reason };
 }
 
 async function runTurn(scope: Scope, live: Live, resumed: boolean): Promise<TurnResult> {
   if (!resumed) await fit(live, scope);
   if (!resumed) live.used.turns++;
+  if (!resumed) live.stopping = false;
+  const done = live.turning === "done";
+  live.turning ??= "begun";
   const turn = live.used.turns;
   const { emit } = scope;
   const before = live.transcript.messages;
   live.events.announce(emit, { type: "turn.started", turn });
   const ctx: TurnContext = { ...scope, index: turn, transcript: before, context: [], resumed };
-  let result: TurnResult;
-  try {
-    result = await blaming(live, scope, "turn", live.blueprint.onions.turn(ctx, live));
-    if (live.pausing) throw live.pausing; // whatever a hook made of it
-  } catch (error) {
-    if (error instanceof Pause && live.transcript.messages === before && !live.pending?.batch) live.used.turns--; // it will begin anew
-    throw error;
-  }
-  if (live.transcript.messages === before) answered(live, result); // a hook answered without the model
+  const result = await blaming(live, scope, "turn", live.blueprint.onions.turn(ctx, live));
+  if (live.pausing) throw live.pausing; // whatever a hook made of it
+  live.turning = undefined;
+  if (live.transcript.messages === before && !done) answered(live, result); // a hook answered without the model
   live.events.announce(emit, { type: "turn.finished", turn });
   return result;
 }
@@ -132,13 +129,11 @@ function answered(live: Live, { response, results }: TurnResult): void {
 /** The core of `turn`: asks the model, and runs the calls it makes. */
 export async function takeTurn(ctx: TurnContext, live: Live): Promise<TurnResult> {
   const scope = scopeOf(ctx);
+  if (live.turning === "done") return lastTurn(live);
   const { batch } = live.pending ?? {};
   if (batch) {
     const results = await runBatch(live, scope, { ...batch, turn: ctx.index, resumed: true });
-    return {
-      response: { parts: batch.message.parts, finish: "calls", usage: { input: 0, output: 0 }, model: "", attempts: 0 },
-      results,
-    };
+    return { response: { ...reply(""), parts: batch.message.parts, finish: "calls" }, results };
   }
   const response = await askModel(live, scope, ctx.index, requestOf(ctx, live));
   const message = messageOf(response);
@@ -146,8 +141,21 @@ export async function takeTurn(ctx: TurnContext, live: Live): Promise<TurnResult
     return { response, results: await runBatch(live, scope, { message, turn: ctx.index }) };
   }
   if (message) live.transcript.push(message);
+  live.turning = "done";
+  live.stopping = true;
   live.checkpoint();
   return { response, results: [] };
+}
+
+/** What the model said last, and what its calls came to, as far as the transcript has it: an answer that is empty is not in it. */
+function lastTurn({ transcript: { messages }, stopping }: Live): TurnResult {
+  const at = messages.findLastIndex(({ role }) => role === "assistant");
+  const [message, ...after] = at < 0 ? [] : messages.slice(at);
+  const { results } = after.find((message) => message.role === "tool") ?? { results: [] };
+  const handled = results.length > 0 && results.every(({ handled }) => handled);
+  const silent = message?.role !== "assistant" || (stopping && after.length > 0 && !handled);
+  if (silent) return { response: reply(""), results: [] };
+  return { response: { ...reply(""), parts: message.parts, finish: results.length > 0 ? "calls" : "stop" }, results };
 }
 
 function requestOf({ context }: TurnContext, live: Live): ModelRequest {
@@ -176,14 +184,10 @@ async function stopping(
   scope: Scope,
   live: Live,
   resumed: boolean,
-  response?: ModelResponse,
+  { parts }: ModelResponse = lastTurn(live).response,
 ): Promise<Answer | undefined> {
-  const last = live.transcript.messages.findLast((message) => message.role === "assistant");
-  const message: AssistantMessage = response
-    ? { role: "assistant", parts: response.parts }
-    : last ?? { role: "assistant", parts: [] };
+  const message: AssistantMessage = { role: "assistant", parts };
   const { limits, used: { continuations }, transcript: { messages: transcript } } = live;
-  live.pending = { questions: [], stopping: true }; // where a pause comes back to
   const verdict = await blaming(
     live,
     scope,
@@ -198,16 +202,18 @@ async function stopping(
     const { type: _, question, ...asked } = verdict;
     throw live.hold(live.view.pause(question, asked));
   }
-  live.pending = undefined;
   if (verdict.type === "goOn") {
     if (continuations >= limits.continuations) {
       return { status: "limit", text: textOf(message), reason: "continuations" };
     }
     live.used.continuations++;
+    live.stopping = false;
     live.transcript.replace([...live.transcript.messages, ...verdict.messages], "stop");
     return undefined;
   }
-  return await checkOutput(live, message);
+  const answer = await checkOutput(live, message);
+  live.stopping = answer !== undefined;
+  return answer;
 }
 
 /** The core of `stop`: it is done. */

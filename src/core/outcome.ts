@@ -41,7 +41,7 @@ export function pauseOf({ failures }: Entry): Pause | undefined {
 /** What a call came to: never a result that a hook failed to review. */
 export function resultOf(entry: Entry, cut: Cut | undefined = cutBy(entry)): ToolResult {
   const { result, failures, step, raw, waiting, live } = entry;
-  if (waiting) return notRun(cut);
+  if (waiting) return raw && raw !== stopped ? withheld() : notRun(cut);
   if (result) return result;
   const threw = !live.aborted && !failures.every(isInterrupt);
   return threw || raw || step?.type === "answer" ? withheld(cut) : notRun(cut);

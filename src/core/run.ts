@@ -198,6 +198,7 @@ export async function openSession(ctx: SessionContext, live: Live): Promise<RunR
       resumed: resumed && !live.prompt,
     }, live);
     live.checkpoint();
+    live.keeping?.hold();
     return fromAnswer(live, answer);
   } catch (error) {
     return await conclude(live, scope, error, "prompt");

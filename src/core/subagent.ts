@@ -74,13 +74,17 @@ function fromChild(call: string, child: string, { callId = "", path = [], ...que
   return { ...question, callId: `${call}/${callId}`, path: [child, ...path] };
 }
 
-/** The answers that are for a child, as it is given them. */
-function forChild(call: string, { answered }: Live): PersonAnswer[] {
-  return answered.flatMap(({ answer }) => {
-    if (!answer.callId?.startsWith(`${call}/`)) return [];
+/** The answers that are for a child, as it is given them: once, since it keeps them itself. */
+function forChild(call: string, live: Live): PersonAnswer[] {
+  const answers: PersonAnswer[] = [];
+  live.answered = live.answered.map((answered) => {
+    const { answer, taken } = answered;
+    if (taken || !answer.callId?.startsWith(`${call}/`)) return answered;
     const { callId, ...rest } = { ...answer, callId: answer.callId.slice(call.length + 1) };
-    return [(callId === "" ? rest : { ...rest, callId }) as PersonAnswer]; // as the child asked
+    answers.push((callId === "" ? rest : { ...rest, callId }) as PersonAnswer); // as the child asked
+    return { ...answered, taken: true };
   });
+  return answers;
 }
 
 /** The core of `subagent`: runs the child, its events among the parent's. One that waited for a person goes on. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Point } from "../protocol/event.ts";
-import { callsOf, type Message } from "../protocol/message.ts";
+import { callsOf, type Message, textOf } from "../protocol/message.ts";
 import type { Events } from "./events.ts";
 import { mend } from "./mend.ts";
 
@@ -32,6 +32,12 @@ export class Transcript {
   replace(messages: readonly Message[], point: Point, middleware?: string): void {
     this.messages = this.mended(messages, point, middleware);
     this.#learn(this.messages);
+  }
+
+  /** The text of what the model said last in the run. */
+  get said(): string {
+    const last = this.messages.findLast((message) => message.role === "assistant");
+    return last && !this.before.includes(last) ? textOf(last) : "";
   }
 
   /** Takes back what the run added. */

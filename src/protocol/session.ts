@@ -46,6 +46,8 @@ export interface RunRecord {
   readonly startedAt: number;
   /** Until when it has the session, in milliseconds since 1970, if it does not say again that it lives: a process that died loses it then. Default: for ever. */
   readonly until?: number;
+  /** Why it was being stopped, where it was: whoever finds it lost ends it. Default: it goes on. */
+  readonly closing?: string;
   /** The number of its last event. */
   readonly events: number;
   /** Tokens so far. */
@@ -86,6 +88,8 @@ export interface Pending {
   readonly batch?: OpenBatch;
   /** What a person has answered already, with what they were asked; it counts until their calls have results. */
   readonly answered?: readonly Answered[];
+  /** The turn was done, but its hooks had not all come out. */
+  readonly turned?: boolean;
   /** The agent was about to finish. */
   readonly stopping?: boolean;
 }
@@ -126,6 +130,8 @@ export interface Answered {
   readonly question: Question;
   /** What they answered. */
   readonly answer: PersonAnswer;
+  /** Whether an agent that is a tool has it, since it asked. Default: false. */
+  readonly taken?: boolean;
 }
 
 /** A person's answer to a question. One about the whole run has no call, and is answered with a reply. */

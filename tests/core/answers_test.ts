@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import {
   agent,
+  allow,
   ask,
   deny,
   memory,
@@ -8,6 +9,7 @@ import {
   type PersonAnswer,
   type Question,
   type RunResult,
+  state,
   text,
   textOf,
   tool,
@@ -285,6 +287,7 @@ Deno.test("the question of an agent itself is answered through its caller", asyn
   const asking: Middleware = {
     name: "asking",
     prompt: (ctx, next) => {
+      if (ctx.resumed) return next(); // the prompt was taken, with what was replied
       const [reply] = ctx.run.answers;
       if (reply?.type !== "reply") throw ctx.run.pause("Which account?");
       return next({ context: [reply.text] });
@@ -295,6 +298,62 @@ Deno.test("the question of an agent itself is answered through its caller", asyn
   assertEquals(bare(paused.questions), [{ callId: "call_1/", path: ["clerk"], questions: ["Which account?"] }]);
   const second = await resume([{ callId: "call_1/", type: "reply", text: "Mine" }]);
   assertEquals((await resume(yes(second.questions))).status, "done");
+});
+
+Deno.test("an agent that asks again, for the same caller, hears each answer once", async () => {
+  const asked = state("asked", () => 0);
+  const heard: unknown[] = [];
+  const asking: Middleware = {
+    name: "asking",
+    turn: (ctx, next) => {
+      const n = asked.update(ctx, (n) => n + 1);
+      heard.push(ctx.run.answers.map((answer) => answer.type === "reply" && answer.text));
+      if (n < 3) throw ctx.run.pause(`Question ${n}?`);
+      return next();
+    },
+  };
+  const { run, resume } = family(false, { use: [asking], again: 1 });
+  await run();
+  await resume([{ callId: "call_1/", type: "reply", text: "one" }]);
+  const third = await resume([{ callId: "call_1/", type: "reply", text: "two" }]);
+  assertEquals(heard, [[], ["one"], ["two"]]);
+  const fourth = await resume(yes(third.questions));
+  assertEquals(bare(fourth.questions).map(({ callId, input }) => [callId, input]), [["call_1/call_3", { sum: 7 }]]);
+  assertEquals((await resume(yes(fourth.questions))).status, "done");
+});
+
+Deno.test("a question of an agent that is not answered yet is asked again, whatever was answered before", async () => {
+  const asked = state("asked", () => 0);
+  const asking: Middleware = {
+    name: "asking",
+    turn: (ctx, next) => {
+      const [reply] = ctx.run.answers;
+      if (reply) asked.update(ctx, (n) => n + 1);
+      if (asked.get(ctx) < 2) throw ctx.run.pause(`Question ${asked.get(ctx) + 1}?`);
+      return next();
+    },
+  };
+  const { run, resume } = family(false, { use: [asking] });
+  await run();
+  const questions = async (answers: readonly PersonAnswer[]) =>
+    (await resume(answers)).questions.flatMap(({ questions }) => questions);
+  assertEquals(await questions([]), ["Question 1?"]);
+  assertEquals(await questions([{ callId: "call_1/", type: "reply", text: "one" }]), ["Question 2?"]);
+  assertEquals(await questions([]), ["Question 2?"]);
+});
+
+Deno.test("two answers about one call count both, where its input changes in between", async () => {
+  const steep: Middleware = {
+    name: "steep",
+    approval: async (ctx, next) =>
+      JSON.stringify(ctx.input) === `{"sum":4}` ? allow({ input: { sum: 3 } }) : await next(),
+  };
+  const { run, answer } = assistant([paying(5), "Done."], [steep]);
+  await run();
+  const second = await answer({ callId: "call_1", type: "approve", input: { sum: 4 } });
+  assertEquals(bare(second.questions).map(({ input }) => input), [{ sum: 3 }]);
+  const done = await answer({ callId: "call_1", type: "approve" });
+  assertEquals([done.status, since(done)[0]], ["done", "ok Paid 3"]);
 });
 
 Deno.test("an agent that waits is given up where the conversation goes on without an answer", async () => {

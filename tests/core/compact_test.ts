@@ -19,6 +19,16 @@ function looking(...at: string[]): ScriptedStep {
 
 const short = (messages: readonly Message[]) => lines(messages).map((line) => line.replace(/ ?x+$/, ""));
 
+Deno.test("what opened the conversation stays, also before there is an answer", async () => {
+  const model = scripted("Done.");
+  const context: Middleware = {
+    session: (_, next) => next({ context: ["Be kind."] }),
+    prompt: (_, next) => next({ context: ["Be quick."] }),
+  };
+  const { messages } = await agent({ model, use: [context], limits: { context: 10 } }).run("Look").result;
+  assertEquals(short(messages), ["session Be kind.", "user Look", "prompt Be quick.", "assistant Done."]);
+});
+
 Deno.test("a transcript that grew too long is trimmed before the model reads it", async () => {
   const model = scripted(looking("a", "b"), looking("c"), looking("d", "e"), "Done.");
   const context: Middleware = { session: (_, next) => next({ context: ["Be kind."] }) };

@@ -1,4 +1,4 @@
-import { agent, type Middleware, reply, text, textOf } from "@jizai/jizai";
+import { agent, type Middleware, reply, state, text, textOf } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { at, batch, type Begun, call, came, drop, three, watch, weather } from "../support/batch.ts";
@@ -171,20 +171,74 @@ Deno.test("a run paused while its calls run: siblings finish, and the call that 
   assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", "ok sun in c", "assistant Done."]);
 });
 
-Deno.test("a run paused on the way out answers its batch first", async () => {
-  const started = batch(three, {
-    use: [at("b", {
-      async tool(ctx, next) {
-        await next();
-        throw ctx.run.pause("Is this right?");
-      },
-    })],
+/** Asks after what lies beneath, once: what it gives is what it gave, with the reply. */
+function asksAfter(id: string): Middleware {
+  const asked = state("asksAfter.asked", () => false);
+  return at(id, {
+    async tool(ctx, next) {
+      const result = await next();
+      if (asked.get(ctx)) return result;
+      asked.set(ctx, true);
+      throw ctx.run.pause("Is this right?");
+    },
   });
+}
+
+Deno.test("a run paused on the way out: the call comes out again, with what it came to; a sibling waits on", async () => {
+  const log: string[] = [];
+  const tools = [
+    weather(({ city }) => {
+      log.push(`run ${city}`);
+      return `sun in ${city}`;
+    }),
+    drop(log),
+  ];
+  const calls = [call("a"), call("b"), call("c"), call("d", { name: "drop" })];
+  const started = batch(calls, { tools, use: [watch(log), asksAfter("b")] });
   const { result, lines } = await started.run().came;
-  assertEquals([result.status, bare(result.questions)], ["paused", [{ questions: ["Is this right?"] }]]);
-  assertEquals(lines.slice(1), ["ok sun in a", "error Withheld: the run was paused.", "ok sun in c"]);
-  const second = await started.resume(result.session).came;
-  assertEquals(second.lines.at(-1), "assistant Done.");
+  assertEquals([result.status, lines], ["paused", []]);
+  assertEquals(bare(result.questions), [
+    { questions: ["Is this right?"] },
+    { callId: "d", tool: "drop", input: { city: "d" }, questions: ["Run drop?"] },
+  ]);
+  assertEquals(log.splice(0), [
+    ...["in a", "in b", "in c", "in d", "run a", "run b", "run c"],
+    ...["out a ok", "finally a", "finally b", "out c ok", "finally c", "finally d"],
+  ]);
+  const second = await started.resume(result.session, [{ callId: "d", type: "approve" }]).came;
+  assertEquals(log, ["in b again", "in d again", "drop d", "out b ok", "finally b", "out d ok", "finally d"]);
+  assertEquals(second.lines.slice(1), ["ok sun in a", "ok sun in b", "ok sun in c", "ok dropped d", "assistant Done."]);
+});
+
+Deno.test("a call that a hook paused on the way out is withheld, where the run ends", async () => {
+  const ends = at("c", {
+    async tool(ctx, next) {
+      const result = await next();
+      ctx.run.end("enough");
+      return result;
+    },
+  });
+  const { result, lines } = await came(three, { use: [asksAfter("b"), ends] });
+  assertEquals([result.status, lines.slice(1)], [
+    "done",
+    ["ok sun in a", "error Withheld: the run was ended.", "ok sun in c"],
+  ]);
+});
+
+Deno.test("a call that goes in again after a pause is over the limit, where it was", async () => {
+  const asked = state("asked", () => false);
+  const gate = at("b", {
+    tool(ctx, next) {
+      if (asked.get(ctx)) return next();
+      asked.set(ctx, true);
+      throw ctx.run.pause("Go on?");
+    },
+  });
+  const started = batch(three, { use: [gate], limits: { calls: 2 } });
+  const { result } = await started.run().came;
+  const { lines } = await started.resume(result.session).came;
+  const over = "skipped Not run: this run may make 2 calls.";
+  assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", over, "assistant Done."]);
 });
 
 Deno.test("a run paused on the way out pauses, whatever a hook further out makes of it", async () => {

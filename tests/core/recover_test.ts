@@ -1,8 +1,19 @@
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { agent, callsOf, type Middleware, type RunResult, type Session, SessionError, text, tool } from "@jizai/jizai";
+import {
+  agent,
+  callsOf,
+  type Middleware,
+  type RunResult,
+  type Session,
+  SessionError,
+  state,
+  text,
+  tool,
+} from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
+import { meanwhile } from "../support/meanwhile.ts";
 import { found, mortal } from "../support/mortal.ts";
 import { lines } from "../support/told.ts";
 
@@ -107,6 +118,90 @@ Deno.test("a call that is something else now than what was let run counts as int
   const { result, done } = await goOn(saved[2], { use });
   const interrupted = "aborted Interrupted: it is not known whether it was done.";
   assertEquals([done, lines(result.messages).slice(3, 5)], [[], [interrupted, interrupted]]);
+});
+
+/** Pauses once, where a run goes on. */
+const doubting: Middleware = {
+  name: "doubting",
+  tool: (ctx, next) => {
+    const asked = state("doubting.asked", () => false);
+    if (!ctx.resumed || asked.get(ctx)) return next();
+    asked.set(ctx, true);
+    throw ctx.run.pause("Go on?");
+  },
+};
+
+Deno.test("a run that pauses after its process died knows still which calls were let run", async () => {
+  const { saved } = await record([doubting]);
+  for (
+    const [index, outcome] of [[2, "aborted Interrupted: it is not known whether it was done."], [
+      3,
+      "ok did send",
+    ]] as const
+  ) {
+    const first = await goOn(saved[index], { use: [doubting] });
+    assertEquals([first.result.status, first.done], ["paused", []]);
+    const second = await goOn(first.saved.at(-1), { use: [doubting] });
+    assertEquals([second.result.status, second.done, lines(second.result.messages)[4]], [
+      "done",
+      index === 2 ? ["read call_1"] : [],
+      outcome,
+    ]);
+  }
+});
+
+Deno.test("a result that was kept is kept, however often the process dies", async () => {
+  const { saved } = await record();
+  const { saved: again } = await goOn(saved[3]);
+  for (const session of again.slice(0, -1)) {
+    const { result, done } = await goOn(session);
+    assertEquals([done, lines(result.messages).slice(3, 5)], [[], ["ok did read", "ok did send"]]);
+  }
+});
+
+Deno.test("a run that was being stopped when its process died is ended, with what it had done", async () => {
+  using time = new FakeTime();
+  const { store, saved } = mortal();
+  const stopping = tool({
+    name: "send",
+    description: "Sends",
+    input: z.object({}),
+    execute: () => {
+      run.stop("enough");
+      return "did send";
+    },
+  });
+  const slow: Middleware = {
+    name: "slow",
+    abort: () => new Promise((resolve) => setTimeout(resolve, 900)),
+  };
+  const model = scripted({ calls: [["send", {}]] }, "Done.");
+  const run = agent({ model, tools: [stopping], use: [slow] }).run({ prompt: "Go", session: "s", store, lease: 300 });
+  const { status, messages } = await meanwhile(time, run.result);
+  const found = saved.findLast(({ run }) => run);
+  assertEquals([status, found?.run?.closing], ["aborted", "enough"]);
+  const { result, done } = await goOn(found);
+  assertEquals([result.status, result.reason, done, lines(result.messages)], [
+    "aborted",
+    "enough",
+    [],
+    lines(messages),
+  ]);
+});
+
+Deno.test("a run whose process died while the model spoke begins that turn anew, under its number", async () => {
+  using time = new FakeTime();
+  const { store, saved } = mortal();
+  const { model, asked } = waiting();
+  const run = agent({ model }).run({ prompt: "Go", session: "s", store, lease: 300 });
+  await asked;
+  await time.tickAsync(150);
+  await time.tickAsync(150);
+  const { result, events } = await goOn(saved.at(-1));
+  run.stop();
+  await run.result;
+  const turns = events.flatMap((event) => event.type === "turn.started" ? [event.turn] : []);
+  assertEquals([saved.length > 3, result.status, turns], [true, "done", [1, 2]]);
 });
 
 Deno.test("abort cleans up after a process that died, with the calls that were open", async () => {

@@ -117,12 +117,13 @@ Deno.test("when() with a predicate that throws fails as its hook would", async (
   assertEquals([status, error instanceof Error && error.message], ["failed", "broken"]);
 });
 
-Deno.test("only() and when() keep name, order and tools", () => {
-  const whole: Middleware = { ...block, name: "whole", after: ["a"], requires: ["b"], tools: [named("mine")] };
-  const { name, after, requires, tools } = whole;
+Deno.test("only() and when() keep name, order, tools and what is inherited", () => {
+  const order = { after: ["a"], requires: ["b"] };
+  const whole: Middleware = { ...block, ...order, name: "whole", inherit: false, tools: [named("mine")] };
+  const { name, after, requires, inherit, tools } = whole;
   for (const chosen of [only("x", whole), when(() => false, whole), when(() => true, only("x", whole))]) {
     const { tool, ...rest } = chosen;
-    assertEquals([rest, typeof tool], [{ name, after, requires, tools }, "function"]);
+    assertEquals([rest, typeof tool], [{ name, after, requires, inherit, tools }, "function"]);
   }
   assertEquals(Object.keys(when(() => true, { prompt: (_, next) => next() })), ["prompt"]);
 });

@@ -6,6 +6,7 @@ import {
   cancelled,
   defaultLimits,
   type Event,
+  goOn,
   memory,
   type Message,
   type Middleware,
@@ -20,6 +21,7 @@ import {
   state,
   type Store,
   text,
+  textOf,
   tool,
   user,
 } from "@jizai/jizai";
@@ -273,8 +275,60 @@ Deno.test("a run that pauses after the answer does not ask the model anew", asyn
   const rest = { paused: asked, requests: 1, turns: [1], done: one };
   assertEquals(await askedAt("session", "after"), { ...rest, entered: [false, true] });
   assertEquals(await askedAt("prompt", "after"), { ...rest, entered: [false, true] });
-  assertEquals(await askedAt("turn", "after"), { ...rest, entered: [false] });
+  assertEquals(await askedAt("turn", "after"), { ...rest, entered: [false, true], turns: [1, 1] });
   assertEquals(await askedAt("stop", "after"), { ...rest, entered: [false, true] });
+});
+
+Deno.test("a turn that pauses when it is done comes out again with what it came to", async () => {
+  const seen: unknown[] = [];
+  const use: Middleware[] = [{
+    name: "watch",
+    turn: async (_, next) => {
+      const { response, results } = await next();
+      seen.push([textOf(response), ...results.map(textOf)]);
+      return { response, results };
+    },
+  }, asking("turn", "after", [])];
+  const model = scripted({ text: "I look.", calls: [["look", {}]] }, "");
+  const assistant = agent({ model, tools, use });
+  const { session } = await assistant.run("Hi").result;
+  const { status, messages } = await assistant.resume({ session, answers: [] }).result;
+  assertEquals([status, seen, lines(messages)], [
+    "done",
+    [["I look.", "Seen"], [""]],
+    ["user Hi", "assistant I look.", "call look", "ok Seen"],
+  ]);
+});
+
+Deno.test("an answer that is empty is the answer, also where the run pauses after it", async () => {
+  for (const point of ["turn", "prompt", "session"] as const) {
+    const model = scripted({ text: "I look.", calls: [["look", {}]] }, "");
+    const late = state("late.asked", () => 0);
+    const use: Middleware[] = [asking(point, "after", []), {
+      name: "late",
+      stop: (ctx, next) => late.update(ctx, (n) => n + 1) === 1 ? Promise.resolve(pause("Enough?")) : next(),
+    }];
+    const assistant = agent({ model, tools, use });
+    let result = await assistant.run("Hi").result;
+    for (let legs = 0; result.status === "paused" && legs < 5; legs++) {
+      result = await assistant.resume({ session: result.session, answers: [] }).result;
+    }
+    assertEquals([result.status, result.text, model.left], ["done", "", 0], point);
+  }
+});
+
+Deno.test("a run that comes to a limit after a pause says what was said last", async () => {
+  const use = [asking("stop", "before", []), { stop: () => Promise.resolve(goOn("Go on.")) }];
+  const assistant = agent({ model: scripted("One."), use, limits: { turns: 1 } });
+  const { session } = await assistant.run("Hi").result;
+  const { status, text } = await assistant.resume({ session, answers: [] }).result;
+  assertEquals([status, text], ["limit", "One."]);
+});
+
+Deno.test("a run that was ended waits for nobody", async () => {
+  const use: Middleware[] = [asking("session", "after", []), { turn: (ctx) => Promise.reject(ctx.run.end("enough")) }];
+  const { status, reason, questions } = await agent({ model: scripted(), use }).run("Hi").result;
+  assertEquals([status, reason, questions], ["done", "enough", []]);
 });
 
 Deno.test("stop may pause, and is asked again", async () => {
