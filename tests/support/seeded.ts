@@ -24,3 +24,22 @@ export function seeded(seed: number): Chance {
   const below = (end: number) => Math.floor(next() * end);
   return { below, one: (choices) => choices[below(choices.length)] ?? choices[0] };
 }
+
+/** A number made of `text`, to seed what is always the same about it (FNV-1a). */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
+}
+
+/** Does `work` with every seed at once: with the first `count`, or those that stand after `--` on the command line. Tells of which one it failed. */
+export async function withSeeds(count: number, work: (seed: number) => Promise<void>): Promise<void> {
+  const seeds = Deno.args.length > 0 ? Deno.args.map(Number) : Array.from({ length: count }, (_, seed) => seed);
+  await Promise.all(seeds.map(async (seed) => {
+    try {
+      await work(seed);
+    } catch (cause) {
+      throw new Error(`It fails with seed ${seed}: try it alone with \`-- ${seed}\``, { cause });
+    }
+  }));
+}

@@ -1,0 +1,136 @@
+/**
+ * Agents that chance makes: what their models say, what their tools do, which hooks they have, which agents they call. The same of the same seed.
+ *
+ * @module
+ */
+import { type Agent, agent, type AnyTool, type Limits, type Model, ModelError, type Scope, tool } from "@jizai/jizai";
+import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { type Chance, seeded } from "../seeded.ts";
+import { answering } from "./at_once.ts";
+import { type Person, person, type Vars } from "./person.ts";
+import { counts, type Quirk, quirksBy } from "./quirks.ts";
+
+/** An agent that is made anew in each process. */
+export interface Improvised {
+  /** Whom it asks. */
+  readonly person: Person;
+  /** Makes it; what its tools have done is written to `done`. */
+  make(done: Done[]): Agent<Vars, string>;
+}
+
+/** What a tool has done. */
+export interface Done {
+  /** The agents, the call, the tool and its input. */
+  readonly what: string;
+  readonly idempotent: boolean;
+}
+
+/** What an agent does. */
+interface Role {
+  readonly name: string;
+  readonly steps: readonly ScriptedStep[];
+  readonly quirks: readonly Quirk[];
+  readonly limits: Partial<Limits>;
+  readonly helper: Role | undefined;
+}
+
+/** The agent of `seed`. */
+export function improvised(seed: number): Improvised {
+  const role = roleBy(seeded(seed), "root", 2);
+  const asked = person(seed);
+  return { person: asked, make: (done) => made(role, asked, done) };
+}
+
+function roleBy(chance: Chance, name: string, depth: number): Role {
+  const { below, one } = chance;
+  const helper = depth > 0 && below(3) > 0 ? roleBy(chance, `${name}_helper`, depth - 1) : undefined;
+  const steps = Array.from(
+    { length: 1 + below(3) },
+    (_, turn) => stepBy(chance, `${name}_${turn}`, helper !== undefined),
+  );
+  const limits = {
+    parallel: one([1, 2, 64]),
+    ...(below(6) === 0 && { calls: 1 + below(5) }),
+    ...(below(6) === 0 && { turns: 1 + below(3) }),
+    ...(below(6) === 0 && { context: 20 + below(100) }),
+  };
+  return { name, steps, quirks: quirksBy(chance), limits, helper };
+}
+
+/** What a model does in one turn. */
+function stepBy({ below, one }: Chance, id: string, helped: boolean): ScriptedStep {
+  const tools = ["read", "read", "send", "pay", "perhaps", "flaky", ...helped ? ["helper", "helper"] : [], "nobody"];
+  const calls = Array.from({ length: below(5) }, (_, index) => {
+    const name = tools[below(tools.length)] ?? "read";
+    const input = name === "helper"
+      ? { prompt: "Help me." }
+      : one([{ n: below(20) }, { n: below(20) }, { n: "?" }, "{"]);
+    return { id: `${id}_${index}`, name, input };
+  });
+  return {
+    text: one(["", `I do ${id}.`]),
+    calls,
+    ...(below(8) === 0 && { error: new ModelError("Overloaded", { recoverable: true }) }),
+  };
+}
+
+function made({ name, steps, quirks, limits, helper }: Role, person: Person, done: Done[]): Agent<Vars, string> {
+  const failed = new Set<string>();
+  const model = ({ run }: Scope): Model => ({
+    id: name,
+    stream(request, options) {
+      const { turns } = run.used;
+      const step = steps[turns - 1] ?? { text: `Done in ${turns}.` };
+      const asked = `${run.id} ${turns}`;
+      if (!failed.has(asked)) {
+        failed.add(asked);
+        return scripted(step).stream(request, options);
+      }
+      const { error: _, ...well } = step;
+      return scripted(well).stream(request, options);
+    },
+  });
+  const child = helper && made(helper, person, done).asTool({ name: "helper", description: "Helps" });
+  return agent<Vars>({
+    name,
+    model,
+    tools: [...tools(done), ...child ? [child] : []],
+    use: [counts(), ...name === "root" ? answering(person) : [], ...quirks.map((quirk) => quirk())],
+    limits,
+  });
+}
+
+/** Tools that say what they do. */
+function tools(done: Done[]): readonly AnyTool<Vars>[] {
+  const input = z.object({ n: z.number() });
+  const failed = new Set<string>();
+  const make = (
+    name: string,
+    { idempotent = false, ask = false }: { idempotent?: boolean; ask?: boolean | ((input: { n: number }) => boolean) },
+  ) =>
+    tool<typeof input, string, Vars>({
+      name,
+      description: "Does something",
+      input,
+      idempotent,
+      ask,
+      async execute({ n }, { idempotencyKey: key, callId, run, vars }) {
+        await vars.linger();
+        if (name === "flaky" && !failed.has(key)) {
+          failed.add(key);
+          throw new Error("Flaky");
+        }
+        done.push({ what: [...run.path, callId, name, n].join(" "), idempotent });
+        await vars.linger();
+        return `${name} did ${n}.`;
+      },
+    });
+  return [
+    make("read", { idempotent: true }),
+    make("send", {}),
+    make("pay", { ask: true }),
+    make("perhaps", { ask: ({ n }) => n % 2 === 1 }),
+    make("flaky", { idempotent: true }),
+  ];
+}

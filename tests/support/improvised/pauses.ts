@@ -1,0 +1,103 @@
+/**
+ * Hooks that ask the person: they pause the run, at any point and before or after what lies beneath, unless the person answers at once.
+ *
+ * @module
+ */
+import { goOn, type Middleware, pause, type Scope, state } from "@jizai/jizai";
+import { type Chance, hashOf, seeded } from "../seeded.ts";
+import { type Vars, word } from "./person.ts";
+
+/** What was asked, and what the person said. */
+interface Heard {
+  /** What the person says; nothing where they have to be asked, and asks it by that. */
+  reply(ctx: Scope<Vars>, question: string): string | undefined;
+}
+
+/** Remembers questions and replies of one hook. */
+function hearing(name: string): Heard {
+  const said = state(`${name}.said`, (): Readonly<Record<string, string>> => ({}));
+  return {
+    reply(ctx, question) {
+      const { [question]: before } = said.get(ctx);
+      const reply = ctx.run.answers.find((answer) => answer.type === "reply" && answer.callId === undefined);
+      const now = ctx.vars.atOnce ? word : before === "" && reply?.type === "reply" ? reply.text : before ?? "";
+      said.update(ctx, (said) => ({ ...said, [question]: now }));
+      return now === "" ? undefined : now;
+    },
+  };
+}
+
+/** What a hook asks about: a call, a turn, a failure, or the run. */
+function subjectOf(ctx: object): string {
+  const { call, index, turn, source, name } = ctx as Readonly<Record<string, unknown>>; // whichever the point has
+  const id = typeof call === "object" && call !== null && "id" in call ? call.id : call;
+  return [id ?? index ?? turn, source, source && name].filter((each) => each !== undefined).join(" ");
+}
+
+const points = [
+  ...["session", "prompt", "turn", "model", "tool", "tool", "approval", "execute", "execute"],
+  ...["stop", "compact", "subagent", "error"],
+] as const;
+
+/** Asks at one point, once about each thing that concerns it. */
+export function asks({ below }: Chance, name: string): () => Middleware<Vars> {
+  const point = points[below(points.length)] ?? "tool";
+  const late = below(2) === 0;
+  const salt = below(1_000);
+  const { reply } = hearing(name);
+
+  async function hook<R>(ctx: Scope<Vars>, next: () => Promise<R>): Promise<R> {
+    const question = `${name} at ${point}: ${subjectOf(ctx)}?`;
+    if (seeded(hashOf(`${salt} ${question}`)).below(3) === 0 || (late && isDoneAgain(ctx))) return await next();
+    const result = late ? await next() : undefined;
+    if (reply(ctx, question) === undefined) throw ctx.run.pause(question);
+    return result ?? await next();
+  }
+
+  /** Whoever pauses after the work itself has it done again. */
+  function isDoneAgain(ctx: object): boolean {
+    const tool = "tool" in ctx ? ctx.tool as { readonly idempotent?: boolean } : undefined; // at execute there is one
+    return point === "subagent" || (point === "execute" && !tool?.idempotent);
+  }
+
+  return () => ({ name, [point]: hook }) as Middleware<Vars>; // such a hook fits all of them
+}
+
+/** Takes its time at every point, before what lies beneath and after it. */
+export function lingers(): Middleware<Vars> {
+  async function hook<R>({ vars: { linger } }: Scope<Vars>, next: () => Promise<R>): Promise<R> {
+    await linger();
+    const result = await next();
+    await linger();
+    return result;
+  }
+  return Object.fromEntries([["name", "lingers"], ...points.map((point) => [point, hook])]); // such a hook fits all of them
+}
+
+/** Asks before the prompt is taken, and adds what the person says to it. */
+export function learns(_: Chance, name: string): () => Middleware<Vars> {
+  const { reply } = hearing(name);
+  return () => ({
+    name,
+    async prompt(ctx, next) {
+      const said = reply(ctx, "Which colour?");
+      if (said === undefined) throw ctx.run.pause("Which colour?");
+      return await next({ context: [...ctx.context, `The colour is ${said}.`] });
+    },
+  });
+}
+
+/** Asks before the agent finishes, and has it go on with what the person says. */
+export function doubts(_: Chance, name: string): () => Middleware<Vars> {
+  const { reply } = hearing(name);
+  return () => ({
+    name,
+    async stop(ctx, next) {
+      const verdict = await next();
+      if (verdict.type !== "finish" || ctx.continuations > 0) return verdict;
+      const said = reply(ctx, "Is that all?");
+      if (said === undefined) return pause("Is that all?");
+      return goOn(`${said}, they say.`);
+    },
+  });
+}

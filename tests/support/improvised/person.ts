@@ -1,0 +1,47 @@
+/**
+ * A person who answers whatever they are asked: the same always in the same way.
+ *
+ * @module
+ */
+import type { PersonAnswer, Question } from "@jizai/jizai";
+import { hashOf, seeded } from "../seeded.ts";
+
+/** What the caller of an improvised agent knows. */
+export interface Vars {
+  /** Whether the person answers at once. Otherwise the run pauses. */
+  readonly atOnce: boolean;
+  /** Passes some time. */
+  readonly linger: () => Promise<void>;
+}
+
+/** Answers a question. */
+export type Person = (question: Question) => PersonAnswer;
+
+/** What the person says to a question that is about no call. */
+export const word = "Indigo";
+
+/** The person of `seed`. */
+export function person(seed: number): Person {
+  return ({ callId, tool, input }) => {
+    if (callId === undefined || tool === undefined) {
+      return { type: "reply", text: word, ...(callId !== undefined && { callId }) };
+    }
+    const { one, below } = seeded(hashOf(`${seed} ${tool} ${JSON.stringify(input)}`));
+    const trusted = seeded(hashOf(`${seed} ${tool}`)).below(4) === 0;
+    if (trusted) return { callId, type: "approve", always: "tool" };
+    switch (one(["approve", "approve", "edit", "always", "deny", "refuse", "reply"])) {
+      case "edit":
+        return { callId, type: "approve", ...(tool !== "helper" && { input: { n: below(20) } }) };
+      case "always":
+        return { callId, type: "approve", always: "input" };
+      case "deny":
+        return { callId, type: "deny" };
+      case "refuse":
+        return { callId, type: "deny", reason: "Not today." };
+      case "reply": // an answer of a hook is approved or not
+        return tool === "read" ? { callId, type: "approve" } : { callId, type: "reply", text: "I did it myself." };
+      default:
+        return { callId, type: "approve" };
+    }
+  };
+}
