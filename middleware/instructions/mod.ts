@@ -3,11 +3,13 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
+import type { Next } from "../../src/core/onion.ts";
+import type { Middleware, ToolChange, ToolContext } from "../../src/core/points.ts";
 import type { Scope } from "../../src/core/scope.ts";
 import { state } from "../../src/core/state.ts";
 import type { Event } from "../../src/protocol/event.ts";
 import type { Files } from "../../src/protocol/files.ts";
+import type { ToolResult } from "../../src/protocol/message.ts";
 import { addressOf, shown, textAt } from "./address.ts";
 
 /** What is loaded, and from where. */
@@ -96,6 +98,24 @@ export function instructions<V = unknown>(
     }
   }
 
+  /** Tells the model what is in the folders that a call enters. */
+  async function entering(ctx: ToolContext<V>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
+    let cwd = ".";
+    const emit = (event: Event) => {
+      if (event.type === "cwd.changed") cwd = event.to;
+      ctx.emit(event);
+    };
+    const result = await next({ emit });
+    const folders = foldersTo(cwd).filter((folder) => !entered.get(ctx).includes(folder));
+    entered.update(ctx, (before) => [...before, ...folders]);
+    const all = await found(folders.flatMap((folder) => filesIn(folder, placeOf(ctx))), ctx);
+    const { turn, call } = ctx;
+    for (const { path } of all) {
+      ctx.emit({ type: "instructions.loaded", path, reason: "directory", turn, call: call.id });
+    }
+    return all.length === 0 ? result : { ...result, context: [...result.context ?? [], ...all.map(told)] };
+  }
+
   return {
     name: "instructions",
     async session(ctx, next) {
@@ -105,22 +125,8 @@ export function instructions<V = unknown>(
       const own = ctx.settings.instructions;
       return await next({ settings: { instructions: [...own ? [own] : [], ...all.map(told)].join("\n\n") } });
     },
-    async tool(ctx, next) {
-      if (ctx.name !== "change_directory") return await next();
-      let cwd = ".";
-      const emit = (event: Event) => {
-        if (event.type === "cwd.changed") cwd = event.to;
-        ctx.emit(event);
-      };
-      const result = await next({ emit });
-      const folders = foldersTo(cwd).filter((folder) => !entered.get(ctx).includes(folder));
-      entered.update(ctx, (before) => [...before, ...folders]);
-      const all = await found(folders.flatMap((folder) => filesIn(folder, placeOf(ctx))), ctx);
-      const { turn, call } = ctx;
-      for (const { path } of all) {
-        ctx.emit({ type: "instructions.loaded", path, reason: "directory", turn, call: call.id });
-      }
-      return all.length === 0 ? result : { ...result, context: [...result.context ?? [], ...all.map(told)] };
+    tool(ctx, next) {
+      return ctx.name === "change_directory" ? entering(ctx, next) : next();
     },
   };
 }

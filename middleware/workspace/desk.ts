@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { stopping } from "../../src/core/abandon.ts";
 import { Locks } from "../../src/core/locks.ts";
 import { ToolError, type ToolExecutionContext } from "../../src/core/tool.ts";
 import type { FileChange, FileContent, Files } from "../../src/protocol/files.ts";
@@ -12,6 +13,9 @@ const mostTries = 20;
 
 /** Who changes a file: a call. */
 export type Author = Pick<ToolExecutionContext, "turn" | "callId" | "emit" | "signal">;
+
+/** What becomes of a file. */
+export type Make = (before: FileContent | undefined) => string;
 
 /** Files, with those at work on them. */
 export class Desk {
@@ -23,28 +27,23 @@ export class Desk {
   /** Takes files of up to `maxBytes` bytes. */
   constructor(readonly files: Files, readonly maxBytes: number) {}
 
-  /** The file, or nothing where there is none. Throws a `ToolError` for a folder, and for a file that is too large. */
-  async open(path: string): Promise<FileContent | undefined> {
-    const stat = await this.files.stat(path);
-    if (stat?.type === "folder") throw new ToolError("It is a folder.");
-    if (stat && stat.size > this.maxBytes) throw new ToolError(this.#tooLarge(stat.size));
-    return stat && await this.files.read(path);
+  /** The text of a file, when those are done who came before. Throws a `ToolError` where there is none. */
+  async read(path: string, { signal }: Pick<Author, "signal">): Promise<string> {
+    return await this.locks.hold(path, stopping(signal), async () => textOf(await this.#open(path)));
   }
 
-  /** The text of a file. Throws a `ToolError` also where there is none, or it is no text. */
-  async read(path: string): Promise<string> {
-    return textOf(await this.open(path));
+  /**
+   * Makes of a file what `make` makes of it, when those are done who came before, and however often somebody else is faster.
+   * Gives what became of it; nothing where it is as it was.
+   */
+  async change(path: string, make: Make, author: Author): Promise<FileChange["change"] | undefined> {
+    return await this.locks.hold(path, stopping(author.signal), () => this.#change(path, make, author));
   }
 
-  /** Makes of a file what `make` makes of it, however often somebody else is faster. Gives what became of it; nothing where it is as it was. */
-  async change(
-    path: string,
-    make: (before: FileContent | undefined) => string,
-    author: Author,
-  ): Promise<FileChange["change"] | undefined> {
+  async #change(path: string, make: Make, author: Author): Promise<FileChange["change"] | undefined> {
     for (let tries = 0; tries < mostTries; tries++) {
       author.signal.throwIfAborted();
-      const before = await this.open(path);
+      const before = await this.#open(path);
       const bytes = encode(make(before));
       if (before && same(before.bytes, bytes)) return undefined;
       if (bytes.length > this.maxBytes) throw new ToolError(this.#tooLarge(bytes.length));
@@ -64,6 +63,14 @@ export class Desk {
     const stat = written && await this.files.stat(path);
     if (stat?.type !== "file" || stat.size !== written?.size) return false;
     return (await this.files.read(path))?.version === written.version;
+  }
+
+  /** The file, or nothing where there is none. Throws a `ToolError` for a folder, and for a file that is too large. */
+  async #open(path: string): Promise<FileContent | undefined> {
+    const stat = await this.files.stat(path);
+    if (stat?.type === "folder") throw new ToolError("It is a folder.");
+    if (stat && stat.size > this.maxBytes) throw new ToolError(this.#tooLarge(stat.size));
+    return stat && await this.files.read(path);
   }
 
   #tooLarge(size: number): string {

@@ -72,12 +72,7 @@ export function memoryFiles(texts: Readonly<Record<string, string>> = {}): Files
     },
     watch(hear) {
       hearers.add(hear);
-      return Promise.resolve({
-        [Symbol.asyncDispose]() {
-          hearers.delete(hear);
-          return Promise.resolve();
-        },
-      });
+      return Promise.resolve(() => Promise.resolve(void hearers.delete(hear)));
     },
   };
 }

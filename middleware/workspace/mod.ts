@@ -3,14 +3,15 @@
  *
  * @module
  */
-import { stopping } from "../../src/core/abandon.ts";
-import { failed } from "../../src/core/answers.ts";
-import type { Middleware, ToolContext } from "../../src/core/points.ts";
+import { denied } from "../../src/core/answers.ts";
+import type { Next } from "../../src/core/onion.ts";
+import type { Middleware, ToolChange, ToolContext } from "../../src/core/points.ts";
 import type { Run, Scope } from "../../src/core/scope.ts";
 import { ToolError } from "../../src/core/tool.ts";
 import type { Files } from "../../src/protocol/files.ts";
+import type { ToolResult } from "../../src/protocol/message.ts";
 import { Desk } from "./desk.ts";
-import { resolve, root } from "./path.ts";
+import { resolve } from "./path.ts";
 import { changeDirectory, startOf } from "./place.ts";
 import { readingTools } from "./reading.ts";
 import { watch } from "./watch.ts";
@@ -64,43 +65,44 @@ export function workspace<V = unknown>(
     return desk;
   }
 
-  const move = changeDirectory(deskOf);
-  const tools = [...readingTools(deskOf), ...writingTools(deskOf), move];
+  const tools = [...readingTools(deskOf), ...writingTools(deskOf), changeDirectory(deskOf)];
   const own = new Set<unknown>(tools);
 
-  /** The path that the model means, or why it may not. */
-  function meant(path: string, ctx: ToolContext<V>): string | ToolError {
+  /** Has a call go on with its path from the root, so that whoever is asked for approval sees which file it is. */
+  async function fromRoot(ctx: ToolContext<V, WithPath>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
+    let path: string;
     try {
-      return resolve(startOf(ctx), path);
+      path = resolve(startOf(ctx), ctx.input.path);
     } catch (error) {
-      if (error instanceof ToolError) return error;
+      if (error instanceof ToolError) return denied(error.message);
       throw error;
     }
+    return await next({ input: { ...ctx.input, path } });
   }
 
   return {
     name: "workspace",
     tools,
     async session(ctx, next) {
-      await using _ = await watch(deskOf(ctx), ctx);
-      return await next();
+      const end = await watch(deskOf(ctx), ctx);
+      try {
+        return await next();
+      } finally {
+        await end();
+      }
     },
-    async tool(ctx, next) {
-      if (!own.has(ctx.tool) || !hasPath(ctx.input)) return await next();
-      const path = meant(ctx.input.path, ctx);
-      // from here on it is a path from the root: whoever is asked for approval sees which file it is
-      return path instanceof ToolError ? failed(path.message) : await next({ input: { ...ctx.input, path } });
-    },
-    async execute(ctx, next) {
-      if (!own.has(ctx.tool) || !hasPath(ctx.input)) return await next();
-      const path = resolve(root, ctx.input.path);
-      const key = ctx.tool.name === move.name ? `${move.name}()` : path; // there is one place to be in
-      return await deskOf(ctx).locks.hold(key, stopping(ctx.signal), next);
+    tool(ctx, next) {
+      return own.has(ctx.tool) && hasPath(ctx) ? fromRoot(ctx, next) : next();
     },
   };
 }
 
-/** Whether an input names a file or folder, as those of all these tools do. */
-function hasPath(input: unknown): input is { readonly path: string } {
+/** What each of the tools is given. */
+interface WithPath {
+  readonly path: string;
+}
+
+function hasPath<V>(ctx: ToolContext<V>): ctx is ToolContext<V, WithPath> {
+  const { input } = ctx;
   return typeof input === "object" && input !== null && "path" in input && typeof input.path === "string";
 }

@@ -156,7 +156,9 @@ function compile(source: string): State {
       take(/\)/y);
       return part;
     }
-    const [token = ""] = take(/\[(?:\\.|[^\]\\])*\]|\\(?:u\{\w+\}|u\w{4}|x\w{2}|[pP]\{[^}]*\}|c\w|.)|[^(]/suy) ?? [];
+    const [token = ""] = take(
+      /\[(?:\\.|[^\]\\])*\]|\\(?:u\{\w+\}|u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|u\w{4}|x\w{2}|[pP]\{[^}]*\}|c\w|.)|[^(]/suy,
+    ) ?? [];
     if (/^(?:|\\[1-9k])$/.test(token)) {
       throw new ToolError("Cannot search: a pattern cannot look around, refer back, or name its groups.");
     }

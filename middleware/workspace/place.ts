@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { stopping } from "../../src/core/abandon.ts";
 import type { Scope } from "../../src/core/scope.ts";
 import { state } from "../../src/core/state.ts";
 import { type AnyTool, tool, ToolError, type ToolExecutionContext } from "../../src/core/tool.ts";
@@ -16,6 +17,9 @@ interface Place {
   readonly turn: number;
   readonly from: string;
 }
+
+/** What those who go elsewhere wait for: there is one place to be in. No path is like it. */
+const lock = ":";
 
 const place = state<Place>("workspace", () => ({ cwd: root, turn: 0, from: root }));
 
@@ -35,11 +39,14 @@ export function changeDirectory<V>(deskOf: (scope: Scope<V>) => Desk): AnyTool<V
     input: input({ path: text("The folder; .. is the one above") }),
     async execute({ path }, ctx: ToolExecutionContext<V>) {
       const to = resolve(root, path);
-      if ((await deskOf(ctx).files.stat(to))?.type !== "folder") throw new ToolError("There is no such folder.");
-      const { cwd: from, ...rest } = place.get(ctx);
-      place.set(ctx, { ...rest, cwd: to });
-      if (to !== from) ctx.emit({ type: "cwd.changed", turn: ctx.turn, call: ctx.callId, from, to });
-      return to === root ? "You are at the top." : `You are in ${to}.`;
+      const { files, locks } = deskOf(ctx);
+      return await locks.hold(lock, stopping(ctx.signal), async () => {
+        if ((await files.stat(to))?.type !== "folder") throw new ToolError("There is no such folder.");
+        const { cwd: from, ...rest } = place.get(ctx);
+        place.set(ctx, { ...rest, cwd: to });
+        if (to !== from) ctx.emit({ type: "cwd.changed", turn: ctx.turn, call: ctx.callId, from, to });
+        return to === root ? "You are at the top." : `You are in ${to}.`;
+      });
     },
   });
 }

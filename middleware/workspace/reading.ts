@@ -35,7 +35,7 @@ export function readingTools<V>(deskOf: (scope: Scope<V>) => Desk): readonly Any
       lines: count("How many lines to read. Default: 2000", 2_000),
     }),
     async execute({ path, from, lines }, ctx: ToolExecutionContext<V>) {
-      return excerpt(await deskOf(ctx).read(resolve(root, path)), from, lines);
+      return excerpt(await deskOf(ctx).read(resolve(root, path), ctx), from, lines);
     },
   });
 

@@ -9,8 +9,11 @@ import type { FileChange } from "../../src/protocol/files.ts";
 import type { Desk } from "./desk.ts";
 import { isClosed } from "./walk.ts";
 
-/** Emits what becomes of the files of `desk`, until it is disposed of; what the run itself does to them, its calls have told already. */
-export async function watch(desk: Desk, { emit, run }: Scope): Promise<AsyncDisposable> {
+/**
+ * Emits what becomes of the files of `desk`; what the run itself does to them, its calls have told already. Gives what ends that, and never rejects:
+ * the operator is told instead.
+ */
+export async function watch(desk: Desk, { emit, run }: Scope): Promise<() => Promise<void>> {
   const over = new AbortController();
   const telling = new Set<Promise<void>>();
 
@@ -31,25 +34,20 @@ export async function watch(desk: Desk, { emit, run }: Scope): Promise<AsyncDisp
     telling.add(told);
   }
 
-  async function begin(): Promise<AsyncDisposable | undefined> {
+  /** What `work` comes to, where it can be done. */
+  async function tried<T>(work: () => Promise<T> | undefined): Promise<T | undefined> {
     try {
-      return await desk.files.watch?.(hear);
+      return await work();
     } catch (error) {
       run.report(error);
       return undefined;
     }
   }
 
-  const watching = await begin();
-  return {
-    async [Symbol.asyncDispose]() {
-      over.abort();
-      try {
-        await watching?.[Symbol.asyncDispose]();
-      } catch (error) {
-        run.report(error);
-      }
-      await Promise.all(telling);
-    },
+  const end = await tried(() => desk.files.watch?.(hear));
+  return async () => {
+    over.abort();
+    await tried(() => end?.());
+    await Promise.all(telling);
   };
 }

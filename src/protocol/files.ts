@@ -25,7 +25,7 @@ export interface FileEntry {
 
 /** What became of a file. */
 export interface FileChange {
-  /** The file, or a folder that is gone. */
+  /** The file. */
   readonly path: string;
   /** It is new, it has another content, or it is gone. */
   readonly change: "add" | "change" | "unlink";
@@ -33,7 +33,7 @@ export interface FileChange {
 
 /**
  * Where files are. A path is one or more names joined by `/`, from the root down: it is never absolute, and has no `.` or `..`, no empty name and no
- * backslash. The root itself is `.`, and folders come and go with what is in them. What cannot be done is thrown; of a `ToolError` the model is told
+ * backslash. The root itself is `.`, and a folder is made with the first file in it. What cannot be done is thrown; of a `ToolError` the model is told
  * the message.
  */
 export interface Files {
@@ -50,6 +50,6 @@ export interface Files {
   delete(path: string): Promise<void>;
   /** What is in a folder, in any order; nothing where there is none. */
   list(folder: string): AsyncIterable<FileEntry>;
-  /** Tells of changes, whoever makes them, until it is disposed of. Only where the place can say. */
-  watch?(hear: (change: FileChange) => void): Promise<AsyncDisposable>;
+  /** Tells of changes, whoever makes them; gives what ends that. Only where changes can be seen. */
+  watch?(hear: (change: FileChange) => void): Promise<() => Promise<void>>;
 }

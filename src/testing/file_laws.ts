@@ -154,13 +154,13 @@ const laws: Laws<Files> = {
       ["unlink", () => files.delete("in/s")],
     ];
     await files.write("in/old", bytesOf("old"), undefined);
-    const watching = await files.watch?.((change) => told.push(change));
-    if (!watching) return;
+    const end = await files.watch?.((change) => told.push(change));
+    if (!end) return;
     for (const [change, step] of steps) {
       await step();
       while (told.at(-1)?.change !== change && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 1));
     }
-    await watching[Symbol.asyncDispose]();
+    await end();
     await files.write("late", bytesOf("late"), undefined);
     const once = told.filter(({ change }, index) => change !== told[index - 1]?.change); // in several steps, where it likes to
     expect("what was told", once, steps.map(([change]) => ({ path: "in/s", change })));

@@ -345,7 +345,7 @@ Deno.test("change_directory goes where the next calls start", async () => {
     "error: There is no such folder.",
     "error: There is no such folder.",
     "You are at the top.",
-    'error: Cannot use the path "..": it leaves the workspace.',
+    'denied: Cannot use the path "..": it leaves the workspace.',
   ]);
   assertEquals(events.filter(({ type }) => type === "cwd.changed"), [
     { type: "cwd.changed", turn: 1, call: "call_1", from: ".", to: "src" },
@@ -606,12 +606,10 @@ Deno.test("nobody watches the files once the session is closed, however it ends"
     ...memory,
     async watch(hear) {
       watching++;
-      const watch = await memory.watch?.(hear);
-      return {
-        async [Symbol.asyncDispose]() {
-          watching--;
-          await watch?.[Symbol.asyncDispose]();
-        },
+      const end = await memory.watch?.(hear);
+      return async () => {
+        watching--;
+        await end?.();
       };
     },
   };
@@ -630,8 +628,8 @@ Deno.test("nobody watches the files once the session is closed, however it ends"
 Deno.test("files that cannot be watched are no reason to fail, and the operator is told", async () => {
   const full = new Error("too many watches");
   const stuck = new Error("cannot close");
-  const dispose = { [Symbol.asyncDispose]: () => Promise.reject(stuck) };
-  for (const [watch, error] of [[() => Promise.reject(full), full], [() => Promise.resolve(dispose), stuck]] as const) {
+  const end = () => Promise.reject(stuck);
+  for (const [watch, error] of [[() => Promise.reject(full), full], [() => Promise.resolve(end), stuck]] as const) {
     const files: Files = { ...memoryFiles({ "a": "a" }), watch };
     const { results, errors } = await work(files, [[["read_file", { path: "a" }]]]);
     assertEquals([results, errors], [["a"], [error]]);
@@ -671,7 +669,7 @@ Deno.test("no hostile path reaches the files, whichever tool is given it, wherev
   ]);
   const { results, told } = await work(files, [calls]);
   assertEquals(
-    results.map((result) => result.replace(/^error: Cannot use the path ".*": (.*)\.$/s, "$1")),
+    results.map((result) => result.replace(/^denied: Cannot use the path ".*": (.*)\.$/s, "$1")),
     paths.flatMap(({ why }) => Array(6).fill(why)),
   );
   assertEquals([reached, told], [[], []]);

@@ -102,7 +102,7 @@ Deno.test("on disk, no hostile path leaves the directory", async () => {
     ["change_directory", { path }],
   ]);
   const { results } = await work(at.files, [calls]);
-  assertEquals(results.filter((result) => !result.startsWith("error: Cannot use the path ")), []);
+  assertEquals(results.filter((result) => !result.startsWith("denied: Cannot use the path ")), []);
   assertEquals([await tree(at.root), await at.outside()], [inside, outside]);
 });
 

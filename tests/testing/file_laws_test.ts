@@ -67,7 +67,7 @@ const cases: readonly (readonly [name: string, make: () => Files, broken: readon
     but(({ watch }) => ({
       async watch(hear) {
         await watch?.(hear);
-        return { [Symbol.asyncDispose]: () => Promise.resolve() };
+        return () => Promise.resolve();
       },
     })),
     ["tells of every change"],

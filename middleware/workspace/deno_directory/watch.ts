@@ -10,10 +10,10 @@ import { missing, separator } from "./paths.ts";
 const mostFolders = 10_000;
 
 /**
- * Tells `hear` of each change beneath `root`, until it is disposed of. No link is followed: the system would, and watch a whole disk if it leads there.
+ * Tells `hear` of each change beneath `root`, and gives what ends that. No link is followed: the system would, and watch a whole disk if it leads there.
  * Throws a `RangeError` where there are too many folders.
  */
-export async function watch(root: string, hear: (change: FileChange) => void): Promise<AsyncDisposable> {
+export async function watch(root: string, hear: (change: FileChange) => void): Promise<() => Promise<void>> {
   const folders = new Set<string>();
   /** What is known of each file: how it was when it was last looked at, since the system tells the same several times. */
   const files = new Map<string, string>();
@@ -34,7 +34,7 @@ export async function watch(root: string, hear: (change: FileChange) => void): P
     const watcher = Deno.watchFs([...found.folders], { recursive: false });
     watchers.push(watcher);
     const heard = listen(watcher);
-    heard.catch(() => {}); // whoever disposes of the watch is told
+    heard.catch(() => {}); // whoever ends the watch is told
     listening.push(heard);
     return found.files;
   }
@@ -69,11 +69,9 @@ export async function watch(root: string, hear: (change: FileChange) => void): P
   }
 
   for (const file of await enter(root)) files.set(file, "not looked at");
-  return {
-    async [Symbol.asyncDispose]() {
-      for (const watcher of watchers) watcher.close();
-      await Promise.all(listening);
-    },
+  return async () => {
+    for (const watcher of watchers) watcher.close();
+    await Promise.all(listening);
   };
 }
 
