@@ -3,7 +3,17 @@
  *
  * @module
  */
-import { agent, type Event, memory, type Middleware, type Model, type ModelEvent, serve, tool } from "@jizai/jizai";
+import {
+  agent,
+  type Event,
+  memory,
+  type Middleware,
+  type Model,
+  type ModelEvent,
+  serve,
+  type ServeOptions,
+  tool,
+} from "@jizai/jizai";
 import * as z from "zod";
 import { drained, texts } from "./floor.ts";
 
@@ -13,8 +23,8 @@ type Options = Omit<Parameters<typeof agent>[0], "model">;
 export type Run = () => Promise<unknown>;
 
 /** An agent behind its handler: each run is a request, whose body is read to the end. */
-export function served(model: Model, options: Options = {}): Run {
-  const app = serve(agent({ ...options, model }), { store: memory({ max: 1 }) });
+export function served(model: Model, options: Options = {}, serving: ServeOptions = {}): Run {
+  const app = serve(agent({ ...options, model }), { store: memory({ max: 1 }), ...serving });
   const body = JSON.stringify({ prompt: "Hi" });
   return async () => {
     const headers = { "content-type": "application/json" };

@@ -7,6 +7,7 @@ import { crowdMeasure, memoryMeasures } from "./crowd.ts";
 import { deltaMeasures } from "./deltas.ts";
 import { table } from "./measure.ts";
 import { modelMeasures } from "./models.ts";
+import { recordMeasures, resumeMeasure } from "./records.ts";
 import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
 
 const memory = await memoryMeasures();
@@ -17,6 +18,8 @@ const all = [
   ...await turnMeasures(delta),
   ...await callMeasures(delta),
   ...await modelMeasures(),
+  ...await recordMeasures(),
+  await resumeMeasure(),
   ...memory,
   await crowdMeasure(),
 ];

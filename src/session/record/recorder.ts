@@ -88,7 +88,7 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
       out?.write({ first: at + 1, lines });
       at += lines.length;
       done.resolve();
-      if (!closed) await turned();
+      if (!closed && next.length < highWater) await turned();
     }
   }
 
@@ -101,6 +101,12 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
         resolve();
       };
     });
+  }
+
+  /** Has what was said added as soon as what was taken is. */
+  function hurry(): void {
+    wake();
+    next.due.resolve();
   }
 
   function finish(kept: boolean, error?: unknown): void {
@@ -126,7 +132,8 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
     write({ event }) {
       if (lost) return;
       next.add(event);
-      if (!corked || next.length >= highWater) next.due.resolve();
+      if (next.length >= highWater) hurry();
+      else if (!corked) next.due.resolve();
     },
     cork() {
       corked = true;
@@ -139,16 +146,14 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
       return next.length >= highWater && !lost ? next.taken.promise : out?.full;
     },
     settled() {
-      wake();
       if (next.lines.length === 0) return last.done.promise;
-      next.due.resolve();
+      hurry();
       return next.done.promise;
     },
     close() {
       closed = true;
-      wake();
-      if (begun) next.due.resolve();
-      else finish(true);
+      hurry();
+      if (!begun) finish(true);
     },
   };
 }

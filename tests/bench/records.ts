@@ -1,0 +1,85 @@
+/**
+ * What it costs to put runs on record, and how soon a long session goes on.
+ *
+ * @module
+ */
+import { agent, type Message, serve, tool } from "@jizai/jizai";
+import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { memoryLog } from "@jizai/jizai/session/log";
+import * as z from "zod";
+import { calling, served, streaming } from "./load.ts";
+import type { Measure } from "./measure.ts";
+import { medians } from "./stopwatch.ts";
+
+const count = 10_000;
+
+/** Ten thousand deltas on record. */
+export async function recordMeasures(): Promise<readonly Measure[]> {
+  using kv = await Deno.openKv(":memory:");
+  const time = await medians({
+    without: served(streaming(count)),
+    memory: served(streaming(count), {}, { log: memoryLog({ max: 2 }) }),
+    kv: served(streaming(count), {}, { log: denoKvLog(kv) }),
+  }, { rounds: 30, warmUp: 5 });
+  const more = (time.memory / time.without - 1) * 100;
+  return [
+    { what: "10,000 deltas on record in memory, over none", figure: more, budget: 25, unit: "%" },
+    { what: "... in Deno KV in memory", figure: time.kv / time.without, budget: 2, unit: "x" },
+  ];
+}
+
+/** How long it takes from an answer to the first event, in a session of 1,000 messages on a disk. */
+export async function resumeMeasure(): Promise<Measure> {
+  await Deno.mkdir("dist", { recursive: true });
+  const folder = await Deno.makeTempDir({ dir: "dist" });
+  try {
+    using kv = await Deno.openKv(`${folder}/kv`);
+    const resume = await waiting(kv);
+    const times: number[] = [];
+    for (let round = 0; round < 30; round++) times.push(await resume());
+    const median = times.toSorted((a, b) => a - b)[times.length >> 1] ?? NaN;
+    return {
+      what: "first event of a session of 1,000 messages, Deno KV on disk",
+      figure: median,
+      budget: 20,
+      unit: "ms",
+    };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** A session that waits for a person, over and over again: gives the milliseconds from their answer to the first event. */
+async function waiting(kv: Deno.Kv): Promise<() => Promise<number>> {
+  const work = tool({
+    name: "work",
+    description: "Works",
+    input: z.object({ index: z.number() }),
+    ask: true,
+    execute: () => "ok",
+  });
+  const app = serve(agent({ model: calling(1, Infinity), tools: [work], limits: { turns: 1_000 } }), {
+    store: denoKvStore(kv),
+    log: denoKvLog(kv),
+  });
+  const send = (path: string, body: unknown) =>
+    app.request(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  const messages = Array.from({ length: 1_000 }, (_, index): Message => {
+    const parts = [{ type: "text", text: `Message ${index}: ${"so much and more ".repeat(12)}` }] as const;
+    return index % 2 === 1 ? { role: "user", parts } : { role: "assistant", parts };
+  });
+  let paused = await (await send("/runs", { messages })).text();
+  const session = paused.match(/"session":"([^"]+)"/)?.[1];
+  return async () => {
+    const callId = paused.match(/"run.paused","questions":\[{"callId":"([^"]+)"/)?.[1];
+    const start = performance.now();
+    const { body, ok } = await send(`/sessions/${session}/answers`, { answers: [{ callId, type: "approve" }] });
+    if (!ok) throw new Error("Cannot measure: the answer was refused");
+    const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+    const first = await reader?.read();
+    const time = performance.now() - start;
+    paused = first?.value ?? "";
+    for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) paused += read.value;
+    return time;
+  };
+}
