@@ -31,7 +31,7 @@ export async function watch(root: string, hear: (change: FileChange) => void): P
     if (folders.size > mostFolders) {
       throw new RangeError(`Cannot watch ${root}: it has more than ${mostFolders} folders`);
     }
-    const watcher = Deno.watchFs([...found.folders], { recursive: false });
+    const watcher = Deno.watchFs(found.folders, { recursive: false });
     watchers.push(watcher);
     const heard = listen(watcher);
     heard.catch(() => {}); // whoever ends the watch is told
@@ -64,8 +64,12 @@ export async function watch(root: string, hear: (change: FileChange) => void): P
   /** A file is gone, or a folder with all that was in it. */
   function leave(place: string): void {
     if (files.delete(place)) return tell(place, "unlink");
-    if (!folders.delete(place)) return;
-    for (const each of [...folders, ...files.keys()]) if (each.startsWith(place + separator)) leave(each);
+    if (!folders.has(place)) return;
+    const isThere = (each: string) => each === place || each.startsWith(place + separator);
+    for (const each of folders) if (isThere(each)) folders.delete(each);
+    for (const each of files.keys()) {
+      if (isThere(each) && files.delete(each)) tell(each, "unlink");
+    }
   }
 
   for (const file of await enter(root)) files.set(file, "not looked at");
@@ -75,16 +79,19 @@ export async function watch(root: string, hear: (change: FileChange) => void): P
   };
 }
 
-/** A folder and those in it that a walk would enter, and the files in them. */
-async function gather(folder: string): Promise<{ readonly folders: string[]; readonly files: string[] }> {
-  const all = { folders: [folder], files: [] as string[] }; // to be filled
+/** What is in a folder: itself, the folders in it that a walk would enter, and the files in all of them. */
+interface Inventory {
+  readonly folders: string[];
+  readonly files: string[];
+}
+
+/** Adds what is in a folder to `found`. */
+async function gather(folder: string, found: Inventory = { folders: [], files: [] }): Promise<Inventory> {
+  found.folders.push(folder);
   for (const { name, isFile, isDirectory } of await Array.fromAsync(Deno.readDir(folder)).catch(missing) ?? []) {
     const place = `${folder}${separator}${name}`;
-    if (isFile) all.files.push(place);
-    if (!isDirectory || isClosed(name)) continue;
-    const within = await gather(place);
-    all.folders.push(...within.folders);
-    all.files.push(...within.files);
+    if (isFile) found.files.push(place);
+    else if (isDirectory && !isClosed(name)) await gather(place, found);
   }
-  return all;
+  return found;
 }
