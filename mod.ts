@@ -26,6 +26,8 @@ export {
   agent,
   type AgentOptions,
   type AsToolOptions,
+  type CompactingOptions,
+  type CompactOptions,
   type Empty,
   type Handle,
   type PromptOptions,

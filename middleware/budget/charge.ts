@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { estimate } from "../../src/core/compact.ts";
+import { estimate } from "../../src/core/estimate.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { Usage } from "../../src/protocol/message.ts";
 import type { Amounts } from "./ledger.ts";

@@ -102,6 +102,18 @@ export interface ResumeOptions extends RunOptions, Pick<ClaimOptions, "after" | 
   readonly answers: readonly PersonAnswer[];
 }
 
+/** What a session is compacted with that no run has. */
+export interface CompactOptions extends Omit<RunOptions, "busy"> {
+  /** The session. */
+  readonly session: string;
+  /** What whoever summarizes should mind. Default: nothing. */
+  readonly instructions?: string;
+}
+
+/** What a session is compacted with, for a server. */
+export interface CompactingOptions
+  extends Omit<CompactOptions, "instructions">, Required<Pick<ClaimOptions, "compact">> {}
+
 /** An object with nothing in it. */
 export type Empty = Record<never, never>;
 
@@ -149,8 +161,13 @@ export interface Agent<V, O> {
   run(prompt: unknown extends V ? string : Empty extends V ? string : never): Handle<O>;
   /** Goes on with a run that is paused, or whose process died. */
   resume(options: ResumeOptions & VarsOption<V>): Handle<O>;
+  /**
+   * Compacts the transcript of a session that no run has: a run of its own, which does nothing else. Its status is done, or cancelled where the compaction
+   * was declined, or failed. The transcript as it was is kept, too: in the session that `Session.earlier` names.
+   */
+  compact(options: CompactOptions & VarsOption<V>): Handle<O>;
   /** Begins a run into a sink of the caller's: what a server does, to spare a stream. */
-  start(options: (PromptOptions | ResumeOptions) & VarsOption<V>, sink: Sink<Numbered>): Started;
+  start(options: (PromptOptions | ResumeOptions | CompactingOptions) & VarsOption<V>, sink: Sink<Numbered>): Started;
   /** What it does and when to use it, for who calls it as a tool. */
   readonly description: string;
   /** The agent as a tool of another: its input is a prompt, its result the answer. */
@@ -191,14 +208,11 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   const blueprint = draw(options, use);
   const store = memory();
 
-  function begin(
-    given: string | ((PromptOptions | ResumeOptions) & { readonly vars?: unknown }),
-    sink: Sink<Numbered>,
-  ): Started {
+  function begin(given: Given, sink: Sink<Numbered>): Started {
     return start(blueprint, { store, vars: undefined, ...startOptions(given) }, sink);
   }
 
-  function handle(given: string | ((PromptOptions | ResumeOptions) & { readonly vars?: unknown })): Handle<Infer<S>> {
+  function handle(given: Given): Handle<Infer<S>> {
     const { sink, stream } = channel<Numbered, Event, Event>({
       keep: ({ event }) => event,
       pack: (events, send) => events.forEach(send),
@@ -212,6 +226,7 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
     name: blueprint.name,
     run: handle,
     resume: handle,
+    compact: ({ instructions = "", ...rest }: CompactOptions) => handle({ ...rest, compact: { instructions } }),
     start: begin,
     description: blueprint.description,
     asTool({ name, description, limits } = {}) {
@@ -230,12 +245,13 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   };
 }
 
-function startOptions(
-  given: string | ((PromptOptions | ResumeOptions) & { readonly vars?: unknown }),
-): Omit<StartOptions, "store" | "vars"> {
+/** What a run begins with, whichever way it does. */
+type Given = string | ((PromptOptions | ResumeOptions | CompactingOptions) & { readonly vars?: unknown });
+
+function startOptions(given: Given): Omit<StartOptions, "store" | "vars"> {
   if (typeof given === "string") return { messages: [user(given)] };
   const { prompt, messages, ...rest } = { prompt: undefined, messages: undefined, ...given };
-  if ("answers" in rest) return rest;
+  if ("answers" in rest || "compact" in rest) return rest;
   if (prompt !== undefined) return { ...rest, messages: [user(prompt)] };
   if (!messages || messages.at(-1)?.role !== "user") {
     throw new TypeError("Cannot run: expected a prompt, or messages of which the last is the person's");

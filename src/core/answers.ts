@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ContentPart, Message, ResultStatus, ToolResult, UserMessage } from "../protocol/message.ts";
+import type { ContentPart, Message, ResultStatus, ToolResult, Usage, UserMessage } from "../protocol/message.ts";
 import { noUsage, user } from "../protocol/message.ts";
 import type { Answer, Approval, Compaction, ErrorDecision, ModelResponse, RunResult, Stop } from "./points.ts";
 import type { Asked } from "./scope.ts";
@@ -80,9 +80,9 @@ export function pause(question: string, asked: Asked = {}): Stop {
   return { type: "pause", question, ...asked };
 }
 
-/** At `compact`: this is the transcript now. */
-export function compacted(messages: readonly Message[]): Compaction {
-  return { type: "compacted", messages };
+/** At `compact`: this is the transcript now; `usage` is what it took of a model. */
+export function compacted(messages: readonly Message[], { usage }: { readonly usage?: Usage } = {}): Compaction {
+  return { type: "compacted", messages, ...(usage && { usage }) };
 }
 
 /** At `compact`: the transcript stays as it is. */

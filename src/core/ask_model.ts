@@ -5,9 +5,11 @@
  */
 import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model.ts";
+import type { Emit } from "../protocol/event.ts";
 import { textOf } from "../protocol/message.ts";
 import { abandon, delay, type Stopping, stopping } from "./abandon.ts";
 import { reply } from "./answers.ts";
+import { compact } from "./compact.ts";
 import { judge, recoverable } from "./failure.ts";
 import { type Asking, Hearing, unique } from "./hearing.ts";
 import { isInterrupt } from "./interrupt.ts";
@@ -50,43 +52,54 @@ function distinct(response: ModelResponse, live: Live, middleware: string): Mode
   return { ...response, parts };
 }
 
-/** Asks the model for one turn's response; `error` decides about a failure. */
-export async function askModel(live: Live, scope: Scope, turn: number, request: ModelRequest): Promise<ModelResponse> {
+/**
+ * Asks the model for one turn's response, with what `requestNow` gives; `error` decides about a failure. Where the request is too large, the transcript is
+ * compacted and the model asked again, once.
+ */
+export async function askModel(
+  live: Live,
+  scope: Scope,
+  turn: number,
+  requestNow: () => ModelRequest,
+): Promise<ModelResponse> {
   const { run, signal, emit, vars } = scope;
   const asking: Asking = { live, turn, attempts: 0, shown: false };
+  let request = requestNow();
+  let refitted = false;
   let shown: string[] = [];
   live.partial = () => ({
     role: "assistant",
     parts: shown.length === 0 ? [] : [{ type: "text", text: shown.join("") }],
   });
   live.events.announce(emit, { type: "model.started", turn, model: request.model.id });
-  const ctx: ModelContext = {
-    run,
-    signal,
-    vars,
-    request,
-    turn,
-    attempt: 1,
-    emit(event) {
-      if (event.type === "text.delta") shown.push(event.text);
-      else if (event.type === "model.reset") shown = [];
-      emit(event);
-    },
+  const tell: Emit = (event) => {
+    if (event.type === "text.delta") shown.push(event.text);
+    else if (event.type === "model.reset") shown = [];
+    emit(event);
   };
   for (let attempt = 1;; attempt++) {
     try {
-      const response = await live.blueprint.onions.model(
-        asking.attempts > 0 ? { ...ctx, attempt: asking.attempts + 1 } : ctx,
-        asking,
-      );
-      return finished(response);
+      const ctx: ModelContext = { run, signal, vars, request, turn, attempt: asking.attempts + 1, emit: tell };
+      return finished(await live.blueprint.onions.model(ctx, asking));
     } catch (error) {
       if (isInterrupt(error) || live.aborted) throw error;
+      if (await refit(error)) continue;
       const decision = await judge(live, scope, { error, source: "model", recoverable: recoverable(error), attempt });
       if (decision.type === "abort") throw error;
       if (decision.type === "skip") return finished(reply(""));
       await delay(decision.after, signal);
     }
+  }
+
+  /** Makes another request of a transcript that was compacted, where that may help. */
+  async function refit(error: unknown): Promise<boolean> {
+    if (refitted || !(error instanceof ModelError && error.overflow)) return false;
+    refitted = true;
+    const { type } = await compact(live, scope, { trigger: "overflow" });
+    if (type === "declined") return false;
+    live.events.report(error);
+    request = requestNow();
+    return true;
   }
 
   function finished(given: ModelResponse): ModelResponse {

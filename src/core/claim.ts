@@ -18,6 +18,8 @@ export interface ClaimOptions {
   readonly messages?: readonly Message[];
   /** A person's answers, for a run that is paused; or none, for one whose process died. */
   readonly answers?: readonly PersonAnswer[];
+  /** Compacts the transcript, which is all that it does then, and says what to mind; throws where a run has the session. */
+  readonly compact?: { readonly instructions: string };
   /** The session; without one the run has one of its own, kept only if it pauses. */
   readonly session?: string | undefined;
   /** Where sessions are kept. */
@@ -61,13 +63,17 @@ export async function claim(
   options: ClaimOptions,
   child: boolean,
 ): Promise<"lost" | "replaced" | undefined> {
-  const { store, session, messages, answers = [], owner, lease = 30_000, closing } = options;
+  const { store, session, messages, compact, answers = [], owner, lease = 30_000, closing } = options;
   const kept = session === undefined ? undefined : await store.load(session);
   const named = `session "${live.session}"`;
   if (kept ? owner !== undefined && kept.owner !== owner : !messages) {
-    throw new SessionError(`Cannot ${messages ? "run" : "resume"} ${named}: there is none`, "unknown");
+    throw new SessionError(
+      `Cannot ${messages ? "run" : compact ? "compact" : "resume"} ${named}: there is none`,
+      "unknown",
+    );
   }
   const { run, version = 0 } = kept ?? {};
+  if (compact && run) throw new SessionError(`Cannot compact ${named}: a run has it`, "busy", run.id);
   const lives = run?.status === "running" && Date.now() < (run.until ?? Infinity) && !options.lost?.(run.id);
   if (lives && options.busy !== "replace") {
     throw new SessionError(`Cannot run ${named}: another run has it`, "busy", run.id);
@@ -82,6 +88,7 @@ export async function claim(
     lease,
   });
   live.transcript.messages = kept?.messages ?? [];
+  live.transcript.earlier = kept?.earlier;
   if (!child) {
     live.rules.push(...kept?.rules ?? []);
     for (const [name, value] of kept?.state ?? []) live.lasting.set(name, value);
@@ -89,8 +96,11 @@ export async function claim(
   if (messages) {
     live.pending = run?.pending;
     leaveBatch(live, skipped("The conversation went on without an answer."));
-    live.transcript.before = live.transcript.messages;
+    live.transcript.mark();
     live.prompt = messages;
+  } else if (compact) {
+    live.transcript.mark();
+    live.compacting = compact;
   } else {
     if (!run) throw new SessionError(`Cannot resume ${named}: it is not paused`, "not-paused");
     goOn(live, run, answers, !child);

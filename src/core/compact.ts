@@ -1,87 +1,111 @@
 /**
  * Compaction: a transcript that has grown too long is made to fit.
  *
+ * ```text
+ * auto       its estimate is over `limits.context`, before a turn
+ * overflow   the provider refused a request as too large: it is compacted, and asked again, once
+ * manual     somebody asks for it, while no run has the session
+ * ```
+ *
+ * It goes down to half of what there may be, so that it is rare, and what a provider has cached of a prompt lasts. Where the session is kept, so is the
+ * transcript as it was, in a session of its own that `Session.earlier` names.
+ *
  * @module
  */
-import type { Message } from "../protocol/message.ts";
-import { compacted, declined } from "./answers.ts";
-import { blaming } from "./failure.ts";
+import type { CompactTrigger } from "../protocol/event.ts";
+import { delay } from "./abandon.ts";
+import { blaming, judge, recoverable } from "./failure.ts";
+import { isInterrupt } from "./interrupt.ts";
 import { authored, lawOf } from "./law.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
-import type { CompactChange, CompactContext, Compaction } from "./points.ts";
+import type { Answer, CompactChange, CompactContext, Compaction } from "./points.ts";
 import type { Scope } from "./scope.ts";
+import { trim } from "./trim.ts";
 
 /** The law of `compact`. */
 export const compactLaw: Law<CompactContext, CompactChange, Compaction, Live> = lawOf("compact", ["instructions"], {
   seal: authored,
 });
 
-/** Tokens that `messages` will take, estimated at four characters a token. */
-export function estimate(messages: readonly Message[]): number {
-  return Math.ceil(sizeOf(messages) / 4);
-}
-
-/** Characters of what a model reads of `messages`. */
-function sizeOf(messages: readonly Message[]): number {
-  let size = 0;
-  for (const message of messages) {
-    const read = message.role === "tool" ? message.results.map(({ parts }) => parts) : message.parts;
-    size += JSON.stringify(read).length;
-  }
-  return size;
-}
-
-/** The core of `compact`: leaves out the oldest, but not what opened the conversation, the person's last word, or what came last. */
-export function trim({ transcript, budget }: CompactContext): Promise<Compaction> {
-  const groups = grouped(transcript);
-  const answered = groups.findIndex(([message]) => message?.role === "assistant");
-  const opened = answered < 0 ? groups.length : answered;
-  const asked = groups.findLastIndex(([message]) => message?.role === "user" && message.from === undefined);
-  let over = sizeOf(transcript) - budget * 4;
-  const kept = groups.filter((group, index) => {
-    if (over <= 0 || index < opened || index === asked || index === groups.length - 1) return true;
-    over -= sizeOf(group);
-    return false;
-  });
-  return Promise.resolve(
-    kept.length === groups.length ? declined("There is nothing that could be left out.") : compacted(kept.flat()),
-  );
-}
-
-/** Messages that belong together: one that calls, and its results. */
-function grouped(transcript: readonly Message[]): Message[][] {
-  const groups: Message[][] = [];
-  for (const message of transcript) {
-    const last = groups.at(-1);
-    if (message.role === "tool" && last) last.push(message);
-    else groups.push([message]);
-  }
-  return groups;
-}
-
 /** Compacts the transcript where its estimate is over the limit. */
 export async function fit(live: Live, scope: Scope): Promise<void> {
-  const budget = live.limits.context;
-  if (budget === Infinity) return;
-  const before = estimate(live.transcript.messages);
-  if (before <= budget) return;
-  const trigger = "auto";
+  const { limits: { context }, transcript } = live;
+  if (context < Infinity && transcript.tokens > context) await compact(live, scope, { trigger: "auto" });
+}
+
+/** Compacts the transcript because somebody asked for it. */
+export async function compactByHand(
+  live: Live,
+  scope: Scope,
+  { instructions }: { readonly instructions: string },
+): Promise<Answer> {
+  if (live.closing) live.abort(live.closing);
+  live.checkpoint();
+  const compaction = await compact(live, scope, { trigger: "manual", instructions });
+  return compaction.type === "compacted"
+    ? { status: "done", text: "" }
+    : { status: "cancelled", text: "", reason: compaction.reason };
+}
+
+/** Why and how a transcript is compacted. */
+interface Order {
+  readonly trigger: CompactTrigger;
+  readonly instructions?: string;
+}
+
+/** Compacts the transcript; gives what that came to. */
+export async function compact(live: Live, scope: Scope, { trigger, instructions = "" }: Order): Promise<Compaction> {
+  const { transcript, settings: { model }, limits: { context } } = live;
+  const before = transcript.tokens;
+  const budget = Math.floor(Math.min(before, context) / 2);
   live.events.announce(scope.emit, { type: "compact.started", trigger });
-  const ctx: CompactContext = {
-    ...scope,
-    trigger,
-    transcript: live.transcript.messages,
-    instructions: "",
-    budget,
-  };
-  const compaction = await blaming(live, ctx, "compact", live.blueprint.onions.compact(ctx, live));
-  if (compaction.type === "compacted") live.transcript.replace(compaction.messages, "compact", live.author);
+  const ctx: CompactContext = { ...scope, trigger, transcript: transcript.messages, instructions, budget, model };
+  const { compaction, failed } = await tried(live, ctx);
+  if (compaction.usage) live.spend(compaction.usage);
+  live.signal.throwIfAborted();
+  if (compaction.type === "compacted") {
+    await live.keeping?.archive();
+    transcript.compact(compaction.messages, live.author);
+    live.ground = transcript.messages;
+    await live.keep();
+  }
   live.events.announce(scope.emit, {
     type: "compact.finished",
     trigger,
+    status: failed ? "failed" : compaction.type,
     before,
-    after: estimate(live.transcript.messages),
+    after: transcript.tokens,
+    ...(!failed && compaction.type === "declined" && { reason: compaction.reason }),
   });
   live.checkpoint();
+  return compaction;
+}
+
+/** What a compaction came to. */
+interface Tried {
+  readonly compaction: Compaction;
+  /** Whether it failed, and the oldest messages are left out instead. */
+  readonly failed: boolean;
+}
+
+/** Asks `compact`; `error` decides about a failure, unless somebody waits to hear of it. */
+async function tried(live: Live, ctx: CompactContext): Promise<Tried> {
+  const { compact } = live.blueprint.onions;
+  live.author = undefined;
+  if (ctx.trigger === "manual") {
+    return { compaction: await blaming(live, ctx, "compact", compact(ctx, live)), failed: false };
+  }
+  for (let attempt = 1;; attempt++) {
+    try {
+      return { compaction: await compact(ctx, live), failed: false };
+    } catch (error) {
+      if (isInterrupt(error) || live.aborted) throw error;
+      const decision = await judge(live, ctx, { error, source: "compact", recoverable: recoverable(error), attempt });
+      if (decision.type === "abort") throw error;
+      live.author = undefined;
+      if (decision.type === "skip") return { compaction: await trim(ctx), failed: true };
+      await delay(decision.after, ctx.signal);
+    }
+  }
 }

@@ -17,9 +17,9 @@ import type { Change, Scope } from "./scope.ts";
 /** The law of `error`. */
 export const errorLaw: Law<ErrorContext, Change, ErrorDecision, Live> = lawOf("error", []);
 
-/** The core of `error`: a tool's failure is told to the model, anything else aborts. */
+/** The core of `error`: a tool's failure is told to the model, after that of a compaction the oldest messages are left out, anything else aborts. */
 export function decideFailure({ source }: ErrorContext): Promise<ErrorDecision> {
-  return Promise.resolve(source === "execute" ? skip() : giveUp());
+  return Promise.resolve(source === "execute" || source === "compact" ? skip() : giveUp());
 }
 
 /** A failure to be judged. */
@@ -37,15 +37,15 @@ export async function judge(live: Live, scope: Scope, failed: Failed): Promise<E
     decision = await decideFailure(ctx);
   }
   if (decision.type === "abort") live.judged.add(failed.error);
-  else live.events.report(failed.error);
+  else if (!live.judged.has(failed.error)) live.events.report(failed.error);
   return decision;
 }
 
 /** Has an error judged that ends the run: once, where it was thrown. */
 export async function blame(live: Live, scope: Scope, error: unknown, source: Point): Promise<void> {
   if (isInterrupt(error) || live.aborted || live.judged.has(error)) return;
+  live.judged.add(error); // whoever hears of the end hears of it
   await judge(live, scope, { error, source, recoverable: false, attempt: 1 });
-  live.judged.add(error);
 }
 
 /** What comes of `work` at `source`, which is blamed where it fails. */

@@ -81,6 +81,21 @@ export class Keeping {
     return this.#queue(() => this.#write(last), true);
   }
 
+  /** Keeps the transcript as it is, in a session of its own, before it is compacted. */
+  async archive(): Promise<void> {
+    if (!this.#always) return;
+    const { messages, earlier } = this.#live.transcript;
+    const id = crypto.randomUUID();
+    const version = await persist(this.#store, {
+      id,
+      version: 0,
+      messages,
+      ...(this.#owner !== undefined && { owner: this.#owner }),
+      ...(earlier !== undefined && { earlier }),
+    });
+    if (version !== undefined) this.#live.transcript.earlier = id; // a store may have room for one session alone
+  }
+
   /** Says no more that the run lives. */
   close(): void {
     this.#over = true;
@@ -98,7 +113,7 @@ export class Keeping {
 
   async #write(rest: Partial<Session>): Promise<boolean> {
     clearTimeout(this.#renewal);
-    const { session: id, transcript: { messages }, rules, lasting } = this.#live;
+    const { session: id, transcript: { messages, earlier }, rules, lasting } = this.#live;
     const version = await persist(this.#store, {
       id,
       version: this.#version,
@@ -106,6 +121,7 @@ export class Keeping {
       ...(this.#owner !== undefined && { owner: this.#owner }),
       ...(lasting.size > 0 && { state: [...lasting] }),
       ...(rules.length > 0 && { rules }),
+      ...(earlier !== undefined && { earlier }),
       ...rest,
     });
     if (version === undefined) return false;
@@ -125,13 +141,14 @@ export class Keeping {
     }
   }
 
-  #record(status: RunRecord["status"]): Pick<Session, "messages" | "run"> {
+  #record(status: RunRecord["status"]): Pick<Session, "messages" | "earlier" | "run"> {
     const { id, startedAt, usage, state, events, inbox: { waiting }, aborted, failure, reason } = this.#live;
-    const { messages, pending, ...way } = this.#way ?? wayOf(this.#live);
+    const { messages, earlier, pending, ...way } = this.#way ?? wayOf(this.#live);
     const { questions = [] } = this.#live.pending ?? {};
     const runs = status === "running";
     return {
       messages,
+      ...(earlier !== undefined && { earlier }),
       run: {
         id,
         status,
@@ -150,29 +167,30 @@ export class Keeping {
 }
 
 /** How far a run is on its way. */
-type Way = Pick<Session, "messages"> & Pick<RunRecord, "used" | "before" | "pending">;
+type Way = Pick<Session, "messages" | "earlier"> & Pick<RunRecord, "used" | "before" | "pending">;
 
 function wayOf(live: Live): Way {
-  const { used, transcript: { messages, before }, turning } = live;
-  const since = messages.findIndex((message, index) => message !== before[index]);
+  const { used, transcript: { messages, earlier, began: before }, turning } = live;
   const pending = pendingOf(live);
   const anew = turning === "begun" && !pending?.batch;
   return {
     messages,
+    ...(earlier !== undefined && { earlier }),
     used: { ...used, turns: used.turns - (anew ? 1 : 0) },
-    before: since < 0 ? messages.length : since,
+    before,
     ...(pending && { pending }),
   };
 }
 
 /** Where a run would go on. */
-function pendingOf({ pending, prompt, batch, answered, turning, stopping }: Live): Pending | undefined {
+function pendingOf({ pending, prompt, batch, answered, compacting, turning, stopping }: Live): Pending | undefined {
   const turned = turning === "done";
-  if (!pending && !prompt && !batch && answered.length === 0 && !turned && !stopping) return undefined;
+  if (!pending && !prompt && !batch && !compacting && answered.length === 0 && !turned && !stopping) return undefined;
   return {
     questions: [],
     ...pending,
     ...(prompt && { prompt }),
+    ...(compacting && { compact: compacting }),
     ...(batch && { batch: openBatch(batch) }),
     ...(answered.length > 0 && { answered }),
     ...(turned && { turned }),
@@ -221,10 +239,11 @@ export function restore(live: Live, record: RunRecord): void {
   const { id, startedAt, events, usage, used, before, state, pending, inbox = [] } = record;
   Object.assign(live, { id, startedAt, usage, used: { ...used } });
   live.events.count = events;
-  live.transcript.before = live.transcript.messages.slice(0, before);
+  live.transcript.mark(before);
   for (const [name, value] of state) live.state.set(name, value);
-  const { prompt, answered = [], turned = false, stopping = false, ...where } = pending ?? { questions: [] };
+  const { prompt, compact, answered = [], turned = false, stopping = false, ...where } = pending ?? { questions: [] };
   live.prompt = prompt;
+  live.compacting = compact;
   live.answered = answered;
   live.pending = where;
   live.turning = turned ? "done" : undefined;

@@ -24,7 +24,7 @@ export interface Limits {
   readonly depth: number;
   /** Agents that work for one run at the same time. Default: 8. */
   readonly agents: number;
-  /** Estimated tokens that a request may have before the transcript is compacted. Default: no limit. */
+  /** Estimated tokens that the transcript may have before it is compacted, to half of that. Default: no limit. */
   readonly context: number;
   /** Milliseconds that a hook or tool has to return after its signal aborted, before it is left behind. Default: 1,000. */
   readonly grace: number;

@@ -92,8 +92,12 @@ export class Live implements Stopping {
   lost = false;
   /** Why it ends as soon as its calls have results, where it does. */
   closing: string | undefined;
+  /** What to mind, where all that it does is to compact the transcript. */
+  compacting: { readonly instructions: string } | undefined;
   /** Where it goes on after a pause. */
   pending: Pending | undefined;
+  /** The messages that its turn began with. */
+  ground: readonly Message[] = [];
   /** The turn it is in: begun, and nothing of it kept; or done, and its hooks have not all come out. */
   turning: "begun" | "done" | undefined;
   /** Whether it is about to finish, and `stop` has not said to go on. */

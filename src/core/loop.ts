@@ -100,20 +100,22 @@ function limit(reason: string, { transcript }: Live): Answer {
 }
 
 async function runTurn(scope: Scope, live: Live, resumed: boolean): Promise<TurnResult> {
-  if (!resumed) await fit(live, scope);
-  if (!resumed) live.used.turns++;
-  if (!resumed) live.stopping = false;
+  if (!resumed) {
+    live.stopping = false;
+    await fit(live, scope);
+    live.used.turns++;
+  }
   const done = live.turning === "done";
   live.turning ??= "begun";
+  live.ground = live.transcript.messages;
   const turn = live.used.turns;
   const { emit } = scope;
-  const before = live.transcript.messages;
   live.events.announce(emit, { type: "turn.started", turn });
-  const ctx: TurnContext = { ...scope, index: turn, transcript: before, context: [], resumed };
+  const ctx: TurnContext = { ...scope, index: turn, transcript: live.ground, context: [], resumed };
   const result = await blaming(live, scope, "turn", live.blueprint.onions.turn(ctx, live));
   if (live.pausing) throw live.pausing; // whatever a hook made of it
   live.turning = undefined;
-  if (live.transcript.messages === before && !done) answered(live, result); // a hook answered without the model
+  if (live.transcript.messages === live.ground && !done) answered(live, result); // a hook answered without the model
   live.events.announce(emit, { type: "turn.finished", turn });
   return result;
 }
@@ -135,7 +137,7 @@ export async function takeTurn(ctx: TurnContext, live: Live): Promise<TurnResult
     const results = await runBatch(live, scope, { ...batch, turn: ctx.index, resumed: true });
     return { response: { ...reply(""), parts: batch.message.parts, finish: "calls" }, results };
   }
-  const response = await askModel(live, scope, ctx.index, requestOf(ctx, live));
+  const response = await askModel(live, scope, ctx.index, () => requestOf(ctx, live));
   const message = messageOf(response);
   if (message && callsOf(message).length > 0) {
     return { response, results: await runBatch(live, scope, { message, turn: ctx.index }) };

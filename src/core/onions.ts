@@ -7,7 +7,7 @@ import type { Point } from "../protocol/event.ts";
 import { approvalLaw, askTool } from "./approval.ts";
 import { modelLaw, request } from "./ask_model.ts";
 import type { Onions } from "./blueprint.ts";
-import { compactLaw, trim } from "./compact.ts";
+import { compactLaw } from "./compact.ts";
 import { arrive, toolLaw } from "./decide.ts";
 import { abortLaw, decideFailure, errorLaw, keepPartial } from "./failure.ts";
 import { answerPrompt, promptLaw, stop, stopLaw, takeTurn, turnLaw } from "./loop.ts";
@@ -18,6 +18,7 @@ import { openSession, sessionLaw } from "./run.ts";
 import type { Change, Scope } from "./scope.ts";
 import { runSubagent, subagentLaw } from "./subagent.ts";
 import { traced } from "./trace.ts";
+import { trim } from "./trim.ts";
 
 /** The name of a middleware in errors, traces and chains. */
 export function nameOf({ name }: Middleware, index: number): string {

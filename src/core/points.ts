@@ -237,18 +237,23 @@ export interface CompactContext<V = unknown> extends Scope<V> {
   readonly transcript: readonly Message[];
   /** What whoever summarizes should mind. */
   readonly instructions: string;
-  /** The tokens it should fit, estimated. */
+  /** The tokens that it should come down to, estimated: half of what there may be. */
   readonly budget: number;
+  /** The model that the run asks. */
+  readonly model: Model;
 }
 /** What `compact` may change. */
 export interface CompactChange extends Change {
   /** What whoever summarizes should mind. */
   readonly instructions?: string;
 }
-/** What a compaction came to. */
+/** What a compaction came to, and the tokens it took of a model. */
 export type Compaction =
-  | { readonly type: "compacted"; readonly messages: readonly Message[] }
-  | { readonly type: "declined"; readonly reason: string };
+  & (
+    | { readonly type: "compacted"; readonly messages: readonly Message[] }
+    | { readonly type: "declined"; readonly reason: string }
+  )
+  & { readonly usage?: Usage };
 
 /** At `subagent`. */
 export interface SubagentContext<V = unknown> extends Scope<V> {

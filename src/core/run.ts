@@ -8,6 +8,7 @@ import type { Sink } from "../stream/channel.ts";
 import { abandon } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { claim, type ClaimOptions, SessionError } from "./claim.ts";
+import { compactByHand } from "./compact.ts";
 import { conclude, end, fromAnswer, resultOf } from "./conclude.ts";
 import { cleanUp } from "./failure.ts";
 import { lawOf, merged } from "./law.ts";
@@ -190,13 +191,15 @@ export async function openSession(ctx: SessionContext, live: Live): Promise<RunR
     live.checkpoint();
     live.settle(settings, scope);
     if (live.transcript.messages.length === 0) live.transcript.push(...contextMessages(context, "session"));
-    const answer = await live.blueprint.onions.prompt({
-      ...scope,
-      prompt: promptOf(live),
-      transcript: live.transcript.messages,
-      context: [],
-      resumed: resumed && !live.prompt,
-    }, live);
+    const answer = live.compacting
+      ? await compactByHand(live, scope, live.compacting)
+      : await live.blueprint.onions.prompt({
+        ...scope,
+        prompt: promptOf(live),
+        transcript: live.transcript.messages,
+        context: [],
+        resumed: resumed && !live.prompt,
+      }, live);
     live.checkpoint();
     live.keeping?.hold();
     return fromAnswer(live, answer);

@@ -5,16 +5,25 @@
  */
 import type { Point } from "../protocol/event.ts";
 import { callsOf, type Message, textOf } from "../protocol/message.ts";
+import { sizeOf, tokensOf } from "./estimate.ts";
 import type { Events } from "./events.ts";
 import { mend } from "./mend.ts";
 
 /** The messages of a session, while a run has it. */
 export class Transcript {
   messages: readonly Message[] = [];
+  /** The session that keeps them as they were before they were last compacted. */
+  earlier: string | undefined;
   /** What they were when the run began, for a rollback. */
   before: readonly Message[] = [];
+  /** How many of them were there when the run began, or stand for those. */
+  began = 0;
   readonly #events: Events;
   #ids: Set<string> | undefined;
+  #earlierBefore: string | undefined;
+  /** The messages that were measured, and their size. */
+  #measured: readonly Message[] = [];
+  #size = 0;
 
   /** Begins without messages; `events` is told of what had to be mended. */
   constructor(events: Events) {
@@ -24,14 +33,43 @@ export class Transcript {
   /** Adds messages; after the run's end nothing is added any more. */
   push(...messages: readonly Message[]): void {
     if (this.#events.closed || messages.length === 0) return;
-    this.messages = [...this.messages, ...messages];
+    const all = [...this.messages, ...messages];
+    if (this.messages === this.#measured) this.#measure(all, this.#size + sizeOf(messages));
+    this.messages = all;
     this.#learn(messages);
+  }
+
+  /** Tokens that they will take, estimated: what has only grown is measured where it has. */
+  get tokens(): number {
+    if (this.messages !== this.#measured) this.#measure(this.messages, sizeOf(this.messages));
+    return tokensOf(this.#size);
+  }
+
+  #measure(messages: readonly Message[], size: number): void {
+    this.#measured = messages;
+    this.#size = size;
   }
 
   /** Replaces the messages by `messages`, mended. */
   replace(messages: readonly Message[], point: Point, middleware?: string): void {
     this.messages = this.mended(messages, point, middleware);
     this.#learn(this.messages);
+  }
+
+  /** Replaces the messages by what they were compacted to, mended. */
+  compact(messages: readonly Message[], middleware?: string): void {
+    this.#known(); // what is left out keeps its ids
+    const own = new Set(this.messages.slice(this.began));
+    this.replace(messages, "compact", middleware);
+    const first = this.messages.findIndex((message) => own.has(message));
+    this.began = first < 0 ? this.messages.length : first;
+  }
+
+  /** Says that the first `count` of the messages were there before the run. Default: all. */
+  mark(count: number = this.messages.length): void {
+    this.before = this.messages.slice(0, count);
+    this.began = count;
+    this.#earlierBefore = this.earlier;
   }
 
   /** The text of what the model said last in the run. */
@@ -43,6 +81,8 @@ export class Transcript {
   /** Takes back what the run added. */
   rollBack(): void {
     this.messages = this.before;
+    this.began = this.before.length;
+    this.earlier = this.#earlierBefore;
   }
 
   /** `messages`, valid; what had to be mended is told, with the point and the middleware that it comes from. */
@@ -59,11 +99,15 @@ export class Transcript {
 
   /** Whether there is, or was, a call of this id. */
   knows(id: string): boolean {
+    return this.#known().has(id);
+  }
+
+  #known(): Set<string> {
     if (!this.#ids) {
       this.#ids = new Set();
       this.#learn(this.messages);
     }
-    return this.#ids.has(id);
+    return this.#ids;
   }
 
   /** A call's id is never used again, also where its message was left out since. */

@@ -161,8 +161,14 @@ export type Event =
   | {
     readonly type: "compact.finished";
     readonly trigger: CompactTrigger;
+    /** failed: the oldest messages were left out instead, where there were any to leave out. */
+    readonly status: "compacted" | "declined" | "failed";
+    /** The tokens of the transcript before, estimated. */
     readonly before: number;
+    /** And after. */
     readonly after: number;
+    /** Why it was declined. */
+    readonly reason?: string;
   }
   | ({
     readonly type: "file.changed";
@@ -214,7 +220,7 @@ export type Event =
 /** What a hook can be seen to do. */
 export type HookAct = "passed" | "answered" | "changed" | "replaced" | "retried" | "threw";
 
-/** What started a compaction. */
+/** What started a compaction: the transcript had grown over the limit, somebody asked for it, or the provider refused a request as too large. */
 export type CompactTrigger = "auto" | "manual" | "overflow";
 
 /** What a `warning` is about. */

@@ -14,6 +14,8 @@ export interface Session {
   readonly version: number;
   /** The transcript: always valid. What a paused run has not finished is in its record. */
   readonly messages: readonly Message[];
+  /** The session that keeps the transcript as it was before it was last compacted, and names the one before that. */
+  readonly earlier?: string;
   /** The run that has it, running or paused. */
   readonly run?: RunRecord;
   /** Whose it is, where that is known. */
@@ -84,6 +86,8 @@ export interface Pending {
   readonly questions: readonly Question[];
   /** A prompt that was not accepted yet, after the messages that came with it. */
   readonly prompt?: readonly Message[];
+  /** All that it does is to compact the transcript, and this is what to mind. */
+  readonly compact?: { readonly instructions: string };
   /** A message whose calls are not all answered. */
   readonly batch?: OpenBatch;
   /** What a person has answered already, with what they were asked; it counts until their calls have results. */

@@ -64,7 +64,7 @@ export const usual: readonly Scenario[] = [
   },
   { name: "when a person agrees", cast: () => ({ calls: cares }) },
   { name: "when a person refuses", cast: () => ({ calls: cares }), person: "deny" },
-  { name: "when the transcript is compacted", cast: () => ({ limits: { context: 1 } }) },
+  { name: "when the transcript is compacted", twice: true, cast: () => ({ limits: { context: 1 } }) },
   { name: "when no more calls may be made", cast: () => ({ limits: { calls: 1 } }) },
   { name: "when no more turns may be taken", cast: () => ({ limits: { turns: 1 } }) },
   { name: "when stopped while the model streams", law: "stops", cast: (scene) => ({ first: { reads: half(scene) } }) },

@@ -51,7 +51,7 @@ export async function crowdMeasure(): Promise<Measure> {
 }
 
 /** Megabytes in use, once the garbage is collected. */
-function used(): { heap: number; resident: number } {
+export function used(): { heap: number; resident: number } {
   collect();
   const { heapUsed, external, rss } = Deno.memoryUsage();
   return { heap: (heapUsed + external) / 1_048_576, resident: rss / 1_048_576 };

@@ -281,7 +281,7 @@ Deno.test("fold() counts what says nothing of the conversation, and what it does
     "data": { type: "data", name: "n", data: 1 },
     "warning": { type: "warning", code: "hook.failed", message: "A hook failed." },
     "compact.started": { type: "compact.started", trigger: "auto" },
-    "compact.finished": { type: "compact.finished", trigger: "auto", before: 2, after: 1 },
+    "compact.finished": { type: "compact.finished", trigger: "auto", status: "compacted", before: 2, after: 1 },
     "subagent.finished": { type: "subagent.finished", call: "a", agent: "child", status: "done" },
     "file.changed": { type: "file.changed", path: "a.md", change: "add" },
     "cwd.changed": { type: "cwd.changed", turn: 1, call: "a", from: "", to: "docs" },

@@ -1,157 +1,384 @@
 import { assert, assertEquals } from "@std/assert";
-import * as z from "zod";
-import { agent, callsOf, compacted, declined, type Message, type Middleware, tool, user } from "@jizai/jizai";
-import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
-import { estimate } from "../../src/core/compact.ts";
+import { FakeTime } from "@std/testing/time";
+import {
+  again,
+  type Agent,
+  agent,
+  compacted,
+  type CompactTrigger,
+  declined,
+  giveUp,
+  type Handle,
+  memory,
+  type Middleware,
+  ModelError,
+  reply,
+  type RunOptions,
+  skip,
+  textOf,
+  user,
+} from "@jizai/jizai";
+import { scripted, type ScriptedAnswer, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import { happened, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { history, look, short } from "../support/long.ts";
+import { meanwhile } from "../support/meanwhile.ts";
 
-const look = tool({
-  name: "look",
-  description: "Looks",
-  input: z.object({ at: z.string() }),
-  execute: ({ at }) => `Seen ${at} ${"x".repeat(200)}`,
-});
+const tooLarge = new ModelError("The prompt is too long", { overflow: true });
 
-function looking(...at: string[]): ScriptedStep {
-  return { calls: at.map((at) => ["look", { at }] as const) };
+/** What came of a compaction. */
+interface Came {
+  readonly status: string;
+  /** What was told of compactions, failures, and requests to the model. */
+  readonly events: readonly string[];
+  /** The transcript. */
+  readonly messages: readonly string[];
+  /** What the operator was told. */
+  readonly errors: readonly unknown[];
+  readonly model: ScriptedModel;
 }
 
-const short = (messages: readonly Message[]) => lines(messages).map((line) => line.replace(/ ?x+$/, ""));
+/** A way for a compaction to begin, and what the model does then. */
+interface Way {
+  readonly steps: readonly ScriptedAnswer[];
+  readonly limits?: { readonly context: number };
+  readonly begin: (assistant: Agent<unknown, unknown>, options: Options) => Handle<unknown>;
+}
 
-Deno.test("what opened the conversation stays, also before there is an answer", async () => {
-  const model = scripted("Done.");
-  const context: Middleware = {
-    session: (_, next) => next({ context: ["Be kind."] }),
-    prompt: (_, next) => next({ context: ["Be quick."] }),
-  };
-  const { messages } = await agent({ model, use: [context], limits: { context: 10 } }).run("Look").result;
-  assertEquals(short(messages), ["session Be kind.", "user Look", "prompt Be quick.", "assistant Done."]);
-});
+type Options = Required<Pick<RunOptions, "session" | "store" | "onError" | "signal">>;
 
-Deno.test("a transcript that grew too long is trimmed before the model reads it", async () => {
-  const model = scripted(looking("a", "b"), looking("c"), looking("d", "e"), "Done.");
-  const context: Middleware = { session: (_, next) => next({ context: ["Be kind."] }) };
-  const run = agent({ model, tools: [look], use: [context], limits: { context: 300 } }).run("Look");
-  const head = ["session Be kind.", "user Look"];
-  assertEquals(model.requests.length, 0);
-  const { messages } = await run.result;
-  assertEquals(model.requests.map(({ messages }) => short(messages)), [
-    head,
-    [...head, "call look look", "ok Seen a", "ok Seen b"],
-    [...head, "call look look", "ok Seen a", "ok Seen b", "call look", "ok Seen c"],
-    [...head, "call look", "ok Seen c", "call look look", "ok Seen d", "ok Seen e"],
-  ]);
-  assertEquals(short(messages), [
-    ...head,
-    "call look",
-    "ok Seen c",
-    "call look look",
-    "ok Seen d",
-    "ok Seen e",
-    "assistant Done.",
-  ]);
-  const events = await happened(run);
-  assertEquals(told(events).filter((line) => /^(compact|turn|model\.s)/.test(line)), [
-    "turn.started 1",
-    "model.started 1 scripted",
-    "turn.finished 1",
-    "turn.started 2",
-    "model.started 2 scripted",
-    "turn.finished 2",
-    "turn.started 3",
-    "model.started 3 scripted",
-    "turn.finished 3",
+const ask: Way["begin"] = (assistant, options) => assistant.run({ prompt: "Now", ...options });
+
+const ways: Readonly<Record<CompactTrigger, Way>> = {
+  auto: { steps: ["Done."], limits: { context: 400 }, begin: ask },
+  overflow: { steps: [{ error: tooLarge }, "Done."], begin: ask },
+  manual: {
+    steps: [],
+    begin: (assistant, options) => assistant.compact({ instructions: "By hand.", ...options }),
+  },
+};
+
+/** Has a conversation of four hundred tokens compacted. */
+async function play(
+  trigger: CompactTrigger,
+  use: readonly Middleware[] = [],
+  signal = new AbortController().signal,
+): Promise<Came> {
+  const { steps, limits = {}, begin } = ways[trigger];
+  const model = scripted(...steps);
+  const errors: unknown[] = [];
+  const store = memory();
+  await store.save({ id: "s", version: 0, messages: history });
+  const onError = (error: unknown) => errors.push(error);
+  const handle = begin(agent({ model, use, limits }), { session: "s", store, onError, signal });
+  const events = told(await happened(handle)).filter((line) => /^(compact|run|warning|model)/.test(line));
+  const { status, messages } = await handle.result;
+  return { status, events, messages: short(messages), errors, model };
+}
+
+const start = "run.started run s false";
+const whole = ["user First", "assistant One", "user Second", "assistant Two"];
+
+Deno.test("without a hook the oldest messages are left out, however a compaction begins", async () => {
+  const auto = await play("auto");
+  assertEquals(auto.events, [
+    start,
     "compact.started auto",
-    "compact.finished auto 391 241",
-    "turn.started 4",
-    "model.started 4 scripted",
-    "turn.finished 4",
+    "compact.finished auto compacted 440 116",
+    "model.started 1 scripted",
+    "model.finished 1 stop 1",
+    "run.finished done Done.",
+  ]);
+  assertEquals([auto.messages, auto.errors], [["user First", "user Now", "assistant Done."], []]);
+
+  const overflow = await play("overflow");
+  assertEquals(overflow.events, [
+    start,
+    "model.started 1 scripted",
+    "compact.started overflow",
+    "compact.finished overflow compacted 440 116",
+    "model.finished 1 stop 2",
+    "run.finished done Done.",
+  ]);
+  assertEquals([overflow.messages, overflow.errors], [["user First", "user Now", "assistant Done."], [tooLarge]]);
+
+  const manual = await play("manual");
+  assertEquals(manual.events, [
+    start,
+    "compact.started manual",
+    "compact.finished manual compacted 433 325",
+    "run.finished done ",
+  ]);
+  assertEquals([manual.messages, manual.errors], [["user First", "user Second", "assistant Two"], []]);
+});
+
+Deno.test("a hook sees why it compacts, what, to how much, what to mind, and the model of the run", async () => {
+  const seen: unknown[] = [];
+  const mind: Middleware = {
+    compact: ({ instructions }, next) => next({ instructions: `${instructions} Mind the names.`.trim() }),
+  };
+  const see: Middleware = {
+    compact: ({ trigger, transcript, instructions, budget, model: { id } }, next) => {
+      seen.push([trigger, short(transcript).length, instructions, budget, id]);
+      return next();
+    },
+  };
+  for (const trigger of ["auto", "overflow", "manual"] as const) await play(trigger, [mind, see]);
+  assertEquals(seen, [
+    ["auto", 5, "Mind the names.", 200, "scripted"],
+    ["overflow", 5, "Mind the names.", 220, "scripted"],
+    ["manual", 4, "By hand. Mind the names.", 216, "scripted"],
   ]);
 });
 
-Deno.test("the person's last word stays, and so does what came last", async () => {
-  const said = "x".repeat(400);
-  const history: Message[] = [
-    user(`First ${said}`),
-    { role: "assistant", parts: [{ type: "text", text: `One ${said}` }] },
-    user(`Second ${said}`),
-    { role: "assistant", parts: [{ type: "text", text: `Two ${said}` }] },
-    user(`Third ${said}`),
-    user(`Keep going ${said}`, "stop"),
-    { role: "assistant", parts: [{ type: "text", text: `Three ${said}` }] },
-    user(`Now ${said}`, "stop"),
-  ];
-  const model = scripted(({ messages }) => short(messages).join());
-  const prompts: Middleware = { prompt: (_, next) => next({ prompt: user(`Now ${said}`, "stop") }) };
-  await agent({ model, use: [prompts], limits: { context: 1 } })
-    .run({ messages: [...history.slice(0, -1), user("replaced")] }).result;
-  assertEquals(model.requests.map(({ messages }) => short(messages)), [["user First", "user Third", "stop Now"]]);
+for (const trigger of ["auto", "overflow", "manual"] as const) {
+  const goesOn = trigger !== "manual";
+  const end = goesOn ? ["assistant Done."] : [];
+  const last = goesOn ? ["user Now"] : ["assistant Two"];
+  const compactions = ({ events }: Came) => events.filter((line) => line.startsWith("compact.finished"));
+
+  Deno.test(`${trigger}: a hook replaces the compaction`, async () => {
+    const came = await play(trigger, [{
+      compact: ({ transcript }) => Promise.resolve(compacted([user("All of it.", "hook"), ...transcript.slice(-1)])),
+    }]);
+    assertEquals([came.status, came.messages], ["done", ["hook All of it.", ...last, ...end]]);
+    assert(compactions(came)[0]?.startsWith(`compact.finished ${trigger} compacted`));
+  });
+
+  Deno.test(`${trigger}: a hook declines`, async () => {
+    const came = await play(trigger, [{ compact: () => Promise.resolve(declined("Not now.")) }]);
+    const size = trigger === "manual" ? 433 : 440;
+    assertEquals(compactions(came), [`compact.finished ${trigger} declined ${size} ${size} Not now.`]);
+    assertEquals(came.status, { auto: "done", overflow: "failed", manual: "cancelled" }[trigger]);
+    assertEquals(came.messages, [...whole, ...goesOn ? last : [], ...trigger === "auto" ? end : []]);
+    assertEquals(came.errors, trigger === "overflow" ? [tooLarge] : []);
+    assertEquals(
+      came.events.at(-1),
+      {
+        auto: "run.finished done Done.",
+        overflow: "run.failed uuid The run failed.",
+        manual: "run.finished cancelled  Not now.",
+      }[trigger],
+    );
+  });
+
+  Deno.test(`${trigger}: a hook adds to the compaction`, async () => {
+    const came = await play(trigger, [{
+      async compact(_, next) {
+        const compaction = await next();
+        if (compaction.type === "declined") return compaction;
+        return compacted([...compaction.messages, user("Mind the names.", "adder")]);
+      },
+    }]);
+    const trimmed = goesOn ? ["user First", "user Now"] : ["user First", "user Second", "assistant Two"];
+    assertEquals([came.status, came.messages], ["done", [...trimmed, "adder Mind the names.", ...end]]);
+  });
+
+  Deno.test(`${trigger}: a hook that throws fails the compaction, and no run that can go on`, async () => {
+    const boom = new Error("boom");
+    const came = await play(trigger, [{ compact: () => Promise.reject(boom) }]);
+    if (goesOn) {
+      assertEquals([came.status, came.messages], ["done", ["user First", ...last, ...end]]);
+      assertEquals(compactions(came), [`compact.finished ${trigger} failed 440 116`]);
+    } else {
+      assertEquals([came.status, came.messages, compactions(came)], ["failed", whole, []]);
+    }
+    assertEquals(came.errors, trigger === "overflow" ? [boom, tooLarge] : [boom]);
+    assertEquals(came.events.filter((line) => line.startsWith("warning")), []);
+  });
+
+  Deno.test(`${trigger}: a run that is stopped inside leaves the transcript as it was`, async () => {
+    for (const late of [false, true]) {
+      const controller = new AbortController();
+      const came = await play(trigger, [{
+        async compact({ signal }, next) {
+          controller.abort();
+          if (!late) signal.throwIfAborted();
+          return await next();
+        },
+      }], controller.signal);
+      assertEquals([came.status, came.messages], ["aborted", [...whole, ...goesOn ? last : []]]);
+      assertEquals([compactions(came), came.events.at(-1)], [[], "run.aborted signal "]);
+    }
+  });
+
+  Deno.test(`${trigger}: a run that ends inside ends there, or after the compaction`, async () => {
+    for (const late of [false, true]) {
+      const came = await play(trigger, [{
+        async compact({ run }, next) {
+          const end = run.end("enough");
+          if (!late) throw end;
+          return await next();
+        },
+      }]);
+      assertEquals([came.status, came.events.at(-1)], ["done", "run.finished done  enough"]);
+      assertEquals(compactions(came).length, late ? 1 : 0);
+      assertEquals(came.messages.includes("assistant One"), !late);
+    }
+  });
+}
+
+Deno.test("a request that is too large again goes the way of every failure", async () => {
+  const seen: unknown[] = [];
+  const use: Middleware[] = [{
+    error({ error, source, recoverable, attempt }, next) {
+      seen.push([error, source, recoverable, attempt]);
+      return next();
+    },
+  }];
+  const model = scripted({ error: tooLarge }, { error: tooLarge }, "Never.");
+  const errors: unknown[] = [];
+  const run = agent({ model, use }).run({
+    messages: [...history, user("Now")],
+    onError: (error) => errors.push(error),
+  });
+  const { status, error, messages } = await run.result;
+  assertEquals([status, error, model.requests.length], ["failed", tooLarge, 2]);
+  assertEquals(seen, [[tooLarge, "model", false, 2]]);
+  assertEquals(errors, [tooLarge, tooLarge]);
+  assertEquals(short(messages), ["user First", "user Now"]);
 });
 
-Deno.test("trimming leaves no call without its result, and fits where it can", async () => {
-  for (let budget = 1; budget < 700; budget += 40) {
-    const model = scripted(looking("a"), looking("b", "c"), looking("d"), looking("e", "f", "g"), "Done.");
-    const run = agent({ model, tools: [look], limits: { context: budget } }).run("Look");
-    const events = await happened(run);
-    assertEquals(events.filter(({ type }) => type === "warning"), []);
-    for (const [index, { messages }] of model.requests.entries()) {
-      const fits = estimate(messages) <= budget;
-      const least = messages.length <= 3;
-      assert(fits || least, `${budget}: request ${index} has ${messages.length} messages`);
-      for (const [at, message] of messages.entries()) {
-        if (message.role !== "assistant") continue;
-        const after = messages[at + 1];
-        const ids = after?.role === "tool" ? after.results.map(({ callId }) => callId) : [];
-        assertEquals(ids, callsOf(message).map(({ id }) => id));
-      }
-    }
+Deno.test("each request may be too large once", async () => {
+  const calls = { calls: [["look", { at: "a" }]] } as const;
+  const model = scripted({ error: tooLarge }, calls, { error: tooLarge }, "Done.");
+  const run = agent({ model, tools: [look] }).run({ messages: [...history, user("Now")] });
+  const events = await happened(run);
+  assertEquals(told(events).filter((line) => /^(compact|turn.started)/.test(line)), [
+    "turn.started 1",
+    "compact.started overflow",
+    "compact.finished overflow compacted 440 116",
+    "turn.started 2",
+    "compact.started overflow",
+    "compact.finished overflow declined 191 191 There is nothing that could be left out.",
+  ]);
+  assertEquals((await run.result).status, "failed");
+});
+
+Deno.test("a model that takes more is asked before a request counts as too large", async () => {
+  const other = scripted("Done.");
+  const use: Middleware[] = [{
+    model: (_, next) => next().catch(() => next({ request: { model: other } })),
+  }];
+  const run = agent({ model: scripted({ error: tooLarge }), use }).run({ messages: [...history, user("Now")] });
+  assertEquals(told(await happened(run)).filter((line) => line.startsWith("compact")), []);
+});
+
+Deno.test("what a provider refuses for another reason compacts nothing", async () => {
+  const model = scripted({ error: new ModelError("Bad key", { status: 401 }) });
+  const run = agent({ model }).run({ messages: [...history, user("Now")] });
+  assertEquals(told(await happened(run)).filter((line) => line.startsWith("compact")), []);
+});
+
+Deno.test("trap 42: what hooks add to a request is there again when it is made anew of what was compacted", async () => {
+  const attempts: number[] = [];
+  const use: Middleware[] = [{
+    turn: (_, next) => next({ context: ["It is noon."] }),
+    model: (ctx, next) => {
+      attempts.push(ctx.attempt);
+      return next({ request: { messages: [...ctx.request.messages, user(`Try ${ctx.attempt}`, "hook")] } });
+    },
+  }];
+  const model = scripted({ error: tooLarge }, "Done.");
+  await agent({ model, use }).run({ messages: [...history, user("Now")] }).result;
+  const said = (attempt: number) => ["user Now", "turn It is noon.", `hook Try ${attempt}`];
+  assertEquals(model.requests.map(({ messages }) => short(messages)), [
+    [...whole, ...said(1)],
+    ["user First", ...said(2)],
+  ]);
+  assertEquals(attempts, [1, 2]);
+});
+
+Deno.test("what was shown of an answer before its request was too large is taken back", async () => {
+  const model = scripted({ text: "Half", error: tooLarge }, "Done.");
+  const run = agent({ model }).run({ messages: [...history, user("Now")] });
+  assertEquals(told(await happened(run)).filter((line) => /^(text|model|compact.s)/.test(line)), [
+    "model.started 1 scripted",
+    "text.delta 1 0 Half",
+    "compact.started overflow",
+    "model.reset 1",
+    "text.delta 1 0 Done.",
+    "model.finished 1 stop 2",
+  ]);
+});
+
+Deno.test("a turn may get over a request that stays too large", async () => {
+  const use: Middleware[] = [{ turn: (_, next) => next().catch(() => ({ response: reply("Sorry."), results: [] })) }];
+  const model = scripted({ error: tooLarge }, { error: tooLarge });
+  const { status, messages } = await agent({ model, use }).run({ messages: [...history, user("Now")] }).result;
+  assertEquals([status, short(messages)], ["done", ["user First", "user Now", "assistant Sorry."]]);
+});
+
+Deno.test("error decides about a compaction that failed: go on without, try again, or give up", async () => {
+  using time = new FakeTime();
+  const busy = new ModelError("Busy", { recoverable: true });
+  const decide = async (trigger: CompactTrigger, decision: Middleware["error"] & object) => {
+    const seen: unknown[] = [];
+    let left = 2;
+    const came = await meanwhile(
+      time,
+      play(trigger, [{
+        error(ctx, next) {
+          seen.push(`${ctx.source} ${ctx.recoverable} ${ctx.attempt}`);
+          return decision(ctx, next);
+        },
+        compact: () => left-- > 0 ? Promise.reject(busy) : Promise.resolve(compacted([user("Less")])),
+      }]),
+    );
+    return [seen, came.status, came.messages, came.errors];
+  };
+  const first = "compact true 1";
+  const trimmed = ["user First", "user Now", "assistant Done."];
+  assertEquals(await decide("auto", () => Promise.resolve(skip())), [[first], "done", trimmed, [busy]]);
+  assertEquals(await decide("overflow", (_, next) => next()), [[first], "done", trimmed, [busy, tooLarge]]);
+  assertEquals(await decide("auto", () => Promise.resolve(again({ after: 1_000 }))), [
+    [first, "compact true 2"],
+    "done",
+    ["user Less", "assistant Done."],
+    [busy, busy],
+  ]);
+  assertEquals(await decide("auto", () => Promise.resolve(giveUp())), [[first], "failed", [...whole, "user Now"], [
+    busy,
+  ]]);
+  for (const decision of [skip(), again(), giveUp()]) { // whoever asked for it asks again
+    const came = [["compact false 1"], "failed", whole, [busy]];
+    assertEquals(await decide("manual", () => Promise.resolve(decision)), came);
   }
 });
 
-Deno.test("a hook may compact otherwise, decline, or say what to mind", async () => {
-  const seen: unknown[] = [];
-  const play = async (...use: Middleware[]) => {
-    const model = scripted("Hello!");
-    const run = agent({ model, use, limits: { context: 10 } })
-      .run({ messages: [user("x".repeat(80)), { role: "assistant", parts: [] }, user("Hi")] });
-    const events = await happened(run);
-    return [
-      ...told(events).filter((line) => line.startsWith("compact")),
-      ...model.requests.flatMap(({ messages }) => short(messages)),
-    ];
-  };
-  const outer: Middleware = { name: "outer", compact: (_, next) => next({ instructions: "Mind the names." }) };
-  const inner = (compact: Middleware["compact"] & object): Middleware => ({
-    compact: (ctx, next) => {
-      const { trigger, transcript, instructions, budget } = ctx;
-      seen.push([trigger, transcript.length, instructions, budget]);
-      return compact(ctx, next);
-    },
-  });
-  const summary = [user("They said x.", "compact"), user("Hi")];
-  assertEquals(await play(outer, inner(() => Promise.resolve(compacted(summary)))), [
-    "compact.started auto",
-    "compact.finished auto 35 17",
-    "compact They said x.",
-    "user Hi",
+Deno.test("what a compaction took of a model counts among the tokens of the run", async () => {
+  const usage = { input: 100, output: 10 };
+  const use: Middleware[] = [{ compact: () => Promise.resolve(compacted([user("Less")], { usage })) }];
+  const { model } = await play("auto");
+  assertEquals(model.requests.length, 1);
+  const run = agent({ model: scripted("Done."), use, limits: { context: 1 } }).run("Hi");
+  assertEquals((await run.result).usage, { input: 101, output: 11 });
+});
+
+Deno.test("a compaction that separates a call from its result is mended, and names who did it", async () => {
+  const call = { type: "call", id: "a", name: "look", input: {} } as const;
+  const use: Middleware[] = [{ name: "outer", compact: (_, next) => next() }, {
+    name: "splitter",
+    compact: () => Promise.resolve(compacted([user("Hi"), { role: "assistant", parts: [call] }])),
+  }];
+  const { events, messages } = await play("auto", use);
+  assertEquals(messages, ["user Hi", "call look", "skipped There is no result.", "assistant Done."]);
+  assertEquals(events.filter((line) => line.startsWith("warning")), [
+    "warning transcript.repaired The messages were not valid: no result for call a compact splitter",
   ]);
-  assertEquals(await play(outer, inner(() => Promise.resolve(declined("Not now.")))), [
-    "compact.started auto",
-    "compact.finished auto 35 35",
-    "user",
-    "user Hi",
-  ]);
-  assertEquals(
-    await play(outer, inner((_, next) => next())),
-    [
-      "compact.started auto",
-      "compact.finished auto 35 34",
-      "user",
-      "user Hi",
-    ].map((line) => line),
-  );
-  assertEquals(seen, Array.from({ length: 3 }, () => ["auto", 3, "Mind the names.", 10]));
+});
+
+Deno.test("a call's id is not used again where its message was left out", async () => {
+  const calls = (at: string) => ({ calls: [{ id: "same", name: "look", input: { at } }] });
+  const ids: string[] = [];
+  const run = agent({
+    model: scripted(calls("a"), calls("b"), calls("c"), "Done."),
+    tools: [look],
+    use: [{ tool: ({ call }, next) => (ids.push(call.id), next()) }],
+    limits: { context: 60 },
+  }).run("Look");
+  const { messages } = await run.result;
+  assertEquals(short(messages), ["user Look", "call look", "ok Seen c", "assistant Done."]);
+  assertEquals(ids, ["same", "same_2", "same_3"]);
 });
 
 Deno.test("without a limit nothing is compacted", async () => {
@@ -161,14 +388,29 @@ Deno.test("without a limit nothing is compacted", async () => {
   assertEquals(status, "done");
 });
 
-Deno.test("a run that ends while it compacts does not ask the model", async () => {
-  const use: Middleware[] = [{
-    compact: (ctx, next) => {
-      ctx.run.end("enough");
-      return next();
-    },
-  }];
-  const model = scripted("Hello!");
-  const { status, reason } = await agent({ model, use, limits: { context: 1 } }).run("Hello there").result;
-  assertEquals([status, reason, model.requests], ["done", "enough", []]);
+Deno.test("each message is measured once, however long the run", async () => {
+  let measured = 0;
+  const text = { type: "text", text: "Hi", toJSON: () => (measured++, "Hi") } as const;
+  const call = { calls: [["look", { at: "a" }]] } as const;
+  const model = scripted(...Array.from({ length: 20 }, () => call), "Done.");
+  await agent({ model, tools: [look], limits: { context: 100_000 } }).run({
+    messages: [{ role: "user", parts: [text] }],
+  })
+    .result;
+  assertEquals([measured, model.requests.length], [1, 21]);
+});
+
+Deno.test("between two compactions a request begins with the whole of the one before, and all begin alike", async () => {
+  const call = { calls: [["look", { at: "a" }]] } as const;
+  const model = scripted(...Array.from({ length: 100 }, () => call), "Done.");
+  const run = agent({ model, tools: [look], limits: { context: 1_000, turns: 101 } }).run("Look");
+  const events = await happened(run);
+  let anew = 0;
+  for (const [index, { messages }] of model.requests.entries()) {
+    const before = JSON.stringify(model.requests[index - 1]?.messages ?? []).slice(0, -1);
+    if (!JSON.stringify(messages).startsWith(before)) anew++;
+    assertEquals(textOf({ parts: messages[0]?.role === "user" ? messages[0].parts : [] }), "Look");
+  }
+  assertEquals(anew, events.filter(({ type }) => type === "compact.finished").length);
+  assert(anew <= 12, `compacted ${anew} times, of 65 tokens in each turn`);
 });

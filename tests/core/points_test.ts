@@ -113,8 +113,8 @@ const points: Readonly<Record<Point, Held>> = {
     passed: ["done", "user Hi", "assistant Heard: user Hi"],
     answer: compacted([user("Less")]),
     answered: ["done", "user Less", "assistant Heard: user Less"],
-    before: ["failed", "user Hi"],
-    after: ["failed", "user Hi"],
+    before: ["done", "user Hi", "assistant Heard: user Hi"],
+    after: ["done", "user Hi", "assistant Heard: user Hi"],
     change: { instructions: "New." },
   },
   subagent: {

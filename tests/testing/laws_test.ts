@@ -1,5 +1,6 @@
 import { agent, type Middleware, type Model, ModelError, rewrite, tool, windowed } from "@jizai/jizai";
 import { audit } from "@jizai/jizai/middleware/audit";
+import { compaction } from "@jizai/jizai/middleware/compaction";
 import { delivery } from "@jizai/jizai/middleware/delivery";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { human } from "@jizai/jizai/middleware/human";
@@ -79,6 +80,9 @@ const cases: Record<string, readonly [make: () => Middleware, options?: TestOpti
   "fallback() after text": [() => fallback([broken, brief], { afterText: true })],
   "human() who agrees": [() => human(() => true)],
   "human() who takes a moment": [() => human((_, { signal }) => soon({ allow: false, reason: "no" }, signal))],
+  "compaction()": [() => compaction()],
+  "compaction() by a model of its own": [() => compaction({ summarize: brief })],
+  "compaction() by a function": [() => compaction({ summarize: (_, { signal }) => soon("Briefly.", signal) })],
   "delivery()": [() => delivery(() => {})],
   "human() who edits": [() => human(() => ({ allow: true, input: { text: "edited" } }))],
   "inject()": [() => inject(({ index }) => `Turn ${index}.`)],

@@ -104,7 +104,7 @@ Deno.test("outline() tells everything else that can happen", () => {
       { type: "data", name: "score", data: { points: 3 } },
       { type: "warning", code: "hook.failed", message: "A hook failed.", middleware: "bad", point: "abort" },
       { type: "compact.started", trigger: "auto" },
-      { type: "compact.finished", trigger: "auto", before: 2, after: 1 },
+      { type: "compact.finished", trigger: "auto", status: "compacted", before: 2, after: 1 },
       { type: "file.changed", path: "src/a.ts", change: "add" },
       { type: "cwd.changed", turn: 1, call: "call_1", from: ".", to: "src" },
       { type: "instructions.loaded", path: "src/AGENTS.md", reason: "directory" },

@@ -1,0 +1,365 @@
+import { assertEquals, assertInstanceOf } from "@std/assert";
+import {
+  type Agent,
+  agent,
+  compacted,
+  type Event,
+  memory,
+  type Middleware,
+  ModelError,
+  refused,
+  type RunResult,
+  type Session,
+  SessionError,
+  type Store,
+  tool,
+  user,
+  vars,
+} from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { happened, told } from "../support/happened.ts";
+import { history, look, short } from "../support/long.ts";
+import { found, mortal } from "../support/mortal.ts";
+
+/** Sums a conversation up, and keeps what came last. */
+const summing: Middleware = {
+  name: "summing",
+  compact: ({ transcript }) => Promise.resolve(compacted([user("All of it.", "summing"), ...transcript.slice(-1)])),
+};
+
+const whole = ["user First", "assistant One", "user Second", "assistant Two"];
+
+/** A store that keeps a long conversation. */
+async function keeping(rest: Partial<Session> = {}): Promise<Store> {
+  const store = memory();
+  await store.save({ id: "s", version: 0, messages: history, ...rest });
+  return store;
+}
+
+/** The code of the `SessionError` that a run came to. */
+function refusal({ status, error }: RunResult): unknown[] {
+  assertInstanceOf(error, SessionError);
+  return [status, error.code, error.message];
+}
+
+// ── what is kept ──
+
+Deno.test("a session that was compacted names the one that keeps its transcript as it was, and so on", async () => {
+  const store = await keeping({ owner: "ada" });
+  const assistant = agent({ model: scripted("Three.", "Four."), use: [summing], limits: { context: 100 } });
+  const options = { session: "s", store, owner: "ada" };
+  await assistant.run({ ...options, prompt: "Third" }).result;
+  await assistant.run({ ...options, prompt: "x".repeat(400) }).result;
+  const chain: unknown[] = [];
+  for (let id: string | undefined = "s"; id !== undefined;) {
+    const kept: Session | undefined = await store.load(id);
+    chain.push([kept?.owner, kept?.run, ...short(kept?.messages ?? [])]);
+    id = kept?.earlier;
+  }
+  const summary = "summing All of it.";
+  assertEquals(chain, [
+    ["ada", undefined, summary, "user", "assistant Four."],
+    ["ada", undefined, summary, "user Third", "assistant Three.", "user"],
+    ["ada", undefined, ...whole, "user Third"],
+  ]);
+  assertEquals((await store.list()).length, 3);
+});
+
+Deno.test("a run can go on with the transcript as it was", async () => {
+  const store = await keeping();
+  const assistant = agent({ model: scripted("Three."), use: [summing] });
+  await assistant.compact({ session: "s", store }).result;
+  const { earlier = "" } = await store.load("s") ?? {};
+  const { messages } = await assistant.run({ session: earlier, store, prompt: "Third" }).result;
+  assertEquals(short(messages), [...whole, "user Third", "assistant Three."]);
+});
+
+Deno.test("a run that nobody keeps keeps no transcript as it was", async () => {
+  const store = memory();
+  const assistant = agent({ model: scripted("Three."), use: [summing], limits: { context: 100 } });
+  const { messages } = await assistant.run({ messages: [...history, user("Third")], store }).result;
+  assertEquals(short(messages), ["summing All of it.", "user Third", "assistant Three."]);
+  assertEquals(await store.list(), []);
+});
+
+Deno.test("the transcript as it was is kept before the one that was compacted, which is kept before the model is asked", async () => {
+  const { store, saved } = mortal();
+  await store.save({ id: "s", version: 0, messages: history });
+  const model = scripted({ text: "Three.", before: () => assertEquals(saved.length, 5) });
+  await agent({ model, use: [summing], limits: { context: 100 } }).run({ session: "s", store, prompt: "Third" }).result;
+  assertEquals(saved.slice(1).map(({ id, messages }) => `${id === "s" ? id : "earlier"} ${messages.length}`), [
+    "s 4",
+    "s 5",
+    "earlier 5",
+    "s 2",
+    "s 3",
+  ]);
+});
+
+Deno.test("a store that cannot keep the transcript as it was fails the run, and nothing is lost", async () => {
+  const store = await keeping();
+  const full: Store = {
+    ...store,
+    save: (session) => session.id === "s" ? store.save(session) : Promise.reject(new Error("full")),
+  };
+  const assistant = agent({ model: scripted(), use: [summing] });
+  const { status, messages } = await assistant.compact({ session: "s", store: full }).result;
+  assertEquals([status, short(messages)], ["failed", whole]);
+  assertEquals(short((await store.load("s"))?.messages ?? []), whole);
+});
+
+Deno.test("a store that has room for one session alone, as that of a capsule, keeps what was compacted", async () => {
+  const store = await keeping();
+  const small: Store = {
+    ...store,
+    save: (session) => Promise.resolve(session.id === "s" ? store.save(session) : undefined),
+  };
+  const { status } = await agent({ model: scripted(), use: [summing] }).compact({ session: "s", store: small }).result;
+  const { messages = [], earlier } = await store.load("s") ?? {};
+  assertEquals([status, short(messages), earlier], ["done", ["summing All of it.", "assistant Two"], undefined]);
+});
+
+Deno.test("a rollback brings back the transcript, and forgets what it was compacted to", async () => {
+  const store = await keeping();
+  const use: Middleware[] = [summing, { stop: (ctx) => Promise.reject(ctx.run.end("enough", { rollback: true })) }];
+  await agent({ model: scripted("Three."), use, limits: { context: 100 } })
+    .run({ session: "s", store, prompt: "Third" }).result;
+  const { messages = [], earlier } = await store.load("s") ?? {};
+  assertEquals([short(messages), earlier], [whole, undefined]);
+});
+
+Deno.test("a rollback in another process brings back what stands for the transcript", async () => {
+  const { store, saved } = mortal();
+  await store.save({ id: "s", version: 0, messages: history });
+  const keepsEnd: Middleware = {
+    compact: ({ transcript }) => Promise.resolve(compacted([user("All of it.", "summing"), ...transcript.slice(-2)])),
+  };
+  const calls = { calls: [["look", { at: "a" }]] } as const;
+  const assistant = agent({
+    model: scripted(calls, "Done."),
+    tools: [look],
+    use: [keepsEnd],
+    limits: { context: 300 },
+  });
+  await assistant.run({ session: "s", store, prompt: "Third" }).result;
+  const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.end("enough", { rollback: true })) }];
+  const died = saved.findLast(({ run }) => run);
+  const other = await found(died);
+  const { messages } = await agent({ model: scripted("Done."), tools: [look], use })
+    .resume({ session: "s", store: other.store, answers: [], lost: () => true }).result;
+  assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
+  assertEquals((await other.store.load("s"))?.earlier, died?.earlier);
+});
+
+// ── by hand ──
+
+Deno.test("compact() compacts a session that no run has, and a run goes on with it", async () => {
+  const store = await keeping({ state: [["kept", 1]], rules: [{ tool: "look" }] });
+  const assistant = agent({ model: scripted("Three."), use: [summing] });
+  const handle = assistant.compact({ session: "s", store });
+  assertEquals(told(await happened(handle)), [
+    "run.started run s false",
+    "session.opened resume",
+    "compact.started manual",
+    "compact.finished manual compacted 433 117",
+    "session.closed",
+    "run.finished done ",
+  ]);
+  const { status, text, usage, messages } = await handle.result;
+  assertEquals([handle.session, status, text, usage], ["s", "done", "", { input: 0, output: 0 }]);
+  assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
+  const { version: _, earlier, ...kept } = await store.load("s") ?? {};
+  assertEquals(kept, { id: "s", messages, state: [["kept", 1]], rules: [{ tool: "look" }] });
+  assertEquals(short((await store.load(earlier ?? ""))?.messages ?? []), whole);
+  const next = await assistant.run({ session: "s", store, prompt: "Third" }).result;
+  assertEquals(short(next.messages), ["summing All of it.", "assistant Two", "user Third", "assistant Three."]);
+});
+
+Deno.test("compact() of a session that is not there, or somebody else's, is refused", async () => {
+  const store = await keeping({ owner: "ada" });
+  const assistant = agent({ model: scripted(), use: [summing] });
+  for (const [session, owner] of [["other", "ada"], ["s", "bob"]] as const) {
+    const { result, events } = assistant.compact({ session, store, owner });
+    assertEquals(refusal(await result), ["failed", "unknown", `Cannot compact session "${session}": there is none`]);
+    assertEquals(await Array.fromAsync(events), []);
+  }
+  assertEquals(await store.list(), ["s"]);
+});
+
+Deno.test("compact() of a session that a run has is refused, and so is a run while it compacts", async () => {
+  const store = await keeping();
+  const begun = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const slow: Middleware = {
+    async compact(_, next) {
+      begun.resolve();
+      await gate.promise;
+      return await next();
+    },
+  };
+  const assistant = agent({ model: scripted("Three."), use: [slow, summing] });
+  const compacting = assistant.compact({ session: "s", store });
+  await begun.promise;
+  const busy = ["failed", "busy"];
+  assertEquals(refusal(await assistant.run({ session: "s", store, prompt: "Third" }).result).slice(0, 2), busy);
+  assertEquals(refusal(await assistant.compact({ session: "s", store }).result), [
+    ...busy,
+    `Cannot compact session "s": a run has it`,
+  ]);
+  gate.resolve();
+  assertEquals((await compacting.result).status, "done");
+  assertEquals((await store.list()).length, 2);
+});
+
+Deno.test("compact() of a session whose run waits for a person is refused", async () => {
+  const store = memory();
+  const pay = tool({ name: "pay", description: "Pays", input: z.object({}), ask: true, execute: () => "Paid" });
+  const assistant = agent({ model: scripted({ calls: [["pay", {}]] }, "Done."), tools: [pay], use: [summing] });
+  const { run } = await assistant.run({ session: "s", store, prompt: "Pay" }).result;
+  const { error, status } = await assistant.compact({ session: "s", store }).result;
+  assertInstanceOf(error, SessionError);
+  assertEquals([status, error.code, error.run], ["failed", "busy", run]);
+  const answers = [{ callId: "call_1", type: "approve" as const }];
+  assertEquals((await assistant.resume({ session: "s", store, answers }).result).status, "done");
+});
+
+Deno.test("compact() passes the session's hooks: they refuse it, and choose its model", async () => {
+  const store = await keeping();
+  const ids: unknown[] = [];
+  const other = { ...scripted(), id: "other" };
+  const use = (refuse: boolean): Middleware[] => [{
+    session: (_, next) => refuse ? Promise.resolve(refused("Not here.")) : next({ settings: { model: other } }),
+    compact: (ctx, next) => (ids.push(ctx.model.id), next()),
+  }, summing];
+  const refusing = agent({ model: scripted(), use: use(true) }).compact({ session: "s", store });
+  assertEquals(told(await happened(refusing)).at(-1), "run.finished cancelled  Not here.");
+  assertEquals((await store.load("s"))?.messages.length, 4);
+  await agent({ model: scripted(), use: use(false) }).compact({ session: "s", store }).result;
+  assertEquals(ids, ["other"]);
+});
+
+Deno.test("compact() takes the vars that the agent needs", async () => {
+  const store = await keeping();
+  const seen: string[] = [];
+  const assistant = agent({
+    vars: vars<{ user: string }>(),
+    model: ({ vars: { user } }) => ({ ...scripted(), id: `model of ${user}` }),
+    use: [{ compact: (ctx, next) => (seen.push(`${ctx.vars.user} ${ctx.model.id}`), next()) }],
+  });
+  await assistant.compact({ session: "s", store, vars: { user: "Ada" } }).result;
+  assertEquals(seen, ["Ada model of Ada"]);
+});
+
+Deno.test("compact() without a store compacts what the agent keeps itself", async () => {
+  const assistant = agent({ model: scripted("One.", "Two."), use: [summing] });
+  for (const prompt of ["First", "Second"]) await assistant.run({ session: "s", prompt }).result;
+  const { messages } = await assistant.compact({ session: "s" }).result;
+  assertEquals(short(messages), ["summing All of it.", "assistant Two."]);
+});
+
+Deno.test("a server begins a compaction into a sink of its own, under an id of its own", async () => {
+  const store = await keeping();
+  const events: Event[] = [];
+  const assistant = agent({ model: scripted(), use: [summing] });
+  const start = assistant.start as (options: object, sink: object) => ReturnType<Agent<unknown, unknown>["start"]>; // ids are the server's
+  const started = start({ session: "s", store, run: "r1", compact: { instructions: "" } }, {
+    write: ({ event }: { readonly event: Event }) => events.push(event),
+    cork() {},
+    uncork() {},
+    full: undefined,
+    close() {},
+  });
+  assertEquals(await started.opened, { run: "r1", after: 0 });
+  assertEquals((await started.result).run, "r1");
+  assertEquals(told(events).at(0), "run.started r1 s false");
+});
+
+// ── in the middle of things ──
+
+Deno.test("a compaction by hand whose process died is made where it goes on, and nothing is said to the model", async () => {
+  const { store, saved } = mortal();
+  await store.save({ id: "s", version: 0, messages: history });
+  await agent({ model: scripted(), use: [summing] }).compact({ session: "s", store, instructions: "Mind." }).result;
+  const begun = saved.find(({ run }) => run);
+  assertEquals(begun?.run?.pending, { questions: [], compact: { instructions: "Mind." } });
+
+  const minded: string[] = [];
+  const use: Middleware[] = [{ compact: (ctx, next) => (minded.push(ctx.instructions), next()) }, summing];
+  const again = await found(begun);
+  const model = scripted("Three.");
+  const options = { session: "s", store: again.store, lost: () => true };
+  const resumed = await agent({ model, use }).resume({ ...options, answers: [] }).result;
+  assertEquals([resumed.status, short(resumed.messages)], ["done", ["summing All of it.", "assistant Two"]]);
+  assertEquals([minded, (await again.store.load("s"))?.run], [["Mind."], undefined]);
+
+  const other = await found(begun);
+  const { status, messages } = await agent({ model, use })
+    .run({ ...options, store: other.store, prompt: "Third" }).result;
+  assertEquals([status, short(messages)], ["done", [...whole, "user Third", "assistant Three."]]);
+  assertEquals(minded.length, 1);
+});
+
+Deno.test("a compaction may wait for a person, however it begins", async () => {
+  const asking: Middleware = {
+    compact(ctx, next) {
+      if (ctx.run.answers.length === 0) throw ctx.run.pause("May I?");
+      return next();
+    },
+  };
+  const tooLarge = new ModelError("Too long", { overflow: true });
+  const outcomes: unknown[] = [];
+  for (const trigger of ["auto", "overflow", "manual"] as const) {
+    const { store } = mortal();
+    await store.save({ id: "s", version: 0, messages: history });
+    const steps = trigger === "overflow" ? [{ error: tooLarge }, { error: tooLarge }, "Done."] : ["Done."];
+    const limits = { context: trigger === "auto" ? 400 : Infinity };
+    const assistant = agent({ model: scripted(...steps), use: [asking, summing], limits });
+    const options = { session: "s", store };
+    const first =
+      await (trigger === "manual" ? assistant.compact(options) : assistant.run({ ...options, prompt: "Now" }))
+        .result;
+    const second = await assistant.resume({ ...options, answers: [{ type: "reply", text: "Yes" }] }).result;
+    outcomes.push([first.status, first.questions.flatMap(({ questions }) => questions), second.status]);
+    const end = trigger === "manual" ? ["assistant Two"] : ["user Now", "assistant Done."];
+    assertEquals(short(second.messages), ["summing All of it.", ...end], trigger);
+  }
+  assertEquals(outcomes, Array.from({ length: 3 }, () => ["paused", ["May I?"], "done"]));
+});
+
+Deno.test("a run that was compacted pauses and goes on, in another process, and is compacted again", async () => {
+  const { store, saved } = mortal();
+  await store.save({ id: "s", version: 0, messages: history });
+  const done: string[] = [];
+  const pay = tool({
+    name: "pay",
+    description: "Pays",
+    input: z.object({ sum: z.number() }),
+    ask: true,
+    execute: ({ sum }) => `Paid ${sum} ${done.push(`${sum}`) && "x".repeat(400)}`,
+  });
+  const steps = [{ calls: [["pay", { sum: 1 }], ["look", { at: "a" }]] }, { calls: [["look", { at: "b" }]] }] as const;
+  const make = (from: number) =>
+    agent({ model: scripted(...steps.slice(from), "Done."), tools: [pay, look], limits: { context: 250 } });
+  const paused = await make(0).run({ session: "s", store, prompt: "Now" }).result;
+  assertEquals([paused.status, short(paused.messages)], ["paused", ["user First", "user Now"]]);
+
+  const other = await found(saved.at(-1));
+  const answers = [{ callId: "call_1", type: "approve" as const }];
+  const resumed = make(1).resume({ session: "s", store: other.store, answers });
+  const events = await happened(resumed);
+  assertEquals(told(events).filter((line) => /^(compact.f|turn.s|warning)/.test(line)), [
+    "turn.started 1",
+    "compact.finished auto declined 315 315 There is nothing that could be left out.",
+    "turn.started 2",
+    "compact.finished auto compacted 391 192",
+    "turn.started 3",
+  ]);
+  const { status, messages, text } = await resumed.result;
+  assertEquals([status, text, done], ["done", "Done.", ["1"]]);
+  assertEquals(short(messages), ["user First", "user Now", "call look", "ok Seen b", "assistant Done."]);
+  const kept = await other.store.load("s");
+  const earlier = await other.store.load(kept?.earlier ?? "");
+  assertEquals(short(earlier?.messages ?? []).slice(0, 4), ["user First", "user Now", "call pay look", "ok Paid 1"]);
+  assertEquals(earlier?.earlier, saved.at(-1)?.earlier); // which the other process has not got
+});

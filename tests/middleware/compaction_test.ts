@@ -1,0 +1,326 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { agent, type Event, memory, type Message, type Middleware, ModelError, textOf, user } from "@jizai/jizai";
+import { compaction, type SummaryOptions } from "@jizai/jizai/middleware/compaction";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { estimate } from "../../src/core/estimate.ts";
+import { mend } from "../../src/core/mend.ts";
+import { happened, told } from "../support/happened.ts";
+import { history, look, short, someTranscript } from "../support/long.ts";
+
+const heading = "compaction This is a summary of what came before, in its place:\n\n";
+
+/** What a compaction came to, in lines. */
+const compactions = (events: readonly Event[]) =>
+  told(events).filter((line) => line.startsWith("compact.finished")).map((line) =>
+    line.slice("compact.finished ".length)
+  );
+
+/** Has a conversation of five messages summarized by what the model of the run does. */
+async function play(steps: readonly ScriptedAnswer[], use: readonly Middleware[] = [compaction({ at: 400, keep: 0 })]) {
+  const model = scripted(...steps);
+  const errors: unknown[] = [];
+  const run = agent({ model, use }).run({
+    messages: [...history, user("Now")],
+    onError: (error) => errors.push(error),
+  });
+  const events = await happened(run);
+  return { ...await run.result, model, errors, events, compactions: compactions(events) };
+}
+
+Deno.test("compaction() puts a summary, by the model of the run, in the place of what lies between the beginning and the end", async () => {
+  const summary = { text: ["They said ", "this and that.\n"], usage: { input: 300, output: 20 } };
+  const { model: { requests }, messages, usage, events } = await play([summary, "Done."]);
+  assertEquals(short(messages), ["user First", `${heading}They said this and that.`, "user Now", "assistant Done."]);
+  assertEquals(usage, { input: 301, output: 21 });
+  const [first] = requests;
+  assertEquals(requests.length, 2);
+  assertEquals([first?.tools, first?.options], [[], {}]);
+  assertEquals(
+    first?.messages.map((message) => message.role === "user" && textOf(message).replaceAll(/ x+/g, "")),
+    ["<conversation>\n[assistant] One\n\n[person] Second\n\n[assistant] Two\n</conversation>"],
+  );
+  assert(first?.instructions.startsWith("Summarize the conversation"));
+  assertEquals(told(events).slice(0, 9), [
+    "run.started run session false",
+    "session.opened new",
+    "prompt.accepted",
+    "compact.started auto",
+    "compact.finished auto compacted 440 143",
+    "turn.started 1",
+    "model.started 1 scripted",
+    "text.delta 1 0 Done.",
+    "model.finished 1 stop 1",
+  ]);
+});
+
+Deno.test("compaction() tells a model of thoughts nothing, and of calls, results and files what they are", async () => {
+  const messages: Message[] = [
+    user("Look"),
+    user("It is noon.", "prompt"),
+    {
+      role: "assistant",
+      parts: [
+        { type: "reasoning", text: "Hm." },
+        { type: "text", text: "I look." },
+        { type: "call", id: "a", name: "look", input: { at: "a" } },
+        { type: "call", id: "b", name: "paint", input: {} },
+      ],
+    },
+    {
+      role: "tool",
+      results: [
+        { callId: "a", name: "look", status: "error", parts: [{ type: "text", text: "It is dark." }] },
+        { callId: "b", name: "paint", status: "ok", parts: [{ type: "media", mediaType: "image/png", data: "AAAA" }] },
+      ],
+    },
+    user("Go on.", "stop"),
+    user("Now"),
+  ];
+  const model = scripted("Summary.", "Done.");
+  await agent({ model, use: [compaction({ at: 30, keep: 0 })] }).run({ messages }).result;
+  const [told] = model.requests[0]?.messages ?? [];
+  assertEquals(told?.role === "user" && textOf(told).split("\n\n"), [
+    "<conversation>\n[assistant] I look.",
+    '[assistant calls look] {"at":"a"}',
+    "[assistant calls paint] {}",
+    "[look: error] It is dark.",
+    "[paint: ok] (a file of type image/png)",
+    "[stop] Go on.\n</conversation>",
+  ]);
+});
+
+Deno.test("compaction() keeps the end as it is: so many tokens, and calls with their results", async () => {
+  const kept = async (keep: number) => {
+    const call = (at: string) => ({ calls: [["look", { at }]] }) as const;
+    const model = scripted(...["a", "b", "c", "d", "e", "f", "g"].map(call), "Done.");
+    const use = [compaction({ at: 400, keep, summarize: () => Promise.resolve("Seen.") })];
+    const run = agent({ model, tools: [look], use }).run("Look");
+    await run.result;
+    return model.requests.slice(6).map(({ messages }) => short(messages).length);
+  };
+  assertEquals(await kept(0), [4, 6]); // what the person said, the summary, and a call with its result; and then one more
+  assertEquals(await kept(149), [4, 6]);
+  assertEquals(await kept(160), [6, 8]);
+});
+
+Deno.test("compaction() has a model or a function summarize", async () => {
+  const other = scripted("By another.");
+  const model = await play(["Done."], [compaction({ at: 400, keep: 0, summarize: other })]);
+  assertEquals(short(model.messages)[1], `${heading}By another.`);
+  assertEquals([other.requests.length, other.requests[0]?.model, model.model.requests.length], [1, other, 1]);
+
+  const asked: unknown[] = [];
+  const summarize = (messages: readonly Message[], { instructions, signal }: SummaryOptions) => {
+    asked.push([short(messages), instructions, signal.aborted]);
+    return Promise.resolve("By hand.");
+  };
+  const mind: Middleware = { compact: (_, next) => next({ instructions: "Mind the names." }) };
+  const byHand = await play(["Done."], [mind, compaction({ at: 400, keep: 0, summarize })]);
+  assertEquals(short(byHand.messages)[1], `${heading}By hand.`);
+  assertEquals(asked, [[["assistant One", "user Second", "assistant Two"], "Mind the names.", false]]);
+});
+
+Deno.test("compaction() tells a model what to mind: from hooks, and from whoever asked", async () => {
+  const store = memory();
+  await store.save({ id: "s", version: 0, messages: history });
+  const mind: Middleware = {
+    compact: ({ instructions }, next) => next({ instructions: `${instructions} And the dates.` }),
+  };
+  const model = scripted("Summary.");
+  const { messages } = await agent({ model, use: [mind, compaction({ keep: 0 })] })
+    .compact({ session: "s", store, instructions: "The names." }).result;
+  assert(model.requests[0]?.instructions.endsWith("\n\nMind this too: The names. And the dates."));
+  assertEquals(short(messages), ["user First", `${heading}Summary.`, "user Second", "assistant Two"]);
+});
+
+Deno.test("compaction() folds an earlier summary into the next", async () => {
+  const seen: string[][] = [];
+  let count = 0;
+  const summarize = (messages: readonly Message[]) => {
+    seen.push(short(messages));
+    return Promise.resolve(`Summary ${++count}.`);
+  };
+  const answers = Array.from({ length: 6 }, (_, index) => `Answer ${index + 1} ${"x".repeat(400)}`);
+  const assistant = agent({ model: scripted(...answers), use: [compaction({ at: 250, keep: 0, summarize })] });
+  const prompts = ["A", "B", "C", "D", "E", "F"];
+  let messages: readonly Message[] = [];
+  for (const prompt of prompts) ({ messages } = await assistant.run({ session: "s", prompt }).result);
+  assertEquals(seen, [
+    ["assistant Answer 1", "user B", "assistant Answer 2", "user C", "assistant Answer 3"],
+    [`${heading}Summary 1.`, "user D", "assistant Answer 4", "user E", "assistant Answer 5"],
+  ]);
+  assertEquals(short(messages), [
+    "user A",
+    `${heading}Summary 2.`,
+    "user F",
+    "assistant Answer 6",
+  ]);
+});
+
+Deno.test("compaction() summarizes what takes more than one request part by part, and each request fits", async () => {
+  for (const size of [400, 4_000, 40_000]) {
+    const text = "Words, 言葉 и слова. ".repeat(size / 20);
+    const messages = [
+      user("First"),
+      ...Array.from({ length: 40 }, (_, index): Message => {
+        return index % 2 === 0 ? { role: "assistant", parts: [{ type: "text", text }] } : user(text);
+      }),
+      user("Now"),
+    ];
+    const summarize = scripted(...Array.from({ length: 60 }, (_, index) => `Summary ${index} ${"x".repeat(800)}`));
+    const tooLarge = new ModelError("Too long", { overflow: true });
+    const run = agent({
+      model: scripted({ error: tooLarge }, "Done."),
+      use: [compaction({ at: 1e9, keep: 0, summarize })],
+    })
+      .run({ messages });
+    const before = estimate(messages);
+    const { messages: after, status } = await run.result;
+    const { requests } = summarize;
+    assertEquals([status, after.length], ["done", 4]);
+    const most = Math.max(1_000, before / 2);
+    for (const { messages, instructions } of requests) {
+      assert(estimate([...messages, user(instructions)]) <= most + 250, `${size}: ${estimate(messages)} of ${most}`);
+    }
+    assertEquals(requests.length > 1, true);
+    for (const [index, { messages: [message] }] of requests.entries()) {
+      const earlier = message?.role === "user" && textOf(message).match(/Summary (\d+)/)?.[1];
+      assertEquals(earlier, index === 0 ? undefined : `${index - 1}`);
+    }
+  }
+});
+
+Deno.test("compaction() tells a model of the beginning and the end of what fits no request", async () => {
+  const huge = `START ${"🔥".repeat(20_000)} END`;
+  const messages = [user("First"), { role: "assistant", parts: [{ type: "text", text: huge }] } as const, user("Now")];
+  const summarize = scripted("Summary.");
+  await agent({ model: scripted("Done."), use: [compaction({ at: 2_000, keep: 0, summarize })] }).run({ messages })
+    .result;
+  const [message] = summarize.requests[0]?.messages ?? [];
+  const said = message?.role === "user" ? textOf(message) : "";
+  assert(estimate([user(said)]) <= 2_050);
+  assert(said.isWellFormed());
+  assert(/START 🔥+.?\n\[\d+ characters left out\]\n.?🔥+ END/u.test(said), said.slice(0, 100));
+});
+
+Deno.test("compaction() declines where there is too little to summarize, and asks nobody", async () => {
+  const never = () => Promise.reject(new Error("never"));
+  const big = user("x".repeat(2_000));
+  const decline = async (messages: readonly Message[]) => {
+    const use = [compaction({ at: 400, keep: 100, summarize: never })];
+    const run = agent({ model: scripted("Done."), use }).run({ messages });
+    const lines = compactions(await happened(run));
+    return [(await run.result).status, ...lines.map((line) => line.replace(/\d+ \d+ /, ""))];
+  };
+  const declined = ["done", "auto declined There is too little to summarize."];
+  assertEquals(await decline([big]), declined);
+  assertEquals(
+    await decline([big, { role: "assistant", parts: [{ type: "text", text: "Yes?" }] }, user("Now")]),
+    declined,
+  );
+});
+
+Deno.test("compaction() that fails leaves out the oldest messages, whatever it fails with", async () => {
+  const failures: ScriptedAnswer[] = [
+    { error: new ModelError("Overloaded", { recoverable: true }) },
+    { text: "Half of it", error: new Error("cut") },
+    { reads: [[{ type: "text", text: "Half of it" }]] },
+    { text: "" },
+    { reasoning: "I had better not." },
+    { error: new ModelError("Too long", { overflow: true }) },
+  ];
+  for (const failure of failures) {
+    const { status, messages, compactions, errors } = await play([failure, "Done."]);
+    assertEquals([status, compactions, errors.length], ["done", ["auto failed 440 116"], 1]);
+    assertEquals(short(messages), ["user First", "user Now", "assistant Done."]);
+  }
+});
+
+Deno.test("compaction() that is stopped inside leaves the transcript as it was", async () => {
+  const stopping = async (summarize: (stop: () => void) => Parameters<typeof compaction>[0]) => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const use = [compaction({ at: 400, keep: 0, ...summarize(() => controller.abort()) })];
+    const { status, messages } = await agent({ model: scripted(), use })
+      .run({ messages: [...history, user("Now")], signal }).result;
+    assertEquals([status, short(messages)], ["aborted", [...short(history), "user Now"]]);
+  };
+  await stopping((stop) => ({ summarize: scripted({ text: "Summary.", before: stop }) }));
+  await stopping((stop) => ({
+    summarize: scripted({
+      reads: (function* () {
+        yield [{ type: "text", text: "Half" }];
+        stop();
+        yield [{ type: "finish", reason: "stop" }];
+      })(),
+    }),
+  }));
+  await stopping((stop) => ({ summarize: (_, { signal }) => (stop(), Promise.reject(signal.reason)) }));
+  await stopping((stop) => ({ summarize: () => (stop(), Promise.resolve("Late.")) }));
+});
+
+Deno.test("compaction() heeds a limit that is lower than its own, and sets it otherwise", async () => {
+  const limits: unknown[] = [];
+  const see: Middleware = { prompt: (ctx, next) => (limits.push(ctx.run.limits.context), next()) };
+  for (const context of [Infinity, 300, 500]) {
+    await agent({ model: scripted("Done."), use: [compaction({ at: 400 }), see], limits: { context } }).run("Hi")
+      .result;
+  }
+  await agent({ model: scripted("Done."), use: [compaction(), see] }).run("Hi").result;
+  assertEquals(limits, [400, 300, 400, 100_000]);
+});
+
+Deno.test("compaction() can be added to by what stands above it", async () => {
+  const add: Middleware = {
+    async compact(_, next) {
+      const compaction = await next();
+      if (compaction.type === "declined") return compaction;
+      return { ...compaction, messages: [...compaction.messages, user("Mind the names.", "adder")] };
+    },
+  };
+  const { messages, usage } = await play(["Summary.", "Done."], [add, compaction({ at: 400, keep: 0 })]);
+  assertEquals(short(messages).slice(2), ["user Now", "adder Mind the names.", "assistant Done."]);
+  assertEquals(usage, { input: 2, output: 2 });
+});
+
+Deno.test("whatever a transcript is, compaction() needs no mending, and keeps its beginning and its end", async () => {
+  for (let seed = 0; seed < 200; seed++) {
+    const given = [...someTranscript(seed), user(`Now ${seed}`)];
+    const at = 50 + seed * 10;
+    const model = scripted("Done.");
+    const use = [compaction({ at, keep: seed % at, summarize: () => Promise.resolve(`Summary ${seed}`) })];
+    const events = await happened(agent({ model, use }).run({ messages: given }));
+    assertEquals(events.filter(({ type }) => type === "warning"), [], `seed ${seed}`);
+    const sent = model.requests[0]?.messages ?? [];
+    assertEquals(mend(sent).problems, []);
+    assertEquals(sent.at(-1), given.at(-1), `seed ${seed}`);
+    const verbatim = sent.filter((message) => given.includes(message));
+    assertEquals(verbatim, given.filter((message) => sent.includes(message)), `seed ${seed}`); // in their order
+    const done = events.some((event) => event.type === "compact.finished" && event.status === "compacted");
+    assertEquals(sent.length - verbatim.length, done ? 1 : 0, `seed ${seed}`);
+  }
+});
+
+Deno.test("compaction() is rare, and all requests begin alike", async () => {
+  const call = { calls: [["look", { at: "a" }]] } as const;
+  const model = scripted(...Array.from({ length: 200 }, () => call), "Done.");
+  const use = [compaction({ at: 1_000, summarize: () => Promise.resolve("Seen. ".repeat(50)) })];
+  const run = agent({ model, tools: [look], use, limits: { turns: 201 } }).run("Look");
+  const events = await happened(run);
+  let anew = 0;
+  for (const [index, { messages }] of model.requests.entries()) {
+    const before = model.requests[index - 1]?.messages ?? [];
+    assertEquals(messages[0], model.requests[0]?.messages[0]);
+    if (before.some((message, at) => message !== messages[at])) anew++;
+    assert(estimate(messages) <= 1_100);
+  }
+  assertEquals(anew, compactions(events).length);
+  assert(anew <= 24, `compacted ${anew} times, of 66 tokens in each of 200 turns`);
+});
+
+Deno.test("compaction() throws for sizes that make no sense", () => {
+  for (const at of [0, -1, NaN]) assertThrows(() => compaction({ at }), RangeError, `Cannot compact at ${at} tokens`);
+  for (const keep of [-1, 100, NaN]) {
+    assertThrows(() => compaction({ at: 100, keep }), RangeError, `Cannot keep ${keep} tokens of 100`);
+  }
+});
