@@ -5,12 +5,13 @@
  */
 import { crowdMeasure, memoryMeasures } from "./crowd.ts";
 import { deltaMeasures } from "./deltas.ts";
+import { longMeasure } from "./long.ts";
 import { table } from "./measure.ts";
 import { modelMeasures } from "./models.ts";
 import { recordMeasures, resumeMeasure } from "./records.ts";
 import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
 
-const memory = await memoryMeasures();
+const memory = [...await memoryMeasures(), await longMeasure()];
 const { measures, delta } = await deltaMeasures();
 const all = [
   ...measures,
