@@ -92,6 +92,7 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
       let summary: readonly Message[] = opened.filter(isSummary);
       let usage = noUsage;
       for (const part of partsOf(left, most)) {
+        signal.throwIfAborted();
         const written = await write([...summary, ...part], { instructions, signal, model, most });
         summary = [summaryOf(written.text)];
         usage = addUsage(usage, written.usage);

@@ -5,8 +5,11 @@
  */
 import type { AnswerPart, ContentPart, Message } from "../protocol/message.ts";
 
+/** Bytes that a provider adds around each part. */
+const frame = 28;
+
 /** What an image or a file counts as, whatever its data: providers count what it shows. */
-const medium = " ".repeat(6_400);
+const medium = 6_400;
 
 /** Tokens that `messages` will take, estimated at four bytes a token. */
 export function estimate(messages: readonly Message[]): number {
@@ -22,12 +25,27 @@ export function tokensOf(size: number): number {
 export function sizeOf(messages: readonly Message[]): number {
   let size = 0;
   for (const message of messages) {
-    const read = message.role === "tool"
-      ? message.results.map(({ parts }) => parts.map(shown))
-      : message.parts.map(shown);
-    size += bytesOf(JSON.stringify(read));
+    if (message.role === "tool") { for (const { parts } of message.results) size += sizeOfParts(parts); }
+    else size += sizeOfParts(message.parts);
   }
   return size;
+}
+
+function sizeOfParts(parts: readonly (AnswerPart | ContentPart)[]): number {
+  let size = 0;
+  for (const part of parts) size += frame + sizeOfPart(part);
+  return size;
+}
+
+function sizeOfPart(part: AnswerPart | ContentPart): number {
+  switch (part.type) {
+    case "media":
+      return medium;
+    case "call":
+      return bytesOf(part.name) + bytesOf(JSON.stringify(part.input) ?? "");
+    default:
+      return bytesOf(part.text);
+  }
 }
 
 /** Bytes of a text in UTF-8, counted without making them. */
@@ -38,8 +56,4 @@ function bytesOf(text: string): number {
     if (unit > 0x7f) bytes += unit <= 0x7ff || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2; // half of a pair has two of its four
   }
   return bytes;
-}
-
-function shown(part: AnswerPart | ContentPart): AnswerPart | ContentPart | string {
-  return part.type === "media" ? medium : part;
 }

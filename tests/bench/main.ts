@@ -11,7 +11,8 @@ import { modelMeasures } from "./models.ts";
 import { recordMeasures, resumeMeasure } from "./records.ts";
 import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
 
-const memory = [...await memoryMeasures(), await longMeasure()];
+const memory = await memoryMeasures();
+const long = await longMeasure();
 const { measures, delta } = await deltaMeasures();
 const all = [
   ...measures,
@@ -23,5 +24,6 @@ const all = [
   await resumeMeasure(),
   ...memory,
   await crowdMeasure(),
+  long,
 ];
 console.log(`A delta of the floor takes ${delta.toFixed(2)} µs.\n\n${table(all)}`);

@@ -162,7 +162,7 @@ Deno.test("compact() compacts a session that no run has, and a run goes on with 
     "run.started run s false",
     "session.opened resume",
     "compact.started manual",
-    "compact.finished manual compacted 433 117",
+    "compact.finished manual compacted 434 118",
     "session.closed",
     "run.finished done ",
   ]);
@@ -350,9 +350,9 @@ Deno.test("a run that was compacted pauses and goes on, in another process, and 
   const events = await happened(resumed);
   assertEquals(told(events).filter((line) => /^(compact.f|turn.s|warning)/.test(line)), [
     "turn.started 1",
-    "compact.finished auto declined 315 315 There is nothing that could be left out.",
+    "compact.finished auto declined 305 305 There is nothing that could be left out.",
     "turn.started 2",
-    "compact.finished auto compacted 391 192",
+    "compact.finished auto compacted 374 186",
     "turn.started 3",
   ]);
   const { status, messages, text } = await resumed.result;

@@ -10,6 +10,7 @@ import {
   giveUp,
   type Handle,
   memory,
+  type Message,
   type Middleware,
   ModelError,
   reply,
@@ -83,7 +84,7 @@ Deno.test("without a hook the oldest messages are left out, however a compaction
   assertEquals(auto.events, [
     start,
     "compact.started auto",
-    "compact.finished auto compacted 440 116",
+    "compact.finished auto compacted 441 117",
     "model.started 1 scripted",
     "model.finished 1 stop 1",
     "run.finished done Done.",
@@ -95,7 +96,7 @@ Deno.test("without a hook the oldest messages are left out, however a compaction
     start,
     "model.started 1 scripted",
     "compact.started overflow",
-    "compact.finished overflow compacted 440 116",
+    "compact.finished overflow compacted 441 117",
     "model.finished 1 stop 2",
     "run.finished done Done.",
   ]);
@@ -105,7 +106,7 @@ Deno.test("without a hook the oldest messages are left out, however a compaction
   assertEquals(manual.events, [
     start,
     "compact.started manual",
-    "compact.finished manual compacted 433 325",
+    "compact.finished manual compacted 434 326",
     "run.finished done ",
   ]);
   assertEquals([manual.messages, manual.errors], [["user First", "user Second", "assistant Two"], []]);
@@ -126,7 +127,7 @@ Deno.test("a hook sees why it compacts, what, to how much, what to mind, and the
   assertEquals(seen, [
     ["auto", 5, "Mind the names.", 200, "scripted"],
     ["overflow", 5, "Mind the names.", 220, "scripted"],
-    ["manual", 4, "By hand. Mind the names.", 216, "scripted"],
+    ["manual", 4, "By hand. Mind the names.", 217, "scripted"],
   ]);
 });
 
@@ -146,7 +147,7 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
 
   Deno.test(`${trigger}: a hook declines`, async () => {
     const came = await play(trigger, [{ compact: () => Promise.resolve(declined("Not now.")) }]);
-    const size = trigger === "manual" ? 433 : 440;
+    const size = trigger === "manual" ? 434 : 441;
     assertEquals(compactions(came), [`compact.finished ${trigger} declined ${size} ${size} Not now.`]);
     assertEquals(came.status, { auto: "done", overflow: "failed", manual: "cancelled" }[trigger]);
     assertEquals(came.messages, [...whole, ...goesOn ? last : [], ...trigger === "auto" ? end : []]);
@@ -178,7 +179,7 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
     const came = await play(trigger, [{ compact: () => Promise.reject(boom) }]);
     if (goesOn) {
       assertEquals([came.status, came.messages], ["done", ["user First", ...last, ...end]]);
-      assertEquals(compactions(came), [`compact.finished ${trigger} failed 440 116`]);
+      assertEquals(compactions(came), [`compact.finished ${trigger} failed 441 117`]);
     } else {
       assertEquals([came.status, came.messages, compactions(came)], ["failed", whole, []]);
     }
@@ -246,10 +247,10 @@ Deno.test("each request may be too large once", async () => {
   assertEquals(told(events).filter((line) => /^(compact|turn.started)/.test(line)), [
     "turn.started 1",
     "compact.started overflow",
-    "compact.finished overflow compacted 440 116",
+    "compact.finished overflow compacted 441 117",
     "turn.started 2",
     "compact.started overflow",
-    "compact.finished overflow declined 191 191 There is nothing that could be left out.",
+    "compact.finished overflow declined 186 186 There is nothing that could be left out.",
   ]);
   assertEquals((await run.result).status, "failed");
 });
@@ -390,13 +391,15 @@ Deno.test("without a limit nothing is compacted", async () => {
 
 Deno.test("each message is measured once, however long the run", async () => {
   let measured = 0;
-  const text = { type: "text", text: "Hi", toJSON: () => (measured++, "Hi") } as const;
+  const input = { toJSON: () => measured++ };
+  const messages: readonly Message[] = [
+    { role: "assistant", parts: [{ type: "call", id: "a", name: "look", input }] },
+    { role: "tool", results: [{ callId: "a", name: "look", status: "ok", parts: [] }] },
+    user("Go on"),
+  ];
   const call = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted(...Array.from({ length: 20 }, () => call), "Done.");
-  await agent({ model, tools: [look], limits: { context: 100_000 } }).run({
-    messages: [{ role: "user", parts: [text] }],
-  })
-    .result;
+  await agent({ model, tools: [look], limits: { context: 100_000 } }).run({ messages }).result;
   assertEquals([measured, model.requests.length], [1, 21]);
 });
 

@@ -45,7 +45,7 @@ Deno.test("compaction() puts a summary, by the model of the run, in the place of
     "session.opened new",
     "prompt.accepted",
     "compact.started auto",
-    "compact.finished auto compacted 440 143",
+    "compact.finished auto compacted 441 143",
     "turn.started 1",
     "model.started 1 scripted",
     "text.delta 1 0 Done.",
@@ -99,7 +99,7 @@ Deno.test("compaction() keeps the end as it is: so many tokens, and calls with t
     return model.requests.slice(6).map(({ messages }) => short(messages).length);
   };
   assertEquals(await kept(0), [4, 6]); // what the person said, the summary, and a call with its result; and then one more
-  assertEquals(await kept(149), [4, 6]);
+  assertEquals(await kept(120), [4, 6]);
   assertEquals(await kept(160), [6, 8]);
 });
 
@@ -231,7 +231,7 @@ Deno.test("compaction() that fails leaves out the oldest messages, whatever it f
   ];
   for (const failure of failures) {
     const { status, messages, compactions, errors } = await play([failure, "Done."]);
-    assertEquals([status, compactions, errors.length], ["done", ["auto failed 440 116"], 1]);
+    assertEquals([status, compactions, errors.length], ["done", ["auto failed 441 117"], 1]);
     assertEquals(short(messages), ["user First", "user Now", "assistant Done."]);
   }
 });
@@ -256,7 +256,9 @@ Deno.test("compaction() that is stopped inside leaves the transcript as it was",
     }),
   }));
   await stopping((stop) => ({ summarize: (_, { signal }) => (stop(), Promise.reject(signal.reason)) }));
-  await stopping((stop) => ({ summarize: () => (stop(), Promise.resolve("Late.")) }));
+  let calls = 0;
+  await stopping((stop) => ({ at: 4, summarize: () => (calls++, stop(), Promise.resolve("Late.")) }));
+  assertEquals(calls, 1);
 });
 
 Deno.test("compaction() heeds a limit that is lower than its own, and sets it otherwise", async () => {
