@@ -88,8 +88,10 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
 
   /** A person's answer counts for the tool and the input they saw, and for the input they made of it. */
   function heard(input: unknown) {
+    const { answered } = entry;
+    if (answered.length === 0) return undefined; // as most are, which then cost nothing
     const seen = canonical(input);
-    return entry.answered.findLast(({ question, answer }) => {
+    return answered.findLast(({ question, answer }) => {
       const theirs = answer.type === "approve" && answer.input !== undefined && seen === canonical(answer.input);
       return question.tool === name && (theirs || seen === canonical(question.input));
     })?.answer;

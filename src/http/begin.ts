@@ -6,7 +6,7 @@
 import type { Context } from "hono";
 import { SessionError } from "../core/claim.ts";
 import { theirs } from "../session/record/host.ts";
-import { answersBody, bodyOf, runBody } from "./body.ts";
+import { answersBody, bodyOf, compactBody, runBody } from "./body.ts";
 import { turnsOf } from "./busy.ts";
 import { callerOf } from "./caller.ts";
 import { onceOf } from "./keys.ts";
@@ -17,8 +17,8 @@ import { wrong } from "./shape.ts";
 /** Answers a request with the events of a run. */
 export type Handler = (c: Context) => Promise<Response>;
 
-/** Begins runs, and goes on with those that wait for a person. */
-export function beginning(served: Served): { readonly begin: Handler; readonly answer: Handler } {
+/** Begins runs, goes on with those that wait for a person, and compacts sessions. */
+export function beginning(served: Served): { readonly [how in "begin" | "answer" | "compact"]: Handler } {
   const { how, runs, runs: { records } } = served;
   const once = onceOf(served);
   const turn = turnsOf(runs, how);
@@ -62,6 +62,16 @@ export function beginning(served: Served): { readonly begin: Handler; readonly a
         }
         return await streamRun(c, served, caller, { run, session, answers, held, after: last });
       });
+    },
+
+    async compact(c) {
+      const caller = await callerOf(c, how);
+      const { instructions = "" } = await bodyOf(c, compactBody, how.maxBody);
+      const session = c.req.param("id") ?? "";
+      const kept = await runs.load(session, caller);
+      if (!kept) throw unknown(`compact session "${session}"`);
+      await records?.free(kept, caller);
+      return await streamRun(c, served, caller, { run: crypto.randomUUID(), session, compact: { instructions } });
     },
   };
 }

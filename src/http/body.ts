@@ -87,6 +87,9 @@ export const messageBody: Shape<MessageBody> = (value, at) => {
 /** The body of a request that answers questions. */
 export const answersBody: Shape<AnswersBody> = record({ answers: list(answer), capsule: optional(text) });
 
+/** The body of a request that compacts a session: what whoever summarizes should mind. */
+export const compactBody = record<{ readonly instructions?: string }>({ instructions: optional(text) });
+
 /** The JSON body of a request, of at most `max` bytes. */
 export async function bodyOf<T>({ req }: Context, shape: Shape<T>, max: number): Promise<T> {
   if (!/^application\/([\w.-]+\+)?json *(;|$)/i.test(req.header("content-type") ?? "")) {

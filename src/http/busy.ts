@@ -61,7 +61,7 @@ export function turnsOf(runs: Runs, { busy }: Settled): Turns {
     if (run === undefined) return; // it may be had by now
     const here = runs.get(run, caller);
     if (here) await here.over;
-    else if (!await runs.records?.await(run, caller, caller.leaving)) throw error;
+    else if (!await runs.records?.outlast(run, caller, caller.leaving)) throw error;
   }
 
   /** Stops who has the session; where nobody can do that here, the next one does as it begins. */

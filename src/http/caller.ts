@@ -5,25 +5,22 @@
  */
 import type { Context } from "hono";
 import type { Asker } from "../session/record/host.ts";
-import type { ClientGone, Settled } from "./options.ts";
+import type { Settled } from "./options.ts";
 import { Refusal, shutdown } from "./refusal.ts";
 
 /** Who asks, in a request. */
 export interface Caller extends Asker {
-  /** What becomes of a run that they begin, once they have gone. */
-  readonly onGone: ClientGone;
   /** Aborts where they leave before they are answered, as far as the platform says so. */
   readonly leaving: AbortSignal;
 }
 
 /** Who sent a request; throws where nobody is served any more, or it is not known whose it is. */
-export async function callerOf(c: Context, { owner, vars, onClientGone, signal }: Settled): Promise<Caller> {
+export async function callerOf(c: Context, { owner, vars, signal }: Settled): Promise<Caller> {
   if (signal?.aborted) throw shutdown();
   const mine = await owner?.(c);
   if (owner && !mine) throw new Refusal(403, "nobody", "Cannot serve this: it is not known whose it is");
   return {
     owner: mine,
-    onGone: typeof onClientGone === "function" ? await onClientGone(c) : onClientGone,
     leaving: c.req.raw.signal,
     vars: async () => await vars?.(c),
     outlive(work) {

@@ -52,7 +52,11 @@ export function refuse(error: Error, c: Context, onError: OnFailure | undefined)
 /** Tells the operator what went wrong; gives the id that a client may be told. */
 export function report(onError: OnFailure | undefined, error: unknown, run?: string): string {
   const id = crypto.randomUUID();
-  onError?.(error, { id, ...(run !== undefined && { run }) });
+  try {
+    onError?.(error, { id, ...(run !== undefined && { run }) });
+  } catch {
+    return id; // whoever should hear of it has failed, and there is nobody else
+  }
   return id;
 }
 

@@ -26,6 +26,7 @@ import { finishRun, sendMessage } from "./steer.ts";
  * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204 once it stops; it may run elsewhere or wait for a person, where there is a `log`.
  * - `GET /sessions/:id`: its messages, and the run that has it.
  * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on.
+ * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts its transcript, and does nothing else.
  * - `GET /health`: 200.
  *
  * What is not served is answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for a
@@ -50,7 +51,7 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
   // vars are what the agent needs: the type of the options says so
   const runs = runsOf((told, sink) => agent.start(told as Parameters<typeof agent.start>[0], sink), how);
   const served: Served = { how, runs };
-  const { begin, answer } = beginning(served);
+  const { begin, answer, compact } = beginning(served);
 
   return new Hono<E>()
     .onError((error, c) => refuse(error, c, how.onError))
@@ -64,6 +65,7 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
     .post("/runs/:id/stop", (c) => stopRun(c, served))
     .get("/sessions/:id", (c) => showSession(c, served))
     .post("/sessions/:id/answers", answer)
+    .post("/sessions/:id/compact", compact)
     .get("/health", (c) => {
       if (how.signal?.aborted) throw shutdown();
       return c.json({ status: "ok" });
@@ -75,6 +77,7 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
     .all("/runs/:id/stop", only("POST"))
     .all("/sessions/:id", only("GET, HEAD"))
     .all("/sessions/:id/answers", only("POST"))
+    .all("/sessions/:id/compact", only("POST"))
     .all("/health", only("GET, HEAD"));
 }
 

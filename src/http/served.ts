@@ -27,11 +27,11 @@ const leave: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
 /** Answers with the events of a run, which begins with that, or goes on. */
 export async function streamRun(
   c: Context,
-  { runs, how: { heartbeat } }: Served,
+  { runs, how: { heartbeat, onClientGone } }: Served,
   caller: Caller,
   given: Given,
 ): Promise<Response> {
-  const { onGone } = caller;
+  const onGone = typeof onClientGone === "function" ? await onClientGone(c) : onClientGone;
   const { out, stream } = outlet({ heartbeat, onCancel: () => leave[onGone](run) });
   const run = await runs.launch(given, caller, out).catch((error) => {
     out.close();

@@ -1,5 +1,6 @@
 import { agent, type ClientGone, type Event, memory, type Model, serve, type ServeOptions, tool } from "../../mod.ts";
 import { scripted, type ScriptedModel } from "../../src/model/scripted.ts";
+import { memoryLog } from "../../src/session/log.ts";
 import { assertEquals, assertLess } from "@std/assert";
 import * as z from "zod";
 import { type App, piecesOf, post } from "../support/requests.ts";
@@ -112,6 +113,21 @@ Deno.test("serve() does with each run whose client has gone what it is told of t
   goOn();
   const last = await ended;
   assertEquals(["text" in last && last.text, model.left], ["Done.", 1]);
+});
+
+Deno.test("serve() asks what becomes of a run for the requests that begin one alone", async () => {
+  const asked: string[] = [];
+  const app = serve(agent({ model: scripted("Hello!") }), {
+    log: memoryLog(),
+    onClientGone(c) {
+      asked.push(`${c.req.method} ${c.req.path}`);
+      return "detach";
+    },
+  });
+  const text = await (await post(app, "/runs", { prompt: "Hi" })).text();
+  await (await app.request(`/runs/${text.match(/"run":"([^"]+)"/)?.[1]}`)).text();
+  await (await app.request(`/sessions/${text.match(/"session":"([^"]+)"/)?.[1]}`)).text();
+  assertEquals(asked, ["POST /runs"]);
 });
 
 Deno.test("serve() has the platform wait for runs that go on, and for no others", async () => {

@@ -228,6 +228,22 @@ Deno.test("serve() stops a run that cannot be put on record, and tells the opera
   assertEquals([await pieces.rest(), told], ["", [["The log is down", run]]]);
 });
 
+Deno.test("serve() goes on where its operator cannot be told", async () => {
+  using time = new FakeTime();
+  const { log } = watched((log, run, addition) => {
+    return addition.after === 0 ? log.append(run, addition) : Promise.reject(new Error("The log is down"));
+  });
+  const app = serve(agent({ model: scripted("Hello!") }), {
+    log,
+    onError() {
+      throw new Error("The operator is down");
+    },
+  });
+  const response = await post(app, "/runs", { prompt: "Hi" });
+  assertEquals(framesOf(await meanwhile(time, response.text()))[0]?.type, "run.started");
+  assertEquals((await app.request("/health")).status, 200);
+});
+
 Deno.test("serve() answers that a run cannot be put on record where that shows at once", async () => {
   using time = new FakeTime();
   const told: unknown[] = [];

@@ -1,8 +1,8 @@
-import { agent, serve, tool } from "../../mod.ts";
+import { agent, compacted, memory, serve, tool, user } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/told.ts";
 
 /** A served run whose tool waits, until it is told to go on. */
@@ -100,5 +100,32 @@ Deno.test("serve() lets nobody but its owner steer a run", async () => {
   const named = (refusals: readonly unknown[]) => JSON.parse(JSON.stringify(refusals).replaceAll(run, "none"));
   assertEquals(named(await Promise.all(theirs ?? [])), await Promise.all(none ?? []));
   assertEquals((await post(app, `/runs/${run}/finish`, undefined, { "x-user": "ada" })).status, 204);
+  await rest();
+});
+
+Deno.test("serve() compacts a session that nobody has, on request", async () => {
+  const made = agent({
+    model: scripted("One.", "Two."),
+    use: [{
+      name: "brief",
+      compact: ({ instructions }) => Promise.resolve(compacted([user(`Brief: ${instructions}`)])),
+    }],
+  });
+  const store = memory();
+  const app: App = serve(made, { store });
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "1" })));
+  const events = await eventsOf(post(app, `/sessions/${session}/compact`, { instructions: "names" }));
+  const told = events.flatMap((event) => event.type === "compact.finished" ? [event.trigger, event.status] : []);
+  assertEquals([told, first("run.finished", events).status], [["manual", "compacted"], "done"]);
+  assertEquals(lines((await store.load(session))?.messages ?? []), ["user Brief: names"]);
+});
+
+Deno.test("serve() compacts no session that is not there, and none that a run has", async () => {
+  const { app, rest } = await working();
+  assertEquals(await refusalOf(post(app, "/sessions/none/compact", {})), [404, {
+    code: "unknown",
+    message: 'Cannot compact session "none": there is none',
+  }]);
+  assertEquals((await app.request("/sessions/none/compact")).status, 405);
   await rest();
 });

@@ -18,7 +18,7 @@ export interface Asker {
 }
 
 /** What a run begins with, or goes on with. */
-export interface Given extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy">> {
+export interface Given extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "compact">> {
   /** The run's id. */
   readonly run: string;
   /** Its session. */

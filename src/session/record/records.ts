@@ -44,7 +44,7 @@ export interface Records {
   /** Brings the record of a paused run to its pause; gives the number of the last event on record of the run that has the session. */
   catchUp(session: Session, asker: Asker): Promise<number | undefined>;
   /** Settles when a run that runs elsewhere has ended or paused, when a lease has passed, and when `signal` aborts. Gives whether that can be told. */
-  await(run: string, asker: Asker, signal: AbortSignal): Promise<boolean>;
+  outlast(run: string, asker: Asker, signal: AbortSignal): Promise<boolean>;
   /** Begins what a request asks for, once for each key, and joins it from then on. Throws a `RecordError` where the key is of another request. */
   once<T>(request: Keyed, asker: Asker, ways: Ways<T>): Promise<T>;
   /** Whether there is something at a place, or something comes. */
@@ -152,7 +152,7 @@ export function recordsOf(log: Log, host: Host): Records {
       }
       return (await end(run.id, asker))?.last;
     },
-    async await(run, asker, signal) {
+    async outlast(run, asker, signal) {
       const page = await end(run, asker);
       if (!page || page.ended) return false;
       const over = new AbortController();
@@ -173,7 +173,7 @@ function isId(run: string): boolean {
 
 /** Whether the process of a run that has its session is dead. */
 function isLost({ id, status, until = Infinity }: RunRecord, host: Host, asker: Asker): boolean {
-  return status === "running" && (Date.now() >= until || host.isDead(id, asker));
+  return status === "running" && !host.get(id, asker) && (Date.now() >= until || host.isDead(id, asker));
 }
 
 /** The last event of a run that has paused or ended, as its session knows it; one that it does not know was lost. */
