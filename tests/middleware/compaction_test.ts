@@ -256,9 +256,21 @@ Deno.test("compaction() that is stopped inside leaves the transcript as it was",
     }),
   }));
   await stopping((stop) => ({ summarize: (_, { signal }) => (stop(), Promise.reject(signal.reason)) }));
-  let calls = 0;
-  await stopping((stop) => ({ at: 4, summarize: () => (calls++, stop(), Promise.resolve("Late.")) }));
-  assertEquals(calls, 1);
+  await stopping((stop) => ({ summarize: () => (stop(), Promise.resolve("Late.")) }));
+});
+
+Deno.test("compaction() that is stopped between two parts does not go on to the next", async () => {
+  const controller = new AbortController();
+  let parts = 0;
+  const summarize = () => {
+    parts++;
+    controller.abort();
+    return Promise.resolve("Late.");
+  };
+  const messages = [...Array.from({ length: 8 }, () => history).flat(), user("Now")];
+  const use = [compaction({ at: 1_000, keep: 0, summarize })];
+  const { status } = await agent({ model: scripted(), use }).run({ messages, signal: controller.signal }).result;
+  assertEquals([status, parts], ["aborted", 1]);
 });
 
 Deno.test("compaction() heeds a limit that is lower than its own, and sets it otherwise", async () => {
