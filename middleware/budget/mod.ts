@@ -121,6 +121,12 @@ export function budget(options: BudgetOptions = {}): Budget {
         settle(took);
       }
     },
+    async compact(ctx, next) {
+      const compaction = await next();
+      const { usage } = compaction;
+      if (usage) ledger.reserve(ctx, {})(charge(ctx.model.id, usage, priced)); // at the price of the run's own model
+      return compaction;
+    },
     async tool(ctx, next) {
       const { calls, ms } = ledger.left(ctx);
       const { answer } = own.get(ctx);

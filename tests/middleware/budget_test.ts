@@ -1,6 +1,7 @@
 import {
   type Agent,
   agent,
+  compacted,
   deny,
   memory,
   type Middleware,
@@ -9,6 +10,7 @@ import {
   reply,
   textOf,
   tool,
+  user,
 } from "@jizai/jizai";
 import { type Amounts, type Budget, budget, type BudgetOptions } from "@jizai/jizai/middleware/budget";
 import { fallback } from "@jizai/jizai/middleware/fallback";
@@ -509,4 +511,23 @@ Deno.test("budget() refuses limits that mean nothing", () => {
 Deno.test("budget() keeps the laws of a middleware", async () => {
   await testMiddleware(() => budget({ tokens: 1_000_000, calls: 1_000, ms: 60_000 }));
   await testMiddleware(() => budget({ tokens: 1_050, calls: 2 }));
+});
+
+Deno.test("budget() counts what a compaction took", async () => {
+  const spend = budget({ tokens: 1_000 });
+  const left: number[] = [];
+  const summarize: Middleware = {
+    name: "summarize",
+    compact: () => Promise.resolve({ ...compacted([user("Brief")]), usage: { input: 200, output: 100 } }),
+  };
+  const note: Middleware = {
+    name: "note",
+    stop: (ctx, next) => {
+      left.push(spend.left(ctx).tokens);
+      return next();
+    },
+  };
+  const model = scripted({ text: "Hello!", usage: { input: 5, output: 5 } });
+  await agent({ model, use: [spend, note, summarize], limits: { context: 1 } }).run("A rather long prompt").result;
+  assertEquals(left, [690]);
 });
