@@ -78,7 +78,7 @@ export async function perform(
     batchId,
     callIndex: index,
     turn,
-    idempotencyKey: `${live.id}:${turn}:${call.id}`,
+    idempotencyKey: `${live.id}:${call.id}:${turn}`,
     progress: progressOf(scope, entry),
   };
   for (let attempt = 1, after = 0;; attempt++) {

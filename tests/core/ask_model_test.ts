@@ -244,7 +244,7 @@ Deno.test("an id is not used again within a run whose first calls were left out 
   const calls = [{ id: "a", name: "look", input: {} }];
   const model = scripted({ calls }, { calls }, { calls }, "Done.");
   await agent({ model, tools: [work], limits: { context: 150 } }).run("Hi").result;
-  assertEquals(keys, ["run:1:a", "run:2:a_2", "run:3:a_3"]);
+  assertEquals(keys, ["run:a:1", "run:a_2:2", "run:a_3:3"]);
 });
 
 Deno.test("what makes no sense of a call fails the request", async () => {

@@ -26,7 +26,7 @@ function tools(done: string[], after: (name: string) => Promise<void> | void = (
       input: z.object({}),
       ...options,
       execute: async (_, { idempotencyKey }) => {
-        done.push(`${name} ${idempotencyKey.split(":").at(-1)}`);
+        done.push(`${name} ${idempotencyKey.split(":")[1]}`);
         await after(name);
         return `did ${name}`;
       },

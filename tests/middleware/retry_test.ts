@@ -191,12 +191,12 @@ Deno.test("retry() executes a tool again, under the same idempotency key, each c
   const { messages } = await agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Go").result;
   assertEquals(lines(messages), ["user Go", "call fetch fetch", "ok Fetched 1.", "ok Fetched 2.", "assistant Done."]);
   assertEquals(calls, [
-    "1 run:1:call_1",
-    "2 run:1:call_2",
-    "1 run:1:call_1",
-    "2 run:1:call_2",
-    "1 run:1:call_1",
-    "2 run:1:call_2",
+    "1 run:call_1:1",
+    "2 run:call_2:1",
+    "1 run:call_1:1",
+    "2 run:call_2:1",
+    "1 run:call_1:1",
+    "2 run:call_2:1",
   ]);
 });
 
