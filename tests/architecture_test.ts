@@ -287,6 +287,7 @@ Deno.test("tests mirror src and middleware", async () => {
     "middleware",
     "platforms",
     "support",
+    "types",
     "types_test.ts",
   ];
   assertEquals((await list("tests")).filter((name) => !(name in rooms) && !own.includes(name)), []);

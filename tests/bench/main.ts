@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { adapterMeasures } from "./adapters.ts";
 import { crowdMeasure, memoryMeasures } from "./crowd.ts";
 import { deltaMeasures } from "./deltas.ts";
 import { longMeasure } from "./long.ts";
@@ -17,6 +18,7 @@ const { measures, delta } = await deltaMeasures();
 const all = [
   ...measures,
   await hookMeasure(),
+  ...await adapterMeasures(),
   ...await turnMeasures(delta),
   ...await callMeasures(delta),
   ...await modelMeasures(),

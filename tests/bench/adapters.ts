@@ -1,0 +1,34 @@
+/**
+ * What adapters of other systems' hooks cost where none of the hooks is for what happens.
+ *
+ * @module
+ */
+import { agent, type Middleware } from "@jizai/jizai";
+import { copilot_hooks } from "@jizai/jizai/middleware/copilot_hooks";
+import { yoi_hooks } from "@jizai/jizai/middleware/yoi_hooks";
+import { calling, working } from "./load.ts";
+import type { Measure } from "./measure.ts";
+import { medians } from "./stopwatch.ts";
+
+const adapters = {
+  yoi_hooks: yoi_hooks({ on_prompt_submit: () => "Continue", on_abort: () => {} }),
+  copilot_hooks: copilot_hooks({ onSessionEnd: () => null, onPostToolUseFailure: () => null }),
+};
+
+/** What each event of a run costs more beneath an adapter that has no hook for it. */
+export async function adapterMeasures(): Promise<readonly Measure[]> {
+  const model = calling(1, 100);
+  const run = (use: readonly Middleware[]) => agent({ ...working(), model, use }).run("Hi");
+  const { length } = await Array.fromAsync(run([]).events);
+  const time = await medians({
+    none: () => run([]).result,
+    yoi_hooks: () => run([adapters.yoi_hooks]).result,
+    copilot_hooks: () => run([adapters.copilot_hooks]).result,
+  }, { rounds: 60, warmUp: 20 });
+  return (["yoi_hooks", "copilot_hooks"] as const).map((name) => ({
+    what: `an event beneath ${name}() without a hook for it`,
+    figure: (time[name] - time.none) / length,
+    budget: 2,
+    unit: "µs",
+  }));
+}

@@ -1,0 +1,904 @@
+import {
+  agent,
+  type AgentOptions,
+  denied,
+  deny,
+  type Event,
+  type Handle,
+  type Message,
+  type Middleware,
+  ModelError,
+  type Schema,
+  skipped,
+  text,
+  tool,
+  ToolError,
+} from "@jizai/jizai";
+import {
+  copilot_hooks,
+  metaOf,
+  type PostToolUseHookInput,
+  type SessionHooks,
+  type ToolResultObject,
+} from "@jizai/jizai/middleware/copilot_hooks";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { at, batch, call, drop, three, weather } from "../support/batch.ts";
+import { lines } from "../support/told.ts";
+
+type Options = Partial<AgentOptions<unknown, Schema>>;
+
+/** What came of a prompt under hooks. */
+async function came(steps: readonly ScriptedAnswer[], hooks: SessionHooks, options: Options = {}) {
+  return await under(steps, [copilot_hooks(hooks)], options);
+}
+
+/** What came of a prompt under middleware. */
+async function under(steps: readonly ScriptedAnswer[], use: readonly Middleware[], options: Options = {}) {
+  const model = scripted(...steps);
+  const assistant = agent({ model, tools: [weather()], ...options, use });
+  return { model, assistant, ...await ended(assistant.run({ prompt: "Hi", session: "s" })) };
+}
+
+async function ended({ events, result }: Pick<Handle<unknown>, "events" | "result">) {
+  const all = await Array.fromAsync(events);
+  const { messages, ...rest } = await result;
+  return { ...rest, messages, events: all, lines: lines(messages), warnings: all.flatMap(warningOf) };
+}
+
+function warningOf(event: Event): string[] {
+  return event.type === "warning" ? [`${event.point} ${event.message}`] : [];
+}
+
+/** What the events of one type say. */
+function said<T extends Event["type"]>(events: readonly Event[], type: T): Extract<Event, { type: T }>[] {
+  return events.filter((event): event is Extract<Event, { type: T }> => event.type === type);
+}
+
+function inputsOf(messages: readonly Message[]): unknown[] {
+  return messages.flatMap((message) =>
+    message.role === "assistant" ? message.parts.flatMap((part) => part.type === "call" ? [part.input] : []) : []
+  );
+}
+
+const one = [{ calls: [call("a")] }, "Done."] as const;
+const busy = new ModelError("busy", { recoverable: true });
+
+Deno.test("copilot_hooks() keeps the laws of middleware", async () => {
+  const nothing = () => null;
+  await testMiddleware(() =>
+    copilot_hooks({
+      onSessionStart: nothing,
+      onUserPromptSubmitted: nothing,
+      onUserPromptTransformed: nothing,
+      onPreToolUse: nothing,
+      onPreMcpToolCall: nothing,
+      onPostToolUse: nothing,
+      onPostToolUseFailure: nothing,
+      onErrorOccurred: nothing,
+      onAgentStop: nothing,
+      onSessionEnd: nothing,
+    })
+  );
+});
+
+Deno.test("copilot_hooks() stands at the points that its hooks need, and at no other", () => {
+  const points = (hooks: SessionHooks) =>
+    Object.keys(copilot_hooks(hooks)).filter((key) => key !== "name" && key !== "inherit");
+  const nothing = () => null;
+  assertEquals(points({}), []);
+  assertEquals(points({ onPreToolUse: nothing }), ["model", "tool", "approval"]);
+  assertEquals(points({ onPostToolUse: nothing }), ["tool"]);
+  assertEquals(points({ onSessionEnd: nothing }), ["session"]);
+  assertEquals(points({ onErrorOccurred: nothing }), ["error"]);
+});
+
+// ── the hooks of the document, as they stand there ──
+
+const documented: SessionHooks = {
+  onSessionStart: (input) => ({ additionalContext: `Project root: ${input.cwd}` }),
+
+  onUserPromptSubmitted: (input) => {
+    if (input.prompt.startsWith("/fix")) return { modifiedPrompt: "現在のエラーを修正して、変更点を要約して。" };
+    return null;
+  },
+
+  onPreToolUse: (input) => {
+    const blocked = ["bash", "shell", "delete_file"];
+    if (blocked.includes(input.toolName)) {
+      return {
+        permissionDecision: "deny",
+        permissionDecisionReason: `${input.toolName} はこの環境では許可されていません`,
+      };
+    }
+    return { permissionDecision: "allow" };
+  },
+
+  onPostToolUse: (input) => {
+    if (input.toolName === "read_file") {
+      return { additionalContext: "必要なら関連ファイルも探索して比較してください。" };
+    }
+    return null;
+  },
+
+  onErrorOccurred: (input) => {
+    if (input.errorContext === "model_call" && input.recoverable) {
+      return {
+        errorHandling: "retry",
+        retryCount: 2,
+        userNotification: "一時的なモデルエラーのためリトライします。",
+      };
+    }
+    return null;
+  },
+
+  onSessionEnd: (input) => {
+    if (input.reason !== "complete") return { sessionSummary: `Session ended with reason: ${input.reason}` };
+    return null;
+  },
+};
+
+const retrying = "一時的なモデルエラーのためリトライします。";
+
+Deno.test("the hooks of the document do what it says", async () => {
+  const model = scripted(
+    { error: busy },
+    { calls: [call("a", { name: "bash" }), call("b", { name: "read_file" })] },
+    { error: busy },
+    { error: busy },
+    "Done.",
+    { error: busy },
+    { error: busy },
+    { error: busy },
+  );
+  const tools = [weather(undefined, { name: "bash" }), weather(undefined, { name: "read_file", ask: true })];
+  const assistant = agent({ model, tools, use: [copilot_hooks(documented)] });
+  const first = await ended(assistant.run({ prompt: "/fix it", session: "s" }));
+  assertEquals(first.lines, [
+    "session Project root: /",
+    "user 現在のエラーを修正して、変更点を要約して。",
+    "call bash read_file",
+    "denied Denied by preToolUse hook: bash はこの環境では許可されていません",
+    "ok sun in b",
+    "context 必要なら関連ファイルも探索して比較してください。",
+    "assistant Done.",
+  ]);
+  assertEquals(said(first.events, "notice").map(({ text }) => text), [retrying, retrying, retrying]);
+  assertEquals(said(first.events, "data"), []);
+  const second = await ended(assistant.run({ prompt: "And?", session: "s" }));
+  assertEquals([second.status, second.warnings], ["failed", []]);
+  assertEquals(said(second.events, "data"), [{
+    type: "data",
+    name: "copilot_hooks.session_end",
+    data: { sessionSummary: "Session ended with reason: error" },
+  }]);
+});
+
+// ── session and prompt ──
+
+Deno.test("a session begins as new and goes on as resumed; its context comes before the prompt, and then after it", async () => {
+  const seen: unknown[] = [];
+  const hooks: SessionHooks = {
+    onSessionStart: ({ source }) => {
+      seen.push(source);
+      return { additionalContext: `It is ${source}.` };
+    },
+    onSessionEnd: ({ reason, finalMessage }) => void seen.push([reason, finalMessage]),
+  };
+  const { assistant } = await came(["Hello.", "Hello again."], hooks);
+  const { lines } = await ended(assistant.run({ prompt: "And?", session: "s" }));
+  assertEquals(lines, [
+    ...["session It is new.", "user Hi", "assistant Hello."],
+    ...["user And?", "prompt It is resume.", "assistant Hello again."],
+  ]);
+  assertEquals(seen, ["new", ["complete", "Hello."], "resume", ["complete", "Hello again."]]);
+});
+
+Deno.test("a run that pauses has not ended, and one that goes on has not begun", async () => {
+  const seen: string[] = [];
+  const started = batch([call("a", { name: "drop" })], {
+    tools: [drop()],
+    use: [copilot_hooks({
+      onSessionStart: () => void seen.push("start"),
+      onUserPromptSubmitted: () => void seen.push("prompt"),
+      onSessionEnd: () => void seen.push("end"),
+    })],
+  });
+  const { result } = await started.run().came;
+  assertEquals(seen, ["start", "prompt"]);
+  await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals(seen, ["start", "prompt", "end"]);
+});
+
+Deno.test("a session's settings are modified: what is said to the model, its tools, and the model itself", async () => {
+  const other = scripted("Other.", "Other.", "Other.");
+  const requests = [];
+  for (
+    const modifiedConfig of [
+      { model: "other", systemMessage: "Be brief.", excludedTools: ["drop"] },
+      { model: "other", systemMessage: { mode: "replace", content: "Be brief." }, availableTools: ["drop"] },
+      { model: "other", systemMessage: { content: "Be brief." } },
+    ]
+  ) {
+    const use = [copilot_hooks({ onSessionStart: () => ({ modifiedConfig }) }, { models: { other } })];
+    const { warnings } = await under([], use, { instructions: "Be kind.", tools: [weather(), drop()] });
+    assertEquals(warnings, []);
+    const { instructions, tools } = other.requests.at(-1) ?? {};
+    requests.push([instructions, tools?.map(({ name }) => name).join()]);
+  }
+  assertEquals(requests, [
+    ["Be kind.\n\nBe brief.", "weather"],
+    ["Be brief.", "drop"],
+    ["Be kind.\n\nBe brief.", "weather,drop"],
+  ]);
+});
+
+Deno.test("what of a session's settings nothing comes of is said", async () => {
+  const { warnings, status } = await came(["Done."], {
+    onSessionStart: () => ({ modifiedConfig: { model: "gpt-5", availableTools: "all", reasoningEffort: "high" } }),
+  });
+  const left = "session onSessionStart gave something that is left out: modifiedConfig.";
+  assertEquals(warnings, [`${left}availableTools`, `${left}reasoningEffort`, `${left}model`]);
+  assertEquals(status, "done");
+});
+
+Deno.test("a prompt is modified, then transformed, and kept as it is then, with its media", async () => {
+  const seen: unknown[] = [];
+  const hooks = copilot_hooks({
+    onUserPromptSubmitted: ({ prompt }) => ({ modifiedPrompt: `${prompt}!`, additionalContext: "He is loud." }),
+    onUserPromptTransformed: ({ prompt, transformedPrompt }) => {
+      seen.push(prompt, transformedPrompt);
+      return { modifiedTransformedPrompt: `<${transformedPrompt}>` };
+    },
+  });
+  const model = scripted("Hello.");
+  const picture = { type: "media", mediaType: "image/png", data: "AAAA" } as const;
+  const { messages } = await agent({ model, use: [hooks] }).run({
+    messages: [{ role: "user", parts: [{ type: "text", text: "Hi" }, picture] }],
+  }).result;
+  assertEquals(seen, ["Hi!", "Hi!"]);
+  assertEquals(messages[0], { role: "user", parts: [{ type: "text", text: "<Hi!>" }, picture] });
+  assertEquals(lines(messages).slice(1), ["prompt He is loud.", "assistant Hello."]);
+});
+
+Deno.test("an answer that is suppressed is kept, and not shown", async () => {
+  const { text, lines, events } = await came([{ reasoning: "hm", text: ["Se", "cret"] }], {
+    onUserPromptSubmitted: () => ({ suppressOutput: true }),
+  });
+  assertEquals([text, lines], ["", ["user Hi", "assistant Secret"]]);
+  assertEquals(JSON.stringify(events).match(/Se|cret|hm/g), null);
+});
+
+Deno.test("an answer that is suppressed is not shown after a pause either", async () => {
+  const started = batch([call("a", { name: "drop" })], {
+    tools: [drop()],
+    use: [copilot_hooks({ onUserPromptSubmitted: () => ({ suppressOutput: true }) })],
+  });
+  const { result: { session } } = await started.run().came;
+  const { result, events } = await started.resume(session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals([result.text, JSON.stringify(events).includes("Done.")], ["", false]);
+});
+
+Deno.test("a final answer that is suppressed has been shown as it came, and is not told again", async () => {
+  const { text, lines, events } = await came(["Bye."], { onSessionEnd: () => ({ suppressOutput: true }) });
+  assertEquals([text, lines], ["", ["user Hi", "assistant Bye."]]);
+  assertEquals(said(events, "run.finished").map(({ text }) => text), [""]);
+});
+
+Deno.test("the end of a run says why, and what failed", async () => {
+  const seen: unknown[] = [];
+  const hooks: SessionHooks = { onSessionEnd: ({ reason, error }) => void seen.push(error ? [reason, error] : reason) };
+  const hang = weather((_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject)));
+  await came(["Done."], hooks);
+  await came([{ error: new Error("offline") }], hooks);
+  for (const reason of [undefined, "client-gone"]) {
+    const running = agent({ model: scripted(...one), tools: [hang], use: [copilot_hooks(hooks)] }).run("Hi");
+    for await (const event of running.events) if (event.type === "tool.started") running.stop(reason);
+  }
+  await came([...one], hooks, { tools: [hang], limits: { time: 5 } });
+  await came([...one], hooks, { limits: { turns: 1 } });
+  assertEquals(seen, ["complete", ["error", "offline"], "abort", "user_exit", "timeout", "complete"]);
+});
+
+// ── before a call ──
+
+Deno.test("modified arguments are what runs, what others see, and what the transcript keeps", async () => {
+  const seen: unknown[] = [];
+  const look: Middleware = {
+    name: "look",
+    tool(ctx, next) {
+      seen.push(ctx.call.input);
+      return next();
+    },
+  };
+  const hooks = copilot_hooks({
+    onPreToolUse: ({ toolArgs }) => {
+      seen.push(toolArgs);
+      return { modifiedArgs: { city: "Kyoto" } };
+    },
+    onPostToolUse: ({ toolArgs }) => void seen.push(toolArgs),
+  });
+  const { lines, messages, events, model } = await under([...one], [look, hooks]);
+  assertEquals(lines, ["user Hi", "call weather", "ok sun in Kyoto", "assistant Done."]);
+  assertEquals(seen, [{ city: "a" }, { city: "Kyoto" }, { city: "Kyoto" }]);
+  assertEquals([inputsOf(messages), inputsOf(model.requests[1]?.messages ?? [])], [
+    [{ city: "Kyoto" }],
+    [{ city: "Kyoto" }],
+  ]);
+  assertEquals(said(events, "call.ready").map(({ call }) => call.input), [{ city: "a" }, { city: "Kyoto" }]);
+});
+
+Deno.test("a person is asked with the reason; nobody is asked twice, and the arguments stay modified", async () => {
+  const seen: string[] = [];
+  const started = batch([call("a"), call("b")], {
+    use: [copilot_hooks({
+      onPreToolUse: ({ toolArgs }) => {
+        const { city } = toolArgs as { city: string };
+        seen.push(city);
+        return city === "a"
+          ? { permissionDecision: "ask", permissionDecisionReason: "Really?", modifiedArgs: { city: "c" } }
+          : { permissionDecision: "ask" };
+      },
+    })],
+  });
+  const { result } = await started.run().came;
+  assertEquals(result.questions.map(({ questions, input }) => [questions, input]), [
+    [["Really?"], { city: "c" }],
+    [["Run weather?"], { city: "b" }],
+  ]);
+  const { lines } = await started.resume(result.session, [
+    { callId: "a", type: "approve" },
+    { callId: "b", type: "deny" },
+  ]).came;
+  assertEquals([lines.slice(1), seen], [["ok sun in c", "denied A person said no.", "assistant Done."], ["a", "b"]]);
+});
+
+Deno.test("a result may be withheld before it is there; its context is told all the same", async () => {
+  const { lines, events } = await came([...one], {
+    onPreToolUse: () => ({ permissionDecision: "allow", suppressOutput: true, additionalContext: "It is a secret." }),
+  });
+  const withheld = "The output was withheld by a hook.";
+  assertEquals(lines.slice(2), [`ok ${withheld}`, "context It is a secret.", "assistant Done."]);
+  assertEquals(JSON.stringify(events).includes("sun in"), false);
+});
+
+Deno.test("calls that come from elsewhere than the model are decided about too", async () => {
+  const hooks: SessionHooks = {
+    onPreToolUse: ({ toolName }) =>
+      toolName === "drop" ? { permissionDecision: "deny" } : { modifiedArgs: { city: "Kyoto" } },
+  };
+  const calls = [call("a"), call("b", { name: "drop" })].map((call) => ({ type: "call" as const, ...call }));
+  const replay: Middleware = {
+    name: "replay",
+    model: (ctx, next) =>
+      ctx.turn > 1
+        ? next()
+        : Promise.resolve({ parts: calls, finish: "calls", usage: { input: 0, output: 0 }, model: "", attempts: 0 }),
+  };
+  const { lines } = await under(["Done."], [replay, copilot_hooks(hooks)], { tools: [weather(), drop()] });
+  assertEquals(lines.slice(2, 4), ["ok sun in Kyoto", "denied Denied by preToolUse hook: No reason provided"]);
+  const cache = at("b", { tool: () => Promise.resolve(text("cached")) });
+  const cached = await under(["Done."], [replay, cache, copilot_hooks(hooks)], { tools: [weather(), drop()] });
+  assertEquals(cached.lines[3], "denied Denied by preToolUse hook: No reason provided");
+});
+
+Deno.test("trap 12: a denial is final, whoever stands around and whatever is said beside it", async () => {
+  const hooks = copilot_hooks({ onPreToolUse: () => ({ permissionDecision: "deny", suppressOutput: true }) });
+  const bypass = permissions({ allow: ["*"] });
+  const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
+  for (const use of [[hooks, bypass], [bypass, hooks], [cache, hooks]]) {
+    assertEquals((await under([...one], use)).lines[2], "denied Denied by preToolUse hook: No reason provided");
+  }
+});
+
+Deno.test("trap 30: a denial without a reason has the text of its home", async () => {
+  for (const permissionDecisionReason of [undefined, ""]) {
+    const { lines } = await came([...one], {
+      onPreToolUse: () => ({
+        permissionDecision: "deny",
+        ...(permissionDecisionReason !== undefined && { permissionDecisionReason }),
+      }),
+    });
+    assertEquals(lines[2], "denied Denied by preToolUse hook: No reason provided");
+  }
+});
+
+Deno.test("trap 31: modified arguments are no approval, are nothing beside a denial, and are checked", async () => {
+  const steps = [{ calls: [call("a", { name: "drop" })] }, "Done."];
+  const log: string[] = [];
+  const tools = [drop(log)];
+  const asked = await came(steps, { onPreToolUse: () => ({ modifiedArgs: { city: "oslo" } }) }, { tools });
+  assertEquals(asked.questions.map(({ input }) => input), [{ city: "oslo" }]);
+  const denied = await came(
+    steps,
+    { onPreToolUse: () => ({ permissionDecision: "deny", modifiedArgs: { city: "oslo" } }) },
+    { tools },
+  );
+  assertEquals(inputsOf(denied.messages), [{ city: "a" }]);
+  const wrong = await came(
+    steps,
+    { onPreToolUse: () => ({ permissionDecision: "allow", modifiedArgs: { town: "oslo" } }) },
+    { tools },
+  );
+  assertEquals(
+    wrong.lines[2],
+    "error The input of drop is not valid: city: Invalid input: expected string, received undefined",
+  );
+  const noOslo = permissions({ deny: [{ when: (input) => JSON.stringify(input).includes("oslo"), why: "no oslo" }] });
+  const allowed = copilot_hooks({
+    onPreToolUse: () => ({ permissionDecision: "allow", modifiedArgs: { city: "oslo" } }),
+  });
+  assertEquals((await under(steps, [allowed, noOslo], { tools })).lines[2], "denied no oslo");
+  assertEquals(log, []);
+});
+
+Deno.test("trap 32: allow answers what a tool and a guard after it ask, and no denial", async () => {
+  const steps = [{ calls: [call("a", { name: "drop" })] }, "Done."];
+  const hooks = copilot_hooks({ onPreToolUse: () => ({ permissionDecision: "allow" }) });
+  const asks = permissions({ ask: ["*"] });
+  const rule: Middleware = { name: "rule", approval: () => Promise.resolve(deny("by rule")) };
+  const results = [];
+  for (const use of [[hooks], [hooks, asks], [asks, hooks], [hooks, rule], [rule, hooks]]) {
+    const { status, lines } = await under(steps, use, { tools: [drop()] });
+    results.push(status === "paused" ? status : lines[2]);
+  }
+  assertEquals(results, ["ok dropped a", "ok dropped a", "paused", "denied by rule", "denied by rule"]);
+});
+
+Deno.test("what goes beside a call to an MCP server is chosen, replaced or left out", async () => {
+  const seen: unknown[] = [];
+  const mcp = (name: string) =>
+    tool({
+      name,
+      description: "Of a server",
+      input: z.object({ q: z.string() }),
+      execute(_, ctx) {
+        const meta = metaOf(ctx);
+        return meta ? JSON.stringify(meta) : String(meta);
+      },
+    });
+  const names = ["mcp__docs__find_all", "mcp__docs__drop", "mcp__web__get", "plain"];
+  const { lines } = await came([{ calls: names.map((name) => [name, { q: name }] as const) }, "Done."], {
+    onPreMcpToolCall: ({ toolCallId, serverName, toolName, arguments: args }) => {
+      seen.push([toolCallId, serverName, toolName, args]);
+      if (serverName === "web") return null;
+      return { metaToUse: toolName === "drop" ? null : { tenant: "t" } };
+    },
+  }, { tools: names.map(mcp) });
+  assertEquals(lines.slice(2, 6), [`ok {"tenant":"t"}`, "ok null", "ok undefined", "ok undefined"]);
+  assertEquals(seen, [
+    ["call_1", "docs", "find_all", { q: "mcp__docs__find_all" }],
+    ["call_2", "docs", "drop", { q: "mcp__docs__drop" }],
+    ["call_3", "web", "get", { q: "mcp__web__get" }],
+  ]);
+});
+
+Deno.test("which tools are of an MCP server may be said", async () => {
+  const seen: string[] = [];
+  const mcp = (name: string) => ({ serverName: "sky", toolName: name });
+  const hooks = {
+    onPreMcpToolCall: (input: { serverName: string; toolName: string }) => void seen.push(input.serverName),
+  };
+  await under([...one], [copilot_hooks(hooks, { mcp })]);
+  assertEquals(seen, ["sky"]);
+});
+
+// ── after a call ──
+
+Deno.test("a result is an object with its text, its images and how it ended", async () => {
+  const seen: ToolResultObject[] = [];
+  const picture = { type: "media", mediaType: "image/png", data: "AAAA" } as const;
+  const { messages } = await came([...one], {
+    onPostToolUse: ({ toolResult }) => {
+      seen.push(toolResult);
+      return { modifiedResult: { ...toolResult, textResultForLlm: "changed" }, additionalContext: "Compare." };
+    },
+  }, { tools: [weather(() => text([{ type: "text", text: "sun" }, picture]))] });
+  assertEquals(seen, [{
+    textResultForLlm: "sun",
+    resultType: "success",
+    binaryResultsForLlm: [{ data: "AAAA", mimeType: "image/png", type: "image" }],
+  }]);
+  const [result] = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  assertEquals([result?.status, result?.parts], ["ok", [{ type: "text", text: "changed" }, picture]]);
+  assertEquals(lines(messages).slice(3), ["context Compare.", "assistant Done."]);
+});
+
+Deno.test("a modified result may be an object, a part of one, a text, or anything else", async () => {
+  const results: [unknown, string][] = [
+    [{ textResultForLlm: "no", resultType: "failure" }, "error no"],
+    [{ textResultForLlm: "no", resultType: "rejected" }, "denied no"],
+    [{ textResultForLlm: "no", resultType: "denied" }, "denied no"],
+    [{ textResultForLlm: "late", resultType: "timeout" }, "timeout late"],
+    [{ resultType: "failure" }, "error sun in a"],
+    [{ textResultForLlm: "" }, "ok"],
+    ["redacted", "ok redacted"],
+    [{ summary: "Found 2" }, `ok {"summary":"Found 2"}`],
+    [[1, 2], "ok [1,2]"],
+    [null, "ok sun in a"],
+    [undefined, "ok sun in a"],
+  ];
+  for (const [modifiedResult, line] of results) {
+    const { lines, warnings } = await came([...one], { onPostToolUse: () => ({ modifiedResult }) });
+    assertEquals([lines[2], warnings], [line, []]);
+  }
+});
+
+Deno.test("a result that is suppressed is withheld from the model and the person", async () => {
+  const { lines, events } = await came([...one], { onPostToolUse: () => ({ suppressOutput: true }) });
+  assertEquals(lines[2], "ok The output was withheld by a hook.");
+  assertEquals(JSON.stringify(events).includes("sun in"), false);
+});
+
+Deno.test("a log of a result is for the person", async () => {
+  const { events, lines } = await came([...one], {
+    onPostToolUse: ({ toolResult }) => ({ modifiedResult: { ...toolResult, sessionLog: "It rained." } }),
+  });
+  assertEquals(said(events, "notice").map(({ text }) => text), ["It rained."]);
+  assertEquals(lines[2], "ok sun in a");
+});
+
+Deno.test("guidance about a failure is a message of its own, in the words of its home", async () => {
+  const seen: unknown[] = [];
+  const { lines } = await came([...one], {
+    onPostToolUse: () => void seen.push("success"),
+    onPostToolUseFailure: ({ toolName, toolArgs, error }) => {
+      seen.push([toolName, toolArgs, error]);
+      return { additionalContext: "Ask for the town." };
+    },
+  }, {
+    tools: [weather(() => {
+      throw new ToolError("There is no such city.");
+    })],
+  });
+  assertEquals(seen, [["weather", { city: "a" }, "There is no such city."]]);
+  assertEquals(lines.slice(2), [
+    "error There is no such city.",
+    `context Tool "weather" failed. Additional guidance from postToolUseFailure hooks:\nAsk for the town.`,
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("trap 19: a call that was denied, skipped or too late is heard by neither hook after it", async () => {
+  const seen: string[] = [];
+  const hooks = copilot_hooks({
+    onPreToolUse: ({ toolArgs }) =>
+      JSON.stringify(toolArgs).includes("a") ? { permissionDecision: "deny" } : { permissionDecision: "allow" },
+    onPostToolUse: () => void seen.push("success"),
+    onPostToolUseFailure: () => void seen.push("failure"),
+  });
+  const { lines } = await under([{ calls: [...three, call("d")] }, "Done."], [
+    hooks,
+    at("b", { tool: () => Promise.resolve(skipped("not now")) }),
+    at("c", { tool: () => Promise.resolve(denied("no")) }),
+  ], { tools: [weather(() => Promise.reject(new DOMException("late", "TimeoutError")))] });
+  assertEquals(lines.slice(2, 6), [
+    "denied Denied by preToolUse hook: No reason provided",
+    "skipped not now",
+    "denied no",
+    "timeout weather did not finish in time.",
+  ]);
+  assertEquals(seen, []);
+});
+
+// ── failures ──
+
+Deno.test("trap 44: a retry is tried so often in a row, and counted anew after a success", async () => {
+  const seen: unknown[] = [];
+  const hooks: SessionHooks = {
+    onErrorOccurred: ({ error, errorContext, recoverable }) => {
+      seen.push([error, errorContext, recoverable]);
+      return { errorHandling: "retry", retryCount: 2, userNotification: "Again." };
+    },
+  };
+  const { status, model, events } = await came([
+    ...[{ error: busy }, { error: busy }, { calls: [call("a")] }],
+    ...[{ error: busy }, { error: busy }, "Done."],
+  ], hooks);
+  assertEquals([status, model.left, seen], ["done", 0, Array(4).fill(["busy", "model_call", true])]);
+  assertEquals(said(events, "notice").length, 4);
+  const failed = await came([{ error: busy }, { error: busy }, { error: busy }], hooks);
+  assertEquals([failed.status, failed.model.left], ["failed", 0]);
+});
+
+Deno.test("trap 44: a tool is tried again, and one that is skipped is answered", async () => {
+  let tries = 0;
+  const flaky = weather(({ city }) => {
+    if (city === "b" || ++tries < 3) throw new Error("broken");
+    return "sun";
+  });
+  const seen: string[] = [];
+  const { lines, status } = await came([{ calls: [call("a"), call("b")] }, "Done."], {
+    onErrorOccurred: ({ errorContext }) => {
+      seen.push(errorContext);
+      return seen.length <= 3 ? { errorHandling: "retry", retryCount: 2 } : { errorHandling: "skip" };
+    },
+  }, { tools: [flaky] });
+  assertEquals([status, lines.slice(2)], ["done", ["ok sun", "error weather failed.", "assistant Done."]]);
+  assertEquals(new Set(seen), new Set(["tool_execution"]));
+});
+
+Deno.test("a failure may be made the end, and by default is what it is without hooks", async () => {
+  const tools = [weather(() => Promise.reject(new Error("broken")))];
+  const abort = await came([...one], { onErrorOccurred: () => ({ errorHandling: "abort" }) }, { tools });
+  assertEquals([abort.status, String(abort.error)], ["failed", "Error: broken"]);
+  assertEquals((await came([...one], { onErrorOccurred: () => null }, { tools })).status, "done");
+  const skip = await came([{ error: busy }], { onErrorOccurred: () => ({ errorHandling: "skip" }) });
+  assertEquals([skip.status, skip.lines], ["done", ["user Hi"]]);
+});
+
+Deno.test("a retry is one where nobody says how many, and waits as long as the provider asks", async () => {
+  using time = new FakeTime();
+  const slow = new ModelError("busy", { recoverable: true, retryAfter: 500 });
+  const hooks = copilot_hooks({ onErrorOccurred: () => ({ errorHandling: "retry" }) });
+  const model = scripted({ error: slow }, "Done.");
+  const { result } = agent({ model, use: [hooks] }).run("Hi");
+  await time.tickAsync(499);
+  assertEquals(model.left, 1);
+  await time.tickAsync(1);
+  assertEquals((await result).status, "done");
+  const twice = agent({ model: scripted({ error: busy }, { error: busy }), use: [hooks] }).run("Hi");
+  await time.tickAsync(0);
+  assertEquals((await twice.result).status, "failed");
+});
+
+Deno.test("trap 64: a notification is for the person, context is for the model", async () => {
+  const { events, messages } = await came([{ error: busy }, { calls: [call("a")] }, "Done."], {
+    onErrorOccurred: () => ({ errorHandling: "retry", userNotification: "One moment." }),
+    onPostToolUse: () => ({ additionalContext: "Mind the rain." }),
+  });
+  assertEquals(said(events, "notice").map(({ text }) => text), ["One moment."]);
+  assertEquals(JSON.stringify(messages).includes("One moment."), false);
+  assertEquals(JSON.stringify(events).includes("Mind the rain."), false);
+});
+
+// ── stopping ──
+
+Deno.test("trap 38: an agent that is kept from stopping is told why, and the hook that it was; there is an end", async () => {
+  const seen: unknown[] = [];
+  const { lines, status } = await came(["1", { calls: [call("a")] }, "2"], {
+    onAgentStop: ({ stopReason, stopHookActive }) => {
+      seen.push([stopReason, stopHookActive]);
+      return stopHookActive ? null : { decision: "block", reason: "Go on." };
+    },
+  });
+  assertEquals(lines, ["user Hi", "assistant 1", "copilot_hooks Go on.", "call weather", "ok sun in a", "assistant 2"]);
+  assertEquals([status, seen], ["done", [["end_turn", false], ["end_turn", true]]]);
+  const tireless = await came(["1", "2", "3"], { onAgentStop: () => ({ decision: "block" }) }, {
+    limits: { continuations: 2 },
+  });
+  assertEquals([tireless.status, tireless.reason], ["limit", "continuations"]);
+});
+
+// ── handlers ──
+
+Deno.test("trap 60: there is one handler for each hook: the last that was registered", async () => {
+  const seen: string[] = [];
+  const note = (name: string) => () => void seen.push(name);
+  const hooks = copilot_hooks([
+    { onSessionStart: note("start 1"), onPreToolUse: note("pre 1") },
+    { onPreToolUse: note("pre 2") },
+  ]);
+  await under([...one], [hooks]);
+  assertEquals(seen, ["start 1", "pre 2"]);
+});
+
+Deno.test("trap 61: calls of an agent that is a tool are told to the hooks of its caller, with the agent's own session", async () => {
+  const seen: string[][] = [];
+  const note = (name: string) => (input: { sessionId: string; toolName?: string }, it: { sessionId: string }) =>
+    void seen.push([name, input.toolName ?? "", input.sessionId === "s" ? "s" : "other", it.sessionId]);
+  const child = agent({
+    name: "child",
+    model: scripted({ calls: [call("x"), call("y", { name: "drop" })] }, "Child done."),
+    tools: [weather(), drop()],
+  });
+  const pre = note("pre");
+  const { lines } = await came([{ calls: [{ id: "c", name: "child", input: { prompt: "Go" } }] }, "Done."], {
+    onSessionStart: note("start"),
+    onUserPromptSubmitted: note("prompt"),
+    onPreToolUse: (input, invocation) => {
+      pre(input, invocation);
+      return input.toolName === "drop" ? { permissionDecision: "deny" } : null;
+    },
+    onPostToolUse: note("post"),
+    onAgentStop: note("stop"),
+    onSessionEnd: note("end"),
+  }, { tools: [child.asTool()] });
+  assertEquals(seen, [
+    ["start", "", "s", "s"],
+    ["prompt", "", "s", "s"],
+    ["pre", "child", "s", "s"],
+    ["pre", "weather", "other", "s"],
+    ["pre", "drop", "other", "s"],
+    ["post", "weather", "other", "s"],
+    ["post", "child", "s", "s"],
+    ["stop", "", "s", "s"],
+    ["end", "", "s", "s"],
+  ]);
+  assertEquals(lines.slice(2), ["ok Child done.", "assistant Done."]);
+});
+
+Deno.test("trap 55: the time is in milliseconds, or a Date in the dialect of Node; the place has both names", async () => {
+  using _ = new FakeTime(1_000);
+  const seen: unknown[] = [];
+  await came(["Done."], {
+    onSessionStart: (input) => void seen.push(input),
+  });
+  const hooks = copilot_hooks({
+    onSessionStart: (input: { timestamp: Date; workingDirectory: string }) =>
+      void seen.push(input.timestamp, input.workingDirectory),
+  }, { dialect: "node", cwd: "/home/ada" });
+  await under(["Done."], [hooks]);
+  assertEquals(seen, [
+    { sessionId: "s", timestamp: 1_000, cwd: "/", workingDirectory: "/", source: "new" },
+    new Date(1_000),
+    "/home/ada",
+  ]);
+});
+
+Deno.test("hooks are told where the agent is, in the dialect of its files", async () => {
+  const seen: string[] = [];
+  const files = workspace(memoryFiles({ "src/a.ts": "" }));
+  const hooks = copilot_hooks({ onPreToolUse: ({ cwd }) => void seen.push(cwd) }, { cwd: "/repo/" });
+  await under([
+    { calls: [["change_directory", { path: "src" }]] },
+    { calls: [["list_files", { path: "." }]] },
+    "Done.",
+  ], [files, hooks]);
+  assertEquals(seen, ["/repo/", "/repo/src"]);
+});
+
+Deno.test("a transcript's file is told where one is kept", async () => {
+  const seen: unknown[] = [];
+  const keeper: Middleware = {
+    name: "transcript",
+    session(ctx, next) {
+      ctx.run.state.set("transcript.path", "/tmp/s.jsonl");
+      return next();
+    },
+  };
+  const hooks = copilot_hooks({ onAgentStop: ({ transcriptPath }) => void seen.push(transcriptPath) });
+  await under(["Done."], [keeper, hooks]);
+  await under(["Done."], [hooks]);
+  assertEquals(seen, ["/tmp/s.jsonl", undefined]);
+});
+
+Deno.test("trap 34: nothing, an empty object, unknown fields and the input itself are no opinion", async () => {
+  const outputs = [
+    null,
+    undefined,
+    {},
+    { permissionDecision: undefined, modifiedArgs: null, additionalContext: null },
+    { hookSpecificOutput: {}, more: 1 },
+    "input",
+  ];
+  for (const output of outputs) {
+    const same = (input: unknown) => (output === "input" ? input : output) as null; // whatever a hook may give
+    const { lines, warnings, status } = await came([...one], {
+      onSessionStart: same,
+      onUserPromptSubmitted: same,
+      onUserPromptTransformed: same,
+      onPreToolUse: same,
+      onPreMcpToolCall: same,
+      onPostToolUse: same,
+      onPostToolUseFailure: same,
+      onErrorOccurred: same,
+      onAgentStop: same,
+      onSessionEnd: same,
+    });
+    assertEquals(lines, ["user Hi", "call weather", "ok sun in a", "assistant Done."]);
+    assertEquals([warnings, status], [[], "done"]);
+  }
+});
+
+Deno.test("a handler that fails leaves everything as it is, and whoever watches is warned", async () => {
+  const errors: unknown[] = [];
+  const broken = new Error("broken");
+  const fail = () => Promise.reject(broken);
+  const hooks = copilot_hooks({
+    onSessionStart: () => {
+      throw broken;
+    },
+    onUserPromptSubmitted: fail,
+    onPreToolUse: fail,
+    onPostToolUse: fail,
+    onAgentStop: fail,
+    onSessionEnd: fail,
+  });
+  const model = scripted(...one);
+  const { lines, warnings } = await ended(
+    agent({ model, tools: [weather()], use: [hooks] }).run({ prompt: "Hi", onError: (error) => errors.push(error) }),
+  );
+  assertEquals(lines, ["user Hi", "call weather", "ok sun in a", "assistant Done."]);
+  assertEquals(warnings, [
+    "session onSessionStart failed, and is left out.",
+    "prompt onUserPromptSubmitted failed, and is left out.",
+    "model onPreToolUse failed, and is left out.",
+    "tool onPostToolUse failed, and is left out.",
+    "stop onAgentStop failed, and is left out.",
+    "session onSessionEnd failed, and is left out.",
+  ]);
+  assertEquals(errors, Array(6).fill(broken));
+});
+
+Deno.test("a field that is not in form is left out, and takes no denial with it", async () => {
+  const outputs: [unknown, string, string[]][] = [
+    [
+      { permissionDecision: "deny", permissionDecisionReason: 7 },
+      "denied Denied by preToolUse hook: No reason provided",
+      [
+        "permissionDecisionReason: Invalid input: expected string, received number",
+      ],
+    ],
+    [
+      { permissionDecision: " Deny", additionalContext: ["x"], suppressOutput: "yes" },
+      "denied Denied by preToolUse hook: No reason provided",
+      [
+        "additionalContext: Invalid input: expected string, received array",
+        "suppressOutput: Invalid input: expected boolean, received string",
+      ],
+    ],
+    [{ permissionDecision: "maybe" }, "ok sun in a", [
+      `permissionDecision: Invalid option: expected one of "allow"|"deny"|"ask"`,
+    ]],
+    ["deny", "ok sun in a", ["expected an object, received string"]],
+    [[], "ok sun in a", ["expected an object, received object"]],
+  ];
+  for (const [output, line, complaints] of outputs) {
+    const { lines, warnings } = await came([...one], { onPreToolUse: () => output as null }); // whatever a hook may give
+    assertEquals([lines[2], warnings], [
+      line,
+      complaints.map((complaint) => `model onPreToolUse gave something that is left out: ${complaint}`),
+    ]);
+  }
+});
+
+Deno.test("what a handler writes to its input is lost", async () => {
+  const { lines, messages } = await came([...one], {
+    onPreToolUse: (input) => {
+      Object.assign(input.toolArgs as object, { city: "Kyoto" });
+      input.toolName = "drop";
+    },
+    onPostToolUse: (input: PostToolUseHookInput) => {
+      input.toolResult.textResultForLlm = "changed";
+    },
+  });
+  assertEquals([lines[2], inputsOf(messages)], ["ok sun in a", [{ city: "a" }]]);
+});
+
+Deno.test("a handler may be a method, and sees its object", async () => {
+  class Counter implements SessionHooks {
+    count = 0;
+    onPreToolUse() {
+      this.count++;
+    }
+  }
+  const counter = new Counter();
+  await under([{ calls: three }, "Done."], [copilot_hooks(counter)]);
+  assertEquals(counter.count, 3);
+});
+
+Deno.test("trap 37: no answer about a prompt refuses it", async () => {
+  for (const output of [{ decision: "block" }, { continue: false }, { permissionDecision: "deny" }]) {
+    const { lines, status } = await came(["Hello."], { onUserPromptSubmitted: () => output as object });
+    assertEquals([lines, status], [["user Hi", "assistant Hello."], "done"]);
+  }
+});
+
+Deno.test("trap 63: a handler that never answers does not keep a stopped run open", async () => {
+  using time = new FakeTime();
+  for (const name of ["onSessionStart", "onUserPromptSubmitted", "onPreToolUse", "onPostToolUse", "onAgentStop"]) {
+    const hooks = copilot_hooks({ [name]: () => new Promise<never>(() => {}) });
+    const running = batch([call("a")], { use: [hooks], limits: { grace: 100 } }).run();
+    await time.tickAsync();
+    running.stop("enough");
+    await time.tickAsync(300);
+    const { result, events } = await running.came;
+    assertEquals([name, result.status, events.at(-1)?.type], [name, "aborted", "run.aborted"]);
+  }
+});

@@ -1,0 +1,54 @@
+/**
+ * Hooks with the types of Copilot's own SDK, handed to the adapter. It has to compile, and is never run.
+ *
+ * @module
+ */
+import type * as sdk from "@github/copilot-sdk";
+import * as ours from "@jizai/jizai/middleware/copilot_hooks";
+
+type Theirs = Required<sdk.SessionHooks>;
+type Ours = Required<ours.SessionHooks<Date>>;
+type Name = keyof Theirs;
+type Output<H extends (...args: never) => unknown> = Exclude<Awaited<ReturnType<H>>, void>;
+
+/** Compiles where `T` is true. */
+function is<T extends true>(..._proof: T[]): void {}
+
+declare const hooks: sdk.SessionHooks;
+
+ours.copilot_hooks(hooks, { dialect: "node" });
+ours.copilot_hooks([hooks, { onPreToolUse: () => ({ permissionDecision: "deny" }) }], {
+  dialect: "node",
+  cwd: "/repo",
+});
+// @ts-expect-error: by default hooks are told the time as a number
+ours.copilot_hooks(hooks);
+// @ts-expect-error: there is no such hook
+ours.copilot_hooks({ onToolUse: () => {} });
+
+const written: sdk.SessionHooks = {
+  onPreToolUse: (input) => ({ permissionDecision: "ask", modifiedArgs: input.toolArgs }),
+  onPreMcpToolCall: (input) => ({ metaToUse: input._meta ?? null }),
+  onPostToolUse: async (input) => ({ modifiedResult: await Promise.resolve(input.toolResult) }),
+  onPostToolUseFailure: (input) => ({ additionalContext: input.error }),
+  onUserPromptSubmitted: (input) => ({ modifiedPrompt: input.prompt }),
+  onUserPromptTransformed: (input) => ({ modifiedTransformedPrompt: input.transformedPrompt }),
+  onSessionStart: (input) => ({ additionalContext: input.source, modifiedConfig: { model: "gpt-5" } }),
+  onSessionEnd: (input) => ({ sessionSummary: input.reason, cleanupActions: [] }),
+  onErrorOccurred: (input) => input.recoverable ? { errorHandling: "retry", retryCount: 2 } : undefined,
+  onAgentStop(input, { sessionId }) {
+    if (!input.stopHookActive) return { decision: "block", reason: sessionId };
+  },
+};
+ours.copilot_hooks(written, { dialect: "node" });
+
+// there is a handler for each hook of the SDK, and for no other
+is<[keyof Ours, Name] extends [Name, keyof Ours] ? true : false>();
+
+// what hooks are given is what the SDK says it is, and what they give back is understood
+type Wrong = {
+  [K in Name]: [Parameters<Ours[K]>[0], Output<Theirs[K]>] extends [Parameters<Theirs[K]>[0], Output<Ours[K]> | null]
+    ? never
+    : K;
+}[Name];
+is<[Wrong] extends [never] ? true : false>();
