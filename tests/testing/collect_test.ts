@@ -42,7 +42,7 @@ Deno.test("collect() gives every event and the result, the ids replaced by names
           callId: call,
           name: "key",
           status: "ok",
-          parts: [{ type: "text", text: `run:${call} in batch-${turn}` }],
+          parts: [{ type: "text", text: `run:${call}:${call.at(-1)} in batch-${turn}` }],
         },
       },
       { type: "turn.finished", turn },
