@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { skipped } from "../../src/core/answers.ts";
 import { canonical } from "../../src/core/canonical.ts";
+import type { EndOptions } from "../../src/core/interrupt.ts";
 import type { ToolChange, ToolContext } from "../../src/core/points.ts";
 import type { Scope } from "../../src/core/scope.ts";
 import { state } from "../../src/core/state.ts";
@@ -81,7 +82,7 @@ export async function after(
     form: outForm,
     answers: answers.post_tool_call,
   });
-  if (answer?.[0] === "Abort") throw abort(ctx, answer[1]);
+  if (answer?.[0] === "Abort") throw abort(ctx, answer[1], { withhold: true });
   const { content, is_error } = draft.result;
   return {
     ...came,
@@ -98,9 +99,9 @@ export function leaveAborted(ctx: Scope, messages: readonly Message[]): void {
 
 const notNow = skipped("Not made now: it is made again later.");
 
-function abort(ctx: Calling, reason: string): Error {
+function abort(ctx: Calling, reason: string, options: Pick<EndOptions, "withhold"> = {}): Error {
   aborted.set(ctx, { call: ctx.call.id, batch: ctx.batchId });
-  return ctx.run.end(reason, { as: "failed" });
+  return ctx.run.end(reason, { as: "failed", ...options });
 }
 
 /** What differs from the call as it came in. */

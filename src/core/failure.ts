@@ -23,7 +23,7 @@ export function decideFailure({ source }: ErrorContext): Promise<ErrorDecision> 
 }
 
 /** A failure to be judged. */
-export type Failed = Pick<ErrorContext, "error" | "source" | "recoverable" | "attempt" | "name">;
+export type Failed = Pick<ErrorContext, "error" | "source" | "recoverable" | "attempt" | "name" | "call">;
 
 /** Asks `error` what to do about a failure, and tells the operator. A failure of its own never hides the first. */
 export async function judge(live: Live, scope: Scope, failed: Failed): Promise<ErrorDecision> {

@@ -4,13 +4,13 @@
  * @module
  */
 import type { Question } from "../protocol/event.ts";
-import { type AssistantMessage, type CallResult, callsOf, type ToolResult } from "../protocol/message.ts";
+import { type AssistantMessage, type Call, type CallResult, callsOf, type ToolResult } from "../protocol/message.ts";
 import type { OpenBatch, PendingResult, Session, StartedCall } from "../protocol/session.ts";
 import { Entry } from "./entry.ts";
 import { judge } from "./failure.ts";
 import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
 import type { Live } from "./live.ts";
-import { bounded, commit, type Cut, cutBy, notRun, pauseOf, resultOf } from "./outcome.ts";
+import { bounded, commit, type Cut, cutBy, notRun, pauseOf, resultOf, withheld } from "./outcome.ts";
 import { perform, stopped } from "./perform.ts";
 import type { Scope } from "./scope.ts";
 
@@ -62,7 +62,9 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   }
   for (const entry of waiting) answered.set(entry.call.id, finish(live, scope, entry, resultOf(entry, cut)));
   if (live.unfinished !== giveUp) return []; // given up, and nobody waits for it
-  const kept = commit(live, message, answered);
+  const kept = live.ended?.withhold
+    ? commit(live, message, new Map(), withheld(live.ended))
+    : commit(live, message, answered);
   live.turning = "done";
   if (fatal.length > 0) throw fatal[0];
   live.checkpoint();
@@ -226,10 +228,10 @@ function childrenOf(entries: readonly Entry[]): Pick<OpenBatch, "children"> {
 /** Lets `error` decide about hooks that failed; gives what the run cannot go on after. */
 async function fatalOf(live: Live, scope: Scope, entries: readonly Entry[]): Promise<readonly unknown[]> {
   const fatal: unknown[] = [];
-  for (const { failures, waiting } of entries) {
+  for (const { failures, waiting, call } of entries) {
     for (const error of failures) {
       if (waiting) unwound(live, error);
-      else if (await isFatal(live, scope, error)) fatal.push(error);
+      else if (await isFatal(live, scope, call, error)) fatal.push(error);
     }
   }
   if (!live.aborted) { for (const error of fatal.slice(1)) if (!isInterrupt(error)) live.events.report(error); }
@@ -242,9 +244,9 @@ function unwound(live: Live, error: unknown): void {
   live.events.warn("hook.failed", "A hook failed while its call waited.", { point: "tool", error });
 }
 
-async function isFatal(live: Live, scope: Scope, error: unknown): Promise<boolean> {
+async function isFatal(live: Live, scope: Scope, call: Call, error: unknown): Promise<boolean> {
   if (error instanceof Pause) live.hold(error);
   if (isInterrupt(error) || live.aborted || live.judged.has(error)) return true;
-  const { type } = await judge(live, scope, { error, source: "tool", recoverable: false, attempt: 1 });
+  const { type } = await judge(live, scope, { error, source: "tool", recoverable: false, attempt: 1, call });
   return type === "abort";
 }

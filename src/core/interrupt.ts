@@ -11,6 +11,8 @@ export interface EndOptions {
   readonly as?: "ended" | "failed" | "cancelled";
   /** Takes the transcript back to where the run began. Default: false. */
   readonly rollback?: boolean;
+  /** Keeps no result of the batch of calls that is being run: all of them count as withheld. Default: false. */
+  readonly withhold?: boolean;
 }
 
 /** Unwinds a run that a hook ended. Made by `ctx.run.end()`. */
@@ -21,12 +23,15 @@ export class End extends Error {
   readonly as: "ended" | "failed" | "cancelled";
   /** Whether the transcript goes back to where the run began. */
   readonly rollback: boolean;
+  /** Whether no result of the batch is kept that is being run. */
+  readonly withhold: boolean;
 
   /** Says why the run ends, and as what. */
-  constructor(readonly reason: string, { as = "ended", rollback = false }: EndOptions = {}) {
+  constructor(readonly reason: string, { as = "ended", rollback = false, withhold = false }: EndOptions = {}) {
     super(`The run ends: ${reason}`);
     this.as = as;
     this.rollback = rollback;
+    this.withhold = withhold;
   }
 }
 

@@ -49,7 +49,8 @@ export function resultOf(entry: Entry, cut: Cut | undefined = cutBy(entry)): Too
 
 const ended: Cut = { reason: "the run was ended" };
 
-function withheld({ reason } = ended): ToolResult {
+/** What a call comes to whose result nobody is shown. */
+export function withheld({ reason }: Pick<Cut, "reason"> = ended): ToolResult {
   return failed(`Withheld: ${reason}.`);
 }
 

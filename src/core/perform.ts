@@ -89,7 +89,7 @@ export async function perform(
     } catch (error) {
       if (isInterrupt(error)) throw error;
       if (live.aborted) return { ...stopped, input: raw };
-      const failed = { error, source: "execute", recoverable: true, attempt, name: tool.name } as const;
+      const failed = { error, source: "execute", recoverable: true, attempt, name: tool.name, call } as const;
       const decision = await judge(live, scope, failed);
       if (decision.type === "abort") entry.failures.push(error);
       if (decision.type !== "retry" || signal.aborted) return { ...failure(tool.name, error), input: raw };

@@ -288,6 +288,8 @@ export interface ErrorContext<V = unknown> extends Scope<V> {
   readonly attempt: number;
   /** The tool it failed in, at `execute`. */
   readonly name?: string;
+  /** The call that it failed for, at `execute` and `tool`. */
+  readonly call?: Call;
 }
 /** What to do about a failure. */
 export type ErrorDecision =

@@ -533,3 +533,17 @@ Deno.test("what a hook may do, its types say", () => {
   const plain: readonly AnyTool<{ user: string }>[] = [weather()];
   assertEquals([pieces.length, plain.length], [7, 1]);
 });
+
+Deno.test("a run that is ended on the way out may keep no result of its batch", async () => {
+  const leak: Middleware = {
+    name: "leak",
+    async tool(ctx, next) {
+      const result = await next();
+      if (ctx.call.id === "b") throw ctx.run.end("leak", { as: "failed", withhold: true });
+      return result;
+    },
+  };
+  const { lines, result } = await batch(three, { use: [leak] }).run().came;
+  assertEquals([result.status, result.reason], ["failed", "leak"]);
+  assertEquals(lines.slice(1), Array(3).fill("error Withheld: leak."));
+});
