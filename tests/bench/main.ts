@@ -6,6 +6,7 @@
 import { adapterMeasures } from "./adapters.ts";
 import { crowdMeasure, memoryMeasures } from "./crowd.ts";
 import { deltaMeasures } from "./deltas.ts";
+import { lifeMeasures } from "./life.ts";
 import { longMeasure } from "./long.ts";
 import { table } from "./measure.ts";
 import { modelMeasures } from "./models.ts";
@@ -21,6 +22,7 @@ const all = [
   ...await adapterMeasures(),
   ...await turnMeasures(delta),
   ...await callMeasures(delta),
+  ...await lifeMeasures(),
   ...await modelMeasures(),
   ...await recordMeasures(),
   await resumeMeasure(),
