@@ -20,6 +20,7 @@ import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { scopeOf } from "./scope.ts";
 import type { SendOptions } from "./steering.ts";
+import type { AnyTool } from "./tool.ts";
 
 /** What a run is given, whichever way it begins. */
 export interface StartOptions extends ClaimOptions {
@@ -28,6 +29,8 @@ export interface StartOptions extends ClaimOptions {
   readonly signal?: AbortSignal | undefined;
   readonly vars: unknown;
   readonly limits?: Partial<Limits> | undefined;
+  /** Tools of this run alone, such as those that its client runs. Where one has the name of a tool of the agent's, that one counts. */
+  readonly tools?: readonly AnyTool[] | undefined;
   readonly onError?: OnError | undefined;
   readonly parent?: { readonly live: Live; readonly call: string; readonly settings: Partial<Settings> };
 }
@@ -162,13 +165,13 @@ async function recover(live: Live): Promise<void> {
   await cleaning;
 }
 
-async function settingsOf(live: Live, { parent }: StartOptions): Promise<Settings> {
+async function settingsOf(live: Live, { parent, tools: more = [] }: StartOptions): Promise<Settings> {
   const { model, instructions, tools } = live.blueprint;
   const scope = live.scope();
   return merged<Settings>({
     model: typeof model === "function" ? await model(scope) : model,
     instructions: typeof instructions === "function" ? await instructions(scope) : instructions,
-    tools,
+    tools: [...tools, ...more.filter(({ name }) => !tools.some((own) => own.name === name))],
     limits: live.limits,
   }, parent?.settings ?? {});
 }

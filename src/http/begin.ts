@@ -5,49 +5,61 @@
  */
 import type { Context } from "hono";
 import { SessionError } from "../core/claim.ts";
-import { theirs } from "../session/record/host.ts";
-import { answersBody, bodyOf, compactBody, runBody } from "./body.ts";
+import { type Given, theirs } from "../session/record/host.ts";
+import { wrong } from "../wire/shape.ts";
+import { type AnswersBody, bodyOf, compactBody, type RunBody } from "./body.ts";
 import { turnsOf } from "./busy.ts";
-import { callerOf } from "./caller.ts";
+import { type Caller, callerOf } from "./caller.ts";
+import type { Form } from "./form.ts";
 import { onceOf } from "./keys.ts";
 import { unknown } from "./refusal.ts";
 import { type Served, streamRun } from "./served.ts";
-import { wrong } from "./shape.ts";
 
-/** Answers a request with the events of a run. */
-export type Handler = (c: Context) => Promise<Response>;
+/** A prompt, whoever reads it. */
+export type Prompted = RunBody & Pick<Given, "tools"> & {
+  /** Whether its session is made where there is none. Default: false. */
+  readonly anew?: boolean;
+};
+
+/** Answers to what a session asks, whoever reads them. */
+export type Answering = AnswersBody & Pick<Given, "session" | "tools">;
+
+/** Answers a request of `caller` with what becomes of `said`, told in a form. Default: natively. */
+export type Handler<T> = (c: Context, caller: Caller, said: T, form?: Form) => Promise<Response>;
 
 /** Begins runs, goes on with those that wait for a person, and compacts sessions. */
-export function beginning(served: Served): { readonly [how in "begin" | "answer" | "compact"]: Handler } {
+export interface Beginning {
+  readonly begin: Handler<Prompted>;
+  readonly answer: Handler<Answering>;
+  readonly compact: (c: Context) => Promise<Response>;
+}
+
+/** Says how runs begin on this server. */
+export function beginning(served: Served): Beginning {
   const { how, runs, runs: { records } } = served;
   const once = onceOf(served);
   const turn = turnsOf(runs, how);
 
   return {
-    async begin(c) {
-      const caller = await callerOf(c, how);
-      const body = await bodyOf(c, runBody, how.maxBody);
+    async begin(c, caller, { anew, ...body }, form) {
       const addressed = how.session?.(c);
       const named = addressed ?? body.session;
       if (body.session !== undefined && body.session !== named) throw unknown(`run session "${body.session}"`);
       const place = { run: crypto.randomUUID(), session: named ?? crypto.randomUUID(), after: 0 };
-      return await once(c, caller, { place, body: [named, body] }, (given = place) => {
+      return await once(c, caller, { place, body: [named, body], form }, (given = place) => {
         const { run, session } = given;
         async function begin(busy?: "replace"): Promise<Response> {
           const kept = named === undefined ? undefined : await runs.load(named, caller);
-          if (!kept && addressed === undefined && named !== undefined) throw unknown(`run session "${named}"`);
+          if (!kept && !anew && addressed === undefined && named !== undefined) throw unknown(`run session "${named}"`);
           if (kept) await records?.free(kept, caller);
           const held = await how.capsules?.hold();
-          return await streamRun(c, served, caller, { ...body, run, session, held, ...(busy && { busy }) });
+          return await streamRun(c, served, caller, { ...body, run, session, held, ...(busy && { busy }) }, form);
         }
         return turn({ place: given, caller, begin });
       });
     },
 
-    async answer(c) {
-      const caller = await callerOf(c, how);
-      const { answers, capsule } = await bodyOf(c, answersBody, how.maxBody);
-      const session = c.req.param("id") ?? "";
+    async answer(c, caller, { session, answers, capsule, tools }, form) {
       if (how.capsules && capsule === undefined) throw wrong("capsule", "what came with the pause");
       const held = await how.capsules?.hold(capsule, { session });
       const kept = held ? theirs(held.session, caller) : await runs.load(session, caller);
@@ -55,12 +67,12 @@ export function beginning(served: Served): { readonly [how in "begin" | "answer"
       const { id: run = crypto.randomUUID(), status, events: after = 0 } = kept.run ?? {};
       const place = status === "paused" ? { run, session, after } : undefined;
       const key = held && `capsule:${run}:${after}`; // it can be used once, where there is a record
-      return await once(c, caller, { place, key, body: [answers, capsule] }, async () => {
+      return await once(c, caller, { place, key, body: [answers, capsule], form }, async () => {
         const last = await records?.catchUp(kept, caller) ?? after;
         if (held && last > after) {
           throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
         }
-        return await streamRun(c, served, caller, { run, session, answers, held, after: last });
+        return await streamRun(c, served, caller, { run, session, answers, held, after: last, tools }, form);
       });
     },
 

@@ -8,7 +8,7 @@ import type { AnswerPart, Artifact, CallResult, ContentPart, Message } from "../
 import type { PersonAnswer } from "../protocol/session.ts";
 import type { SendOptions } from "../core/steering.ts";
 import { Refusal } from "./refusal.ts";
-import { flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "./shape.ts";
+import { flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "../wire/shape.ts";
 
 /** A run to begin: a prompt, or the messages that the client holds, the last of them the person's. */
 export type RunBody =

@@ -8,7 +8,8 @@ import { RecordError } from "../session/record/record_error.ts";
 import type { Keyed } from "../session/record/keys.ts";
 import type { Place } from "../session/record/records.ts";
 import type { Caller } from "./caller.ts";
-import { wrong } from "./shape.ts";
+import type { Form } from "./form.ts";
+import { wrong } from "../wire/shape.ts";
 import { type Served, streamRecord } from "./served.ts";
 
 /** What a request asks for. */
@@ -17,6 +18,8 @@ export interface Asked extends Pick<Keyed, "place"> {
   readonly body: unknown;
   /** By what it is known again, whatever key it brings. Default: the key that it brings. */
   readonly key?: string | undefined;
+  /** How its response tells of the run. Default: natively. */
+  readonly form?: Form | undefined;
 }
 
 /** Begins what a request asks for; where that has begun, joins it. */
@@ -34,13 +37,13 @@ export function onceOf(served: Served): Once {
   /** The keys of runs that go on, where nothing is on record. */
   const using = new Set<string>();
 
-  return async (c, caller, { place, body, key: own }, begin) => {
+  return async (c, caller, { place, body, key: own, form }, begin) => {
     const key = own ?? c.req.header("idempotency-key");
     if (key === undefined) return await begin(place);
     if (!(key.length > 0 && key.length < 256)) throw wrong("idempotency-key", "1 to 255 characters");
     if (records) {
       const request = { key, content: JSON.stringify([c.req.path, body]), place, released: own !== undefined };
-      const join = (place: Place) => streamRecord(c, served, (leaving) => records.follow(place, caller, leaving));
+      const join = (place: Place) => streamRecord(c, served, (leaving) => records.follow(place, caller, leaving), form);
       return await records.once(request, caller, { begin, join });
     }
     const id = JSON.stringify([caller.owner, key]);

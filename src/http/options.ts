@@ -8,6 +8,7 @@ import { defaultLimits, limited, type Limits } from "../core/limits.ts";
 import { memory, type Store } from "../core/store.ts";
 import type { Capsules } from "../session/capsule/capsule.ts";
 import type { Log } from "../session/log.ts";
+import type { Wire } from "../wire/wire.ts";
 import type { OnFailure } from "./refusal.ts";
 
 /**
@@ -28,6 +29,8 @@ export interface ServeOptions {
    * sent again. Default: nowhere; what a client does not hear is lost to it.
    */
   readonly log?: Log;
+  /** The dialects that it speaks beside its own, for clients that were written for another server: each its own import. Default: none. */
+  readonly wires?: readonly Wire[];
   /**
    * Has clients keep what a paused run needs, in place of a store: `run.paused` carries a capsule, which comes back with the answers. There are no sessions
    * to go on with otherwise. Default: none.
@@ -86,7 +89,7 @@ export type Settled = ReturnType<typeof settled>;
 /** Fills in defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for two that exclude each other. */
 export function settled(options: ServeOptions & { readonly vars?: (c: Context) => unknown } = {}) {
   const { store, log, capsules, owner, session, signal, vars, onError } = options;
-  const { busy = "refuse", onClientGone = "stop", sole = false, limits = {} } = options;
+  const { wires = [], busy = "refuse", onClientGone = "stop", sole = false, limits = {} } = options;
   const { lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576 } = options;
   if (store && capsules) throw new TypeError("Cannot serve with a store and with capsules: sessions are in one place");
   limited(defaultLimits, limits);
@@ -99,6 +102,7 @@ export function settled(options: ServeOptions & { readonly vars?: (c: Context) =
     store: store ?? (capsules ? undefined : memory()),
     ...{
       log,
+      wires,
       capsules,
       owner,
       session,

@@ -8,6 +8,7 @@ import { HTTPException } from "hono/http-exception";
 import { SessionError } from "../core/claim.ts";
 import { CapsuleError, type CapsuleProblem } from "../session/capsule/capsule_error.ts";
 import { RecordError, type RecordProblem } from "../session/record/record_error.ts";
+import { ShapeError } from "../wire/shape.ts";
 
 /** A request that is not served. What it says is written for the client. */
 export class Refusal extends Error {
@@ -75,6 +76,7 @@ const statuses: { readonly [key in SessionError["code"] | RecordProblem | Capsul
 
 /** What is not to be had: the message names nothing but what the client sent. */
 function refusalOf(error: Error): Error {
+  if (error instanceof ShapeError) return new Refusal(400, "invalid", error.message, error.field);
   if (!(error instanceof SessionError || error instanceof RecordError || error instanceof CapsuleError)) return error;
   return new Refusal(statuses[error.code] ?? 409, error.code, error.message);
 }

@@ -7,12 +7,15 @@ import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
 import type { Agent } from "../core/agent.ts";
 import { beginning } from "./begin.ts";
+import { answersBody, bodyOf, runBody } from "./body.ts";
+import { callerOf } from "./caller.ts";
 import { followRun, showSession, stopRun } from "./known.ts";
 import { type AnyEnv, type ServeVars, settled } from "./options.ts";
 import { Refusal, refuse, shutdown } from "./refusal.ts";
 import { runsOf } from "./runs.ts";
 import type { Served } from "./served.ts";
 import { finishRun, sendMessage } from "./steer.ts";
+import { speaking } from "./wires.ts";
 
 /**
  * Serves an agent: a Hono app, and so a `fetch` handler. Mount it with `route()` behind your own authentication, CORS and rate limits. With `owner`, what a
@@ -28,6 +31,8 @@ import { finishRun, sendMessage } from "./steer.ts";
  * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on.
  * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts its transcript, and does nothing else.
  * - `GET /health`: 200.
+ *
+ * `wires` add the routes of other clients' dialects, to the same runs.
  *
  * What is not served is answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for a
  * `store` beside `capsules`.
@@ -52,19 +57,29 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
   const runs = runsOf((told, sink) => agent.start(told as Parameters<typeof agent.start>[0], sink), how);
   const served: Served = { how, runs };
   const { begin, answer, compact } = beginning(served);
+  const app = new Hono<E>();
+  const routes = how.wires.flatMap((wire) => wire.routes(agent.name));
+  for (const route of routes) app.on(route.method, route.path, speaking(route, served, { begin, answer }));
+  for (const [path, at] of Map.groupBy(routes, ({ path }) => path)) {
+    app.all(path, only(at.map(({ method }) => method).join(", ")));
+  }
 
-  return new Hono<E>()
+  return app
     .onError((error, c) => refuse(error, c, how.onError))
     .notFound(() => {
       throw new Refusal(404, "unknown", "Cannot serve this path: there is none");
     })
-    .post("/runs", begin)
+    .post("/runs", async (c) => await begin(c, await callerOf(c, how), await bodyOf(c, runBody, how.maxBody)))
     .get("/runs/:id", (c) => followRun(c, served))
     .post("/runs/:id/messages", (c) => sendMessage(c, served))
     .post("/runs/:id/finish", (c) => finishRun(c, served))
     .post("/runs/:id/stop", (c) => stopRun(c, served))
     .get("/sessions/:id", (c) => showSession(c, served))
-    .post("/sessions/:id/answers", answer)
+    .post("/sessions/:id/answers", async (c) => {
+      const session = c.req.param("id");
+      const caller = await callerOf(c, how);
+      return await answer(c, caller, { session, ...await bodyOf(c, answersBody, how.maxBody) });
+    })
     .post("/sessions/:id/compact", compact)
     .get("/health", (c) => {
       if (how.signal?.aborted) throw shutdown();

@@ -8,9 +8,10 @@ import type { Given, LiveRun } from "../session/record/host.ts";
 import type { LogPage } from "../session/log.ts";
 import type { Caller } from "./caller.ts";
 import type { ClientGone, Settled } from "./options.ts";
+import { type Form, native } from "./form.ts";
 import { report } from "./refusal.ts";
 import type { Runs } from "./runs.ts";
-import { headers, outlet } from "./stream.ts";
+import { headers } from "./stream.ts";
 
 /** A served agent. */
 export interface Served {
@@ -30,15 +31,16 @@ export async function streamRun(
   { runs, how: { heartbeat, onClientGone } }: Served,
   caller: Caller,
   given: Given,
+  form: Form = native,
 ): Promise<Response> {
   const onGone = typeof onClientGone === "function" ? await onClientGone(c) : onClientGone;
-  const { out, stream } = outlet({ heartbeat, onCancel: () => leave[onGone](run) });
+  const { out, respond } = form(c, { heartbeat, onCancel: () => leave[onGone](run) });
   const run = await runs.launch(given, caller, out).catch((error) => {
     out.close();
     throw error;
   });
   if (onGone !== "stop") caller.outlive(run.over);
-  return c.body(stream, 200, headers);
+  return await respond();
 }
 
 /** Answers with what is on record, and with whatever comes then; nothing where that is all. Whoever leaves that leaves the run alone. */
@@ -46,12 +48,13 @@ export async function streamRecord(
   c: Context,
   { how: { heartbeat, onError } }: Served,
   follow: (leaving: AbortSignal) => Promise<AsyncIterable<LogPage> | undefined>,
+  form: Form = native,
 ): Promise<Response> {
   const leaving = new AbortController();
   const pages = await follow(leaving.signal);
   if (!pages) return c.body(null, 204);
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
-  const { out, stream } = outlet({ heartbeat, onCancel: () => leaving.abort() });
+  const { out, respond } = form(c, { heartbeat, onCancel: () => leaving.abort() });
 
   async function send(pages: AsyncIterable<LogPage>): Promise<void> {
     try {
@@ -66,5 +69,5 @@ export async function streamRecord(
     }
   }
   send(pages); // it never rejects
-  return c.body(stream, 200, headers);
+  return await respond();
 }

@@ -6,7 +6,6 @@
 import type { Numbered } from "../core/events.ts";
 import type { Lines } from "../session/log.ts";
 import type { Sink } from "../stream/channel.ts";
-import { lineOf } from "../stream/line.ts";
 import { sse } from "../stream/sse.ts";
 
 /** The headers of every stream: kept by nobody, changed by nobody, held back by nobody. */
@@ -19,27 +18,18 @@ export const headers = {
 /** Takes events, or the lines of them that are on record. */
 export type Outlet = Sink<Numbered | Lines>;
 
-/** How a stream behaves. */
+/** How a response behaves. */
 export interface OutletOptions {
   /** Milliseconds of silence after which a comment is sent. */
   readonly heartbeat: number;
-  /** Called where the client has gone before the end: the stream is cancelled then, and nothing else tells it. */
+  /** Called where the client has gone before the end: nothing else tells it. */
   readonly onCancel: () => void;
 }
 
-/** A stream of frames, and what it comes from. */
+/** A stream of frames, and what it comes from. `frame` gives those of an item. */
 export function outlet(
-  options: OutletOptions,
+  options: OutletOptions & { readonly frame: (item: Numbered | Lines) => string },
 ): { readonly out: Outlet; readonly stream: ReadableStream<Uint8Array> } {
-  const { sink: out, stream } = sse<Numbered | Lines>({ ...options, frame: framesOf });
+  const { sink: out, stream } = sse(options);
   return { out, stream };
-}
-
-function framesOf(item: Numbered | Lines): string {
-  if ("event" in item) return frameOf(item.id, lineOf(item.event));
-  return item.lines.map((line, index) => frameOf(item.first + index, line)).join("");
-}
-
-function frameOf(id: number, line: string): string {
-  return `id: ${id}\ndata: ${line}\n\n`;
 }

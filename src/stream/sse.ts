@@ -12,7 +12,7 @@ export function frame(id: number, data: unknown): string {
 
 /** How a stream of frames behaves. */
 export interface SseOptions<T> {
-  /** The frame of an item. */
+  /** The frame of an item, or several; an empty text where there is nothing to say of it. */
   readonly frame: (item: T) => string;
   /** Milliseconds of silence after which a comment is sent at the latest, so that nobody in between hangs up; `Infinity` for never. Default: 15,000. */
   readonly heartbeat?: number;
@@ -33,10 +33,14 @@ export function sse<T>(
   const { sink, stream } = channel<T | typeof comment, string, Uint8Array<ArrayBuffer>>({
     keep(item) {
       if (item === comment) return ":\n\n";
-      silent = false;
-      return frame(item);
+      const text = frame(item);
+      if (text !== "") silent = false;
+      return text;
     },
-    pack: (frames, send) => send(encoder.encode(frames.length === 1 ? frames[0] : frames.join(""))),
+    pack(frames, send) {
+      const text = frames.length === 1 ? frames[0] : frames.join("");
+      if (text !== "") send(encoder.encode(text));
+    },
     size: (text) => text.length,
     highWater,
     onCancel,

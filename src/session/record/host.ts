@@ -18,7 +18,8 @@ export interface Asker {
 }
 
 /** What a run begins with, or goes on with. */
-export interface Given extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "compact">> {
+export interface Given
+  extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "compact" | "tools">> {
   /** The run's id. */
   readonly run: string;
   /** Its session. */

@@ -4,9 +4,18 @@
  * @module
  */
 import type { Json } from "../protocol/message.ts";
-import { Refusal } from "./refusal.ts";
 
-/** Reads a value, or throws a `Refusal` that names the field `at` which it is wrong. */
+/** What came from outside does not look as it has to. Its message may be told to whoever sent it. */
+export class ShapeError extends Error {
+  override readonly name = "ShapeError";
+
+  /** Says what was expected, and of which field; of none where it is the whole. */
+  constructor(message: string, readonly field: string | undefined) {
+    super(message);
+  }
+}
+
+/** Reads a value, or throws a `ShapeError` that names the field `at` which it is wrong. */
 export type Shape<T> = (value: unknown, at: string) => T;
 
 /** A shape for every field of `T`, the optional ones too. */
@@ -21,9 +30,9 @@ export type Kinds<K extends string, T extends Tagged<K>> = {
 export type Tagged<K extends string> = { readonly [key in K]: string };
 
 /** The error of a field that is not what was expected. */
-export function wrong(field: string, expected: string): Refusal {
+export function wrong(field: string, expected: string): ShapeError {
   const where = field === "" ? "the body" : field;
-  return new Refusal(400, "invalid", `Cannot read ${where}: expected ${expected}`, field === "" ? undefined : field);
+  return new ShapeError(`Cannot read ${where}: expected ${expected}`, field === "" ? undefined : field);
 }
 
 /** A text. */

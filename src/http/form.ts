@@ -1,0 +1,77 @@
+/**
+ * Forms: how a response tells of a run, natively or in a client's dialect.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import type { Numbered } from "../core/events.ts";
+import type { Event } from "../protocol/event.ts";
+import type { Lines } from "../session/log.ts";
+import { lineOf } from "../stream/line.ts";
+import type { Reply, Whole } from "../wire/wire.ts";
+import { headers, type Outlet, outlet, type OutletOptions } from "./stream.ts";
+
+/** Makes what takes events, and the response that tells of them. */
+export type Form = (c: Context, options: OutletOptions) => {
+  readonly out: Outlet;
+  readonly respond: () => Response | Promise<Response>;
+};
+
+/** Events as they are, with their numbers. */
+export const native: Form = (c, options) => {
+  const { out, stream } = outlet({ ...options, frame: nativeFrames });
+  return { out, respond: () => c.body(stream, 200, headers) };
+};
+
+function nativeFrames(item: Numbered | Lines): string {
+  if ("event" in item) return nativeFrame(item.id, lineOf(item.event));
+  return item.lines.map((line, index) => nativeFrame(item.first + index, line)).join("");
+}
+
+function nativeFrame(id: number, line: string): string {
+  return `id: ${id}\ndata: ${line}\n\n`;
+}
+
+/** The form of a wire's reply. */
+export function formOf(reply: Reply): Form {
+  if (reply.type === "whole") return whole(reply.open);
+  return (c, options) => {
+    const frame = reply.open();
+    const { out, stream } = outlet({ ...options, frame: (item) => each(item, frame).join("") });
+    return { out, respond: () => c.body(stream, 200, { ...headers, ...reply.headers }) };
+  };
+}
+
+/** A response that comes once the run is over. Whoever has gone by then is known by their request alone. */
+function whole(open: () => (event: Event, id: number) => Whole | undefined): Form {
+  return (c, { onCancel }) => {
+    const tell = open();
+    const { signal } = c.req.raw;
+    const { promise: over, resolve: close } = Promise.withResolvers<void>();
+    let told: Whole | undefined;
+    const out: Outlet = {
+      write(item) {
+        for (const answer of each(item, tell)) told ??= answer;
+      },
+      cork() {},
+      uncork() {},
+      full: undefined,
+      close,
+    };
+    async function respond(): Promise<Response> {
+      signal.addEventListener("abort", onCancel);
+      if (signal.aborted) onCancel();
+      await over;
+      signal.removeEventListener("abort", onCancel);
+      if (!told) throw new Error("Cannot answer: the run has not come to its end");
+      return c.json(told.body, told.status);
+    }
+    return { out, respond };
+  };
+}
+
+/** What `tell` makes of each event of an item. */
+function each<T>(item: Numbered | Lines, tell: (event: Event, id: number) => T): T[] {
+  if ("event" in item) return [tell(item.event, item.id)];
+  return item.lines.map((line, index) => tell(JSON.parse(line), item.first + index));
+}

@@ -1,0 +1,73 @@
+/**
+ * Wires over HTTP: the routes of client dialects lead to the same runs as the native ones.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { SessionError } from "../core/claim.ts";
+import type { Session } from "../protocol/session.ts";
+import { json } from "../wire/shape.ts";
+import type { Asked, Talk, Waiting, WireRoute } from "../wire/wire.ts";
+import type { Beginning } from "./begin.ts";
+import { bodyOf } from "./body.ts";
+import { type Caller, callerOf } from "./caller.ts";
+import { formOf } from "./form.ts";
+import { type Served, streamRecord } from "./served.ts";
+
+/** Handles the requests of a route of a wire. */
+export function speaking(
+  { method, read }: WireRoute,
+  served: Served,
+  { begin, answer }: Pick<Beginning, "begin" | "answer">,
+): (c: Context) => Promise<Response> {
+  const { how, runs, runs: { records } } = served;
+
+  async function talk(c: Context, caller: Caller, { session, known, say, reply }: Talk): Promise<Response> {
+    const kept = session === undefined ? undefined : await runs.load(session, caller);
+    const said = say(waitingOf(kept));
+    if ("messages" in said) {
+      return await begin(
+        c,
+        caller,
+        { ...said, ...(session !== undefined && { session, anew: !known }) },
+        formOf(reply),
+      );
+    }
+    if (kept && said.answers.length === 0) {
+      throw new SessionError(`Cannot resume session "${session}": nothing that it asks is answered`, "unasked");
+    }
+    return await answer(c, caller, { ...said, session: session ?? "" }, formOf(reply));
+  }
+
+  async function follow(c: Context, caller: Caller, { session, reply }: Asked & { type: "follow" }): Promise<Response> {
+    const { run: now, last } = await runs.load(session, caller) ?? {};
+    const run = now?.id ?? last?.run; // a client whose connection was cut may have missed the end
+    if (!records || run === undefined) return c.body(null, 204);
+    const place = { run, session, after: 0 };
+    return await streamRecord(c, served, (leaving) => records.follow(place, caller, leaving), formOf(reply));
+  }
+
+  async function stop(c: Context, caller: Caller, session: string): Promise<Response> {
+    const run = (await runs.load(session, caller))?.run?.id;
+    const here = run === undefined ? undefined : runs.get(run, caller);
+    here?.stop();
+    if (run !== undefined && !here) await records?.stop(run, caller);
+    return c.body(null, 204);
+  }
+
+  return async (c) => {
+    const caller = await callerOf(c, how);
+    const body = method === "POST" ? await bodyOf(c, json, how.maxBody) : undefined;
+    const session = how.session?.(c);
+    const asked = read({ params: c.req.param(), body, session });
+    if (asked.type === "know") return c.json(asked.body);
+    const meant = session === undefined ? asked : { ...asked, session };
+    if (meant.type === "talk") return await talk(c, caller, meant);
+    if (meant.type === "follow") return await follow(c, caller, meant);
+    return await stop(c, caller, meant.session);
+  };
+}
+
+function waitingOf({ run }: Partial<Session> = {}): Waiting | undefined {
+  return run?.status === "paused" ? { questions: run.pending?.questions ?? [], pause: run.events } : undefined;
+}

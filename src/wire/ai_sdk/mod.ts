@@ -1,0 +1,64 @@
+/**
+ * The AI SDK's wire: what `useChat` speaks.
+ *
+ * @module
+ */
+import type { Reply, Wire } from "../wire.ts";
+import { chunking } from "./chunks.ts";
+import { chatOf } from "./request.ts";
+export type * from "../wire.ts";
+
+/** What `aiSdkUi()` takes. */
+export interface AiSdkUiOptions {
+  /** Where chats are served. Default: `/chat`. */
+  readonly path?: string;
+}
+
+const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream": "v1" }, open: chunking };
+
+/**
+ * Speaks to `useChat` and `DefaultChatTransport` of the AI SDK: the UI message stream v1. A chat's id is its session's.
+ *
+ * - `POST /chat`: the newest message of the chat, or the approvals and tool outputs in it. Nothing else of the history that a chat sends is believed: what
+ *   was said before is in the session, and only what that asks can be answered.
+ * - `GET /chat/:id/stream`: all that a run has told since it began, and whatever comes then, for a chat that resumes; 204 where none runs or waits. Needs
+ *   a `log`, and an `onClientGone` that is not "stop".
+ * - `DELETE /chat/:id/stream`: stops the run, for a chat whose runs outlive its connections.
+ *
+ * A call within an agent that is a tool is a part of its own, and what that agent writes comes as transient `data-subagent`. What a hook asks about the run
+ * is said as text, and answered by the next message. Data events come as `data-<name>`, with the `id` in their data, if any.
+ *
+ * ```ts
+ * import { agent, serve } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+ * import { assertStringIncludes } from "@std/assert";
+ *
+ * const app = serve(agent({ model: scripted("Hello!") }), { wires: [aiSdkUi()] });
+ *
+ * const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] }];
+ * const response = await app.request("/chat", { // as useChat() does
+ *   method: "POST",
+ *   headers: { "content-type": "application/json" },
+ *   body: JSON.stringify({ id: "c1", messages }),
+ * });
+ * assertStringIncludes(await response.text(), `{"type":"text-delta","id":"1.0","delta":"Hello!"}`);
+ * ```
+ */
+export function aiSdkUi({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
+  return {
+    routes: () => [
+      { method: "POST", path, read: ({ body }) => ({ type: "talk", ...chatOf(body), reply }) },
+      {
+        method: "GET",
+        path: `${path}/:id/stream`,
+        read: ({ params: { id = "" } }) => ({ type: "follow", session: id, reply }),
+      },
+      {
+        method: "DELETE",
+        path: `${path}/:id/stream`,
+        read: ({ params: { id = "" } }) => ({ type: "stop", session: id }),
+      },
+    ],
+  };
+}

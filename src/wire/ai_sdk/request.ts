@@ -1,0 +1,116 @@
+/**
+ * What a chat sends: of the history that it holds nothing counts but the newest of its messages, and what that answers.
+ *
+ * @module
+ */
+import type { Question } from "../../protocol/event.ts";
+import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
+import type { PersonAnswer } from "../../protocol/session.ts";
+import { flag, json, list, optional, record, text, wrong } from "../shape.ts";
+import type { Said, Waiting } from "../wire.ts";
+import { approvalId } from "./chunks.ts";
+
+/** A message as the chat has it. */
+interface UiMessage {
+  readonly id?: string | undefined;
+  readonly role: string;
+  readonly parts: readonly UiPart[];
+}
+
+/** What matters of a part: of text, of a file, of a call. */
+interface UiPart {
+  readonly type: string;
+  readonly text?: Json | undefined;
+  readonly mediaType?: Json | undefined;
+  readonly url?: Json | undefined;
+  readonly toolCallId?: Json | undefined;
+  readonly state?: Json | undefined;
+  readonly preliminary?: Json | undefined;
+  readonly output?: Json | undefined;
+  readonly errorText?: Json | undefined;
+  readonly approval?: Json | undefined;
+}
+
+const some = optional(json);
+
+const part = record<UiPart>({
+  type: text,
+  text: some,
+  mediaType: some,
+  url: some,
+  toolCallId: some,
+  state: some,
+  preliminary: some,
+  output: some,
+  errorText: some,
+  approval: some,
+});
+
+const message = record<UiMessage>({ id: optional(text), role: text, parts: list(part) });
+
+const approval = record({ id: text, approved: flag, reason: optional(text) });
+
+const chat = record({ id: text, messages: list(json), messageId: optional(text) });
+
+/** A chat's request: its session, and what it says. */
+export function chatOf(body: unknown): { readonly session: string; readonly say: (waiting?: Waiting) => Said } {
+  const { id: session, messages, messageId } = chat(body, "");
+  if (session === "") throw wrong("id", "a name");
+  const index = Math.max(messages.findIndex((each) => idOf(each) === messageId), -1);
+  const at = messageId === undefined || index < 0 ? messages.length - 1 : index;
+  const newest = message(messages[at], `messages.${at}`);
+
+  function say(waiting?: Waiting): Said {
+    if (newest.role === "assistant") return { answers: waiting ? answersOf(newest, waiting) : [] };
+    if (newest.role !== "user") throw wrong(`messages.${at}.role`, "user, assistant");
+    const prompt: UserMessage = { role: "user", parts: newest.parts.flatMap(contentOf) };
+    if (prompt.parts.length === 0) throw wrong(`messages.${at}.parts`, "a text or a file");
+    const open = (waiting?.questions ?? []).filter(({ tool }) => tool === undefined);
+    if (open.length === 0) return { messages: [prompt] };
+    return { answers: open.map(({ callId }) => ({ ...named(callId), type: "reply", text: textOf(prompt) })) };
+  }
+  return { session, say };
+}
+
+function idOf(value: Json): Json | undefined {
+  return typeof value === "object" && value !== null && "id" in value ? value.id : undefined;
+}
+
+function named(callId: string | undefined): { readonly callId?: string } {
+  return callId === undefined ? {} : { callId };
+}
+
+/** What a message answers of what is asked: in this pause, and not in another. */
+function answersOf({ parts }: UiMessage, { questions, pause }: Waiting): readonly PersonAnswer[] {
+  return questions.flatMap(({ callId }: Question): PersonAnswer[] => {
+    const part = parts.find(({ toolCallId }) => callId !== undefined && toolCallId === callId);
+    if (callId === undefined || !part) return [];
+    const { state, preliminary, output, errorText } = part;
+    if (state === "approval-responded") {
+      const { id, approved, reason } = approval(part.approval, "approval");
+      if (id !== approvalId(callId, pause)) return [];
+      return [
+        approved ? { callId, type: "approve" } : { callId, type: "deny", ...(reason !== undefined && { reason }) },
+      ];
+    }
+    if (state === "output-error") return [{ callId, type: "reply", text: said(errorText) }];
+    return state === "output-available" && preliminary !== true ? [{ callId, type: "reply", text: said(output) }] : [];
+  });
+}
+
+function said(value: Json | undefined): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? null);
+}
+
+/** What the model may read of a part. */
+function contentOf({ type, text: said, mediaType, url }: UiPart): ContentPart[] {
+  if (type === "text") return [{ type, text: text(said, "text") }];
+  if (type !== "file") return [];
+  const address = text(url, "url");
+  const data = /^data:[^,]*;base64,(.*)$/s.exec(address)?.[1];
+  return [{
+    type: "media",
+    mediaType: text(mediaType, "mediaType"),
+    ...(data === undefined ? { url: address } : { data }),
+  }];
+}

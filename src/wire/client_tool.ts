@@ -1,0 +1,68 @@
+/**
+ * Tools that a client runs itself.
+ *
+ * @module
+ */
+import { canonical } from "../core/canonical.ts";
+import { Pause } from "../core/interrupt.ts";
+import { replySchema } from "../core/question.ts";
+import type { Schema } from "../core/schema.ts";
+import { type AnyTool, tool } from "../core/tool.ts";
+import type { Question } from "../protocol/event.ts";
+import { type Shape, text, wrong } from "./shape.ts";
+
+/** A tool as its client declares it. */
+export interface DeclaredTool {
+  /** What the model calls it. */
+  readonly name: string;
+  /** What it does and when to use it. */
+  readonly description?: string | undefined;
+  /** JSON Schema of its input. */
+  readonly schema?: { readonly [key: string]: unknown } | undefined;
+}
+
+/** The name of a tool. */
+export const toolName: Shape<string> = (value, at) => {
+  const name = text(value, at);
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw wrong(at, "1 to 64 of A-Z a-z 0-9 _ -");
+  return name;
+};
+
+/** A tool that its client runs: a call of it pauses the run until the client has replied with what it came to. */
+export function clientTool({ name, description = name, schema = { type: "object" } }: DeclaredTool): AnyTool {
+  return tool({
+    name,
+    description,
+    input: declared(schema),
+    execute(input, { callId }) {
+      throw new Pause([{ callId, tool: name, input, questions: [`What does ${name} come to?`], schema: replySchema }]);
+    },
+  });
+}
+
+/** Tools that a client declares, and those whose calls it is asked about, in case that it declares them no more. */
+export function clientTools(declared: readonly DeclaredTool[], questions: readonly Question[] = []): AnyTool[] {
+  const asked = questions.flatMap((question) =>
+    question.tool !== undefined && isForClient(question) ? [question.tool] : []
+  );
+  const tools = new Map([...asked.map((name) => ({ name })), ...declared].map((tool) => [tool.name, tool]));
+  return [...tools.values()].map(clientTool);
+}
+
+/** Whether a question is about what a call came to that the client runs, and not about whether it may run. */
+export function isForClient({ callId, tool, schema }: Question): boolean {
+  return callId !== undefined && tool !== undefined && canonical(schema) === canonical(replySchema);
+}
+
+/** A schema that takes whatever the model writes: who runs the tool checks it. */
+function declared(schema: { readonly [key: string]: unknown }): Schema {
+  const json = () => ({ ...schema });
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "client",
+      validate: (value) => ({ value }),
+      jsonSchema: { input: json, output: json },
+    },
+  };
+}
