@@ -1,0 +1,235 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { agent } from "@jizai/jizai";
+import { type Builtin, rpcHooks, type RpcHooksConfig } from "@jizai/jizai/middleware/rpc_hooks";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { FakeTime } from "@std/testing/time";
+import { batch, call, came, weather } from "../../support/batch.ts";
+import { answering, programs, warnings } from "../../support/rpc.ts";
+
+Deno.test("trap 14: hooks of this process go first, then those of lower priority, then by name", async () => {
+  const log: string[] = [];
+  const own = (name: string): Builtin => ({ before_tool: () => void log.push(name) });
+  const { stdio } = programs(Object.fromEntries(
+    ["late", "b", "a", "early"].map((name) => [name, answering({ "hook.before_tool": () => void log.push(name) })]),
+  ));
+  const process = (name: string, priority?: number) => ({
+    [name]: { enabled: true, command: [name], intercept: ["before_tool"], ...(priority !== undefined && { priority }) },
+  });
+  await using hooks = rpcHooks({
+    processes: { ...process("late", 200), ...process("b", 100), ...process("a", 100), ...process("early", -5) },
+    builtins: {
+      zoe: { enabled: true, priority: 500 },
+      ann: { enabled: true, priority: 500 },
+      max: { enabled: true },
+      off: { priority: -9 },
+    },
+  }, {
+    stdio,
+    builtins: { zoe: () => own("zoe"), ann: () => own("ann"), max: () => own("max"), off: () => own("off") },
+  });
+  await came([call("a")], { use: [hooks] });
+  assertEquals(log, ["max", "ann", "zoe", "early", "a", "b", "late"]);
+});
+
+Deno.test("a hook elsewhere takes the place of a builtin of its name, and a builtin is given its configuration", async () => {
+  const log: unknown[] = [];
+  const { stdio } = programs({ gate: answering({ "hook.before_tool": () => void log.push("process") }) });
+  const builtin = (config: unknown): Builtin => ({ before_tool: () => void log.push(config) });
+  const process = { enabled: true, command: ["gate"], intercept: ["before_tool"] };
+  const builtins = { gate: { enabled: true, config: { log_file: "x" } } };
+  await using both = rpcHooks({ builtins, processes: { gate: process } }, { stdio, builtins: { gate: builtin } });
+  await came([call("a")], { use: [both] });
+  await using one = rpcHooks({ hooks: { builtins, processes: { gate: { ...process, enabled: false } } } }, {
+    stdio,
+    builtins: { gate: builtin },
+  });
+  await came([call("a")], { use: [one] });
+  assertEquals(log, ["process", { log_file: "x" }]);
+});
+
+Deno.test("a configuration that asks for what there is not is refused", () => {
+  const process = { enabled: true, command: ["x"], intercept: ["before_tool"] };
+  const refused = (config: unknown, options = {}) =>
+    assertThrows(() => rpcHooks(config as RpcHooksConfig, options), TypeError).message; // as it comes from a file
+  const of = (change: object, options: object = programs({})) =>
+    refused({ processes: { p: { ...process, ...change } } }, options);
+  assertEquals([
+    of({ transport: "tcp" }),
+    of({ transport: "http", url: "ftp://x" }),
+    of({ command: [] }),
+    of({ intercept: ["before_lunch"] }),
+    of({ observe: ["lunch"] }),
+    of({ intercept: [] }),
+    of({ intercept: [""], observe: [] }),
+    of({}, {}),
+    refused({ builtins: { b: { enabled: true } } }),
+    refused({ processes: [] }),
+  ], [
+    'Cannot use hooks: processes.p.transport: Invalid option: expected one of "stdio"|"http"|""',
+    'Cannot use the hook "p": "ftp://x" is no URL to post to',
+    'Cannot use the hook "p": it has no command',
+    'Cannot use the hook "p": there is no "before_lunch" to intercept',
+    'Cannot use the hook "p": there is no event "lunch" to observe',
+    'Cannot use the hook "p": it neither observes nor intercepts anything',
+    'Cannot use the hook "p": it neither observes nor intercepts anything',
+    'Cannot use the hook "p": nothing starts processes here; hand `stdio` over',
+    'Cannot use the hook "b": there is no builtin of this name',
+    "Cannot use hooks: processes: Invalid input: expected record, received array",
+  ]);
+});
+
+Deno.test("what is not enabled is not looked at", async () => {
+  const hooks = rpcHooks({ enabled: false, processes: { p: { enabled: true } } });
+  assertEquals(Object.keys(hooks), ["name", "inherit"]);
+  const { lines } = await came([call("a")], { use: [hooks, rpcHooks({ processes: { p: { command: [] } } })] });
+  assertEquals(lines[1], "ok sun in a");
+});
+
+Deno.test("trap 51: hook.hello comes first, with the modes in their order, and decides what is sent from then on", async () => {
+  const log: unknown[] = [];
+  const { stdio } = programs({
+    async gate({ id, method, params }, say) {
+      log.push(method === "hook.hello" ? [method, id, params] : method);
+      if (id !== undefined) await say({ id, result: method === "hook.approve_tool" ? { approved: true } : {} });
+    },
+  });
+  const process = { enabled: true, command: ["gate"] };
+  await using some = rpcHooks({ processes: { gate: { ...process, intercept: ["approve_tool", "after_tool"] } } }, {
+    stdio,
+  });
+  await came([call("a")], { use: [some] });
+  assertEquals(log.splice(0), [
+    ["hook.hello", 1, { name: "gate", version: 1, modes: ["tool", "approve"] }],
+    ...["hook.before_tool", "hook.approve_tool", "hook.after_tool"],
+  ]);
+  await using all = rpcHooks({
+    processes: {
+      gate: { ...process, observe: ["turn_end"], intercept: ["approve_tool", "before_tool", "before_llm"] },
+    },
+  }, { stdio });
+  await came([call("a")], { use: [all] });
+  assertEquals(log, [
+    ["hook.hello", 1, { name: "gate", version: 1, modes: ["observe", "llm", "tool", "approve"] }],
+    ...["hook.before_llm", "hook.after_llm"],
+    ...["hook.before_tool", "hook.approve_tool", "hook.after_tool"],
+    ...["hook.before_llm", "hook.after_llm"],
+    "hook.event",
+  ]);
+});
+
+Deno.test("trap 51: where a hook refuses hook.hello it is left, and so are the others; every run fails", async () => {
+  const { stdio, ran } = programs({
+    fine: answering({}),
+    refuses: ({ id = 0 }, say) => say({ id, error: { code: -32000, message: "not today" } }),
+  });
+  const process = (name: string) => ({ enabled: true, command: [name], intercept: ["before_tool"] });
+  const hooks = rpcHooks({ processes: { fine: process("fine"), refuses: process("refuses") } }, { stdio });
+  const started = batch([call("a")], { use: [hooks] });
+  for (let run = 0; run < 2; run++) {
+    const { result, lines } = await started.run().came;
+    assertEquals([result.status, String(result.error), lines], [
+      "failed",
+      'Error: Cannot start the hook "refuses"',
+      [],
+    ]);
+  }
+  assertEquals(ran, ["start fine", "start refuses", "end refuses", "end fine"]);
+});
+
+Deno.test("trap 51: a hook that does not answer to hook.hello is left too", async () => {
+  using time = new FakeTime();
+  const { stdio } = programs({ mute() {} });
+  const processes = { mute: { enabled: true, command: ["mute"], intercept: ["before_tool"] } };
+  const running = batch([call("a")], { use: [rpcHooks({ processes }, { stdio })] }).run();
+  await time.tickAsync(5_000);
+  await time.tickAsync(0);
+  assertEquals((await running.came).result.status, "failed");
+});
+
+Deno.test("hooks are started by the first run, once, and left when the middleware is", async () => {
+  const { stdio, ran } = programs({ gate: answering({}) });
+  const processes = { gate: { enabled: true, command: ["gate"], intercept: ["before_tool"] } };
+  {
+    await using hooks = rpcHooks({ processes }, { stdio });
+    const assistant = agent({ model: scripted("1", "2"), tools: [weather()], use: [hooks] });
+    assertEquals(ran, []);
+    await Promise.all([assistant.run("Hi").result, assistant.run("Ho").result]);
+    assertEquals(ran, ["start gate"]);
+  }
+  assertEquals(ran, ["start gate", "end gate"]);
+});
+
+Deno.test("trap 56: times are milliseconds, and one that is not more than 0 counts as not said", async () => {
+  using time = new FakeTime();
+  const stuck = () => new Promise(() => {});
+  const slow = async (defaults: object, hook: Builtin, ms: number) => {
+    const hooks = rpcHooks({ defaults, builtins: { slow: { enabled: true } } }, { builtins: { slow: () => hook } });
+    const running = batch([call("a")], { use: [hooks] }).run();
+    const start = time.now;
+    await time.tickAsync(ms - 1);
+    await time.tickAsync(0);
+    let over = false;
+    void running.came.then(() => over = true);
+    await time.tickAsync(0);
+    assertEquals(over, false);
+    await time.tickAsync(1);
+    await time.tickAsync(0);
+    const { lines, events } = await running.came;
+    return [time.now - start, lines[1], ...warnings(events)];
+  };
+  const before = 'The hook "slow" took too long at before_tool, and was passed over.';
+  const approval = 'The hook "slow" took too long at approve_tool, and so denied a call.';
+  const denied = 'denied Tool execution denied by approval hook: tool approval hook "slow" timed out';
+  assertEquals(await slow({}, { before_tool: stuck }, 5_000), [5_000, "ok sun in a", before]);
+  assertEquals(await slow({ interceptor_timeout_ms: 70 }, { before_tool: stuck }, 70), [70, "ok sun in a", before]);
+  assertEquals(await slow({ interceptor_timeout_ms: -1 }, { before_tool: stuck }, 5_000), [
+    5_000,
+    "ok sun in a",
+    before,
+  ]);
+  assertEquals(await slow({}, { approve_tool: stuck }, 60_000), [60_000, denied, approval]);
+  assertEquals(await slow({ approval_timeout_ms: 100 }, { approve_tool: stuck }, 100), [100, denied, approval]);
+});
+
+Deno.test("a run that is stopped waits for no hook", async () => {
+  const asked = Promise.withResolvers<AbortSignal>();
+  for (const stage of ["before_llm", "before_tool", "approve_tool", "after_tool", "after_llm"] as const) {
+    const stuck = {
+      [stage]: (_: unknown, { signal }: { readonly signal: AbortSignal }) => {
+        asked.resolve(signal);
+        return new Promise(() => {});
+      },
+    };
+    const hooks = rpcHooks({ builtins: { stuck: { enabled: true } } }, { builtins: { stuck: () => stuck } });
+    const running = batch([call("a")], { use: [hooks] }).run();
+    const signal = await asked.promise;
+    running.stop("enough");
+    const { result, events } = await running.came;
+    assertEquals([result.status, result.reason, signal.aborted, warnings(events)], ["aborted", "enough", true, []]);
+  }
+});
+
+Deno.test("rpcHooks() keeps every law of a middleware, whatever its hooks say", async () => {
+  const all = (answer: (params: object) => unknown): Builtin => ({
+    before_llm: (params) => ({ action: "modify", request: params, ...answer(params) as object }), // of its own
+    after_llm: (params) => ({ action: "modify", response: params }),
+    before_tool: answer,
+    after_tool: (params) => ({ action: "modify", result: params }),
+    approve_tool: () => ({ approved: true }),
+    event: () => {},
+  });
+  const broken = () => {
+    throw new Error("broken");
+  };
+  const hooks = [
+    all(() => ({})),
+    all((params) => ({ call: params })),
+    { before_llm: broken, after_llm: broken, before_tool: broken, after_tool: broken, event: broken },
+    { before_tool: () => ({ action: "deny_tool" }), approve_tool: broken },
+    { before_tool: () => ({ action: "respond", result: { for_llm: "cached" } }) },
+  ];
+  for (const hook of hooks) {
+    await testMiddleware(() => rpcHooks({ builtins: { hook: { enabled: true } } }, { builtins: { hook: () => hook } }));
+  }
+});

@@ -1,0 +1,411 @@
+import { assertEquals } from "@std/assert";
+import { agent, type Middleware, text } from "@jizai/jizai";
+import { delivery } from "@jizai/jizai/middleware/delivery";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import type { Builtin, BuiltinOptions } from "@jizai/jizai/middleware/rpc_hooks";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { batch, call, came, drop, three, weather } from "../../support/batch.ts";
+import { builtins, warnings } from "../../support/rpc.ts";
+import { lines } from "../../support/told.ts";
+
+/** A hook that writes down what it is asked, and answers as `answers` say. */
+function noting(log: string[], name: string, { before_tool, after_tool, approve_tool }: Builtin = {}): Builtin {
+  const note =
+    <P>(stage: string, answer: (params: P, options: BuiltinOptions) => unknown) =>
+    (params: P, options: BuiltinOptions) => {
+      log.push(`${name} ${stage}`);
+      return answer(params, options);
+    };
+  return {
+    before_tool: note("before_tool", before_tool ?? (() => ({ action: "continue" }))),
+    after_tool: note("after_tool", after_tool ?? (() => ({ action: "continue" }))),
+    approve_tool: note("approve_tool", approve_tool ?? (() => ({ approved: true }))),
+  };
+}
+
+Deno.test("trap 15: the first approver that denies is the last that is asked, and all have to approve", async () => {
+  const log: string[] = [];
+  const { lines } = await came([call("a"), call("b")], {
+    use: [builtins({
+      a: noting(log, "a"),
+      b: noting(log, "b", {
+        approve_tool: ({ arguments: { city } }) =>
+          city === "a" ? { approved: false, reason: "not a" } : { approved: true },
+      }),
+      c: noting(log, "c"),
+    })],
+  });
+  assertEquals(log.filter((line) => line.endsWith("approve_tool")), [
+    ...["a approve_tool", "b approve_tool"],
+    ...["a approve_tool", "b approve_tool", "c approve_tool"],
+  ]);
+  assertEquals(lines.slice(1, 3), ["denied Tool execution denied by approval hook: not a", "ok sun in b"]);
+});
+
+Deno.test("trap 16: a hook that responds spares approval, work and after_tool, and is told of as a call all the same", async () => {
+  const log: string[] = [];
+  const told: unknown[] = [];
+  const respond = { action: "respond", result: { for_llm: "cached" } };
+  const { lines } = await came([call("a")], {
+    tools: [weather(() => log.push("run"))],
+    use: [builtins({
+      a: { event: ({ Kind, Payload }) => void told.push([Kind, Payload]) },
+      b: noting(log, "b", { before_tool: () => respond }),
+      c: noting(log, "c"),
+    })],
+  });
+  assertEquals(log, ["b before_tool"]);
+  assertEquals(lines, ["call weather", "ok cached", "assistant Done."]);
+  assertEquals(told.filter((each) => Array.isArray(each) && [8, 9, 10].includes(each[0])), [
+    [8, { Tool: "weather", Arguments: { city: "a" } }],
+    [9, { Tool: "weather", Duration: 0, ForLLMLen: 6, ForUserLen: 0, IsError: false, Async: false }],
+  ]);
+});
+
+Deno.test("trap 16: other guards are asked about a response, and approvers too where it is wanted", async () => {
+  const log: string[] = [];
+  const hooks = () => ({
+    a: noting(log, "a", { before_tool: () => ({ action: "respond", result: { for_llm: "x" } }) }),
+  });
+  const guarded = await came([call("a")], { use: [builtins(hooks()), permissions({ deny: ["weather"] })] });
+  assertEquals(guarded.lines[1], "denied weather is not permitted here.");
+  assertEquals(log.splice(0), ["a before_tool"]);
+  const asked = await came([call("a")], { use: [builtins(hooks(), { approveResponses: true })] });
+  assertEquals([asked.lines[1], log], ["ok x", ["a before_tool", "a approve_tool"]]);
+});
+
+Deno.test("trap 17: a response without a result is none: the call is approved and made as the model made it", async () => {
+  const log: string[] = [];
+  const { lines, events } = await came([call("a")], {
+    use: [builtins({
+      a: noting(log, "a", {
+        before_tool: () => ({ action: "modify", call: { tool: "weather", arguments: { city: "z" } } }),
+      }),
+      b: noting(log, "b", { before_tool: () => ({ action: "respond", call: { tool: "other", arguments: {} } }) }),
+      c: noting(log, "c"),
+    })],
+  });
+  assertEquals(lines[1], "ok sun in a");
+  assertEquals(log, [
+    ...["a before_tool", "b before_tool"],
+    ...["a approve_tool", "b approve_tool", "c approve_tool"],
+    ...["a after_tool", "b after_tool", "c after_tool"],
+  ]);
+  assertEquals(warnings(events), ['The hook "b" responded without a result, so that the call is made as it was.']);
+});
+
+Deno.test("trap 18: deny_tool does not end the run: the model is told why, and asked again", async () => {
+  const started = batch([call("a"), call("b")], {
+    use: [builtins({
+      a: {
+        before_tool: ({ arguments: { city } }) =>
+          city === "a" ? { action: "deny_tool", reason: "Invalid arguments" } : { action: "deny_tool" },
+      },
+    })],
+  });
+  const { result } = await started.run().came;
+  assertEquals(result.status, "done");
+  assertEquals(started.model.requests.map(({ messages }) => lines(messages)).at(-1), [
+    "user Hi",
+    "call weather weather",
+    "denied Tool execution denied by hook: Invalid arguments",
+    "denied Tool execution denied by hook",
+  ]);
+});
+
+Deno.test("trap 19: a call that is denied, by whomever, is not reviewed by after_tool", async () => {
+  const log: string[] = [];
+  await came(three, {
+    use: [
+      builtins({
+        a: noting(log, "a", {
+          before_tool: ({ arguments: { city } }) => city === "a" ? { action: "deny_tool" } : {},
+          approve_tool: ({ arguments: { city } }) => ({ approved: city !== "b" }),
+        }),
+      }),
+      permissions({ deny: [{ tool: "weather", when: (input) => JSON.stringify(input).includes("c") }] }),
+    ],
+  });
+  assertEquals(log.filter((line) => line.endsWith("after_tool")), []);
+});
+
+Deno.test("trap 21: what comes with continue, or with no action at all, is taken as with modify", async () => {
+  for (const action of ["continue", "modify", "", undefined, null]) {
+    const { lines } = await came([call("a")], {
+      use: [builtins({ a: { before_tool: () => ({ action, call: { tool: "weather", arguments: { city: "z" } } }) } })],
+    });
+    assertEquals(lines, ["call weather", "ok sun in z", "assistant Done."]);
+  }
+});
+
+Deno.test("trap 22: a modified call takes the place of the whole call", async () => {
+  const made: unknown[] = [];
+  const tools = [
+    weather(({ city }) => made.push(`weather ${city}`)),
+    weather(({ city }) => made.push(`drop ${city}`), { name: "drop" }),
+  ];
+  const given = async (call: unknown) => {
+    const hook: Builtin = { before_tool: () => ({ action: "modify", call }) };
+    return (await came([{ id: "a", name: "weather", input: { city: "a" } }], { tools, use: [builtins({ hook })] }))
+      .lines[1];
+  };
+  assertEquals(await given({ tool: "drop", arguments: { city: "b" } }), "ok 1");
+  assertEquals(
+    await given({ tool: "weather" }),
+    "error The input of weather is not valid: city: Invalid input: expected string, received undefined",
+  );
+  assertEquals(await given({ arguments: { city: "b" } }), 'error There is no tool "". There is: weather, drop');
+  assertEquals(await given(null), "ok 2");
+  assertEquals(made, ["drop b", "weather a"]);
+});
+
+Deno.test("trap 23: a result is nested where it is modified, and bare where it is the response", async () => {
+  const given = async (hook: Builtin) => (await came([call("a")], { use: [builtins({ hook })] })).lines[1];
+  const nested = {
+    action: "modify",
+    result: { tool: "weather", arguments: {}, result: { for_llm: "new" }, duration: 1 },
+  };
+  assertEquals(await given({ after_tool: () => nested }), "ok new");
+  assertEquals(await given({ after_tool: () => ({ action: "modify", result: { for_llm: "bare" } }) }), "ok sun in a");
+  assertEquals(await given({ before_tool: () => ({ action: "respond", result: { for_llm: "bare" } }) }), "ok bare");
+  assertEquals(
+    await given({ before_tool: () => ({ action: "respond", call: { hook_result: { for_llm: "in the call" } } }) }),
+    "ok in the call",
+  );
+});
+
+Deno.test("trap 24: an action that cannot be done where it is given is left out, and what came with it", async () => {
+  const { lines, events } = await came([call("a")], {
+    use: [builtins({
+      a: {
+        before_llm: () => ({ action: "respond", request: { model: "", messages: [] } }),
+        before_tool: () => ({ action: "explode", call: { tool: "other" } }),
+        after_tool: () => ({ action: "deny_tool", reason: "too late", result: { result: { for_llm: "x" } } }),
+      },
+    })],
+  });
+  assertEquals(lines, ["call weather", "ok sun in a", "assistant Done."]);
+  assertEquals(warnings(events), [
+    'The hook "a" wants what cannot be done at before_llm: "respond".',
+    'The hook "a" wants what cannot be done at before_tool: "explode".',
+    'The hook "a" wants what cannot be done at after_tool: "deny_tool".',
+    'The hook "a" wants what cannot be done at before_llm: "respond".',
+  ]);
+});
+
+Deno.test("trap 25: abort_turn fails the run and keeps what was said; hard_abort takes it all back", async () => {
+  for (const stage of ["before_tool", "after_tool"] as const) {
+    const aborting = (action: string) => builtins({ a: { [stage]: () => ({ action, reason: "enough" }) } });
+    const failed = await came([call("a")], { use: [aborting("abort_turn")] });
+    assertEquals([failed.result.status, failed.result.reason], ["failed", `hook aborted turn during ${stage}: enough`]);
+    assertEquals(lines(failed.result.messages).slice(0, 2), ["user Hi", "call weather"]);
+    const stopped = await came([call("a")], { use: [aborting("hard_abort")] });
+    assertEquals([stopped.result.status, stopped.result.messages], ["cancelled", []]);
+  }
+  const silent = await came([call("a")], { use: [builtins({ a: { before_tool: () => ({ action: "abort_turn" }) } })] });
+  assertEquals(silent.result.reason, "hook aborted turn during before_tool: hook requested turn abort");
+});
+
+Deno.test("trap 25: a run that a hook aborts during a batch makes none of its calls", async () => {
+  const log: string[] = [];
+  await came(three, {
+    tools: [weather(({ city }) => log.push(city))],
+    use: [builtins({
+      a: { before_tool: ({ arguments: { city } }) => ({ action: city === "c" ? "abort_turn" : "continue" }) },
+    })],
+  });
+  assertEquals(log, []);
+});
+
+Deno.test("trap 45: the run ends without another word of the model where every result is handled, and one denial clears it", async () => {
+  const handle = (but: string): Middleware =>
+    builtins({
+      a: {
+        before_tool: ({ arguments: { city } }) =>
+          city === but
+            ? { action: "deny_tool" }
+            : { action: "respond", result: { for_llm: `sent ${city}`, for_user: "Here.", response_handled: true } },
+      },
+    });
+  const ended = batch([call("a"), call("b")], { use: [handle("")] });
+  const { result, lines, events } = await ended.run().came;
+  assertEquals([result.status, ended.model.left, lines.slice(1)], ["done", 1, ["ok sent a", "ok sent b"]]);
+  assertEquals(events.flatMap((event) => event.type === "notice" ? [event.text] : []), ["Here.", "Here."]);
+  const goes = batch([call("a"), call("b")], { use: [handle("b")] });
+  await goes.run().came;
+  assertEquals(goes.model.left, 0);
+});
+
+Deno.test("trap 46: media that were handled are handed over, and where that fails the model hears of it", async () => {
+  const image = "data:image/png;base64,iVBORw0KGgo=";
+  const respond = (response_handled: boolean) =>
+    builtins({
+      a: {
+        before_tool: () => ({
+          action: "respond",
+          result: {
+            for_llm: "Image",
+            media: [image, "media://abc"],
+            artifact_tags: ["[file:/tmp/a.png]"],
+            response_handled,
+          },
+        }),
+      },
+    });
+  const handed: unknown[] = [];
+  await came([call("a")], { use: [delivery(({ artifacts }) => void handed.push(artifacts)), respond(true)] });
+  assertEquals(handed, [[{ uri: image, mediaType: "image/png" }, { uri: "media://abc" }]]);
+  const failing = delivery(() => {
+    throw new Error("no channel");
+  });
+  const failed = await came([call("a")], { use: [failing, respond(true)] });
+  assertEquals(failed.lines, ["call weather", "error What weather made could not be delivered.", "assistant Done."]);
+  const seen = batch([call("a")], { use: [respond(false)] });
+  await seen.run().came;
+  const [, request] = seen.model.requests;
+  assertEquals(request?.messages.at(-1), {
+    role: "tool",
+    results: [{
+      callId: "a",
+      name: "weather",
+      status: "ok",
+      parts: [
+        { type: "text", text: "Image" },
+        { type: "text", text: "\nLocal artifact paths: [file:/tmp/a.png]" },
+        { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" },
+      ],
+      artifacts: [{ uri: "media://abc" }, { uri: "file:/tmp/a.png" }],
+    }],
+  });
+});
+
+Deno.test("trap 49: an interceptor that fails is passed over, and those after it are asked; an approver that fails denies", async () => {
+  const fails: Builtin["before_tool"] = () => {
+    throw new Error("secret");
+  };
+  const log: string[] = [];
+  const open = await came([call("a")], {
+    use: [builtins({ a: { before_tool: fails, after_tool: fails }, b: noting(log, "b") })],
+  });
+  assertEquals([open.lines[1], log], ["ok sun in a", ["b before_tool", "b approve_tool", "b after_tool"]]);
+  assertEquals(warnings(open.events), [
+    'The hook "a" failed at before_tool, and was passed over.',
+    'The hook "a" failed at after_tool, and was passed over.',
+  ]);
+  assertEquals(open.errors.map(String), ["Error: secret", "Error: secret"]);
+  const closed = await came([call("a")], { use: [builtins({ a: { approve_tool: fails } })] });
+  assertEquals(closed.lines[1], 'denied Tool execution denied by approval hook: tool approval hook "a" failed');
+});
+
+Deno.test("a malformed answer is no opinion before a call, and no approval of one; either way it is said what is wrong", async () => {
+  const wrongs: readonly unknown[] = [7, "deny_tool", { action: 1 }, { call: "x" }, { call: { arguments: [] } }];
+  for (const wrong of wrongs) {
+    const { lines, events } = await came([call("a")], { use: [builtins({ a: { before_tool: () => wrong } })] });
+    assertEquals(lines[1], "ok sun in a");
+    assertEquals(warnings(events).map((text) => text.replace(/\(.*\)/, "(...)")), [
+      'The hook "a" gave no answer (...) at before_tool, and was passed over.',
+    ]);
+  }
+  for (const wrong of [undefined, null, {}, { allow: true }, { approved: "yes" }, { action: "continue" }, true]) {
+    const { lines } = await came([call("a")], { use: [builtins({ a: { approve_tool: () => wrong } })] });
+    assertEquals(lines[1]?.split(":")[0], "denied Tool execution denied by approval hook");
+  }
+});
+
+Deno.test("fields count in any case, what is null is not said, and what nobody knows is left out, as in Go", async () => {
+  const { lines } = await came([call("a"), call("b")], {
+    use: [builtins({
+      a: {
+        before_tool: ({ arguments: { city } }) =>
+          city === "a"
+            ? { Action: "Deny_Tool", ACTION: "deny_tool", Reason: "loud" }
+            : { action: null, call: null, result: null, surprise: { x: 1 } },
+        approve_tool: () => ({ Approved: true }),
+      },
+    })],
+  });
+  assertEquals(lines.slice(1, 3), ["denied Tool execution denied by hook: loud", "ok sun in b"]);
+});
+
+Deno.test("an approval objects to nothing, and answers no question that a tool has for a person", async () => {
+  const { result } = await came([call("a", { name: "drop" })], {
+    tools: [drop()],
+    use: [builtins({ a: { approve_tool: () => ({ approved: true }) } })],
+  });
+  assertEquals(result.status, "paused");
+});
+
+Deno.test("hooks see each call as it is: what others changed, what it came to, and how long it took", async () => {
+  const seen: unknown[] = [];
+  const clock = { now: 0 };
+  const use: Middleware[] = [
+    { name: "outer", tool: (_, next) => next({ input: { city: "oslo" } }) },
+    builtins({
+      a: {
+        before_tool: ({ tool, arguments: given }) => void seen.push([tool, given]),
+        approve_tool: ({ tool, arguments: given }) => {
+          seen.push([tool, given]);
+          return { approved: true };
+        },
+        after_tool: ({ tool, arguments: given, result, duration }) =>
+          void seen.push([tool, given, result, duration > clock.now]),
+      },
+    }),
+    { name: "inner", tool: (_, next) => next({ input: { city: "bergen" } }) },
+  ];
+  await came([call("a")], {
+    tools: [
+      weather(() => ({ ...text("rain"), person: "Take an umbrella.", silent: true, artifacts: [{ uri: "s3://a" }] })),
+    ],
+    use,
+  });
+  assertEquals(seen, [
+    ["weather", { city: "oslo" }],
+    ["weather", { city: "bergen" }],
+    ["weather", { city: "bergen" }, {
+      for_llm: "rain",
+      for_user: "Take an umbrella.",
+      silent: true,
+      is_error: false,
+      async: false,
+      media: [],
+      artifact_tags: ["[s3://a]"],
+      response_handled: false,
+    }, true],
+  ]);
+});
+
+Deno.test("a result that failed stays what it was, unless a hook says otherwise", async () => {
+  const given = async (is_error: boolean) => {
+    const { result } = await came([call("a")], {
+      tools: [weather(() => {
+        throw new DOMException("late", "TimeoutError");
+      })],
+      use: [builtins({
+        a: {
+          after_tool: ({ result }) => ({
+            action: "modify",
+            result: { result: { ...result, for_llm: "Sorry.", is_error } },
+          }),
+        },
+      })],
+    });
+    return result.messages.flatMap((message) => message.role === "tool" ? message.results : [])[0]?.status;
+  };
+  assertEquals([await given(true), await given(false)], ["timeout", "ok"]);
+});
+
+Deno.test("agents beneath have the hooks too, and say which run they work for", async () => {
+  const seen: unknown[] = [];
+  const child = agent({ name: "child", model: scripted({ calls: [call("b")] }, "Sunny."), tools: [weather()] });
+  const parent = agent({
+    name: "parent",
+    model: scripted({ calls: [{ id: "a", name: "child", input: { prompt: "Weather?" } }] }, "Done."),
+    tools: [child.asTool()],
+    use: [
+      builtins({ a: { before_tool: ({ meta, tool }) => void seen.push([tool, meta.AgentID, meta.ParentTurnID]) } }),
+    ],
+  });
+  const { run } = await parent.run("Hi").result;
+  assertEquals(seen, [["child", "parent", ""], ["weather", "child", run]]);
+});

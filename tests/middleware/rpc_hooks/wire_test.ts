@@ -1,0 +1,275 @@
+import { assertEquals } from "@std/assert";
+import { rpcHooks } from "@jizai/jizai/middleware/rpc_hooks";
+import { linesOf, linesWire } from "../../../middleware/rpc_hooks/lines.ts";
+import { batch, call, came, gauge, settled, three } from "../../support/batch.ts";
+import { answering, type Program, programs, type Say, type Told, warnings } from "../../support/rpc.ts";
+
+const intercept = ["before_tool"];
+
+/** The middleware with one program. */
+function using(program: Program, { intercept: stages = intercept, observe = [] as string[], defaults = {} } = {}) {
+  const { stdio, ran } = programs({ p: program });
+  const processes = { p: { enabled: true, command: ["p"], intercept: stages, observe } };
+  return Object.assign(rpcHooks({ defaults, processes }, { stdio }), { ran });
+}
+
+const never = new AbortController().signal;
+
+Deno.test("trap 50: answers come in any order, and each goes to its question", async () => {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const answers = new TransformStream<Uint8Array, Uint8Array>();
+  const wire = linesWire({ readable: answers.readable, writable });
+  const asked = [1, 2, 3].map((id) => wire.ask({ jsonrpc: "2.0", id, method: "hook.before_tool", params: {} }, never));
+  const lines = linesOf(readable.values());
+  for (let line = 0; line < 3; line++) await lines.next();
+  const writer = answers.writable.getWriter();
+  const encoder = new TextEncoder();
+  for (const id of [3, 1, 2]) await writer.write(encoder.encode(`${JSON.stringify({ id, result: `answer ${id}` })}\n`));
+  assertEquals(await Promise.all(asked), [1, 2, 3].map((id) => ({ id, result: `answer ${id}` })));
+  await Promise.all([wire[Symbol.asyncDispose](), lines.return(undefined)]);
+});
+
+Deno.test("trap 50: a late answer answers no later question, and what is no answer none", async () => {
+  const noise = [
+    "garbage",
+    "{",
+    "[]",
+    "null",
+    '"x"',
+    "7",
+    '{"id":"2","result":{}}',
+    '{"id":0,"result":{}}',
+    '{"method":"x"}',
+    "",
+  ];
+  const kept: { readonly id: number; readonly say: Say }[] = [];
+  await using hooks = using(async ({ id, method, params }, say) => {
+    if (id === undefined) return;
+    if (method === "hook.before_tool" && params.arguments.city === "a") return void kept.push({ id, say });
+    for (const line of noise) await say(line);
+    for (const late of kept) await late.say({ id: late.id, result: { action: "deny_tool", reason: "late" } });
+    await say({ id: 999, result: { action: "deny_tool", reason: "unasked" } });
+    await say({ id, result: { action: "continue" } });
+    await say({ id, result: { action: "deny_tool", reason: "twice" } });
+  }, { defaults: { interceptor_timeout_ms: 20 } });
+  const { lines, events } = await came(three, { use: [hooks] });
+  assertEquals(lines, ["call weather weather weather", "ok sun in a", "ok sun in b", "ok sun in c", "assistant Done."]);
+  assertEquals(warnings(events), ['The hook "p" took too long at before_tool, and was passed over.']);
+});
+
+Deno.test("trap 50: a line of more than a mebibyte is left out, and the next one is read", async () => {
+  const large = (size: number) => ({ action: "deny_tool", reason: "x".repeat(size) });
+  await using hooks = using(async ({ id, params }, say) => {
+    if (id === undefined) return;
+    const { city } = params.arguments ?? {};
+    if (city === "a") await say({ id, result: large(1_048_576) });
+    else await say({ id, result: city === "b" ? large(1_048_000) : {} });
+  }, { defaults: { interceptor_timeout_ms: 1_000 } });
+  const { lines } = await came(three, { use: [hooks] });
+  assertEquals(lines.map((line) => line.slice(0, 40)), [
+    "call weather weather weather",
+    "ok sun in a",
+    "denied Tool execution denied by hook: xx",
+    "ok sun in c",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("lines are found wherever bytes are cut, and the last one needs no end", async () => {
+  const bytes = new TextEncoder().encode("eins\nzwei ü\r\n\n🦐\nlast");
+  for (let size = 1; size <= bytes.length; size++) {
+    const chunks = Array.from(
+      { length: Math.ceil(bytes.length / size) },
+      (_, index) => bytes.slice(index * size, (index + 1) * size),
+    );
+    assertEquals(await Array.fromAsync(linesOf(ReadableStream.from(chunks).values())), [
+      "eins",
+      "zwei ü\r",
+      "",
+      "🦐",
+      "last",
+    ]);
+  }
+  const long = ReadableStream.from(
+    ["ab", "cde\nfgh\n", "ijkl", "m\nn\n"].map((text) => new TextEncoder().encode(text)),
+  );
+  assertEquals(await Array.fromAsync(linesOf(long.values(), 4)), ["fgh", "n"]);
+});
+
+Deno.test("trap 49: when a program has ended, interceptors let everything pass and approvers nothing, from then on", async () => {
+  const started: string[] = [];
+  await using hooks = using(({ id, method }, say, exit) => {
+    started.push(method);
+    if (method !== "hook.hello") return exit();
+    return say({ id: id ?? 0, result: {} });
+  }, { intercept: ["before_tool", "approve_tool"] });
+  const calls = batch([call("a"), call("b")], { use: [hooks] });
+  const { lines, events } = await calls.run().came;
+  const denied = 'denied Tool execution denied by approval hook: tool approval hook "p" failed';
+  assertEquals(lines, ["call weather weather", denied, denied, "assistant Done."]);
+  assertEquals(warnings(events), [
+    'The hook "p" failed at before_tool, and was passed over.',
+    'The hook "p" failed at approve_tool, and so denied a call.',
+    'The hook "p" failed at before_tool, and was passed over.',
+    'The hook "p" failed at approve_tool, and so denied a call.',
+  ]);
+  assertEquals([started, hooks.ran], [["hook.hello", "hook.before_tool"], ["start p", "end p"]]);
+});
+
+Deno.test("a program that answers with an error failed, and what it says is for the operator alone", async () => {
+  await using hooks = using(({ id = 0, method }, say) =>
+    say(method === "hook.hello" ? { id, result: {} } : { id, error: { code: -32601, message: "no /secret" } })
+  );
+  const { lines, events, errors } = await came([call("a")], { use: [hooks] });
+  assertEquals([lines[1], errors.map(String)], ["ok sun in a", ["Error: no /secret", "Error: no /secret"]]);
+  assertEquals(warnings(events), [
+    'The hook "p" failed at before_tool, and was passed over.',
+    'The hook "p" failed at after_tool, and was passed over.',
+  ]);
+});
+
+Deno.test("a program may answer nothing at all, which is to continue", async () => {
+  for (
+    const answer of [
+      '{"id":ID}',
+      '{"id":ID,"result":null}',
+      '{"id":ID,"result":{}}',
+      '{"id":ID,"result":{},"error":null}',
+    ]
+  ) {
+    await using hooks = using(({ id }, say) => say(answer.replace("ID", String(id))));
+    const { lines, events } = await came([call("a")], { use: [hooks] });
+    assertEquals([lines[1], warnings(events)], ["ok sun in a", []]);
+  }
+});
+
+Deno.test("of messages that a program does not read one is on its way, and those that waited for too long are never sent", async () => {
+  const told = new TransformStream<Uint8Array, Uint8Array>();
+  const wire = linesWire({ readable: new TransformStream<Uint8Array, Uint8Array>().readable, writable: told.writable });
+  const late = new AbortController();
+  const tell = (id: number) => wire.tell({ jsonrpc: "2.0", id, method: "hook.event", params: {} }, late.signal);
+  const first = tell(1);
+  const others = Promise.allSettled([2, 3, 4].map(tell));
+  late.abort(new Error("late"));
+  assertEquals((await others).map(({ status }) => status), ["rejected", "rejected", "rejected"]);
+  const lines = linesOf(told.readable.values());
+  const read = [JSON.parse((await lines.next()).value ?? "").id];
+  await first;
+  const last = wire.tell({ jsonrpc: "2.0", id: 5, method: "hook.event", params: {} }, never);
+  read.push(JSON.parse((await lines.next()).value ?? "").id);
+  await last;
+  assertEquals(read, [1, 5]);
+  await Promise.all([lines.return(undefined), wire[Symbol.asyncDispose]()]);
+});
+
+Deno.test("runs at the same time are asked about at the same time", async () => {
+  const asking = gauge();
+  const open = Promise.withResolvers<void>();
+  let asked = 0;
+  await using hooks = using(({ id, method }, say) => {
+    if (method === "hook.hello") return say({ id: id ?? 0, result: {} });
+    void asking.during(() => open.promise).then(() => say({ id: id ?? 0, result: {} }));
+    if (++asked === 3) open.resolve();
+    return undefined;
+  });
+  const all = await Promise.all(["a", "b", "c"].map((id) => came([call(id)], { use: [hooks] })));
+  assertEquals([all.map(({ lines }) => lines[1]), asking.peak], [["ok sun in a", "ok sun in b", "ok sun in c"], 3]);
+});
+
+/** The middleware with one hook behind a URL, and what was posted to it. */
+function posting(
+  respond: (message: Told, request: Request) => Response | Promise<Response>,
+  { intercept: stages = intercept, defaults = {} } = {},
+) {
+  const posted: string[] = [];
+  const processes = {
+    p: {
+      enabled: true,
+      transport: "http" as const,
+      url: "https://hooks.example/gate",
+      headers: { authorization: "Bearer key" },
+      intercept: stages,
+      observe: ["turn_end"],
+    },
+  };
+  const hooks = rpcHooks({ defaults, processes }, {
+    async fetch(url, init) {
+      const request = new Request(url, init);
+      const { method, url: to, headers } = request;
+      const message: Told = await request.json();
+      posted.push([method, to, headers.get("authorization"), headers.get("content-type"), message.method].join(" "));
+      return await respond(message, request);
+    },
+  });
+  return { hooks, posted };
+}
+
+const answer = ({ id }: Told, result: unknown = {}) => Response.json({ jsonrpc: "2.0", id, result });
+
+Deno.test("a hook behind a URL is posted every message, and what comes back is its answer", async () => {
+  const { hooks, posted } = posting((message) =>
+    answer(message, message.method === "hook.before_tool" ? { action: "deny_tool", reason: "not here" } : {})
+  );
+  const { lines } = await came([call("a")], { use: [hooks] });
+  await settled();
+  assertEquals(lines[1], "denied Tool execution denied by hook: not here");
+  assertEquals(
+    posted,
+    ["hook.hello", "hook.before_tool", "hook.event"].map((method) =>
+      `POST https://hooks.example/gate Bearer key application/json ${method}`
+    ),
+  );
+});
+
+Deno.test("a hook behind a URL that fails is passed over, and denies where it approves", async () => {
+  const large = new Response("x".repeat(1_048_577));
+  const bad: readonly ((message: Told) => Response)[] = [
+    () => new Response("down", { status: 500 }),
+    () => new Response("<html>"),
+    () => new Response(null, { status: 204 }),
+    () => large.clone(),
+    (message) => answer({ ...message, id: 999 }, { approved: true }),
+    () => Response.json([{ id: 2, result: { approved: true } }]),
+    () => {
+      throw new TypeError("unreachable");
+    },
+  ];
+  for (const respond of bad) {
+    const hello = (message: Told) => message.method === "hook.hello" ? answer(message) : respond(message);
+    const open = await came([call("a")], { use: [posting(hello).hooks] });
+    assertEquals(open.lines[1], "ok sun in a");
+    const closed = await came([call("a")], { use: [posting(hello, { intercept: ["approve_tool"] }).hooks] });
+    assertEquals(closed.lines[1], 'denied Tool execution denied by approval hook: tool approval hook "p" failed');
+  }
+});
+
+Deno.test("a request to a hook that takes too long is aborted", async () => {
+  const aborted: string[] = [];
+  const { hooks } = posting(({ method, ...message }, { signal }) => {
+    if (method === "hook.hello") return answer({ ...message, method });
+    return new Promise((_, reject) =>
+      signal.addEventListener("abort", () => {
+        aborted.push(method);
+        reject(signal.reason);
+      })
+    );
+  }, { defaults: { interceptor_timeout_ms: 20, observer_timeout_ms: 20 } });
+  const { lines, events } = await came([call("a")], { use: [hooks] });
+  assertEquals([lines[1], aborted], ["ok sun in a", ["hook.before_tool", "hook.after_tool"]]);
+  assertEquals(warnings(events), [
+    'The hook "p" took too long at before_tool, and was passed over.',
+    'The hook "p" took too long at after_tool, and was passed over.',
+  ]);
+  await new Promise((resolve) => setTimeout(resolve, 25));
+  assertEquals(aborted.at(-1), "hook.event");
+});
+
+Deno.test("a program that ends by itself when its input does is all that is asked for", async () => {
+  const hooks = using(answering({}));
+  await came([call("a")], { use: [hooks] });
+  await hooks[Symbol.asyncDispose]();
+  await hooks[Symbol.asyncDispose]();
+  await settled();
+  const { lines } = await came([call("a")], { use: [hooks] });
+  assertEquals([hooks.ran, lines[1]], [["start p", "end p"], "ok sun in a"]);
+});

@@ -1,0 +1,38 @@
+/**
+ * A hook of PicoClaw that is a program. What it is given says what it does.
+ *
+ * @module
+ */
+import { linesOf } from "../../middleware/rpc_hooks/lines.ts";
+
+const [does = ""] = Deno.args;
+const encoder = new TextEncoder();
+
+function say(text: string): void {
+  const bytes = encoder.encode(`${text}\n`);
+  for (let written = 0; written < bytes.length;) written += Deno.stdout.writeSync(bytes.subarray(written));
+}
+
+/** What it answers to a call. */
+function answerTo(command: string): unknown {
+  switch (does) {
+    case "place":
+      return {
+        action: "respond",
+        result: { for_llm: `${Deno.cwd()} ${Deno.env.get("HOOK_NAME")} ${Deno.env.has("PATH")}` },
+      };
+    case "pid":
+      return { action: "respond", result: { for_llm: `${Deno.pid}` } };
+    default:
+      return command.includes("rm") ? { action: "deny_tool", reason: "Dangerous" } : { action: "continue" };
+  }
+}
+
+console.error("a hook begins"); // it is heard, and means nothing
+for await (const line of linesOf(Deno.stdin.readable.values())) {
+  const { id, method, params } = JSON.parse(line);
+  if (does === "noise") say(`not JSON\n${"x".repeat(1_100_000)}`);
+  if (does === "crash" && method !== "hook.hello") Deno.exit(3);
+  if (id !== undefined) say(JSON.stringify({ jsonrpc: "2.0", id, result: answerTo(params.arguments?.command ?? "") }));
+}
+if (does === "pid") await new Promise((resolve) => setTimeout(resolve, 60_000)); // it does not end when its input does

@@ -1,0 +1,114 @@
+import { assert, assertEquals } from "@std/assert";
+import { agent, tool } from "@jizai/jizai";
+import { type RpcHooks, rpcHooks } from "@jizai/jizai/middleware/rpc_hooks";
+import { stdio } from "@jizai/jizai/middleware/rpc_hooks/stdio";
+import { scripted, type ScriptedCall } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import { warnings } from "../support/rpc.ts";
+import { lines } from "../support/told.ts";
+import { folder } from "./folder.ts";
+
+const here = (name: string) => new URL(name, import.meta.url).pathname;
+
+/** The middleware with one program, which does as it is told. */
+function gate(does: string, more: object = {}): RpcHooks {
+  const command = [Deno.execPath(), "run", "--allow-all", here("rpc_hook.ts"), does];
+  const process = { enabled: true, command, intercept: ["before_tool", "approve_tool"], ...more };
+  return rpcHooks({ processes: { gate: process } }, { stdio });
+}
+
+/** What came of commands that an agent runs. */
+async function run(hooks: RpcHooks, ...commands: readonly string[]) {
+  const bash = tool({
+    name: "bash",
+    description: "Runs a command",
+    input: z.object({ command: z.string() }),
+    execute: ({ command }) => `ran ${command}`,
+  });
+  const calls = commands.map((command): readonly [string, unknown] => ["bash", { command }]);
+  const run = agent({ model: scripted({ calls }, "Done."), tools: [bash], use: [hooks] }).run("Go");
+  const events = await Array.fromAsync(run.events);
+  const result = await run.result;
+  return { result, said: lines(result.messages).slice(2, -1), warned: warnings(events) };
+}
+
+Deno.test("trap 49: a program decides about calls, and one that crashes lets them pass and denies them from then on", async () => {
+  await using fine = gate("gate", { intercept: ["before_tool"] });
+  assertEquals((await run(fine, "ls", "rm -rf /")).said, [
+    "ok ran ls",
+    "denied Tool execution denied by hook: Dangerous",
+  ]);
+  await using open = gate("crash", { intercept: ["before_tool"] });
+  assertEquals((await run(open, "ls")).said, ["ok ran ls"]);
+  assertEquals((await run(open, "ls")).said, ["ok ran ls"]);
+  await using closed = gate("crash", { intercept: ["approve_tool"] });
+  const denied = 'denied Tool execution denied by approval hook: tool approval hook "gate" failed';
+  assertEquals((await run(closed, "ls")).said, [denied]);
+  assertEquals((await run(closed, "ls")).said, [denied]);
+});
+
+Deno.test("trap 50: what a program says between its answers is not heard", async () => {
+  await using hooks = gate("noise", { intercept: ["before_tool"] });
+  const { said, warned } = await run(hooks, "ls", "rm -rf /");
+  assertEquals([said, warned], [["ok ran ls", "denied Tool execution denied by hook: Dangerous"], []]);
+});
+
+Deno.test("a program runs where it is told to, with what is said of its environment beside that of this process", async () => {
+  await using disk = await folder();
+  await using hooks = gate("place", { dir: disk.path, env: { HOOK_NAME: "kagi" }, intercept: ["before_tool"] });
+  assertEquals((await run(hooks, "ls")).said, [`ok ${await Deno.realPath(disk.path)} kagi true`]);
+});
+
+Deno.test("a program that does not end when its input does is killed two seconds later", async () => {
+  const hooks = gate("pid", { intercept: ["before_tool"] });
+  const [said = ""] = (await run(hooks, "ls")).said;
+  const pid = said.replace("ok ", "");
+  const lives = async () => (await new Deno.Command("kill", { args: ["-0", pid], stderr: "null" }).output()).success;
+  assert(await lives());
+  const start = performance.now();
+  await hooks[Symbol.asyncDispose]();
+  const took = performance.now() - start;
+  assertEquals([await lives(), took > 1_900 && took < 10_000], [false, true]);
+});
+
+Deno.test("a program that is not there fails every run", async () => {
+  await using hooks = rpcHooks({
+    processes: { gate: { enabled: true, command: ["/no/such/program"], intercept: ["before_tool"] } },
+  }, { stdio });
+  for (let time = 0; time < 2; time++) {
+    const { result } = await run(hooks, "ls");
+    assertEquals([result.status, String(result.error)], ["failed", 'Error: Cannot start the hook "gate"']);
+  }
+});
+
+Deno.test("a program's hooks keep it running no longer than it has something to do", async () => {
+  const output = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--allow-all", here("rpc_program.ts")],
+    stderr: "null",
+  }).output();
+  assertEquals([output.code, new TextDecoder().decode(output.stdout)], [0, "Done.\n"]);
+});
+
+const python = await new Deno.Command("python3", { args: ["--version"], stdout: "null", stderr: "null" }).output()
+  .then(({ success }) => success, () => false);
+
+Deno.test({
+  name: "the plugin of the protocol's document adds a tool and answers its calls",
+  ignore: !python,
+  async fn() {
+    const processes = {
+      plugin: { enabled: true, command: ["python3", here("plugin_tool.py")], intercept: ["before_llm", "before_tool"] },
+    };
+    await using hooks = rpcHooks({ hooks: { enabled: true, processes } }, { stdio });
+    const call: ScriptedCall = { name: "my_plugin_tool", input: { input: "hello" } };
+    const model = scripted({ calls: [call] }, "Done.");
+    const { messages } = await agent({ model, use: [hooks] }).run("Use the plugin").result;
+    assertEquals(model.requests[0]?.tools.map(({ name, description }) => [name, description]), [
+      ["my_plugin_tool", "Plugin provided tool"],
+    ]);
+    assertEquals(lines(messages).slice(2), [
+      "ok Plugin tool executed successfully, input: hello",
+      "assistant Done.",
+    ]);
+  },
+});

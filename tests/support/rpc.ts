@@ -1,0 +1,93 @@
+/**
+ * Hooks of PicoClaw for tests: in this process, or in programs of which every word is known.
+ *
+ * @module
+ */
+import type { Event } from "@jizai/jizai";
+import {
+  type Builtin,
+  type OpenWire,
+  type RpcHooks,
+  rpcHooks,
+  type RpcHooksOptions,
+} from "@jizai/jizai/middleware/rpc_hooks";
+import { linesOf, linesWire } from "../../middleware/rpc_hooks/lines.ts";
+
+/** Hooks of this process, which are asked in the order of their names. */
+export function builtins(
+  hooks: Readonly<Record<string, Builtin>>,
+  { defaults = {}, ...options }: RpcHooksOptions & { readonly defaults?: Readonly<Record<string, number>> } = {},
+): RpcHooks {
+  const each = <T>(make: (hook: Builtin) => T) =>
+    Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, make(hook)]));
+  return rpcHooks({ defaults, builtins: each(() => ({ enabled: true })) }, {
+    ...options,
+    builtins: each((hook) => () => hook),
+  });
+}
+
+/** A message, as a program reads it. */
+export interface Told {
+  readonly id?: number;
+  readonly method: string;
+  // deno-lint-ignore no-explicit-any -- a program knows no types
+  readonly params: any;
+}
+
+/** What a program says. A text is a line as it is. */
+export type Say = (
+  message: string | { readonly id?: number; readonly result?: unknown; readonly error?: unknown },
+) => Promise<void>;
+
+/** A program: what it does with each message that it reads. `exit` ends it. */
+export type Program = (message: Told, say: Say, exit: () => void) => void | Promise<void>;
+
+/** Starts programs in this process, by the name that their command begins with. */
+export function programs(all: Readonly<Record<string, Program>>): { readonly stdio: OpenWire; readonly ran: string[] } {
+  const ran: string[] = [];
+  return {
+    ran,
+    stdio({ command: [name = ""] }) {
+      const program = all[name];
+      if (!program) throw new Error(`Cannot start ${name}: there is no such program`);
+      ran.push(`start ${name}`);
+      const input = new TransformStream<Uint8Array, Uint8Array>();
+      const output = new TransformStream<Uint8Array, Uint8Array>();
+      void run(program, input.readable, output.writable).then(() => ran.push(`end ${name}`));
+      return linesWire({ readable: output.readable, writable: input.writable });
+    },
+  };
+}
+
+async function run(
+  program: Program,
+  input: ReadableStream<Uint8Array>,
+  output: WritableStream<Uint8Array>,
+): Promise<void> {
+  const writer = output.getWriter();
+  const encoder = new TextEncoder();
+  const leaving = new AbortController();
+  const say: Say = async (message) => {
+    const line = typeof message === "string" ? message : JSON.stringify({ jsonrpc: "2.0", ...message });
+    await writer.write(encoder.encode(`${line}\n`)).catch(() => {}); // nobody listens any more
+  };
+  for await (const line of linesOf(input)) {
+    await program(JSON.parse(line), say, () => leaving.abort());
+    if (leaving.signal.aborted) break;
+  }
+  await writer.close().catch(() => {}); // nobody listens any more
+}
+
+/** A program that answers to `hook.hello`, and to the rest by what `answers` says of a method. */
+export function answering(answers: Readonly<Record<string, (params: Told["params"]) => unknown>>): Program {
+  return async ({ id, method, params }, say) => {
+    const answer = answers[method];
+    if (id === undefined) return void answer?.(params);
+    await say({ id, result: method === "hook.hello" && !answer ? { ok: true } : answer?.(params) ?? {} });
+  };
+}
+
+/** The warnings among events, each as the middleware's message. */
+export function warnings(events: readonly Event[]): string[] {
+  return events.flatMap((event) => event.type === "warning" ? [event.message] : []);
+}
