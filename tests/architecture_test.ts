@@ -133,13 +133,15 @@ imports("src never imports middleware", [...mod, ...src], (target) => target.sta
 
 imports("a middleware imports core, protocol, model and stream, and nothing else", middleware, (target, from) => {
   const own = from.match(/^middleware\/\w+\//)?.[0];
+  const speaksMcp = own === "middleware/mcp/" && target.startsWith("@modelcontextprotocol/client");
   const checksAnswers = /^middleware\/\w+_hooks\//.test(from); // of hooks that were written for another system
-  return !(own && target.startsWith(own)) && !(checksAnswers && target === "zod") &&
+  return !(own && target.startsWith(own)) && !speaksMcp && !(checksAnswers && target === "zod") &&
     !/^src\/(core|protocol|model|stream)\//.test(target);
 }, {
   "middleware/one.ts": `import { two } from "./two.ts";`,
   "middleware/served.ts": `import { serve } from "../src/http/serve.ts";`,
   "middleware/schema.ts": `import * as z from "zod";`,
+  "middleware/client.ts": `import { Client } from "@modelcontextprotocol/client";`,
   "middleware/roundabout.ts": `import { agent } from "@jizai/jizai";`,
 });
 

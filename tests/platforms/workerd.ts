@@ -21,7 +21,7 @@ export interface Bindings {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Serves `script`, whose Durable Objects store in `folder`. */
+/** Serves `script`, whose Durable Objects store in `folder`; it reaches this machine. */
 export async function served(script: string, bindings: Bindings, folder: string): Promise<Served> {
   const config = `${folder}/config.capnp`;
   await Deno.writeTextFile(config, configOf(script, bindings, folder));
@@ -65,6 +65,7 @@ function configOf(script: string, { className, settings = {} }: Bindings, folder
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
+    (name = "internet", network = (allow = ["private"])),
     (name = "disk", disk = (path = ${JSON.stringify(folder)}, writable = true)),
     (name = "worker", worker = (
       modules = [(name = "worker.js", esModule = ${JSON.stringify(script)})],
