@@ -56,18 +56,20 @@ const chat = record({ id: text, messages: list(json), messageId: optional(text) 
 export function chatOf(body: unknown): { readonly session: string; readonly say: (waiting?: Waiting) => Said } {
   const { id: session, messages, messageId } = chat(body, "");
   if (session === "") throw wrong("id", "a name");
-  const index = Math.max(messages.findIndex((each) => idOf(each) === messageId), -1);
-  const at = messageId === undefined || index < 0 ? messages.length - 1 : index;
+  if (messages.length === 0) throw wrong("messages", "one at least");
+  const named = messages.findIndex((each) => messageId !== undefined && idOf(each) === messageId);
+  const at = named < 0 ? messages.length - 1 : named;
   const newest = message(messages[at], `messages.${at}`);
 
   function say(waiting?: Waiting): Said {
     if (newest.role === "assistant") return { answers: waiting ? answersOf(newest, waiting) : [] };
     if (newest.role !== "user") throw wrong(`messages.${at}.role`, "user, assistant");
-    const prompt: UserMessage = { role: "user", parts: newest.parts.flatMap(contentOf) };
-    if (prompt.parts.length === 0) throw wrong(`messages.${at}.parts`, "a text or a file");
+    const parts = newest.parts.flatMap((part, index) => contentOf(part, `messages.${at}.parts.${index}`));
+    if (parts.length === 0) throw wrong(`messages.${at}.parts`, "a text or a file");
+    const prompt: UserMessage = { role: "user", parts };
     const open = (waiting?.questions ?? []).filter(({ tool }) => tool === undefined);
     if (open.length === 0) return { messages: [prompt] };
-    return { answers: open.map(({ callId }) => ({ ...named(callId), type: "reply", text: textOf(prompt) })) };
+    return { answers: open.map(({ callId }) => ({ ...about(callId), type: "reply", text: textOf(prompt) })) };
   }
   return { session, say };
 }
@@ -76,7 +78,7 @@ function idOf(value: Json): Json | undefined {
   return typeof value === "object" && value !== null && "id" in value ? value.id : undefined;
 }
 
-function named(callId: string | undefined): { readonly callId?: string } {
+function about(callId: string | undefined): { readonly callId?: string } {
   return callId === undefined ? {} : { callId };
 }
 
@@ -103,14 +105,14 @@ function said(value: Json | undefined): string {
 }
 
 /** What the model may read of a part. */
-function contentOf({ type, text: said, mediaType, url }: UiPart): ContentPart[] {
-  if (type === "text") return [{ type, text: text(said, "text") }];
+function contentOf({ type, text: said, mediaType, url }: UiPart, at: string): ContentPart[] {
+  if (type === "text") return [{ type, text: text(said, `${at}.text`) }];
   if (type !== "file") return [];
-  const address = text(url, "url");
+  const address = text(url, `${at}.url`);
   const data = /^data:[^,]*;base64,(.*)$/s.exec(address)?.[1];
   return [{
     type: "media",
-    mediaType: text(mediaType, "mediaType"),
+    mediaType: text(mediaType, `${at}.mediaType`),
     ...(data === undefined ? { url: address } : { data }),
   }];
 }

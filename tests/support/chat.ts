@@ -1,0 +1,56 @@
+/**
+ * A chat of the AI SDK: what `useChat` does, without a page.
+ *
+ * @module
+ */
+import { AbstractChat, type ChatInit, type ChatState, DefaultChatTransport, type UIMessage } from "npm:ai@7.0.173";
+import type { App } from "./requests.ts";
+
+/** A chat with a served app. What its parts are like is up to the server. */
+export class Chat extends AbstractChat<UIMessage> {
+  constructor(app: App, init: ChatInit<UIMessage> = {}) {
+    const state: ChatState<UIMessage> = {
+      status: "ready",
+      error: undefined,
+      messages: init.messages ?? [],
+      pushMessage(message) {
+        state.messages = [...state.messages, structuredClone(message)];
+      },
+      popMessage() {
+        state.messages = state.messages.slice(0, -1);
+      },
+      replaceMessage(index, message) {
+        state.messages = state.messages.with(index, structuredClone(message));
+      },
+      snapshot: (value) => structuredClone(value),
+    };
+    super({ id: "chat", transport: new DefaultChatTransport({ api: "/chat", fetch: reaching(app) }), ...init, state });
+  }
+
+  /** The parts of the last message, each in one line: its type, its state and what it says. */
+  get told(): string[] {
+    return (this.lastMessage?.parts ?? []).map((part) => {
+      const { type, state, text, data, input, output, errorText } = part as Readonly<Record<string, unknown>>;
+      const said = [text, data, input, output, errorText].filter((value) => value !== undefined);
+      return [type, state, ...said.map((value) => typeof value === "string" ? value : JSON.stringify(value))]
+        .filter((word) => word !== undefined).join(" ");
+    });
+  }
+
+  /** Settles when it waits for nothing. */
+  async settled(): Promise<void> {
+    while (this.status !== "ready" && this.status !== "error") await new Promise((resolve) => setTimeout(resolve));
+  }
+}
+
+/** Reaches an app without a network. */
+export function reaching(app: App): typeof fetch {
+  return async (input, init) => await app.request(String(input), init);
+}
+
+/** The chunks of a response. */
+export async function chunksOf(response: Response | Promise<Response>): Promise<Record<string, unknown>[]> {
+  const frames = (await (await response).text()).split("\n\n").slice(0, -1);
+  if (frames.at(-1) !== "data: [DONE]") throw new Error(`Cannot read chunks: the last frame is ${frames.at(-1)}`);
+  return frames.slice(0, -1).map((frame) => JSON.parse(frame.replace(/^data: /, "")));
+}
