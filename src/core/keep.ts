@@ -77,8 +77,7 @@ export class Keeping {
   /** Saves the session for the last time, with the last event of the run. */
   end(event: Event): Promise<boolean> {
     if (!this.#always) return Promise.resolve(true);
-    const last = this.steady ? { last: { run: this.#live.id, event } } : {};
-    return this.#queue(() => this.#write(last), true);
+    return this.#queue(() => this.#write({ last: { run: this.#live.id, event } }), true);
   }
 
   /** Keeps the transcript as it is, in a session of its own, before it is compacted. */

@@ -169,7 +169,8 @@ Deno.test("compact() compacts a session that no run has, and a run goes on with 
   const { status, text, usage, messages } = await handle.result;
   assertEquals([handle.session, status, text, usage], ["s", "done", "", { input: 0, output: 0 }]);
   assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
-  const { version: _, earlier, ...kept } = await store.load("s") ?? {};
+  const { version: _, last, earlier, ...kept } = await store.load("s") ?? {};
+  assertEquals(last?.event.type, "run.finished");
   assertEquals(kept, { id: "s", messages, state: [["kept", 1]], rules: [{ tool: "look" }] });
   assertEquals(short((await store.load(earlier ?? ""))?.messages ?? []), whole);
   const next = await assistant.run({ session: "s", store, prompt: "Third" }).result;
