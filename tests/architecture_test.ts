@@ -59,7 +59,8 @@ function imports(
 
 const room = (path: string) => path.match(/^src\/(\w+)\//)?.[1] ?? path;
 const isBare = (target: string) => !/^(mod\.ts$|src\/|middleware\/|examples\/|tests\/)/.test(target);
-const isAdapter = ({ path }: Source) => /\/(deno_directory|deno_kv|stdio|terminal)(\/|\.ts$)/.test(path);
+const isAdapter = ({ path }: Source) =>
+  /\/(command_hooks|deno_directory|deno_kv|stdio|terminal|transcript)(\/|\.ts$)/.test(path);
 
 /** The circles among modules that need each other to run, each as the modules it goes through. */
 function circles(sources: readonly Source[]): string[] {
@@ -135,7 +136,8 @@ imports("a middleware imports core, protocol, model and stream, and nothing else
   const own = from.match(/^middleware\/\w+\//)?.[0];
   const speaksMcp = own === "middleware/mcp/" && target.startsWith("@modelcontextprotocol/client");
   const checksAnswers = /^middleware\/\w+_hooks\//.test(from); // of hooks that were written for another system
-  return !(own && target.startsWith(own)) && !speaksMcp && !(checksAnswers && target === "zod") &&
+  const builtOn = own === "middleware/command_hooks/" && target.startsWith("middleware/claude_hooks/");
+  return !(own && target.startsWith(own)) && !speaksMcp && !builtOn && !(checksAnswers && target === "zod") &&
     !/^src\/(core|protocol|model|stream)\//.test(target);
 }, {
   "middleware/one.ts": `import { two } from "./two.ts";`,

@@ -4,13 +4,17 @@
  * @module
  */
 import { agent, type Middleware } from "@jizai/jizai";
+import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";
 import { copilot_hooks } from "@jizai/jizai/middleware/copilot_hooks";
 import { yoi_hooks } from "@jizai/jizai/middleware/yoi_hooks";
 import { calling, working } from "./load.ts";
 import type { Measure } from "./measure.ts";
 import { medians } from "./stopwatch.ts";
 
+const others = [{ matcher: "Bash|Write", hooks: [() => ({})] }];
+
 const adapters = {
+  claude_hooks: claude_hooks({ PreToolUse: others, PostToolUse: others, PermissionRequest: others }),
   yoi_hooks: yoi_hooks({ on_prompt_submit: () => "Continue", on_abort: () => {} }),
   copilot_hooks: copilot_hooks({ onSessionEnd: () => null, onPostToolUseFailure: () => null }),
 };
@@ -22,10 +26,11 @@ export async function adapterMeasures(): Promise<readonly Measure[]> {
   const { length } = await Array.fromAsync(run([]).events);
   const time = await medians({
     none: () => run([]).result,
+    claude_hooks: () => run([adapters.claude_hooks]).result,
     yoi_hooks: () => run([adapters.yoi_hooks]).result,
     copilot_hooks: () => run([adapters.copilot_hooks]).result,
   }, { rounds: 60, warmUp: 20 });
-  return (["yoi_hooks", "copilot_hooks"] as const).map((name) => ({
+  return (["claude_hooks", "yoi_hooks", "copilot_hooks"] as const).map((name) => ({
     what: `an event beneath ${name}() without a hook for it`,
     figure: (time[name] - time.none) / length,
     budget: 2,

@@ -1,0 +1,229 @@
+/**
+ * What hooks say of prompts, sessions and stops, what is shown and heard, and what becomes of those that fail.
+ */
+import { agent, compacted, type Middleware, user } from "@jizai/jizai";
+import { claude_hooks, type HookCallback, type HookConfig } from "@jizai/jizai/middleware/claude_hooks";
+import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals } from "@std/assert";
+import { hooked, hooks, ran, saying, saysOf, shell, warnings } from "../../support/hooked.ts";
+import { lines } from "../../support/told.ts";
+
+// ── prompts, sessions, stops ──
+
+Deno.test("what is said when a session is opened stands before its first prompt, and later after the next one", async () => {
+  const start: HookCallback = (input) =>
+    input.hook_event_name === "SessionStart"
+      ? { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext: `At ${input.source}.` } }
+      : {};
+  const assistant = agent({ model: scripted("One.", "Two."), use: [claude_hooks({ SessionStart: hooks(start) })] });
+  await assistant.run({ session: "s", prompt: "Hi" }).result;
+  const { messages } = await assistant.run({ session: "s", prompt: "Again" }).result;
+  assertEquals(lines(messages), [
+    "session At startup.",
+    "user Hi",
+    "assistant One.",
+    "user Again",
+    "prompt At resume.",
+    "assistant Two.",
+  ]);
+});
+
+Deno.test("what a hook has the person say first stands before what they say", async () => {
+  const prompts: unknown[] = [];
+  const config: HookConfig = {
+    SessionStart: hooks(saysOf({ initialUserMessage: "Read the plan." })),
+    UserPromptSubmit: hooks((input) => void ("prompt" in input && prompts.push(input.prompt))),
+  };
+  const { messages } = await agent({ model: scripted("Yes."), use: [claude_hooks(config)] }).run("Go").result;
+  assertEquals(messages[0], {
+    ...user("Read the plan.\n\n"),
+    parts: [{ type: "text", text: "Read the plan.\n\n" }, { type: "text", text: "Go" }],
+  });
+  assertEquals(prompts, ["Go"]);
+});
+
+Deno.test("what is said after a compaction is at the end of what was kept", async () => {
+  const start: HookCallback = (input) =>
+    "source" in input && input.source === "compact"
+      ? { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext: "Use tabs." } }
+      : {};
+  const short: Middleware = {
+    name: "short",
+    compact: ({ transcript }) => Promise.resolve(compacted(transcript.slice(-1))),
+  };
+  const model = scripted("One.", "Two.");
+  const assistant = agent({
+    model,
+    use: [claude_hooks({ SessionStart: [{ matcher: "compact", hooks: [start] }] }), short],
+    limits: { context: 30 },
+  });
+  await assistant.run({ session: "s", prompt: "Hi" }).result;
+  await assistant.run({ session: "s", prompt: "x".repeat(100) }).result;
+  assertEquals(model.requests.map(({ messages }) => lines(messages)), [
+    ["user Hi"],
+    [`user ${"x".repeat(100)}`, "claude_hooks Use tabs."],
+  ]);
+});
+
+Deno.test("a compaction is declined where a hook blocks it, in claude alone", async () => {
+  const config = { PreCompact: hooks(saying({ decision: "block", reason: "Not now." })) };
+  const kept = async (dialect: "qoder" | "claude") => {
+    const model = scripted("One.", "Two.");
+    const short: Middleware = {
+      name: "short",
+      compact: ({ transcript }) => Promise.resolve(compacted(transcript.slice(-1))),
+    };
+    const assistant = agent({ model, use: [claude_hooks(config, { dialect }), short], limits: { context: 30 } });
+    await assistant.run({ session: "s", prompt: "Hi" }).result;
+    await assistant.run({ session: "s", prompt: "x".repeat(100) }).result;
+    return model.requests[1]?.messages.length;
+  };
+  assertEquals([await kept("qoder"), await kept("claude")], [1, 3]);
+});
+
+Deno.test("one after another, each hook of a prompt is told what those before it added", async () => {
+  const prompts: unknown[] = [];
+  const adds: HookCallback = (input) => {
+    if (input.hook_event_name !== "UserPromptSubmit") return;
+    prompts.push(input.prompt);
+    return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: `Note ${prompts.length}.` } };
+  };
+  const model = scripted("Done.");
+  const config = { UserPromptSubmit: [{ sequential: true, hooks: [adds, adds] }] };
+  await agent({ model, use: [claude_hooks(config)] }).run("Hi").result;
+  assertEquals(prompts, ["Hi", "Hi\n\nNote 1."]);
+  assertEquals(lines(model.requests[0]?.messages ?? []), ["user Hi", "prompt Note 1.Note 2."]);
+});
+
+Deno.test("a command is not expanded where a hook blocks it, and what it adds is told", async () => {
+  const config = {
+    UserPromptExpansion: [
+      { matcher: "deploy", hooks: [saying({ decision: "block", reason: "Not on Fridays." })] },
+      { matcher: "review", hooks: [saysOf({ additionalContext: "Be kind." })] },
+    ],
+  };
+  const run = async (prompt: string) => {
+    const { messages, reason } = await agent({ model: scripted("Done."), use: [claude_hooks(config)] }).run(prompt)
+      .result;
+    return [lines(messages), reason];
+  };
+  assertEquals(await run("/deploy now"), [[], "Not on Fridays."]);
+  assertEquals(await run("/review"), [["user /review", "prompt Be kind.", "assistant Done."], undefined]);
+});
+
+Deno.test("feedback without a block keeps an agent going too", async () => {
+  const hook: HookCallback = (input) =>
+    "stop_hook_active" in input && !input.stop_hook_active
+      ? { hookSpecificOutput: { hookEventName: "Stop", additionalContext: "Check it." } }
+      : {};
+  const { messages } = await agent({ model: scripted("One.", "Two."), use: [claude_hooks({ Stop: hooks(hook) })] }).run(
+    "Hi",
+  ).result;
+  assertEquals(lines(messages), ["user Hi", "assistant One.", "stop Check it.", "assistant Two."]);
+});
+
+// ── what is shown, and what is heard ──
+
+Deno.test("what is shown is not what is kept", async () => {
+  const masks: HookCallback = async (input) => {
+    if (input.hook_event_name !== "MessageDisplay") return;
+    await Promise.resolve();
+    const displayContent = input.delta.replaceAll("hunter2", "***");
+    return { hookSpecificOutput: { hookEventName: "MessageDisplay", displayContent } };
+  };
+  const model = scripted({ text: ["The password is hun", "ter2.\nKeep hunter2", " safe."] });
+  const run = agent({ model, use: [claude_hooks({ MessageDisplay: hooks(masks) })] }).run("Hi");
+  const events = await Array.fromAsync(run.events);
+  assertEquals(events.flatMap((event) => event.type === "text.delta" ? [event.text] : []), [
+    "The password is ***.\n",
+    "Keep *** safe.",
+  ]);
+  assertEquals(events.flatMap((event) => event.type === "model.finished" ? [event.text] : []), [undefined]);
+  assertEquals((await run.result).text, "The password is hunter2.\nKeep hunter2 safe.");
+});
+
+Deno.test("files are watched as hooks say: by name, and by path once one of them has said which", async () => {
+  const seen = async (paths?: readonly string[], matcher?: string) => {
+    const files: string[] = [];
+    const hear: HookCallback = (input) => void ("file_path" in input && files.push(input.file_path));
+    const config: HookConfig = {
+      FileChanged: [{ matcher, hooks: [hear] }],
+      ...(paths && { SessionStart: hooks(saysOf({ watchPaths: paths })) }),
+    };
+    const writes = ["a.md", ".env", "docs/b.md"].map((path) => ["write_file", { path, content: "x" }] as const);
+    const use = [claude_hooks(config), workspace(memoryFiles())];
+    await agent({ model: scripted({ calls: writes }, "Done."), use }).run("Hi").result;
+    return files.toSorted();
+  };
+  assertEquals(await seen(), ["/.env", "/a.md", "/docs/b.md"]);
+  assertEquals(await seen(undefined, ".env|a.md"), ["/.env", "/a.md"]);
+  assertEquals(await seen(["/docs", "/.env"]), ["/.env", "/docs/b.md"]);
+});
+
+Deno.test("what is said to a notification is in the next request, and the run waits for whoever hears it", async () => {
+  const log: string[] = [];
+  const hear: HookCallback = async (input) => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    log.push(input.hook_event_name);
+    return { hookSpecificOutput: { hookEventName: "Notification", additionalContext: "They were asked." } };
+  };
+  const agent = hooked({ Notification: hooks(hear) }, { tools: [shell({ ask: true })] });
+  const { result } = await agent.run().came;
+  assertEquals([result.status, log], ["paused", ["Notification"]]);
+  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals(lines(agent.model.requests[1]?.messages ?? []).slice(1), [
+    "call Bash",
+    "ok ran ls",
+    "turn They were asked.",
+  ]);
+});
+
+// ── failures ──
+
+Deno.test("a hook that fails has no opinion, and the operator is told why", async () => {
+  const error = new Error("secret detail");
+  const config = { PreToolUse: hooks(() => Promise.reject(error), saysOf({ additionalContext: "Still here." })) };
+  const { lines, events, errors } = await ran(config);
+  assertEquals(lines, ["call Bash", "ok ran ls", "context Still here.", "assistant Done."]);
+  assertEquals([warnings(events), errors], [["A hook of PreToolUse failed."], [error]]);
+  assertEquals(JSON.stringify(events).includes("secret"), false);
+});
+
+for (const event of ["PreToolUse", "PermissionRequest", "UserPromptSubmit"] as const) {
+  Deno.test(`a hook of ${event} that fails blocks where it was said to`, async () => {
+    const fails: HookCallback = () => {
+      throw new Error("broken");
+    };
+    const wrong = saying("yes" as never);
+    for (const hook of [fails, wrong]) {
+      const config = { [event]: [{ hooks: [hook], onFailure: "block" }] } as HookConfig;
+      const { result, lines } = await ran(config, { tools: [shell({ ask: true })] });
+      assertEquals(
+        lines[1] ?? result.reason,
+        event === "UserPromptSubmit" ? "A hook failed." : "denied A hook failed.",
+      );
+    }
+  });
+}
+
+Deno.test("a hook of Stop that fails keeps nobody going, whatever was said", async () => {
+  const config = { Stop: [{ hooks: [() => Promise.reject(new Error("broken"))], onFailure: "block" as const }] };
+  assertEquals((await ran(config)).result.status, "done");
+});
+
+Deno.test("the hooks of SessionEnd have a short time after a run that was stopped, and are asked all the same", async () => {
+  const log: string[] = [];
+  const started = Promise.withResolvers<void>();
+  const config: HookConfig = {
+    SessionEnd: hooks((_, __, { signal }) => void log.push(`ended ${signal.aborted}`)),
+    PreToolUse: hooks(() => {
+      started.resolve();
+      return new Promise(() => {});
+    }),
+  };
+  const running = hooked(config).run();
+  await started.promise;
+  running.stop();
+  assertEquals([(await running.came).result.status, log], ["aborted", ["ended false"]]);
+});

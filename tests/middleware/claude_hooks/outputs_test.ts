@@ -1,0 +1,335 @@
+/**
+ * What hooks say of calls, and what becomes of it.
+ */
+import { agent, allow, goOn, type Middleware, text } from "@jizai/jizai";
+import { claude_hooks, type HookCallback, type HookConfig } from "@jizai/jizai/middleware/claude_hooks";
+import { human } from "@jizai/jizai/middleware/human";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals, assertThrows } from "@std/assert";
+import {
+  command,
+  hooked,
+  hooks,
+  notices,
+  ran,
+  resumed,
+  saying,
+  saysOf,
+  shell,
+  warnings,
+} from "../../support/hooked.ts";
+import { lines } from "../../support/told.ts";
+
+const events = [
+  "PreToolUse",
+  "PostToolUse",
+  "PostToolUseFailure",
+  "PostToolBatch",
+  "PermissionRequest",
+  "PermissionDenied",
+  "UserPromptSubmit",
+  "UserPromptExpansion",
+  "SessionStart",
+  "SessionEnd",
+  "Stop",
+  "StopFailure",
+  "SubagentStart",
+  "SubagentStop",
+  "PreCompact",
+  "PostCompact",
+  "CwdChanged",
+  "FileChanged",
+  "InstructionsLoaded",
+  "Notification",
+  "MessageDisplay",
+  "PostModelSwitch",
+  "WorktreeCreate",
+  "WorktreeRemove",
+] as const;
+
+for (const dialect of ["qoder", "qodercli", "claude"] as const) {
+  Deno.test(`claude_hooks() keeps the laws of middleware, in ${dialect}`, async () => {
+    const config = Object.fromEntries(events.map((event) => [event, hooks(saying({}))])) as HookConfig;
+    await testMiddleware(() => claude_hooks(config, { dialect }));
+  });
+}
+
+Deno.test("claude_hooks() keeps the laws of middleware where there are no hooks", async () => {
+  await testMiddleware(() => claude_hooks({}));
+});
+
+Deno.test("a configuration that cannot be read is refused by the name of its event", () => {
+  const wrong: readonly (readonly [unknown, string])[] = [
+    [{ PreToolUse: {} }, "Cannot use the hooks of PreToolUse: expected a list of matchers"],
+    [{ Stop: [{ hooks: ["rm"] }] }, "Cannot use the hooks of Stop: expected `hooks`, a list of functions"],
+    [{ Stop: [{}] }, "Cannot use the hooks of Stop: expected `hooks`, a list of functions"],
+    [
+      { PreToolUse: [{ matcher: /Bash/, hooks: [] }] },
+      "Cannot use the hooks of PreToolUse: expected a text as `matcher`",
+    ],
+    [
+      { Stop: [{ timeout: 0, hooks: [] }] },
+      "Cannot use the hooks of Stop: expected a `timeout` of more than 0 seconds",
+    ],
+  ];
+  for (const [config, message] of wrong) {
+    assertThrows(() => claude_hooks(config as HookConfig), TypeError, message); // as untyped code writes it
+  }
+  assertThrows(() => claude_hooks({}, { dialect: "other" as never }), TypeError, 'Cannot use hooks of "other"');
+});
+
+// ── calls ──
+
+Deno.test("a guard beneath the hooks, a cache above them and a change of the input are no way around a deny", async () => {
+  const log: string[] = [];
+  const asked: unknown[] = [];
+  const guard: HookCallback = (input) => {
+    if (input.hook_event_name !== "PreToolUse") return {};
+    asked.push(input.tool_input);
+    return JSON.stringify(input.tool_input).includes("rm") ? { decision: "block" } : {};
+  };
+  const tools = [shell({ log })];
+  const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
+  const above = await ran({ PreToolUse: hooks(guard) }, { tools, before: [cache], calls: [command("a", "rm")] });
+  assertEquals(above.lines[1], "denied Blocked by a hook.");
+  const rewrite: Middleware = { name: "rewrite", tool: (_, next) => next({ input: { command: "rm" } }) };
+  const beneath = await ran({ PreToolUse: hooks(guard) }, { tools, after: [rewrite] });
+  assertEquals(beneath.lines[1], "denied Blocked by a hook.");
+  const edit: Middleware = { name: "edit", approval: () => Promise.resolve(allow({ input: { command: "rm" } })) };
+  for (const place of ["before", "after"] as const) {
+    const edited = await ran({ PreToolUse: hooks(guard) }, { tools, [place]: [edit] });
+    assertEquals(edited.lines[1], "denied Blocked by a hook.");
+  }
+  assertEquals(log, []);
+  assertEquals(asked, [
+    { command: "rm" },
+    ...Array.from({ length: 3 }, () => [{ command: "ls" }, { command: "rm" }]).flat(),
+  ]);
+});
+
+Deno.test("a question of a hook is answered by a person, or by nobody and waits", async () => {
+  const asks = saysOf({ permissionDecision: "ask", permissionDecisionReason: "Really?" });
+  const config = { PreToolUse: hooks(asks) };
+  const asked: unknown[] = [];
+  const person = human(({ questions, input }) => {
+    asked.push([questions, input]);
+    return true;
+  });
+  assertEquals((await ran(config, { before: [person], tools: [shell({ ask: true })] })).lines[1], "ok ran ls");
+  assertEquals(asked, [[["Really?", "Run Bash?"], { command: "ls" }]]);
+  const [first, second] = await resumed(config, [{ callId: "a", type: "approve" }]);
+  assertEquals([first.result.status, second.lines[1]], ["paused", "ok ran ls"]);
+});
+
+Deno.test("defer is no decision in qoder, and pauses the run in claude: the hook is asked again when it goes on", async () => {
+  const log: string[] = [];
+  let known = false;
+  const defers: HookCallback = () => {
+    log.push("asked");
+    if (known) return {};
+    const permissionDecision = "defer";
+    return {
+      hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision, updatedInput: { command: "never" } },
+    };
+  };
+  assertEquals((await ran({ PreToolUse: hooks(defers) })).lines[1], "ok ran never");
+  const agent = hooked({ PreToolUse: hooks(defers) }, { dialect: "claude", calls: [command("a"), command("b")] });
+  const { result } = await agent.run().came;
+  assertEquals([result.status, result.questions.map(({ questions }) => questions)], ["paused", [["Run Bash?"]]]);
+  known = true;
+  const { lines } = await agent.resume(result.session).came;
+  assertEquals(lines, ["call Bash Bash", "ok ran a", "ok ran b", "assistant Done."]);
+  assertEquals(log.length, 4);
+});
+
+Deno.test("deny beats defer, and defer beats ask, in claude", async () => {
+  const say = (permissionDecision: "deny" | "defer" | "ask") =>
+    saysOf({ permissionDecision, permissionDecisionReason: permissionDecision });
+  const denied = await ran({ PreToolUse: hooks(say("defer"), say("deny"), say("ask")) }, { dialect: "claude" });
+  assertEquals(denied.lines[1], "denied deny");
+  const deferred = await ran({ PreToolUse: hooks(say("ask"), say("defer")) }, { dialect: "claude" });
+  assertEquals(deferred.result.questions.map(({ callId, questions }) => [callId, questions]), [[undefined, ["defer"]]]);
+});
+
+Deno.test("an allow answers what the tool asks, and not what a guard above asks", async () => {
+  const config = { PreToolUse: hooks(saysOf({ permissionDecision: "allow" })) };
+  assertEquals((await ran(config, { tools: [shell({ ask: true })] })).lines[1], "ok ran ls");
+  assertEquals((await ran(config, { before: [permissions({ ask: ["Bash"] })] })).result.status, "paused");
+});
+
+Deno.test("a request that is allowed with another input is not asked about it again, but everybody else is", async () => {
+  const told: unknown[] = [];
+  const longer: HookCallback = (input) => {
+    if (input.hook_event_name !== "PermissionRequest") return;
+    const { command } = input.tool_input as { command: string };
+    told.push(command);
+    const decision = { behavior: "allow", updatedInput: { command: `${command} -l` } } as const;
+    return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };
+  };
+  const before: HookCallback = (input) => void ("tool_input" in input && told.push(input.tool_input));
+  const config = { PermissionRequest: hooks(longer), PreToolUse: hooks(before) };
+  const { lines } = await ran(config, { tools: [shell({ ask: true })] });
+  assertEquals(lines[1], "ok ran ls -l");
+  assertEquals(told, [{ command: "ls" }, "ls", { command: "ls -l" }]);
+});
+
+Deno.test("rules that hooks make hold for the session, and say which commands they mean", async () => {
+  const asked: string[] = [];
+  const rule = (behavior: "allow" | "deny" | "ask", ...contents: (string | undefined)[]) => ({
+    type: "addRules",
+    behavior,
+    destination: "projectSettings",
+    rules: contents.map((ruleContent) => ({ toolName: "Bash", ...(ruleContent !== undefined && { ruleContent }) })),
+  });
+  const updatedPermissions = [rule("allow", "git *", "npm run:*"), rule("deny", "git push*"), { type: "unknown" }];
+  const hook: HookCallback = (input) => {
+    if (input.hook_event_name !== "PermissionRequest") return;
+    asked.push((input.tool_input as { command: string }).command);
+    const decision = { behavior: "allow", updatedPermissions } as const;
+    return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };
+  };
+  const commands = [
+    "first",
+    "git status",
+    "git push origin",
+    "git status && git push",
+    "npm run test",
+    "npm run",
+    "npm runner",
+    "git log && rm -rf /",
+    "git log $(rm -rf /)",
+    "git log > /etc/passwd",
+  ];
+  const calls = commands.map((text, index) => command(String(index), text));
+  const { lines, events } = await ran({ PermissionRequest: hooks(hook) }, { calls, tools: [shell({ ask: true })] });
+  assertEquals(asked, ["first", "npm runner", "git log && rm -rf /", "git log $(rm -rf /)", "git log > /etc/passwd"]);
+  assertEquals(lines.slice(1, -1).map((line) => line.split(" ")[0]), [
+    "ok",
+    "ok",
+    "denied",
+    "denied",
+    ...Array.from({ length: 6 }, () => "ok"),
+  ]);
+  assertEquals(
+    new Set(warnings(events)),
+    new Set([
+      "A hook of PermissionRequest gave what is left out: updatedPermissions has no such change.",
+    ]),
+  );
+});
+
+Deno.test("a mode says what is done where nobody decides, and is told to hooks", async () => {
+  const modes: unknown[] = [];
+  const outcome = async (mode: string) => {
+    const decision = {
+      behavior: "allow",
+      updatedPermissions: [{ type: "setMode", mode, destination: "session" }],
+    } as const;
+    const first: HookCallback = (_, id) =>
+      id === "a" ? { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } } : {};
+    const look: HookCallback = (input, id) => void (id === "b" && modes.push(input.permission_mode));
+    const { result, lines } = await ran({ PermissionRequest: hooks(first), PreToolUse: hooks(look) }, {
+      calls: [command("a"), command("b")],
+      tools: [shell({ ask: true })],
+    });
+    return lines[2] ?? result.status;
+  };
+  assertEquals([await outcome("bypassPermissions"), await outcome("dontAsk"), await outcome("plan")], [
+    "ok ran b",
+    "denied Nobody is asked here.",
+    "paused",
+  ]);
+  assertEquals(modes, ["bypassPermissions", "dontAsk", "plan"]);
+});
+
+Deno.test("the last output that is not empty counts in qoder, and an empty one too as qodercli and claude work", async () => {
+  const outputs = hooks(saysOf({ updatedToolOutput: "first" }), saysOf({ updatedToolOutput: "" }));
+  const outcome = async (dialect: "qoder" | "qodercli" | "claude") =>
+    (await ran({ PostToolUse: outputs }, { dialect })).lines[1];
+  assertEquals([await outcome("qoder"), await outcome("qodercli"), await outcome("claude")], ["ok first", "ok", "ok"]);
+});
+
+Deno.test("an output may be blocks of content, or any JSON; one for MCP counts for its tools, where there is no other", async () => {
+  const outcome = async (said: Parameters<typeof saysOf>[0], name = "Bash") => {
+    const { lines } = await ran({ PostToolUse: hooks(saysOf(said)) }, {
+      calls: [command("a", "ls", name)],
+      tools: [shell({ name })],
+    });
+    return lines[1];
+  };
+  const blocks = [{ type: "text", text: "one" }, { type: "text", text: " two" }];
+  assertEquals(await outcome({ updatedToolOutput: blocks }), "ok one two");
+  assertEquals(await outcome({ updatedToolOutput: { content: blocks } }), "ok one two");
+  assertEquals(await outcome({ updatedToolOutput: { stdout: "out" } }), 'ok {"stdout":"out"}');
+  assertEquals(await outcome({ updatedMCPToolOutput: "mcp" }), "ok ran ls");
+  assertEquals(await outcome({ updatedMCPToolOutput: "mcp" }, "mcp__box__run"), "ok mcp");
+  assertEquals(await outcome({ updatedMCPToolOutput: "mcp", updatedToolOutput: "any" }, "mcp__box__run"), "ok any");
+});
+
+Deno.test("a failure that a hook blocks is replaced in qoder where the tool said it, and else told beside", async () => {
+  const tools = [
+    shell({
+      execute: (how) => how === "throws" ? Promise.reject(new Error("x")) : { ...text("It failed."), status: "error" },
+    }),
+  ];
+  const outcome = async (how: string, dialect: "qoder" | "claude") => {
+    const said = hooks(saying({ decision: "block", reason: "Try ls." }));
+    return (await ran({ PostToolUseFailure: said }, { tools, dialect, calls: [command("a", how)] })).lines.slice(1, -1);
+  };
+  assertEquals(await outcome("says", "qoder"), ["error Try ls."]);
+  assertEquals(await outcome("throws", "qoder"), ["error Bash failed.", "context Try ls."]);
+  assertEquals(await outcome("says", "claude"), ["error It failed.", "context Try ls."]);
+});
+
+Deno.test("what is suppressed the person is not shown, and in qoder neither is the hook's own message", async () => {
+  const quiet = hooks(saying({ suppressOutput: true, systemMessage: "Psst." }));
+  for (const [dialect, told] of [["qoder", []], ["claude", ["Psst."]]] as const) {
+    const { lines, events } = await ran({ PostToolUse: quiet }, { dialect });
+    const shown = events.flatMap((event) => event.type === "tool.finished" ? [event.result.parts] : []);
+    assertEquals([lines[1], shown, notices(events)], ["ok ran ls", [[]], told]);
+  }
+});
+
+Deno.test("a model may try again what was denied where a hook says so", async () => {
+  const { lines } = await ran({ PermissionDenied: hooks(saysOf({ retry: true })) }, {
+    after: [permissions({ deny: ["Bash"] })],
+  });
+  assertEquals(lines.slice(1), [
+    "denied Bash is not permitted here.",
+    "context A hook says that you may try the denied call again.",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("what is said after a batch is in the next request and in no other, and what blocks ends the run", async () => {
+  const once = saysOf({ additionalContext: "All done?" });
+  const model = scripted({ calls: [["Bash", { command: "a" }]] }, "One.", "Two.");
+  const more = ["More"];
+  const again: Middleware = {
+    name: "again",
+    stop(_, next) {
+      const [said] = more.splice(0);
+      return said === undefined ? next() : Promise.resolve(goOn(said));
+    },
+  };
+  await agent({ model, tools: [shell()], use: [claude_hooks({ PostToolBatch: hooks(once) }), again] }).run("Hi").result;
+  assertEquals(model.requests.map(({ messages }) => lines(messages).slice(3)), [
+    [],
+    ["turn All done?"],
+    ["assistant One.", "stop More"],
+  ]);
+  const blocks = saying({ decision: "block", reason: "Enough." });
+  const { result, lines: told } = await ran({ PostToolBatch: hooks(blocks) });
+  assertEquals([result.status, result.reason, told], ["done", "Enough.", ["call Bash", "ok ran ls"]]);
+});
+
+Deno.test("of several middleware with hooks, the one that ends the run says why", async () => {
+  const stops = claude_hooks({ PostToolUse: hooks(saying({ continue: false, stopReason: "Enough." })) });
+  const other = claude_hooks({ PostToolUse: hooks(saying({})) });
+  for (const use of [{ before: [other], after: [stops] }, { before: [stops], after: [other] }]) {
+    const { result } = await ran({}, use);
+    assertEquals([result.status, result.reason], ["done", "Enough."]);
+  }
+});

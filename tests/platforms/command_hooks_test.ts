@@ -1,0 +1,276 @@
+import { type Event, ToolError } from "@jizai/jizai";
+import {
+  command_hooks,
+  type CommandHook,
+  type CommandHooksOptions,
+  type CommandSettings,
+} from "@jizai/jizai/middleware/command_hooks";
+import { assertEquals, assertThrows } from "@std/assert";
+import { type Batch, batch, type Came, settled } from "../support/batch.ts";
+import { command, notices, shell, warnings } from "../support/hooked.ts";
+import { lines } from "../support/told.ts";
+import { folder } from "./folder.ts";
+
+/** Commands as hooks of one event. */
+function on(event: string, ...commands: readonly (string | Partial<CommandHook>)[]): CommandSettings {
+  return { hooks: { [event]: [{ hooks: commands.map(hookOf) }] } };
+}
+
+function hookOf(command: string | Partial<CommandHook>): CommandHook {
+  return { type: "command", command: "true", ...(typeof command === "string" ? { command } : command) };
+}
+
+interface Options extends CommandHooksOptions {
+  readonly calls?: Parameters<typeof batch>[0];
+  readonly tools?: readonly ReturnType<typeof shell>[];
+}
+
+/** An agent that calls `Bash` once. */
+function hooked(
+  settings: CommandSettings,
+  { calls = [command("a", "ls")], tools = [shell()], ...options }: Options = {},
+): Batch {
+  return batch(calls, { tools, use: [command_hooks(settings, options)] });
+}
+
+async function ran(settings: CommandSettings, options?: Options): Promise<Came> {
+  return await hooked(settings, options).run().came;
+}
+
+/** Whether a process runs. */
+async function lives(pid: number): Promise<boolean> {
+  const { stdout } = await new Deno.Command("ps", { args: ["-o", "stat=", "-p", String(pid)] }).output();
+  return /^[^Z]/.test(new TextDecoder().decode(stdout).trim());
+}
+
+/** Waits until `holds`. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+Deno.test("a command is told of its event on its standard input, where the project is, and which it is", async () => {
+  await using disk = await folder();
+  const cwd = `${Deno.cwd()}/${disk.path}`;
+  const settings = on(
+    "PreToolUse",
+    'cat > "$CLAUDE_PROJECT_DIR/told.json"; pwd > where; echo "$QODER_PROJECT_DIR $MOOD" > env',
+  );
+  const { result } = await ran(settings, { cwd, env: { MOOD: "good" } });
+  assertEquals(JSON.parse(await Deno.readTextFile(`${disk.path}/told.json`)), {
+    session_id: result.session,
+    transcript_path: "",
+    cwd,
+    prompt_id: result.run,
+    model: "scripted",
+    permission_mode: "default",
+    hook_event_name: "PreToolUse",
+    tool_name: "Bash",
+    tool_input: { command: "ls" },
+    tool_use_id: "a",
+  });
+  assertEquals((await Deno.readTextFile(`${disk.path}/where`)).trim(), cwd);
+  assertEquals((await Deno.readTextFile(`${disk.path}/env`)).trim(), `${cwd} good`);
+});
+
+Deno.test("exit code 2 blocks, with what was written for people as the reason; another one blocks nothing", async () => {
+  const outcome = async (command: string) => {
+    const { lines, events } = await ran(on("PreToolUse", command));
+    return [lines[1], warnings(events)];
+  };
+  assertEquals(await outcome("echo Not here. >&2; exit 2"), ["denied Not here.", []]);
+  assertEquals(await outcome("exit 2"), ["denied Blocked by a hook.", []]);
+  assertEquals(await outcome("echo Not here. >&2; exit 1"), ["ok ran ls", ["A hook of PreToolUse failed."]]);
+  assertEquals(await outcome("nothing_of_that_name"), ["ok ran ls", ["A hook of PreToolUse failed."]]);
+  assertEquals(await outcome("exit 0"), ["ok ran ls", []]);
+  assertEquals(await outcome("echo plain"), ["ok ran ls", []]);
+});
+
+const allow =
+  `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"Why not"}}`;
+const deny = allow.replace('"allow"', '"deny"');
+
+Deno.test("JSON decides, whatever the exit code, but for 2, which blocks for the reason that it says", async () => {
+  const outcome = async (text: string, code: number) => {
+    const { lines, result, events } = await ran(on("PreToolUse", `echo '${text}'; exit ${code}`), {
+      tools: [shell({ ask: true })],
+    });
+    return [lines[1] ?? result.status, warnings(events).length];
+  };
+  assertEquals(await outcome(allow, 0), ["ok ran ls", 0]);
+  assertEquals(await outcome(deny, 0), ["denied Why not", 0]);
+  assertEquals(await outcome(deny, 1), ["denied Why not", 0]);
+  assertEquals(await outcome(allow, 2), ["denied Why not", 0]);
+  assertEquals(await outcome('{"decision":"block","reason":"No."}', 0), ["denied No.", 0]);
+  assertEquals(await outcome("{broken}", 0), ["paused", 1]);
+  assertEquals(await outcome("{broken}", 2), ["denied Blocked by a hook.", 0]);
+});
+
+Deno.test("exit code 2 means something else at every event", async () => {
+  const no = "echo Because. >&2; exit 2";
+  const prompt = await ran(on("UserPromptSubmit", no));
+  assertEquals([prompt.result.status, prompt.result.reason, prompt.result.messages], ["cancelled", "Because.", []]);
+  assertEquals((await ran(on("PermissionRequest", no), { tools: [shell({ ask: true })] })).lines[1], "denied Because.");
+  assertEquals((await ran(on("PostToolUse", no))).lines.slice(1), ["ok ran ls", "context Because.", "assistant Done."]);
+  const tools = [shell({ execute: () => Promise.reject(new ToolError("It failed.")) })];
+  assertEquals((await ran(on("PostToolUseFailure", no), { tools })).lines.slice(1, -1), [
+    "error It failed.",
+    "context Because.",
+  ]);
+  const once = "grep -q '\"stop_hook_active\":true' || { echo Go on. >&2; exit 2; }";
+  const agent = hooked(on("Stop", once));
+  const { result, events } = await agent.run().came;
+  assertEquals([result.status, warnings(events)], ["failed", []]); // the script has no second answer
+  assertEquals(lines(agent.model.requests[2]?.messages ?? []).at(-1), "stop Go on.");
+  for (const event of ["SessionStart", "SessionEnd"]) {
+    const { result, events } = await ran(on(event, no));
+    assertEquals([result.status, notices(events)], ["done", ["Because."]]);
+  }
+});
+
+Deno.test("what is written is for the model when a prompt is submitted and a session is opened, and else for nobody", async () => {
+  const told = async (event: string) => (await ran(on(event, "echo Word."))).result.messages;
+  assertEquals(lines(await told("SessionStart")).slice(0, 2), ["session Word.", "user Hi"]);
+  assertEquals(lines(await told("UserPromptSubmit")).slice(0, 2), ["user Hi", "prompt Word."]);
+  assertEquals(JSON.stringify(await told("PostToolUse")).includes("Word."), false);
+});
+
+Deno.test("a command that is too late is killed, with all that it has started, and has no opinion", async () => {
+  await using disk = await folder();
+  const slow = "sleep 100 & echo $! > child; echo $$ > own; sleep 100; exit 2";
+  const { lines, events, errors } = await ran(on("PreToolUse", { command: slow, timeout: 0.3 }), { cwd: disk.path });
+  assertEquals([lines[1], warnings(events)], ["ok ran ls", ["A hook of PreToolUse failed."]]);
+  assertEquals(errors.map(String), ["TimeoutError: Not done after 300 ms"]);
+  for (const file of ["own", "child"]) {
+    assertEquals(await lives(Number(await Deno.readTextFile(`${disk.path}/${file}`))), false);
+  }
+});
+
+Deno.test("trap 63: a run that is stopped kills the commands that it waits for, and what those have started", async () => {
+  await using disk = await folder();
+  const running = hooked(on("PreToolUse", "sleep 100 & echo $! > child; echo $$ > own; sleep 100"), { cwd: disk.path })
+    .run();
+  const written = async () => (await Deno.readTextFile(`${disk.path}/own`).catch(() => "")) !== "";
+  await until(written);
+  running.stop();
+  assertEquals((await running.came).result.status, "aborted");
+  for (const file of ["own", "child"]) {
+    assertEquals(await lives(Number(await Deno.readTextFile(`${disk.path}/${file}`))), false);
+  }
+});
+
+Deno.test("what a command leaves running keeps nobody waiting", async () => {
+  await using disk = await folder();
+  const start = performance.now();
+  const { lines } = await ran(on("PreToolUse", "sleep 5 & echo $! > child; exit 2"), { cwd: disk.path });
+  assertEquals(lines[1], "denied Blocked by a hook.");
+  assertEquals(performance.now() - start < 4_000, true);
+  Deno.kill(Number(await Deno.readTextFile(`${disk.path}/child`)), "SIGKILL");
+});
+
+Deno.test("a command that reads nothing of much, or writes much, is heard like any other", async () => {
+  const calls = [command("a", "x".repeat(2_000_000))];
+  assertEquals((await ran(on("PreToolUse", "exec 0<&-; echo No. >&2; exit 2"), { calls })).lines[1], "denied No.");
+  const { lines } = await ran(on("PreToolUse", "head -c 5000000 /dev/zero | tr '\\0' x; echo No. >&2; exit 2"));
+  assertEquals(lines[1], "denied No.");
+});
+
+Deno.test("the same command is run once, however many matchers are for a call", async () => {
+  await using disk = await folder();
+  const hooks = [hookOf("echo ran >> log")];
+  const settings = { hooks: { PreToolUse: [{ matcher: "Bash", hooks }, { hooks }, { matcher: "Other", hooks }] } };
+  await ran(settings, { cwd: disk.path });
+  assertEquals(await Deno.readTextFile(`${disk.path}/log`), "ran\n");
+});
+
+Deno.test("a command is run only for the calls that it says", async () => {
+  const only = { command: "exit 2", if: "Bash(git *)" };
+  const calls = [command("a", "git push"), command("b", "ls"), command("c", "cd x && git push"), command("d", "git")];
+  const { lines } = await ran(on("PreToolUse", only), { calls });
+  assertEquals(lines.slice(1, -1).map((line) => line.split(" ")[0]), ["denied", "ok", "denied", "denied"]);
+  assertEquals((await ran(on("UserPromptSubmit", only))).result.status, "done");
+});
+
+Deno.test("a program is run without a shell where its arguments are said", async () => {
+  const { lines } = await ran(on("UserPromptSubmit", { command: "printf", args: ["%s", "$HOME; a b"] }));
+  assertEquals(lines[0], "prompt $HOME; a b");
+});
+
+const later = (event: string) =>
+  `{"systemMessage":"For the person","hookSpecificOutput":{"hookEventName":"${event}","additionalContext":"For the model"}}`;
+
+for (
+  const [how, hook] of [
+    ["is said to", { command: `echo '${later("PreToolUse")}'`, async: true }],
+    ["says so first", { command: `echo '{"async":true}'; sleep 0.05; echo '${later("PreToolUse")}'` }],
+  ] as const
+) {
+  Deno.test(`trap 62: a command that ${how} goes on by itself decides nothing, and speaks with the next request`, async () => {
+    const done = Promise.withResolvers<void>();
+    const tools = [shell({ execute: () => done.promise.then(() => "ran") })];
+    const handle = batch([command("a")], {
+      tools,
+      use: [command_hooks(on("PreToolUse", hook))],
+      observe: (event: Event) => event.type === "notice" && done.resolve(),
+    });
+    const { events } = await handle.run().came;
+    assertEquals(notices(events), ["For the person"]);
+    const said = lines(handle.model.requests[1]?.messages ?? []).slice(2);
+    assertEquals(said, ["ok ran", "turn For the model"]);
+  });
+}
+
+Deno.test("trap 62: a command that goes on by itself blocks nothing by its exit code", async () => {
+  const { lines, events } = await ran(on("PreToolUse", { command: "echo No. >&2; exit 2", async: true }));
+  assertEquals([lines, warnings(events)], [["call Bash", "ok ran ls", "assistant Done."], []]);
+});
+
+Deno.test("a command that goes on by itself wakes the model where it says that", async () => {
+  const settings = {
+    hooks: {
+      PostToolUse: [{ hooks: [hookOf({ command: "echo Tests fail. >&2; exit 2", asyncRewake: true })] }],
+      PostToolBatch: [{ hooks: [hookOf("sleep 0.5")] }],
+    },
+  };
+  const agent = hooked(settings);
+  await agent.run().came;
+  assertEquals(lines(agent.model.requests[1]?.messages ?? []).slice(2), ["ok ran ls", "turn Tests fail."]);
+});
+
+Deno.test("a command that goes on when the run ends is killed a second later", async () => {
+  await using disk = await folder();
+  const start = performance.now();
+  const { result } = await ran(on("Stop", { command: "echo $$ > own; sleep 100", async: true }), { cwd: disk.path });
+  const took = performance.now() - start;
+  assertEquals([result.status, took > 900 && took < 5_000], ["done", true]);
+  assertEquals(await lives(Number(await Deno.readTextFile(`${disk.path}/own`))), false);
+});
+
+Deno.test("a command that fails blocks where it was said to", async () => {
+  for (const command of ["exit 1", "nothing_of_that_name", "echo '{broken}'"]) {
+    const { lines } = await ran(on("PreToolUse", { command, onFailure: "block" }));
+    assertEquals(lines[1], "denied A hook failed.");
+  }
+});
+
+Deno.test("one after another, each command is told what those before it changed", async () => {
+  const change = (to: string) =>
+    `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"${to}"}}}'`;
+  const settings = {
+    hooks: { PreToolUse: [{ sequential: true, hooks: [hookOf(change("pwd")), hookOf("grep -q pwd && exit 2")] }] },
+  };
+  assertEquals((await ran(settings)).lines[1], "denied Blocked by a hook.");
+});
+
+Deno.test("settings that cannot be read are refused, and those that are switched off do nothing", async () => {
+  const wrong = on("PreToolUse", { type: "prompt" as never });
+  assertThrows(() => command_hooks(wrong), TypeError, "Cannot use the hooks of PreToolUse");
+  assertThrows(() => command_hooks({}, { dialect: "other" as never }), TypeError, 'Cannot use hooks of "other"');
+  assertEquals((await ran({ ...on("PreToolUse", "exit 2"), disableAllHooks: true })).lines[1], "ok ran ls");
+  const more = {
+    $schema: "x",
+    permissions: {},
+    ...on("PreToolUse", { command: "exit 2", statusMessage: "…" } as never),
+  };
+  assertEquals((await ran(more)).lines[1], "denied Blocked by a hook.");
+  await settled();
+});

@@ -1,0 +1,135 @@
+import { agent, compacted, type Middleware, text, user } from "@jizai/jizai";
+import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";
+import { transcript } from "@jizai/jizai/middleware/transcript";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals } from "@std/assert";
+import { hooks, shell, warnings } from "../support/hooked.ts";
+import { folder } from "./folder.ts";
+
+interface Line {
+  readonly type: string;
+  readonly uuid: string;
+  readonly parentUuid: string | null;
+  readonly sessionId: string;
+  readonly isMeta?: boolean;
+  readonly message: { readonly role: string; readonly content: unknown };
+}
+
+/** The lines of a file, each of which comes after the one before it. */
+async function linesOf(path: string): Promise<Line[]> {
+  const lines: Line[] = (await Deno.readTextFile(path)).split("\n").slice(0, -1).map((line) => JSON.parse(line));
+  const before = [null, ...lines.map(({ uuid }) => uuid)].slice(0, lines.length);
+  assertEquals(lines.map(({ parentUuid }) => parentUuid), before);
+  return lines;
+}
+
+const said = (lines: readonly Line[]) => lines.map(({ type, message: { content } }) => [type, content]);
+
+Deno.test("transcript() keeps the laws of middleware", async () => {
+  await using disk = await folder();
+  await testMiddleware(() => transcript({ dir: disk.path }));
+});
+
+Deno.test("a session is a file, a line for each message, over all of its runs", async () => {
+  await using disk = await folder();
+  const image = { type: "media", mediaType: "image/png", data: "AA==" } as const;
+  const assistant = agent({
+    model: scripted({ reasoning: "Hm.", text: "Look.", calls: [["Bash", { command: "ls" }]] }, "One.", "Two."),
+    tools: [shell({ execute: () => text([{ type: "text", text: "files" }, image]) })],
+    use: [transcript({ dir: `${disk.path}/deep` })],
+  });
+  await assistant.run({ session: "a/b", prompt: "Hi" }).result;
+  await assistant.run({ session: "a/b", prompt: "Again" }).result;
+  const lines = await linesOf(`${disk.path}/deep/a%2Fb.jsonl`);
+  assertEquals(said(lines), [
+    ["user", "Hi"],
+    ["assistant", [
+      { type: "thinking", thinking: "Hm." },
+      { type: "text", text: "Look." },
+      { type: "tool_use", id: "call_1", name: "Bash", input: { command: "ls" } },
+    ]],
+    ["user", [{
+      type: "tool_result",
+      tool_use_id: "call_1",
+      content: [
+        { type: "text", text: "files" },
+        { type: "image", source: { type: "base64", media_type: "image/png", data: "AA==" } },
+      ],
+    }]],
+    ["assistant", [{ type: "text", text: "One." }]],
+    ["user", "Again"],
+    ["assistant", [{ type: "text", text: "Two." }]],
+  ]);
+  assertEquals(lines.every(({ sessionId }) => sessionId === "a/b"), true);
+});
+
+Deno.test("hooks are told where it is, and find in it what was said before", async () => {
+  await using disk = await folder();
+  const found: unknown[] = [];
+  const reads = hooks(async ({ hook_event_name, transcript_path }) => {
+    found.push([hook_event_name, transcript_path, said(await linesOf(transcript_path)).at(-1)]);
+  });
+  const config = { SessionStart: reads, PreToolUse: reads, Stop: reads };
+  const model = scripted({ calls: [["Bash", { command: "ls" }]] }, "Done.");
+  const use = [transcript({ dir: disk.path }), claude_hooks(config)];
+  await agent({ model, tools: [shell()], use }).run({ session: "s", prompt: "Hi" }).result;
+  const path = `${disk.path}/s.jsonl`;
+  assertEquals(found, [
+    ["SessionStart", path, undefined],
+    ["PreToolUse", path, ["user", "Hi"]],
+    ["Stop", path, ["assistant", [{ type: "text", text: "Done." }]]],
+  ]);
+});
+
+Deno.test("an agent beneath has a file of its own, beside that of the session", async () => {
+  await using disk = await folder();
+  const paths: unknown[] = [];
+  const hear = hooks((input) => {
+    if (input.hook_event_name === "SubagentStop") {
+      paths.push(input.transcript_path, input.agent_transcript_path, input.agent_id);
+    }
+  });
+  const child = agent({ name: "child", model: scripted("Helped.") });
+  const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
+  const use = [transcript({ dir: disk.path }), claude_hooks({ SubagentStop: hear })];
+  await agent({ model, tools: [child.asTool()], use }).run({ session: "s", prompt: "Hi" }).result;
+  const [main, own, id] = paths;
+  assertEquals([main, own], [`${disk.path}/s.jsonl`, `${disk.path}/s/subagents/agent-${id}.jsonl`]);
+  assertEquals(said(await linesOf(String(own))), [["user", "Help"], ["assistant", [{
+    type: "text",
+    text: "Helped.",
+  }]]]);
+});
+
+Deno.test("what a compaction makes is added, and nothing is written twice or taken back", async () => {
+  await using disk = await folder();
+  const short: Middleware = {
+    name: "short",
+    compact: ({ transcript }) => Promise.resolve(compacted([user("In short.", "summary"), ...transcript.slice(-1)])),
+  };
+  const assistant = agent({
+    model: scripted("One.", "Two."),
+    use: [transcript({ dir: disk.path }), short],
+    limits: { context: 30 },
+  });
+  await assistant.run({ session: "s", prompt: "Hi" }).result;
+  await assistant.run({ session: "s", prompt: "x".repeat(100) }).result;
+  const lines = await linesOf(`${disk.path}/s.jsonl`);
+  assertEquals(lines.map(({ message: { content }, isMeta = false }) => [content, isMeta]), [
+    ["Hi", false],
+    [[{ type: "text", text: "One." }], false],
+    ["x".repeat(100), false],
+    ["In short.", true],
+    [[{ type: "text", text: "Two." }], false],
+  ]);
+});
+
+Deno.test("where it cannot be written, the run goes on, and whoever watches is warned", async () => {
+  await using disk = await folder();
+  await Deno.writeTextFile(`${disk.path}/file`, "");
+  const run = agent({ model: scripted("Done."), use: [transcript({ dir: `${disk.path}/file` })] }).run("Hi");
+  const events = await Array.fromAsync(run.events);
+  assertEquals((await run.result).text, "Done.");
+  assertEquals(new Set(warnings(events)), new Set(["The transcript is incomplete: it could not be written."]));
+});
