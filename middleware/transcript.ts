@@ -39,7 +39,8 @@ interface Line {
  * `<dir>/<session>/subagents/agent-<run>.jsonl` for an agent beneath. It is up to date when a turn begins, when the agent is about to finish, and when the
  * session is closed. Nothing that was written is taken back. `claude_hooks()` and its like, after it in `use`, tell hooks the path as `transcript_path`.
  *
- * Takes the permission to write there. Where it cannot, the run goes on, and a warning says that the transcript is incomplete.
+ * Takes the permission to write there, and for a `dir` that is not absolute also that to read where this process is. Where it cannot write, the run goes
+ * on, and a warning says that the transcript is incomplete.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -87,7 +88,8 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
     name: "transcript",
     inherit: true,
     async session(ctx, next) {
-      path.set(ctx, `${dir}/${nameOf(ctx.run)}.jsonl`);
+      const root = /^(\/|[a-z]:)/i.test(dir) ? dir : `${Deno.cwd()}/${dir}`; // who reads it may be elsewhere
+      path.set(ctx, `${root}/${nameOf(ctx.run)}.jsonl`);
       await append(ctx, []);
       const result = await next();
       await keep(ctx, result.messages);

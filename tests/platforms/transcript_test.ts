@@ -74,7 +74,7 @@ Deno.test("hooks are told where it is, and find in it what was said before", asy
   const model = scripted({ calls: [["Bash", { command: "ls" }]] }, "Done.");
   const use = [transcript({ dir: disk.path }), claude_hooks(config)];
   await agent({ model, tools: [shell()], use }).run({ session: "s", prompt: "Hi" }).result;
-  const path = `${disk.path}/s.jsonl`;
+  const path = `${Deno.cwd()}/${disk.path}/s.jsonl`;
   assertEquals(found, [
     ["SessionStart", path, undefined],
     ["PreToolUse", path, ["user", "Hi"]],
@@ -95,7 +95,8 @@ Deno.test("an agent beneath has a file of its own, beside that of the session", 
   const use = [transcript({ dir: disk.path }), claude_hooks({ SubagentStop: hear })];
   await agent({ model, tools: [child.asTool()], use }).run({ session: "s", prompt: "Hi" }).result;
   const [main, own, id] = paths;
-  assertEquals([main, own], [`${disk.path}/s.jsonl`, `${disk.path}/s/subagents/agent-${id}.jsonl`]);
+  const here = `${Deno.cwd()}/${disk.path}`;
+  assertEquals([main, own], [`${here}/s.jsonl`, `${here}/s/subagents/agent-${id}.jsonl`]);
   assertEquals(said(await linesOf(String(own))), [["user", "Help"], ["assistant", [{
     type: "text",
     text: "Helped.",
