@@ -226,21 +226,21 @@ Deno.test("CwdChanged, FileChanged and InstructionsLoaded are told what the work
     { calls: [["write_file", { path: "a.md", content: "AA" }]] },
     "Done.",
   );
-  const use = [claude_hooks(config, { cwd: "/work" }), workspace(files), instructions(files)];
+  const use = [claude_hooks(config, { cwd: "/repo" }), workspace(files), instructions(files)];
   await agent({ model, use }).run("Hi").result;
   assertEquals(told.toSorted((a, b) => String(a.hook_event_name).localeCompare(String(b.hook_event_name))), [
-    { hook_event_name: "CwdChanged", old_cwd: "/work", new_cwd: "/work/docs" },
-    { hook_event_name: "FileChanged", file_path: "/work/b.md", event: "add" },
-    { hook_event_name: "FileChanged", file_path: "/work/docs/a.md", event: "change" },
+    { hook_event_name: "CwdChanged", old_cwd: "/repo", new_cwd: "/repo/docs" },
+    { hook_event_name: "FileChanged", file_path: "/repo/b.md", event: "add" },
+    { hook_event_name: "FileChanged", file_path: "/repo/docs/a.md", event: "change" },
     {
       hook_event_name: "InstructionsLoaded",
-      file_path: "/work/AGENTS.md",
+      file_path: "/repo/AGENTS.md",
       memory_type: "Project",
       load_reason: "session_start",
     },
     {
       hook_event_name: "InstructionsLoaded",
-      file_path: "/work/docs/AGENTS.md",
+      file_path: "/repo/docs/AGENTS.md",
       memory_type: "Project",
       load_reason: "nested_traversal",
     },
