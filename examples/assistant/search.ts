@@ -69,7 +69,7 @@ export function library(passages: readonly Passage[]): Library {
       whole += weight(word);
       if (times > 0) held += weight(word);
       score += weight(word) * times * (saturation + 1) / (times + norm);
-      if (title.has(word)) score += weight(word) * titleBonus;
+      if (title.has(word)) score += weight(word) * titleBonus * 2 / (1 + title.size); // more, where it is all that it says
     }
     return held >= enough * whole ? score : 0;
   }

@@ -12,15 +12,16 @@ const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 const approve = { callId: "call_1", type: "approve" };
 
 /** An app without a store, and what its tool did. */
-function scene(options: Omit<ServeOptions, "store"> = {}) {
+function scene(options: Omit<ServeOptions, "store"> = {}, held: Promise<void> = Promise.resolve()) {
   const done: string[] = [];
   const drop = tool({
     name: "drop",
     description: "Drops a table",
     input: z.object({ table: z.string() }),
     ask: true,
-    execute({ table }) {
+    async execute({ table }) {
       done.push(table);
+      await held;
       return `Dropped ${table}`;
     },
   });
@@ -113,9 +114,11 @@ Deno.test("serve() with a log takes one answer for a capsule, and gives it again
 });
 
 Deno.test("serve() without a log takes a capsule twice, but not at once", async () => {
-  const { app, done } = scene();
+  const held = Promise.withResolvers<void>();
+  const { app, done } = scene({}, held.promise);
   const { session, capsule } = await paused(app);
   const both = await Promise.all([answer(app, session, capsule), answer(app, session, capsule)]);
+  held.resolve();
   assertEquals(both.map(({ status }) => status).sort(), [200, 409]);
   for (const response of both) await response.text();
   assertEquals(done, ["a"]);
