@@ -19,7 +19,7 @@ import {
   type UserMessage,
 } from "../../src/protocol/message.ts";
 import { mediaOf, refOf } from "./media.ts";
-import { fields, struct, text, texts } from "./struct.ts";
+import { fields, struct, text } from "./struct.ts";
 
 /** A call on the wire. */
 export interface WireCall {
@@ -70,7 +70,7 @@ export const wireCall: z.ZodType<WireCall> = struct({
 export const wireMessage: z.ZodType<WireMessage> = struct({
   role: text,
   content: text,
-  media: texts.optional(),
+  media: z.array(z.string()).optional(),
   reasoning_content: z.string().optional(),
   tool_calls: z.array(wireCall).optional(),
   tool_call_id: z.string().optional(),

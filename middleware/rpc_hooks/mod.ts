@@ -68,7 +68,7 @@ export type RpcHooks = Middleware & AsyncDisposable;
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
- * import { type Builtin, rpcHooks } from "@jizai/jizai/middleware/rpc_hooks";
+ * import { type Builtin, rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
  * import { scripted } from "@jizai/jizai/model/scripted";
  * import { assertEquals } from "@std/assert";
  * import * as z from "zod";
@@ -87,7 +87,7 @@ export type RpcHooks = Middleware & AsyncDisposable;
  * const assistant = agent({
  *   model: scripted({ calls: [["bash", { command: "rm -rf /" }], ["bash", { command: "ls" }]] }, "Done."),
  *   tools: [bash],
- *   use: [rpcHooks(config, { builtins: { gate: () => gate } })],
+ *   use: [rpc_hooks(config, { builtins: { gate: () => gate } })],
  * });
  *
  * const { messages } = await assistant.run("Clean up").result;
@@ -95,7 +95,7 @@ export type RpcHooks = Middleware & AsyncDisposable;
  * assertEquals(results.map(({ status }) => status), ["denied", "ok"]);
  * ```
  */
-export function rpcHooks(
+export function rpc_hooks(
   config: RpcHooksConfig | { readonly hooks: RpcHooksConfig },
   options: RpcHooksOptions = {},
 ): RpcHooks {

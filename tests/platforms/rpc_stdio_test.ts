@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { agent, tool } from "@jizai/jizai";
-import { type RpcHooks, rpcHooks } from "@jizai/jizai/middleware/rpc_hooks";
+import { rpc_hooks, type RpcHooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { stdio } from "@jizai/jizai/middleware/rpc_hooks/stdio";
 import { scripted, type ScriptedCall } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
@@ -14,7 +14,7 @@ const here = (name: string) => new URL(name, import.meta.url).pathname;
 function gate(does: string, more: object = {}): RpcHooks {
   const command = [Deno.execPath(), "run", "--allow-all", here("rpc_hook.ts"), does];
   const process = { enabled: true, command, intercept: ["before_tool", "approve_tool"], ...more };
-  return rpcHooks({ processes: { gate: process } }, { stdio });
+  return rpc_hooks({ processes: { gate: process } }, { stdio });
 }
 
 /** What came of commands that an agent runs. */
@@ -72,7 +72,7 @@ Deno.test("a program that does not end when its input does is killed two seconds
 });
 
 Deno.test("a program that is not there fails every run", async () => {
-  await using hooks = rpcHooks({
+  await using hooks = rpc_hooks({
     processes: { gate: { enabled: true, command: ["/no/such/program"], intercept: ["before_tool"] } },
   }, { stdio });
   for (let time = 0; time < 2; time++) {
@@ -99,7 +99,7 @@ Deno.test({
     const processes = {
       plugin: { enabled: true, command: ["python3", here("plugin_tool.py")], intercept: ["before_llm", "before_tool"] },
     };
-    await using hooks = rpcHooks({ hooks: { enabled: true, processes } }, { stdio });
+    await using hooks = rpc_hooks({ hooks: { enabled: true, processes } }, { stdio });
     const call: ScriptedCall = { name: "my_plugin_tool", input: { input: "hello" } };
     const model = scripted({ calls: [call] }, "Done.");
     const { messages } = await agent({ model, use: [hooks] }).run("Use the plugin").result;

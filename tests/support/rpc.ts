@@ -7,8 +7,8 @@ import type { Event } from "@jizai/jizai";
 import {
   type Builtin,
   type OpenWire,
+  rpc_hooks,
   type RpcHooks,
-  rpcHooks,
   type RpcHooksOptions,
 } from "@jizai/jizai/middleware/rpc_hooks";
 import { linesOf, linesWire } from "../../middleware/rpc_hooks/lines.ts";
@@ -20,7 +20,7 @@ export function builtins(
 ): RpcHooks {
   const each = <T>(make: (hook: Builtin) => T) =>
     Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, make(hook)]));
-  return rpcHooks({ defaults, builtins: each(() => ({ enabled: true })) }, {
+  return rpc_hooks({ defaults, builtins: each(() => ({ enabled: true })) }, {
     ...options,
     builtins: each((hook) => () => hook),
   });

@@ -17,11 +17,11 @@ const grace = 2_000;
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
- * import { rpcHooks } from "@jizai/jizai/middleware/rpc_hooks";
+ * import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
  * import { stdio } from "@jizai/jizai/middleware/rpc_hooks/stdio";
  * import { scripted } from "@jizai/jizai/model/scripted";
  *
- * await using hooks = rpcHooks({
+ * await using hooks = rpc_hooks({
  *   processes: {
  *     review_gate: { enabled: true, command: ["python3", "review_gate.py"], intercept: ["before_tool", "approve_tool"] },
  *   },

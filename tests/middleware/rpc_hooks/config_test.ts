@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { agent } from "@jizai/jizai";
-import { type Builtin, rpcHooks, type RpcHooksConfig } from "@jizai/jizai/middleware/rpc_hooks";
+import { type Builtin, rpc_hooks, type RpcHooksConfig } from "@jizai/jizai/middleware/rpc_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { FakeTime } from "@std/testing/time";
@@ -16,7 +16,7 @@ Deno.test("trap 14: hooks of this process go first, then those of lower priority
   const process = (name: string, priority?: number) => ({
     [name]: { enabled: true, command: [name], intercept: ["before_tool"], ...(priority !== undefined && { priority }) },
   });
-  await using hooks = rpcHooks({
+  await using hooks = rpc_hooks({
     processes: { ...process("late", 200), ...process("b", 100), ...process("a", 100), ...process("early", -5) },
     builtins: {
       zoe: { enabled: true, priority: 500 },
@@ -38,9 +38,9 @@ Deno.test("a hook elsewhere takes the place of a builtin of its name, and a buil
   const builtin = (config: unknown): Builtin => ({ before_tool: () => void log.push(config) });
   const process = { enabled: true, command: ["gate"], intercept: ["before_tool"] };
   const builtins = { gate: { enabled: true, config: { log_file: "x" } } };
-  await using both = rpcHooks({ builtins, processes: { gate: process } }, { stdio, builtins: { gate: builtin } });
+  await using both = rpc_hooks({ builtins, processes: { gate: process } }, { stdio, builtins: { gate: builtin } });
   await came([call("a")], { use: [both] });
-  await using one = rpcHooks({ hooks: { builtins, processes: { gate: { ...process, enabled: false } } } }, {
+  await using one = rpc_hooks({ hooks: { builtins, processes: { gate: { ...process, enabled: false } } } }, {
     stdio,
     builtins: { gate: builtin },
   });
@@ -51,7 +51,7 @@ Deno.test("a hook elsewhere takes the place of a builtin of its name, and a buil
 Deno.test("a configuration that asks for what there is not is refused", () => {
   const process = { enabled: true, command: ["x"], intercept: ["before_tool"] };
   const refused = (config: unknown, options = {}) =>
-    assertThrows(() => rpcHooks(config as RpcHooksConfig, options), TypeError).message; // as it comes from a file
+    assertThrows(() => rpc_hooks(config as RpcHooksConfig, options), TypeError).message; // as it comes from a file
   const of = (change: object, options: object = programs({})) =>
     refused({ processes: { p: { ...process, ...change } } }, options);
   assertEquals([
@@ -80,9 +80,9 @@ Deno.test("a configuration that asks for what there is not is refused", () => {
 });
 
 Deno.test("what is not enabled is not looked at", async () => {
-  const hooks = rpcHooks({ enabled: false, processes: { p: { enabled: true } } });
+  const hooks = rpc_hooks({ enabled: false, processes: { p: { enabled: true } } });
   assertEquals(Object.keys(hooks), ["name", "inherit"]);
-  const { lines } = await came([call("a")], { use: [hooks, rpcHooks({ processes: { p: { command: [] } } })] });
+  const { lines } = await came([call("a")], { use: [hooks, rpc_hooks({ processes: { p: { command: [] } } })] });
   assertEquals(lines[1], "ok sun in a");
 });
 
@@ -95,7 +95,7 @@ Deno.test("trap 51: hook.hello comes first, with the modes in their order, and d
     },
   });
   const process = { enabled: true, command: ["gate"] };
-  await using some = rpcHooks({ processes: { gate: { ...process, intercept: ["approve_tool", "after_tool"] } } }, {
+  await using some = rpc_hooks({ processes: { gate: { ...process, intercept: ["approve_tool", "after_tool"] } } }, {
     stdio,
   });
   await came([call("a")], { use: [some] });
@@ -103,7 +103,7 @@ Deno.test("trap 51: hook.hello comes first, with the modes in their order, and d
     ["hook.hello", 1, { name: "gate", version: 1, modes: ["tool", "approve"] }],
     ...["hook.before_tool", "hook.approve_tool", "hook.after_tool"],
   ]);
-  await using all = rpcHooks({
+  await using all = rpc_hooks({
     processes: {
       gate: { ...process, observe: ["turn_end"], intercept: ["approve_tool", "before_tool", "before_llm"] },
     },
@@ -124,7 +124,7 @@ Deno.test("trap 51: where a hook refuses hook.hello it is left, and so are the o
     refuses: ({ id = 0 }, say) => say({ id, error: { code: -32000, message: "not today" } }),
   });
   const process = (name: string) => ({ enabled: true, command: [name], intercept: ["before_tool"] });
-  const hooks = rpcHooks({ processes: { fine: process("fine"), refuses: process("refuses") } }, { stdio });
+  const hooks = rpc_hooks({ processes: { fine: process("fine"), refuses: process("refuses") } }, { stdio });
   const started = batch([call("a")], { use: [hooks] });
   for (let run = 0; run < 2; run++) {
     const { result, lines } = await started.run().came;
@@ -141,7 +141,7 @@ Deno.test("trap 51: a hook that does not answer to hook.hello is left too", asyn
   using time = new FakeTime();
   const { stdio } = programs({ mute() {} });
   const processes = { mute: { enabled: true, command: ["mute"], intercept: ["before_tool"] } };
-  const running = batch([call("a")], { use: [rpcHooks({ processes }, { stdio })] }).run();
+  const running = batch([call("a")], { use: [rpc_hooks({ processes }, { stdio })] }).run();
   await time.tickAsync(5_000);
   await time.tickAsync(0);
   assertEquals((await running.came).result.status, "failed");
@@ -151,7 +151,7 @@ Deno.test("hooks are started by the first run, once, and left when the middlewar
   const { stdio, ran } = programs({ gate: answering({}) });
   const processes = { gate: { enabled: true, command: ["gate"], intercept: ["before_tool"] } };
   {
-    await using hooks = rpcHooks({ processes }, { stdio });
+    await using hooks = rpc_hooks({ processes }, { stdio });
     const assistant = agent({ model: scripted("1", "2"), tools: [weather()], use: [hooks] });
     assertEquals(ran, []);
     await Promise.all([assistant.run("Hi").result, assistant.run("Ho").result]);
@@ -164,7 +164,7 @@ Deno.test("trap 56: times are milliseconds, and one that is not more than 0 coun
   using time = new FakeTime();
   const stuck = () => new Promise(() => {});
   const slow = async (defaults: object, hook: Builtin, ms: number) => {
-    const hooks = rpcHooks({ defaults, builtins: { slow: { enabled: true } } }, { builtins: { slow: () => hook } });
+    const hooks = rpc_hooks({ defaults, builtins: { slow: { enabled: true } } }, { builtins: { slow: () => hook } });
     const running = batch([call("a")], { use: [hooks] }).run();
     const start = time.now;
     await time.tickAsync(ms - 1);
@@ -201,7 +201,7 @@ Deno.test("a run that is stopped waits for no hook", async () => {
         return new Promise(() => {});
       },
     };
-    const hooks = rpcHooks({ builtins: { stuck: { enabled: true } } }, { builtins: { stuck: () => stuck } });
+    const hooks = rpc_hooks({ builtins: { stuck: { enabled: true } } }, { builtins: { stuck: () => stuck } });
     const running = batch([call("a")], { use: [hooks] }).run();
     const signal = await asked.promise;
     running.stop("enough");
@@ -210,7 +210,7 @@ Deno.test("a run that is stopped waits for no hook", async () => {
   }
 });
 
-Deno.test("rpcHooks() keeps every law of a middleware, whatever its hooks say", async () => {
+Deno.test("rpc_hooks() keeps every law of a middleware, whatever its hooks say", async () => {
   const all = (answer: (params: object) => unknown): Builtin => ({
     before_llm: (params) => ({ action: "modify", request: params, ...answer(params) as object }), // of its own
     after_llm: (params) => ({ action: "modify", response: params }),
@@ -230,6 +230,8 @@ Deno.test("rpcHooks() keeps every law of a middleware, whatever its hooks say", 
     { before_tool: () => ({ action: "respond", result: { for_llm: "cached" } }) },
   ];
   for (const hook of hooks) {
-    await testMiddleware(() => rpcHooks({ builtins: { hook: { enabled: true } } }, { builtins: { hook: () => hook } }));
+    await testMiddleware(() =>
+      rpc_hooks({ builtins: { hook: { enabled: true } } }, { builtins: { hook: () => hook } })
+    );
   }
 });

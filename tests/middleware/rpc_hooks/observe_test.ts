@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { agent, compacted, type Handle, ModelError, user } from "@jizai/jizai";
 import { retry } from "@jizai/jizai/middleware/retry";
-import { rpcHooks } from "@jizai/jizai/middleware/rpc_hooks";
+import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { FakeTime } from "@std/testing/time";
 import { batch, call, settled, weather } from "../../support/batch.ts";
@@ -35,7 +35,7 @@ Deno.test("trap 53: a kind is a number where the document's version is spoken, a
     const processes = {
       ear: { enabled: true, command: ["ear"], observe: ["turn_start", "agent.tool.exec_start", "error"] },
     };
-    await using hooks = rpcHooks({ processes }, { stdio, wire });
+    await using hooks = rpc_hooks({ processes }, { stdio, wire });
     await batch([call("a")], { use: [hooks] }).run().came;
     await settled();
   };
@@ -262,7 +262,7 @@ Deno.test("a hook elsewhere that observes alone is asked nothing", async () => {
   const told: string[] = [];
   const { stdio } = programs({ ear: answering({ "hook.event": ({ Kind }) => void told.push(`${Kind}`) }) });
   const processes = { ear: { enabled: true, command: ["ear"], observe: ["*"] } };
-  await using hooks = rpcHooks({ processes }, { stdio });
+  await using hooks = rpc_hooks({ processes }, { stdio });
   await batch([call("a")], { use: [hooks] }).run().came;
   await settled();
   assertEquals(told, ["0", "2", "4", "8", "9", "2", "3", "4", "1"]);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { rpcHooks } from "@jizai/jizai/middleware/rpc_hooks";
+import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { linesOf, linesWire } from "../../../middleware/rpc_hooks/lines.ts";
 import { batch, call, came, gauge, settled, three } from "../../support/batch.ts";
 import { answering, type Program, programs, type Say, type Told, warnings } from "../../support/rpc.ts";
@@ -10,7 +10,7 @@ const intercept = ["before_tool"];
 function using(program: Program, { intercept: stages = intercept, observe = [] as string[], defaults = {} } = {}) {
   const { stdio, ran } = programs({ p: program });
   const processes = { p: { enabled: true, command: ["p"], intercept: stages, observe } };
-  return Object.assign(rpcHooks({ defaults, processes }, { stdio }), { ran });
+  return Object.assign(rpc_hooks({ defaults, processes }, { stdio }), { ran });
 }
 
 const never = new AbortController().signal;
@@ -192,7 +192,7 @@ function posting(
       observe: ["turn_end"],
     },
   };
-  const hooks = rpcHooks({ defaults, processes }, {
+  const hooks = rpc_hooks({ defaults, processes }, {
     async fetch(url, init) {
       const request = new Request(url, init);
       const { method, url: to, headers } = request;

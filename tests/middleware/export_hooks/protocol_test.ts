@@ -1,0 +1,271 @@
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { allow, denied, isInterrupt, mapText, type Middleware, reply, text } from "@jizai/jizai";
+import { export_hooks } from "@jizai/jizai/middleware/export_hooks";
+import { inject } from "@jizai/jizai/middleware/inject";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { settled } from "../../support/batch.ts";
+
+/** What is answered to messages, one after another. */
+function asking(...use: readonly Middleware[]) {
+  const errors: unknown[] = [];
+  const { rpc } = export_hooks(use, { name: "gate", onError: (error) => errors.push(error) });
+  let id = 0;
+  return {
+    errors,
+    rpc,
+    async ask(method: string, params: object = {}, meta: object = {}): Promise<unknown> {
+      const told = { meta: { AgentID: "a", TurnID: "t", SessionKey: "s", Iteration: 1, ...meta }, ...params };
+      const answer = await rpc({ jsonrpc: "2.0", id: ++id, method: `hook.${method}`, params: told });
+      return answer?.error ?? answer?.result;
+    },
+  };
+}
+
+const bash = (command: string) => ({ tool: "bash", arguments: { command } });
+
+/** Writes down how calls go in and out. */
+function watching(log: string[]): Middleware {
+  return {
+    name: "watching",
+    async tool({ input }, next) {
+      const said = JSON.stringify(input);
+      log.push(`in ${said}`);
+      try {
+        const result = await next();
+        log.push(`out ${said} ${result.status}`);
+        return mapText(result, (text) => `${said} ${text}`);
+      } catch (error) {
+        log.push(`${isInterrupt(error) ? "left" : "failed"} ${said}`);
+        throw error;
+      }
+    },
+  };
+}
+
+const came = (for_llm: string) => ({ result: { for_llm } });
+
+Deno.test("a hook process says who it is, and answers what it is asked, nothing else", async () => {
+  const { rpc, ask } = asking(permissions({ deny: ["rm"] }));
+  assertEquals(await ask("hello", { name: "x", version: 1, modes: ["tool"] }), { ok: true, name: "gate" });
+  assertEquals(await ask("before_lunch"), { code: -32601, message: "There is no hook.before_lunch" });
+  for (
+    const message of [undefined, null, 7, "x", [], {}, { id: 1 }, { method: "hook.hello" }, {
+      id: "1",
+      method: "hook.hello",
+    }]
+  ) {
+    assertEquals(await rpc(message), undefined);
+  }
+  assertEquals(await rpc({ method: "hook.event", params: { Kind: 8 } }), undefined);
+});
+
+Deno.test("middleware that hooks no point of another system is refused", () => {
+  assertThrows(() => export_hooks(inject("x")), TypeError, "Cannot export middleware that hooks none of session");
+  assertThrows(() => export_hooks([]), TypeError, "Cannot export");
+});
+
+Deno.test("what a hook says is said in the words of the protocol", async () => {
+  const one = (tool: Middleware["tool"]) =>
+    asking({ name: "one", ...(tool && { tool }) }).ask("before_tool", bash("ls"));
+  assertEquals(await one((_, next) => next()), { action: "continue" });
+  assertEquals(await one((_, next) => next({ input: { command: "pwd" }, name: "sh" })), {
+    action: "modify",
+    call: { tool: "sh", arguments: { command: "pwd" } },
+  });
+  assertEquals(await one(() => Promise.resolve(denied("no"))), { action: "deny_tool", reason: "no" });
+  assertEquals(await one(() => Promise.resolve({ ...text("yes"), person: "Here.", context: ["mind"] })), {
+    action: "respond",
+    result: {
+      ...{ for_llm: "yes\n\nmind", for_user: "Here.", silent: false, is_error: false, async: false },
+      ...{ media: [], artifact_tags: [], response_handled: false },
+    },
+  });
+  assertEquals(await one((ctx) => Promise.reject(ctx.run.end("enough"))), { action: "abort_turn", reason: "enough" });
+  assertEquals(await one((ctx) => Promise.reject(ctx.run.end("enough", { rollback: true }))), {
+    action: "hard_abort",
+    reason: "enough",
+  });
+  assertEquals(await one((ctx) => Promise.reject(ctx.run.pause("Sure?"))), { action: "deny_tool", reason: "Sure?" });
+});
+
+Deno.test("a run that a hook ends while it lets a call pass ends with the next answer", async () => {
+  const { ask } = asking({
+    name: "ends",
+    async tool({ run }, next) {
+      run.end("enough", { as: "failed" });
+      return await next();
+    },
+  });
+  assertEquals(await ask("before_tool", bash("ls")), { action: "abort_turn", reason: "enough" });
+});
+
+Deno.test("a hook that fails says so, and what went wrong is for the operator alone", async () => {
+  const { ask, errors } = asking({ name: "fails", tool: () => Promise.reject(new Error("secret")) });
+  assertEquals(await ask("before_tool", bash("ls")), { code: -32000, message: "hook.before_tool failed" });
+  assertEquals(await ask("before_tool", { tool: 7 }), { code: -32000, message: "hook.before_tool failed" });
+  assertEquals(errors.map((error) => error instanceof Error && error.message === "secret"), [true, false]);
+});
+
+Deno.test("what a call came to goes to the hook that waits for it, whatever the order, and of the same ones to the first", async () => {
+  const log: string[] = [];
+  const { ask } = asking(watching(log));
+  const before = ["a", "b", "b"].map((command) => ask("before_tool", bash(command)));
+  assertEquals(await Promise.all(before), Array(3).fill({ action: "continue" }));
+  const said = async (command: string, for_llm: string) => {
+    const answer = await ask("after_tool", { ...bash(command), ...came(for_llm), duration: 5 });
+    return (answer as { result?: { result?: { for_llm?: string } } }).result?.result?.for_llm; // a modification
+  };
+  assertEquals(await said("b", "1"), '{"command":"b"} 1');
+  assertEquals(await said("a", "2"), '{"command":"a"} 2');
+  assertEquals(await said("other", "3"), '{"command":"b"} 3'); // somebody else has changed its input since
+  assertEquals(await said("late", "4"), '{"command":"late"} 4'); // it was never announced
+  assertEquals(log, [
+    ...['in {"command":"a"}', 'in {"command":"b"}', 'in {"command":"b"}'],
+    ...['out {"command":"b"} ok', 'out {"command":"a"} ok', 'out {"command":"b"} ok'],
+    ...['in {"command":"late"}', 'out {"command":"late"} ok'],
+  ]);
+});
+
+Deno.test("a call of which nothing is heard is left when the model is asked again", async () => {
+  const log: string[] = [];
+  const { ask } = asking(watching(log));
+  await ask("before_tool", bash("denied by somebody else"));
+  await ask("before_tool", bash("of another run"), { TurnID: "u" });
+  await ask("before_llm", { model: "m", messages: [] }, { Iteration: 2 });
+  await settled();
+  assertEquals(log.slice(2), ['left {"command":"denied by somebody else"}']);
+});
+
+Deno.test("a hook around the model goes on when it has answered; where it answers itself, the model is taken to have", async () => {
+  const log: string[] = [];
+  const loud: Middleware = {
+    name: "loud",
+    async model({ request }, next) {
+      log.push(`asked ${request.model.id} ${request.messages.length}`);
+      const response = await next({ request: { options: { ...request.options, maxTokens: 5 } } });
+      log.push(`answered ${response.finish} ${response.usage.input}`);
+      return mapText(response, (text) => text.toUpperCase());
+    },
+  };
+  const { ask } = asking(loud);
+  const request = { model: "m", messages: [{ role: "user", content: "hi" }], tools: [], options: { temperature: 0.5 } };
+  assertEquals(await ask("before_llm", request), {
+    action: "modify",
+    request: { ...request, options: { temperature: 0.5, max_tokens: 5 } },
+  });
+  const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
+  const response = { content: "Hi!", finish_reason: "stop", usage };
+  assertEquals(await ask("after_llm", { model: "m", response }), {
+    action: "modify",
+    response: { model: "m", response: { ...response, content: "HI!" } },
+  });
+  assertEquals(log, ["asked m 1", "answered stop 3"]);
+  const cache = asking({ name: "cache", model: () => Promise.resolve(reply("cached")) });
+  assertEquals(await cache.ask("before_llm", request), { action: "continue" });
+  const answer = await cache.ask("after_llm", { model: "m", response });
+  assertEquals((answer as { response: { response: object } }).response.response, { // a modification
+    ...{ content: "cached", finish_reason: "stop" },
+    usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  });
+});
+
+Deno.test("guards answer to approve_tool, and nothing passes for which there is no word", async () => {
+  const one = async (approval: Middleware["approval"]) =>
+    await asking({ name: "one", ...(approval && { approval }) }).ask("approve_tool", bash("ls"));
+  assertEquals(await one((_, next) => next()), { approved: true });
+  assertEquals(await one(() => Promise.resolve(allow({ input: { command: "ls" } }))), { approved: true });
+  assertEquals(await one(() => Promise.resolve({ type: "deny", reason: "no" })), { approved: false, reason: "no" });
+  assertEquals(await one(() => Promise.resolve({ type: "ask", questions: ["Sure?", "Really?"] })), {
+    approved: false,
+    reason: "Sure?\nReally?",
+  });
+  assertEquals(await one(() => Promise.resolve(allow({ input: {} }))), {
+    approved: false,
+    reason: "It may only be made with {}",
+  });
+  assertEquals(await one(() => Promise.reject(new Error("secret"))), { approved: false, reason: "A guard failed." });
+  assertEquals(await one((ctx) => Promise.reject(ctx.run.pause("Sure?"))), { approved: false, reason: "Sure?" });
+});
+
+Deno.test("a thousand runs are remembered, and the oldest forgotten", async () => {
+  const log: string[] = [];
+  const { ask } = asking(watching(log));
+  for (let run = 0; run <= 1_000; run++) await ask("before_tool", bash(`${run}`), { TurnID: `${run}` });
+  await settled();
+  assertEquals(log.splice(0).at(-1), 'left {"command":"0"}');
+  await ask("after_tool", { ...bash("0"), ...came("") }, { TurnID: "0" });
+  await ask("after_tool", { ...bash("9"), ...came("") }, { TurnID: "9" });
+  assertEquals(log, [
+    ...['in {"command":"0"}', 'left {"command":"1"}', 'out {"command":"0"} ok'],
+    'out {"command":"9"} ok',
+  ]);
+});
+
+Deno.test("a command says nothing to what it has no hook for, and refuses what is no event", async () => {
+  const { command } = export_hooks(permissions({ deny: ["Bash"] }));
+  for (const hook_event_name of ["PostToolUse", "SessionEnd", "Stop", "UserPromptSubmit", "SessionStart", "New"]) {
+    assertEquals(await command({ hook_event_name, tool_response: "x" }), {});
+  }
+  assertEquals(await command({ hook_event_name: "PreToolUse", tool_name: "Read", tool_input: {} }), {});
+  for (const input of [undefined, null, {}, "x", { hook_event_name: 7 }]) {
+    await assertRejects(() => command(input), Error);
+  }
+});
+
+Deno.test("a command says what a hook says in the words of Claude", async () => {
+  const said = (hook: Omit<Middleware, "name">, event: object) => export_hooks({ name: "one", ...hook }).command(event);
+  const pre = { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command: "ls" }, tool_use_id: "1" };
+  const decided = (permissionDecision: string, permissionDecisionReason: string, more = {}) => ({
+    hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision, permissionDecisionReason, ...more },
+  });
+  assertEquals(await said({ tool: (_, next) => next({ input: { command: "pwd" } }) }, pre), {
+    hookSpecificOutput: { hookEventName: "PreToolUse", updatedInput: { command: "pwd" } },
+  });
+  assertEquals(
+    await said({ approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }) }, pre),
+    decided("ask", "Sure?"),
+  );
+  assertEquals(
+    await said({
+      tool: (_, next) => next({ input: { command: "pwd" } }),
+      approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }),
+    }, pre),
+    decided("ask", "Sure?", { updatedInput: { command: "pwd" } }),
+  );
+  assertEquals(await said({ tool: (ctx) => Promise.reject(ctx.run.end("enough")) }, pre), {
+    continue: false,
+    stopReason: "enough",
+  });
+  const notice: Middleware["tool"] = (ctx, next) => {
+    ctx.emit({ type: "notice", text: "Look." });
+    return next();
+  };
+  assertEquals(await said({ tool: notice }, pre), { systemMessage: "Look." });
+  const request = { ...pre, hook_event_name: "PermissionRequest" };
+  const decision = (decision: object) => ({ hookSpecificOutput: { hookEventName: "PermissionRequest", decision } });
+  assertEquals(await said({ approval: (_, next) => next() }, request), {});
+  assertEquals(
+    await said({
+      async approval(_, next) {
+        await next();
+        return allow();
+      },
+    }, request),
+    decision({ behavior: "allow" }),
+  );
+  assertEquals(
+    await said({ approval: () => Promise.resolve({ type: "deny", reason: "no" }) }, request),
+    decision({ behavior: "deny", message: "no" }),
+  );
+  const post = { ...pre, hook_event_name: "PostToolUse", tool_response: [{ type: "text", text: "out" }] };
+  assertEquals(
+    await said({ tool: async (_, next) => ({ ...mapText(await next(), () => "new"), context: ["mind"] }) }, post),
+    {
+      hookSpecificOutput: { hookEventName: "PostToolUse", updatedToolOutput: "new", additionalContext: "mind" },
+    },
+  );
+  assertEquals(await said({ tool: async (_, next) => ({ ...await next(), status: "error" }) }, post), {
+    decision: "block",
+    reason: "out",
+  });
+});

@@ -1,0 +1,242 @@
+import { assertEquals } from "@std/assert";
+import {
+  agent,
+  allow,
+  type Event,
+  goOn,
+  mapText,
+  type Message,
+  type Middleware,
+  type RunResult,
+  state,
+  text,
+  textOf,
+} from "@jizai/jizai";
+import { claude_hooks, type HookCallback } from "@jizai/jizai/middleware/claude_hooks";
+import { export_hooks, type ExportOptions } from "@jizai/jizai/middleware/export_hooks";
+import { human } from "@jizai/jizai/middleware/human";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { redact } from "@jizai/jizai/middleware/redact";
+import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
+import { truncate } from "@jizai/jizai/middleware/truncate";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { call, drop, weather } from "../../support/batch.ts";
+import { warnings } from "../../support/rpc.ts";
+import { lines } from "../../support/told.ts";
+
+/** Middleware that went to PicoClaw and came back. */
+function throughRpc(make: () => readonly Middleware[], options: ExportOptions = {}): Middleware {
+  const { rpc } = export_hooks(make(), options);
+  const intercept = ["before_llm", "before_tool", "approve_tool"];
+  return rpc_hooks({ processes: { exported: { enabled: true, transport: "http", url: "https://x", intercept } } }, {
+    async fetch(_, { body }) {
+      const answer = await rpc(JSON.parse(String(body)));
+      return answer ? Response.json(answer) : new Response();
+    },
+  });
+}
+
+/** Middleware that went to Claude and came back. */
+function throughClaude(make: () => readonly Middleware[], options: ExportOptions = {}): Middleware {
+  const command: HookCallback = (input) => export_hooks(make(), options).command(input); // another process for each event
+  const events = [
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "UserPromptSubmit",
+    "SessionStart",
+    "Stop",
+  ];
+  return claude_hooks(Object.fromEntries(events.map((event) => [event, [{ hooks: [command] }]])), {
+    dialect: "claude",
+  });
+}
+
+const calls = [call("a"), call("b"), call("c", { name: "drop" }), call("d", { name: "drop" })];
+
+/** What came of a run, without who says it: the other systems say so in front of each denial. */
+async function came(use: readonly Middleware[], prompt = "Hi") {
+  const model = scripted({ text: "Let me see, hunter2.", calls }, "Done, hunter2.", "Done again.");
+  const tools = [
+    weather(({ city }) => {
+      if (city === "b") throw new Error("no b");
+      return `sun in ${city}, hunter2 ${"x".repeat(50)}`;
+    }),
+    drop(),
+  ];
+  const run = agent({ model, tools, use }).run(prompt);
+  const events: Event[] = await Array.fromAsync(run.events);
+  const result: RunResult = await run.result;
+  const told = (messages: readonly Message[]) =>
+    lines(messages).map((line) => line.replace(/Tool execution denied by (approval )?hook: /, ""));
+  return {
+    said: told(result.messages),
+    status: result.status,
+    asked: result.questions.map(({ questions }) => questions.length > 0),
+    requests: model.requests.map(({ messages, instructions }) => [instructions, ...told(messages)]),
+    warned: warnings(events),
+  };
+}
+
+type Came = Partial<Awaited<ReturnType<typeof came>>>;
+
+/** Tests that middleware does the same through another system, but for what is said here. */
+function same(
+  name: string,
+  make: () => readonly Middleware[],
+  { claude = {}, rpc = {} }: { readonly claude?: Came | false; readonly rpc?: Came | false } = {},
+) {
+  if (rpc) {
+    Deno.test(`${name}: to PicoClaw and back, the same`, async () => {
+      assertEquals(await came([throughRpc(make)]), { ...await came(make()), ...rpc });
+    });
+  }
+  if (claude) {
+    Deno.test(`${name}: to Claude and back, the same`, async () => {
+      assertEquals(await came([throughClaude(make)]), { ...await came(make()), ...claude });
+    });
+  }
+}
+
+const denies = () => permissions({ deny: [{ tool: "drop", why: "Nothing is dropped." }] });
+
+same("permissions that deny", () => [denies()]);
+same("permissions that deny by input", () => [
+  denies(),
+  permissions({ deny: [{ tool: "*", when: (input) => JSON.stringify(input).includes('"a"') }] }),
+]);
+same("redact", () => [redact({ secrets: ["hunter2"], patterns: [] }), denies()], { claude: false });
+same("redact, where nothing but results has a secret", () => [
+  {
+    name: "results",
+    tool: async (_, next) => mapText(await next(), (said) => said.replaceAll("hunter2", "[redacted]")),
+  },
+  denies(),
+]);
+same("truncate", () => [truncate({ limit: 40, head: 20, tail: 10 }), denies()]);
+same(
+  "a person who says no",
+  () => [human(() => ({ allow: false, reason: "Not today." })), permissions({ ask: ["*"] })],
+);
+same("a person who says yes", () => [human(() => true), permissions({ ask: ["weather"], deny: ["drop"] })]);
+same("a guard that fails", () => [{ name: "broken", approval: () => Promise.reject(new Error("secret")) }], {
+  rpc: { warned: [] },
+  claude: { warned: [] },
+});
+same("a hook that rewrites inputs", () => [
+  denies(),
+  { name: "oslo", tool: (ctx, next) => ctx.name === "weather" ? next({ input: { city: "oslo" } }) : next() },
+]);
+same("a hook that answers instead", () => [
+  denies(),
+  { name: "cache", tool: async (ctx, next) => ctx.name === "weather" ? text("cached") : await next() },
+], { claude: false });
+same("a hook that says something beside", () => [
+  denies(),
+  {
+    name: "beside",
+    tool: async (ctx, next) => {
+      const result = await next();
+      return ctx.name === "weather" ? { ...result, context: ["mind the rain"] } : result;
+    },
+  },
+], { rpc: false });
+same("a model that is told and heard otherwise", () => [
+  denies(),
+  {
+    name: "loud",
+    async model(ctx, next) {
+      const response = await next({ request: { instructions: `${ctx.request.instructions} Be loud.`.trim() } });
+      return mapText(response, (said) => said.toUpperCase());
+    },
+  },
+], { claude: false });
+same("a check of the answer", () => [
+  denies(),
+  {
+    name: "check",
+    stop: async (ctx, next) => textOf(ctx.message).includes("again") ? await next() : goOn("Once more."),
+  },
+], { rpc: false });
+same("a session and a prompt that are told more", () => [
+  denies(),
+  {
+    name: "told",
+    session: (_, next) => next({ context: ["It is Monday."] }),
+    prompt: (ctx, next) => next({ context: [...ctx.context, `You said ${textOf(ctx.prompt)}.`] }),
+  },
+], { rpc: false });
+
+Deno.test("what has no word in the other system is refused, and says what it would have been", async () => {
+  const edits: Middleware = {
+    name: "edits",
+    approval: (ctx) =>
+      Promise.resolve(ctx.name === "weather" ? allow({ input: { city: "oslo" } }) : { type: "deny", reason: "no" }),
+  };
+  const rpc = await came([throughRpc(() => [edits])]);
+  assertEquals(rpc.said.slice(3, 5), Array(2).fill('denied It may only be made with {"city":"oslo"}'));
+  const claude = await came([throughClaude(() => [edits])]);
+  assertEquals(claude.said.slice(3, 5).map((line) => line.slice(0, 14)), ["ok sun in oslo", "ok sun in oslo"]);
+  const asks = () => [permissions({ ask: [{ tool: "*", why: "May it?" }] })];
+  assertEquals((await came([throughRpc(asks)])).said.slice(3), [
+    ...Array(4).fill("denied May it?"),
+    "assistant Done, hunter2.",
+  ]);
+  assertEquals((await came([throughClaude(asks)])).status, "paused");
+  const renames: Middleware = { name: "renames", tool: (_, next) => next({ name: "weather" }) };
+  const renamed = await came([throughClaude(() => [renames])]);
+  assertEquals(renamed.said[5], "denied It may only be made as weather");
+  const rewrites: Middleware = {
+    name: "rewrites",
+    prompt: (_, next) => next({ prompt: { role: "user", parts: [{ type: "text", text: "Ho" }] } }),
+  };
+  const rewritten = await came([throughClaude(() => [rewrites])]);
+  assertEquals([rewritten.status, rewritten.said], ["cancelled", []]);
+  const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
+  assertEquals((await came([throughClaude(() => [cache])])).said.slice(3, 5), ["denied cached", "denied cached"]);
+  const beside: Middleware = {
+    name: "beside",
+    tool: async (_, next) => ({ ...await next(), context: ["mind the rain"] }),
+  };
+  assertEquals((await came([throughRpc(() => [beside, denies()])])).said[4], "error weather failed.\n\nmind the rain");
+});
+
+Deno.test("a hook that ends or pauses the run does so through the other system", async () => {
+  const at = (name: string, how: "end" | "fail" | "undo" | "pause"): Middleware => ({
+    name,
+    tool({ run }) {
+      if (how === "pause") throw run.pause("Sure?");
+      throw run.end("enough", { as: how === "fail" ? "failed" : "ended", rollback: how === "undo" });
+    },
+  });
+  assertEquals((await came([throughRpc(() => [at("x", "fail")])])).status, "failed");
+  const undone = await came([throughRpc(() => [at("x", "undo")])]);
+  assertEquals([undone.status, undone.said], ["cancelled", []]);
+  assertEquals((await came([throughRpc(() => [at("x", "pause")])])).said.slice(3, 4), ["denied Sure?"]);
+  assertEquals((await came([throughClaude(() => [at("x", "end")])])).status, "done");
+  const paused = await came([throughClaude(() => [at("x", "pause")])]);
+  assertEquals([paused.status, paused.asked], ["paused", [true, true, true, true]]);
+});
+
+Deno.test("a hook keeps what it keeps for a run and for a session through PicoClaw", async () => {
+  const inRun = state("run", () => 0);
+  const inSession = state("session", () => 0, { lasts: "session" });
+  const seen: string[] = [];
+  const counter: Middleware = {
+    name: "counter",
+    tool(ctx, next) {
+      seen.push(`${inRun.update(ctx, (n) => n + 1)} ${inSession.update(ctx, (n) => n + 1)}`);
+      return next();
+    },
+  };
+  const hooks = throughRpc(() => [counter]);
+  const assistant = agent({
+    model: scripted({ calls: [call("a"), call("b")] }, "1", { calls: [call("a")] }, "2"),
+    tools: [weather()],
+    use: [hooks],
+  });
+  await assistant.run({ prompt: "Hi", session: "s" }).result;
+  await assistant.run({ prompt: "Ho", session: "s" }).result;
+  assertEquals(seen, ["1 1", "2 2", "1 3"]);
+});
