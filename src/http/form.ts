@@ -34,16 +34,18 @@ function nativeFrame(id: number, line: string): string {
 
 /** The form of a wire's reply. */
 export function formOf(reply: Reply): Form {
-  if (reply.type === "whole") return whole(reply.open);
+  if (reply.type === "whole") return whole(reply);
   return (c, options) => {
     const frame = reply.open();
-    const { out, stream } = outlet({ ...options, frame: (item) => each(item, frame).join("") });
+    const frames = (item: Numbered | Lines) =>
+      "event" in item ? frame(item.event, item.id) : each(item, frame).join("");
+    const { out, stream } = outlet({ ...options, frame: frames });
     return { out, respond: () => c.body(stream, 200, { ...headers, ...reply.headers }) };
   };
 }
 
 /** A response that comes once the run is over. Whoever has gone by then is known by their request alone. */
-function whole(open: () => (event: Event, id: number) => Whole | undefined): Form {
+function whole({ open, headers }: Extract<Reply, { readonly type: "whole" }>): Form {
   return (c, { onCancel }) => {
     const tell = open();
     const { signal } = c.req.raw;
@@ -64,7 +66,7 @@ function whole(open: () => (event: Event, id: number) => Whole | undefined): For
       await over;
       signal.removeEventListener("abort", onCancel);
       if (!told) throw new Error("Cannot answer: the run has not come to its end");
-      return c.json(told.body, told.status);
+      return c.json(told.body, told.status, headers);
     }
     return { out, respond };
   };

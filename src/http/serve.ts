@@ -61,7 +61,7 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
   const routes = how.wires.flatMap((wire) => wire.routes(agent.name));
   for (const route of routes) app.on(route.method, route.path, speaking(route, served, { begin, answer }));
   for (const [path, at] of Map.groupBy(routes, ({ path }) => path)) {
-    app.all(path, only(at.map(({ method }) => method).join(", ")));
+    app.all(path, only([...new Set(at.map(({ method }) => method))].join(", ")));
   }
 
   return app

@@ -7,7 +7,7 @@ import type { Context } from "hono";
 import { SessionError } from "../core/claim.ts";
 import type { Session } from "../protocol/session.ts";
 import { json } from "../wire/shape.ts";
-import type { Asked, Talk, Waiting, WireRoute } from "../wire/wire.ts";
+import type { Talk, Waiting, Wanted, WireRoute } from "../wire/wire.ts";
 import type { Beginning } from "./begin.ts";
 import { bodyOf } from "./body.ts";
 import { type Caller, callerOf } from "./caller.ts";
@@ -39,7 +39,11 @@ export function speaking(
     return await answer(c, caller, { ...said, session: session ?? "" }, formOf(reply));
   }
 
-  async function follow(c: Context, caller: Caller, { session, reply }: Asked & { type: "follow" }): Promise<Response> {
+  async function follow(
+    c: Context,
+    caller: Caller,
+    { session, reply }: Wanted & { type: "follow" },
+  ): Promise<Response> {
     const { run: now, last } = await runs.load(session, caller) ?? {};
     const run = now?.id ?? last?.run; // a client whose connection was cut may have missed the end
     if (!records || run === undefined) return c.body(null, 204);

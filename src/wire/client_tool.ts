@@ -42,11 +42,8 @@ export function clientTool({ name, description = name, schema = { type: "object"
 
 /** Tools that a client declares, and those whose calls it is asked about, in case that it declares them no more. */
 export function clientTools(declared: readonly DeclaredTool[], questions: readonly Question[] = []): AnyTool[] {
-  const asked = questions.flatMap((question) =>
-    question.tool !== undefined && isForClient(question) ? [question.tool] : []
-  );
-  const tools = new Map([...asked.map((name) => ({ name })), ...declared].map((tool) => [tool.name, tool]));
-  return [...tools.values()].map(clientTool);
+  const asked = questions.filter(isForClient).map(({ tool = "" }) => ({ name: tool }));
+  return [...asked, ...declared].map(clientTool); // of those with one name the last counts
 }
 
 /** Whether a question is about what a call came to that the client runs, and not about whether it may run. */

@@ -22,7 +22,7 @@ export interface WireRoute {
   /** The path, in which `:name` stands for anything. */
   readonly path: string;
   /** What a request asks for. Throws a `ShapeError` for one that cannot be read. */
-  read(request: WireRequest): Asked;
+  read(request: WireRequest): Wanted;
 }
 
 /** A request, as a wire reads it. */
@@ -36,7 +36,7 @@ export interface WireRequest {
 }
 
 /** What a request asks for: to talk, to hear the rest of the run that a session has, to stop that run, or to know something. */
-export type Asked =
+export type Wanted =
   | Talk
   | { readonly type: "follow"; readonly session: string; readonly reply: Reply }
   | { readonly type: "stop"; readonly session: string }
@@ -49,7 +49,7 @@ export interface Talk {
   /** The session, made where there is none. Default: a new one. */
   readonly session?: string | undefined;
   /** Whether the session has to be there. Default: false. */
-  readonly known?: boolean;
+  readonly known?: boolean | undefined;
   /** What is said, to a session that asks `waiting`, or asks nothing. */
   say(waiting: Waiting | undefined): Said;
   /** How the client is told of the run. */
@@ -69,20 +69,21 @@ export type Said =
   & { readonly tools?: readonly AnyTool[] }
   & ({ readonly messages: readonly Message[] } | { readonly answers: readonly PersonAnswer[] });
 
-/** How a client is told of a run: frame by frame, or once it is over. */
+/** How a client is told of a run: frame by frame, or once it is over. `headers` are sent beside those of every such response. */
 export type Reply =
-  | {
-    readonly type: "stream";
-    /** What the response says beside what every stream does. Default: nothing. */
-    readonly headers?: Readonly<Record<string, string>>;
-    /** Begins a response; gives the frames of an event, by its number in the run. */
-    open(): (event: Event, id: number) => string;
-  }
-  | {
-    readonly type: "whole";
-    /** Begins a response; gives it once it is complete. */
-    open(): (event: Event, id: number) => Whole | undefined;
-  };
+  & { readonly headers?: Readonly<Record<string, string>> }
+  & (
+    | {
+      readonly type: "stream";
+      /** Begins a response; gives the frames of an event, by its number in the run. */
+      open(): (event: Event, id: number) => string;
+    }
+    | {
+      readonly type: "whole";
+      /** Begins a response; gives it once it is complete. */
+      open(): (event: Event, id: number) => Whole | undefined;
+    }
+  );
 
 /** A response that comes as a whole. */
 export interface Whole {

@@ -6,7 +6,6 @@
 import type { Reply, Wire } from "../wire.ts";
 import { chunking } from "./chunks.ts";
 import { chatOf } from "./request.ts";
-export type * from "../wire.ts";
 
 /** What `aiSdkUi()` takes. */
 export interface AiSdkUiOptions {
@@ -21,8 +20,8 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  *
  * - `POST /chat`: the newest message of the chat, or the approvals and tool outputs in it. Nothing else of the history that a chat sends is believed: what
  *   was said before is in the session, and only what that asks can be answered.
- * - `GET /chat/:id/stream`: all that a run has told since it began, and whatever comes then, for a chat that resumes; 204 where none runs or waits. Needs
- *   a `log`, and an `onClientGone` that is not "stop".
+ * - `GET /chat/:id/stream`: all that the last run has told, and whatever comes then, for a chat that resumes; 204 where there was none. Needs a `log`, and
+ *   an `onClientGone` that is not "stop".
  * - `DELETE /chat/:id/stream`: stops the run, for a chat whose runs outlive its connections.
  *
  * A call within an agent that is a tool is a part of its own, and what that agent writes comes as transient `data-subagent`. What a hook asks about the run

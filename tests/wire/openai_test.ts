@@ -1,0 +1,587 @@
+import { again, agent, ask, type Middleware, type Model, reply, serve, type ServeOptions, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { assertEquals, assertRejects } from "@std/assert";
+import OpenAI, { APIError } from "npm:openai@7.57.0";
+import * as z from "zod";
+import { reaching } from "../support/chat.ts";
+import { type App, post, refusalOf } from "../support/requests.ts";
+import { lines } from "../support/told.ts";
+
+type Options = Parameters<typeof agent>[0];
+
+/** An agent behind both of OpenAI's APIs, and a client of theirs. */
+function served(options: Options, serving: ServeOptions = {}) {
+  const app = serve(agent({ name: "helper", ...options }), { wires: [chatCompletions(), responses()], ...serving });
+  return { app, client: clientOf(app) };
+}
+
+function clientOf(app: App): OpenAI {
+  return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
+}
+
+/** Two tools of the agent's own, one of which asks, and what they did. */
+function own() {
+  const did: string[] = [];
+  const input = z.object({ table: z.string() });
+  const does = (what: string) => ({ table }: { readonly table: string }) => {
+    did.push(`${what} ${table}`);
+    return `${what} ${table}.`;
+  };
+  return {
+    did,
+    tools: [
+      tool({ name: "look", description: "Looks", input, execute: does("Saw") }),
+      tool({ name: "drop", description: "Drops", input, ask: true, execute: does("Dropped") }),
+    ],
+  };
+}
+
+const paint = {
+  name: "paint",
+  description: "Paints",
+  parameters: { type: "object", properties: { color: { type: "string" } }, required: ["color"] },
+};
+
+const hi = { model: "any", messages: [{ role: "user" as const, content: "Hi" }] };
+
+Deno.test("chatCompletions() answers with what the agent says, over as many turns as that takes", async () => {
+  const { did, tools } = own();
+  const model = scripted(
+    {
+      reasoning: "Hm.",
+      text: "Let me look.",
+      calls: [["look", { table: "京都" }]],
+      usage: { input: 9, output: 4, cached: 3 },
+    },
+    { text: ["Do", "ne."] },
+  );
+  const { client } = served({ model, tools });
+  const { id, created, ...completion } = await client.chat.completions.create(hi);
+  assertEquals(completion, {
+    object: "chat.completion",
+    model: "helper",
+    choices: [{
+      index: 0,
+      message: {
+        role: "assistant",
+        content: "Let me look.\n\nDone.",
+        reasoning_content: "Hm.",
+        refusal: null,
+      } as never,
+      finish_reason: "stop",
+      logprobs: null,
+    }],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, prompt_tokens_details: { cached_tokens: 3 } },
+  });
+  assertEquals([/^chatcmpl-[\w-]+$/.test(id), typeof created, did], [true, "number", ["Saw 京都"]]);
+});
+
+Deno.test("chatCompletions() streams it", async () => {
+  const { tools } = own();
+  const model = scripted({ reasoning: "Hm.", text: ["Let ", "me look."], calls: [["look", { table: "a" }]] }, "Done.");
+  const { client } = served({ model, tools });
+  const stream = await client.chat.completions.create({ ...hi, stream: true, stream_options: { include_usage: true } });
+  const chunks = await Array.fromAsync(stream);
+  assertEquals(chunks.map(({ choices: [choice], usage }) => choice ? [choice.delta, choice.finish_reason] : usage), [
+    [{ role: "assistant", content: "" }, null],
+    [{ reasoning_content: "Hm." }, null],
+    [{ content: "Let " }, null],
+    [{ content: "me look." }, null],
+    [{ content: "\n\nDone." }, null],
+    [{}, "stop"],
+    { prompt_tokens: 2, completion_tokens: 2, total_tokens: 4, prompt_tokens_details: { cached_tokens: 0 } },
+  ] as never);
+  assertEquals(new Set(chunks.map(({ id, object, model }) => [id, object, model].join(" "))).size, 1);
+});
+
+Deno.test("chatCompletions() hears the conversation that its client holds", async () => {
+  const model = scripted("Blue.");
+  const { client } = served({ model });
+  await client.chat.completions.create({
+    model: "any",
+    messages: [
+      { role: "system", content: "Be brief." },
+      {
+        role: "user",
+        content: [{ type: "text", text: "Look" }, {
+          type: "image_url",
+          image_url: { url: "data:image/png;base64,iVBORw==" },
+        }],
+      },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: `{"a":1}` } }, {
+          id: "c2",
+          type: "function",
+          function: { name: "g", arguments: "{" },
+        }],
+      },
+      { role: "tool", tool_call_id: "c1", content: "one" },
+      { role: "tool", tool_call_id: "c2", content: [{ type: "text", text: "two" }] },
+      { role: "assistant", content: "Seen." },
+      { role: "user", content: "Which color?" },
+    ],
+  });
+  const [request] = model.requests;
+  assertEquals(lines(request?.messages ?? []), [
+    "system Be brief.",
+    "user Look",
+    "call f g",
+    "ok one",
+    "ok two",
+    "assistant Seen.",
+    "user Which color?",
+  ]);
+  assertEquals(request?.messages[1], {
+    role: "user",
+    parts: [{ type: "text", text: "Look" }, { type: "media", mediaType: "image/png", data: "iVBORw==" }],
+  });
+});
+
+Deno.test("chatCompletions() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
+  const { did, tools } = own();
+  const model = scripted(
+    { text: "See.", calls: [["paint", { color: "red" }], ["look", { table: "a" }], ["paint", { color: "blue" }]] },
+    (request) => lines(request.messages).slice(-3).join("; "),
+  );
+  const { client } = served({ model, tools });
+  const declared = [{ type: "function" as const, function: paint }];
+  const first = await client.chat.completions.create({ ...hi, tools: declared });
+  const [choice] = first.choices;
+  const calls = choice?.message.tool_calls ?? [];
+  assertEquals([choice?.finish_reason, choice?.message.content, did], ["tool_calls", "See.", ["Saw a"]]);
+  assertEquals(calls.map((call) => call.type === "function" && call.function), [
+    { name: "paint", arguments: `{"color":"red"}` },
+    { name: "paint", arguments: `{"color":"blue"}` },
+  ]);
+  assertEquals(model.requests[0]?.tools.map(({ name }) => name), ["look", "drop", "paint"]);
+  assertEquals(model.requests[0]?.tools[2]?.schema, paint.parameters);
+  const outcomes = calls.map(({ id }, index) => ({ role: "tool" as const, tool_call_id: id, content: `wet ${index}` }));
+  const messages = [...hi.messages, { role: "assistant" as const, tool_calls: calls }, ...outcomes];
+  const second = await client.chat.completions.create({ model: "any", messages }); // and declares nothing any more
+  assertEquals(second.choices[0]?.message.content, "ok wet 0; ok Saw a.; ok wet 1");
+  assertEquals([did, model.requests.length], [["Saw a"], 2]);
+});
+
+Deno.test("chatCompletions() streams calls for its client, and is used by the client's own loop", async () => {
+  const model = scripted({ text: "See.", calls: [["paint", { color: "red" }]] }, "It is wet.");
+  const { client } = served({ model });
+  const painted: unknown[] = [];
+  const runner = client.chat.completions.runTools({
+    ...hi,
+    stream: true,
+    tools: [{
+      type: "function",
+      function: {
+        ...paint,
+        parse: JSON.parse,
+        function: (input: unknown) => {
+          painted.push(input);
+          return "wet";
+        },
+      },
+    }],
+  });
+  assertEquals([await runner.finalContent(), painted], ["It is wet.", [{ color: "red" }]]);
+  assertEquals(lines(model.requests[1]?.messages ?? []), ["user Hi", "assistant See.", "call paint", "ok wet"]);
+});
+
+Deno.test("chatCompletions() goes on with a conversation whose calls its client has run", async () => {
+  const model = scripted({ calls: [["paint", { color: "red" }]] }, "Wet.", "Dry.");
+  const { client } = served({ model });
+  const tools = [{ type: "function" as const, function: paint }];
+  const { choices: [choice] } = await client.chat.completions.create({ ...hi, tools });
+  const [call] = choice?.message.tool_calls ?? [];
+  const messages = [
+    ...hi.messages,
+    { role: "assistant" as const, tool_calls: choice?.message.tool_calls ?? [] },
+    { role: "tool" as const, tool_call_id: call?.id ?? "", content: "wet" },
+  ];
+  await client.chat.completions.create({ model: "any", tools, messages });
+  await client.chat.completions.create({
+    model: "any",
+    tools,
+    messages: [...messages, { role: "assistant", content: "Wet." }, { role: "user", content: "And now?" }],
+  });
+  assertEquals(lines(model.requests[2]?.messages ?? []), [
+    "user Hi",
+    "call paint",
+    "ok wet",
+    "assistant Wet.",
+    "user And now?",
+  ]);
+  assertEquals(model.requests[2]?.messages[1], {
+    role: "assistant",
+    parts: [{ type: "call", id: "call_1", name: "paint", input: { color: "red" } }],
+  });
+});
+
+const asks: Middleware = {
+  name: "asks",
+  async approval(ctx, next) {
+    return ctx.name === "paint" ? ask("Really?") : await next();
+  },
+};
+
+Deno.test("chatCompletions() can only say what a person is asked", async () => {
+  const { did, tools } = own();
+  const model = () => scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, "unreached");
+  const { choices: [whole] } = await served({ model: model(), tools }).client.chat.completions.create(hi);
+  const stream = await served({ model: model(), tools }).client.chat.completions.create({ ...hi, stream: true });
+  const streamed = (await Array.fromAsync(stream)).map(({ choices: [choice] }) => choice?.delta.content ?? "").join("");
+  assertEquals([whole?.message.content, whole?.finish_reason], ["See.\n\nRun drop?", "stop"]);
+  assertEquals([streamed, did], ["See.\n\nRun drop?", []]);
+});
+
+Deno.test("chatCompletions() lets no client run what a guard denies, or have the name of one of the agent's tools", async () => {
+  const { did, tools } = own();
+  const guard: Middleware = {
+    name: "guard",
+    async approval(ctx, next) {
+      return ctx.name === "paint" ? { type: "deny", reason: "Not here." } : await next();
+    },
+  };
+  const model = scripted({ calls: [["paint", { color: "red" }], ["look", { table: "a" }]] }, "Done.");
+  const { client } = served({ model, tools, use: [guard] });
+  const { choices: [choice] } = await client.chat.completions.create({
+    ...hi,
+    tools: [{ type: "function", function: paint }, { type: "function", function: { name: "look", parameters: {} } }],
+  });
+  assertEquals([choice?.message.content, choice?.finish_reason, did], ["Done.", "stop", ["Saw a"]]);
+  assertEquals(lines(model.requests[1]?.messages ?? []).slice(-2), ["denied Not here.", "ok Saw a."]);
+});
+
+Deno.test("chatCompletions() counts what a client says of a call of its own once, and of a call that nobody asks about never", async () => {
+  const model = scripted({ calls: [["paint", { color: "red" }]] }, "Done.");
+  const { app, client } = served({ model });
+  const { choices: [choice] } = await client.chat.completions.create({
+    ...hi,
+    tools: [{ type: "function", function: paint }],
+  });
+  const [call] = choice?.message.tool_calls ?? [];
+  const saying = (id: string) =>
+    post(app, "/v1/chat/completions", { messages: [{ role: "tool", tool_call_id: id, content: "wet" }] });
+  const id = call?.id ?? "";
+  const refused = async (id: string) => {
+    const [status, error] = await refusalOf(saying(id));
+    return [status, (error as { readonly code: string }).code];
+  };
+  assertEquals(await refused(id.replace("call_1", "call_2")), [409, "unasked"]);
+  assertEquals(await refused(id.replace(/[0-9a-f]{8}/, "00000000")), [404, "unknown"]);
+  assertEquals(await refused("call_1"), [400, "invalid"]);
+  assertEquals((await saying(id)).status, 200);
+  assertEquals(await refused(id), [409, "not-paused"]);
+});
+
+Deno.test("chatCompletions() shows nobody what somebody else's session waits for", async () => {
+  const model = scripted({ calls: [["paint", { color: "red" }]] }, "Done.");
+  const { app } = served({ model }, { owner: (c) => c.req.header("who") });
+  const tools = [{ type: "function", function: paint }];
+  const response = await post(app, "/v1/chat/completions", { ...hi, tools }, { who: "ada" });
+  const { choices: [{ message: { tool_calls: [{ id }] } }] } = await response.json();
+  const outcome = { messages: [{ role: "tool", tool_call_id: id, content: "wet" }] };
+  assertEquals((await post(app, "/v1/chat/completions", outcome, { who: "eve" })).status, 404);
+  assertEquals((await post(app, "/v1/chat/completions", outcome, { who: "ada" })).status, 200);
+});
+
+Deno.test("chatCompletions() says that a run failed or was stopped, and has nobody try that again", async () => {
+  const failing = () => scripted({ text: "Half", error: new Error("key sk-1") });
+  const { client, app } = served({ model: failing() });
+  const error = await assertRejects(async () => await client.chat.completions.create(hi), APIError);
+  assertEquals([error.status, error.type, /sk-1/.test(error.message)], [500, "server_error", false]);
+  assertEquals((await post(app, "/v1/chat/completions", hi)).headers.get("x-should-retry"), "false");
+  const heard: string[] = [];
+  await assertRejects(
+    async () => {
+      const stream = await served({ model: failing() }).client.chat.completions.create({ ...hi, stream: true });
+      for await (const { choices } of stream) heard.push(choices[0]?.delta.content ?? "");
+    },
+    APIError,
+    "The run failed.",
+  );
+  assertEquals(heard, ["", "Half"]);
+  const shutdown = new AbortController();
+  const { model, begun } = halting();
+  const stopped = served({ model }, { signal: shutdown.signal }).client.chat.completions.create(hi);
+  await begun;
+  shutdown.abort();
+  await assertRejects(async () => await stopped, APIError, "The run was stopped: shutdown");
+});
+
+/** A model that says "One." and no more before it is stopped. */
+function halting() {
+  const begun = Promise.withResolvers<void>();
+  const model: Model = {
+    id: "halting",
+    async *stream(_request, { signal }) {
+      yield [{ type: "text", text: "One." }];
+      begun.resolve();
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    },
+  };
+  return { model, begun: begun.promise };
+}
+
+for (const stream of [false, true]) {
+  Deno.test(`chatCompletions() stops a run whose client has gone, ${stream ? "streamed" : "as a whole"}`, async () => {
+    const { model, begun } = halting();
+    const ended = Promise.withResolvers<unknown>();
+    const observe = (event: { readonly type: string }) => event.type === "run.aborted" && ended.resolve(event);
+    const { app } = served({ model, observe: (event) => void observe(event) });
+    const leaving = new AbortController();
+    const request = new Request("http://localhost/v1/chat/completions", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ...hi, stream }),
+      signal: leaving.signal,
+    });
+    const responding = app.fetch(request);
+    await begun;
+    if (stream) await (await responding).body?.cancel();
+    else leaving.abort();
+    const { reason } = await ended.promise as { readonly reason: string };
+    assertEquals(reason, "client-gone");
+    await responding;
+  });
+}
+
+Deno.test("chatCompletions() begins a paragraph where the model is asked again, and is right as a whole", async () => {
+  const hook: Middleware = {
+    name: "hook",
+    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(again()) : next(),
+  };
+  const model = () => scripted({ text: "Fir", error: new Error("cut") }, "Second.");
+  const whole = await served({ model: model(), use: [hook] }).client.chat.completions.create(hi);
+  const stream = await served({ model: model(), use: [hook] }).client.chat.completions.create({ ...hi, stream: true });
+  const streamed = (await Array.fromAsync(stream)).map(({ choices: [choice] }) => choice?.delta.content ?? "").join("");
+  assertEquals([whole.choices[0]?.message.content, streamed], ["Second.", "Fir\n\nSecond."]);
+});
+
+Deno.test("both of OpenAI's APIs say what no model said, and that an answer is cut short", async () => {
+  const hook: Middleware = { name: "hook", model: () => Promise.resolve(reply("Cached.")) };
+  const refusing: Middleware = {
+    name: "refusing",
+    prompt: () => Promise.resolve({ status: "cancelled", text: "Not today.", reason: "closed" }),
+  };
+  for (const [use, text] of [[hook, "Cached."], [refusing, "Not today."]] as const) {
+    const { client } = served({ model: scripted(), use: [use] });
+    const completion = await client.chat.completions.create(hi);
+    const response = await client.responses.create({ input: "Hi" });
+    const stream = await Array.fromAsync(await client.chat.completions.create({ ...hi, stream: true }));
+    const streamed = stream.map(({ choices: [choice] }) => choice?.delta.content ?? "").join("");
+    assertEquals([completion.choices[0]?.message.content, response.output_text, streamed], [text, text, text]);
+  }
+  const { tools } = own();
+  const model = scripted({ calls: [["look", { table: "a" }]] }, { calls: [["look", { table: "a" }]] });
+  const { client } = served({ model, tools, limits: { turns: 1 } });
+  const { choices: [choice] } = await client.chat.completions.create(hi);
+  const { status, incomplete_details } = await client.responses.create({ input: "Hi" });
+  assertEquals([choice?.finish_reason, status, incomplete_details], ["length", "incomplete", {
+    reason: "max_output_tokens",
+  }]);
+});
+
+Deno.test("responses() answers with what the agent says, as items, and streams the same", async () => {
+  const { tools } = own();
+  const model = () =>
+    scripted({ reasoning: ["H", "m."], text: ["Let ", "me look."], calls: [["look", { table: "a" }]] }, "Done.");
+  const whole = await served({ model: model(), tools }).client.responses.create({ input: "Go" });
+  assertEquals([whole.status, whole.output_text, whole.usage], ["completed", "Let me look.Done.", {
+    input_tokens: 2,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 2,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 4,
+  }] as never);
+  const { client } = served({ model: model(), tools });
+  const stream = client.responses.stream({ input: "Go" });
+  const types: string[] = [];
+  for await (const { type } of stream) types.push(type);
+  const item = (kind: string, deltas: number) => [
+    "response.output_item.added",
+    "response.content_part.added",
+    ...Array.from({ length: deltas }, () => `response.${kind}.delta`),
+    `response.${kind}.done`,
+    "response.content_part.done",
+    "response.output_item.done",
+  ];
+  assertEquals(types, [
+    "response.created",
+    ...item("reasoning_text", 2),
+    ...item("output_text", 2),
+    ...item("output_text", 1),
+    "response.completed",
+  ]);
+  const streamed = await stream.finalResponse();
+  const comparable = ({ output }: Pick<typeof streamed, "output">) =>
+    JSON.stringify(output).replace(/[0-9a-f-]{36}/g, "run").replace(/,"parsed":null/g, "");
+  assertEquals(comparable(streamed), comparable(whole as never));
+});
+
+Deno.test("responses() goes on with the session of a response, whatever else is in the request", async () => {
+  const model = scripted("Hello.", "Again.", "Anew.");
+  const { app, client } = served({ model });
+  const first = await client.responses.create({ input: "Hi", instructions: "Be brief." });
+  await client.responses.create({
+    previous_response_id: first.id,
+    instructions: "Be long.",
+    input: [{ role: "user", content: "More" }],
+  });
+  assertEquals(lines(model.requests[1]?.messages ?? []), [
+    "system Be brief.",
+    "user Hi",
+    "assistant Hello.",
+    "user More",
+  ]);
+  const held = [{ role: "user" as const, content: "Hi" }, ...first.output, { role: "user" as const, content: "Yes?" }];
+  await client.responses.create({ input: held as never });
+  assertEquals(lines(model.requests[2]?.messages ?? []), ["user Hi", "assistant Hello.", "user Yes?"]);
+  for (const previous of ["resp_1", first.id.replace(/[0-9a-f]{8}/, "00000000"), ""]) {
+    const [status] = await refusalOf(post(app, "/v1/responses", { previous_response_id: previous, input: "Hi" }));
+    assertEquals(status, 404);
+  }
+});
+
+Deno.test("responses() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
+  const { did, tools } = own();
+  const model = scripted({ calls: [["paint", { color: "red" }], ["look", { table: "a" }]] }, "Done.");
+  const { client } = served({ model, tools });
+  const declared = [{ type: "function" as const, strict: true, ...paint }];
+  const stream = client.responses.stream({ input: "Go", tools: declared });
+  const first = await stream.finalResponse();
+  const [call] = first.output;
+  if (call?.type !== "function_call") throw new Error(`Cannot go on with ${JSON.stringify(first.output)}`);
+  assertEquals([call.name, call.arguments, call.status, did], ["paint", `{"color":"red"}`, "completed", ["Saw a"]]);
+  const second = await client.responses.create({
+    previous_response_id: first.id,
+    tools: declared,
+    input: [{ type: "function_call_output", call_id: call.call_id, output: "wet" }],
+  });
+  assertEquals(second.output_text, "Done.");
+  assertEquals(lines(model.requests[1]?.messages ?? []), ["user Go", "call paint look", "ok wet", "ok Saw a."]);
+});
+
+/** What a response asks approval of. */
+function approvalIn({ output }: OpenAI.Responses.Response) {
+  const found = output.find((item) => item.type === "mcp_approval_request");
+  if (!found) throw new Error(`Cannot find an approval in ${JSON.stringify(output)}`);
+  return found;
+}
+
+for (const approve of [true, false]) {
+  Deno.test(`responses() asks its client about a call, and hears ${approve ? "yes" : "no"} once`, async () => {
+    const { did, tools } = own();
+    const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
+    const { app, client } = served({ model, tools });
+    const asked = approvalIn(await client.responses.create({ input: "Go" }));
+    assertEquals([asked.name, asked.arguments, asked.server_label, did], ["drop", `{"table":"a"}`, "helper", []]);
+    const answer = (approval_request_id: string) => ({
+      input: [{ type: "mcp_approval_response" as const, approval_request_id, approve, reason: "So." }],
+    });
+    const forged = asked.id.replace(/@\d+$/, "@1");
+    assertEquals((await refusalOf(post(app, "/v1/responses", answer(forged))))[0], 409);
+    const { output_text } = await client.responses.create(answer(asked.id));
+    assertEquals([output_text, did], ["Done.", approve ? ["Dropped a"] : []]);
+    const result = approve ? "ok Dropped a." : "denied A person said no: So.";
+    assertEquals(lines(model.requests[1]?.messages ?? []).at(-1), result);
+    assertEquals((await refusalOf(post(app, "/v1/responses", answer(asked.id))))[0], 409);
+  });
+}
+
+Deno.test("responses() asks for an approval of a call before its client may run it", async () => {
+  const model = scripted({ calls: [["paint", { color: "red" }]] }, "Done.");
+  const { client } = served({ model, use: [asks] });
+  const tools = [{ type: "function" as const, strict: true, ...paint }];
+  const asked = approvalIn(await client.responses.create({ input: "Go", tools }));
+  const approved = await client.responses.create({
+    tools,
+    input: [{ type: "mcp_approval_response", approval_request_id: asked.id, approve: true }],
+  });
+  const [call] = approved.output;
+  assertEquals(call?.type === "function_call" && call.arguments, `{"color":"red"}`);
+});
+
+Deno.test("responses() takes back what a try of the model had said that failed, and what a hook changed", async () => {
+  const hook: Middleware = {
+    name: "hook",
+    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(again()) : next(),
+    async model(_ctx, next) {
+      const response = await next();
+      return { ...response, parts: [{ type: "text", text: "[changed]" }] };
+    },
+  };
+  const model = () => scripted({ text: "Fir", error: new Error("cut") }, "Second.");
+  const { client } = served({ model: model(), use: [hook] });
+  assertEquals((await client.responses.create({ input: "Hi" })).output_text, "[changed]");
+  const streaming = served({ model: model(), use: [hook] }).client.responses.stream({ input: "Hi" });
+  assertEquals((await streaming.finalResponse()).output_text, "[changed]");
+});
+
+Deno.test("responses() says that a run failed", async () => {
+  const { client } = served({ model: scripted({ error: new Error("key sk-1") }) });
+  const error = await assertRejects(async () => await client.responses.create({ input: "Hi" }), APIError);
+  assertEquals([error.status, /The run failed/.test(error.message)], [500, true]);
+  const streaming = served({ model: scripted({ error: new Error("key sk-1") }) }).client.responses.stream({
+    input: "Hi",
+  });
+  const { status, error: failure } = await streaming.finalResponse();
+  assertEquals([status, failure?.message], ["failed", "The run failed."]);
+});
+
+Deno.test("both of OpenAI's APIs go on with the session that the address stands for", async () => {
+  const model = scripted("Hello.", "Again.", "Still here.");
+  const app = serve(agent({ model }), {
+    wires: [chatCompletions({ path: "/rooms/:room" }), responses({ path: "/rooms/:room" })],
+    session: (c) => c.req.param("room"),
+    log: memoryLog(),
+  });
+  const client = new OpenAI({
+    apiKey: "none",
+    baseURL: "http://localhost/rooms/one",
+    fetch: reaching(app),
+    maxRetries: 0,
+  });
+  await client.chat.completions.create(hi);
+  await client.chat.completions.create({
+    model: "any",
+    messages: [...hi.messages, { role: "assistant", content: "I promise." }, { role: "user", content: "More" }],
+  });
+  await client.responses.create({ input: "And more" });
+  assertEquals(lines(model.requests[2]?.messages ?? []), [
+    "user Hi",
+    "assistant Hello.",
+    "user More",
+    "assistant Again.",
+    "user And more",
+  ]);
+});
+
+Deno.test("chatCompletions() says which model there is", async () => {
+  const { client } = served({ model: scripted() });
+  const models = await Array.fromAsync(await client.models.list());
+  assertEquals(models, [{ id: "helper", object: "model", created: 0, owned_by: "jizai" }]);
+  assertEquals((await client.models.retrieve("helper")).id, "helper");
+});
+
+Deno.test("both of OpenAI's APIs refuse what no client sends, and say what is wrong with it", async () => {
+  const { app } = served({ model: scripted() });
+  const refused = async (path: string, body: unknown) => {
+    const [status, error] = await refusalOf(post(app, `/v1/${path}`, body));
+    return [status, (error as { readonly field?: string }).field];
+  };
+  const chat = (body: unknown) => refused("chat/completions", body);
+  assertEquals(await chat({}), [400, "messages"]);
+  assertEquals(await chat({ messages: [] }), [400, "messages"]);
+  assertEquals(await chat({ messages: [{ role: "god", content: "" }] }), [400, "messages.0.role"]);
+  assertEquals(await chat({ messages: [{ role: "user", content: 1 }] }), [400, "messages.0.content"]);
+  assertEquals(await chat({ messages: [{ role: "assistant", content: "Hi" }] }), [400, "messages"]);
+  const named = { type: "function", function: { name: "a b" } };
+  assertEquals(await chat({ ...hi, tools: [named] }), [400, "tools.0.function.name"]);
+  assertEquals(await refused("responses", {}), [400, "input"]);
+  assertEquals(await refused("responses", { input: [{ type: "function_call_output" }] }), [400, "input.0.call_id"]);
+  assertEquals(await refused("responses", { input: [{ type: "web_search_call" }] }), [400, "input"]);
+  assertEquals((await app.request("/v1/models", { method: "POST" })).headers.get("allow"), "GET");
+});
