@@ -114,14 +114,19 @@ for (const [name, [make, options]] of Object.entries(cases)) {
   Deno.test(`${name} keeps the laws of middleware`, () => testMiddleware(make, options));
 }
 
+/** What is no middleware of its own: a callback, a way out of here, and one that is another with commands for hooks. */
+const apart = ["terminal", "export_hooks", "command_hooks"];
+
 Deno.test("every middleware is held to the laws, here or in its own tests", async () => {
   const sources = await read("tests/testing/laws_test.ts");
   const here = sources.flatMap(importsOf).flatMap(({ target }) => target.match(/\/middleware\/(\w+)/)?.[1] ?? []);
   const names = (await list("middleware")).map((name) => name.replace(/\.ts$/, ""));
-  const others = names.filter((name) => !here.includes(name) && name !== "terminal"); // which is a callback for human()
   const untested = [];
-  for (const name of others) {
-    const tests = await read(`tests/middleware/${name}_test.ts`);
+  for (const name of names.filter((name) => !here.includes(name) && !apart.includes(name))) {
+    const places = ["middleware", "platforms"].flatMap((
+      room,
+    ) => [`tests/${room}/${name}_test.ts`, `tests/${room}/${name}`]);
+    const tests = await read(...places);
     if (!tests.some(({ text }) => text.includes("await testMiddleware("))) untested.push(name);
   }
   assertEquals(untested, []);
