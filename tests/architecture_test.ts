@@ -289,6 +289,7 @@ Deno.test("tests mirror src and middleware", async () => {
   const own = [
     "architecture_test.ts",
     "bench",
+    "browser",
     "examples_test.ts",
     "middleware",
     "platforms",

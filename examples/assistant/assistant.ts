@@ -22,13 +22,20 @@ const policy = permissions({
   otherwise: "deny",
 });
 
-/** Makes the assistant. `use` stands before its own middleware. */
-export function assistant(model: Model, use: readonly Middleware[] = []): Agent<unknown, unknown> {
+/** What may be added to the assistant: middleware before its own, and a trace of what each of them does. */
+export interface Additions {
+  readonly use?: readonly Middleware[];
+  readonly trace?: boolean;
+}
+
+/** Makes the assistant. */
+export function assistant(model: Model, { use = [], trace = false }: Additions = {}): Agent<unknown, unknown> {
   return agent({
     name: "assistant",
     model,
     instructions: "Answer from the documentation: search it, read what fits, and quote it with its source.",
     tools: [...docsTools(docs), calculate],
     use: [...use, policy],
+    trace,
   });
 }

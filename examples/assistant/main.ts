@@ -1,5 +1,5 @@
 /**
- * Serves the assistant.
+ * Serves the assistant, and a page to talk with it.
  *
  * ```sh
  * deno task start
@@ -9,6 +9,8 @@
  */
 import { serve } from "@jizai/jizai";
 import { logger } from "@jizai/jizai/middleware/logger";
+import { playground } from "@jizai/jizai/playground";
+import { memoryLog } from "@jizai/jizai/session/log";
 import { assistant } from "./assistant.ts";
 import { chooseModel } from "./model.ts";
 
@@ -16,7 +18,12 @@ const log = logger(({ point, tool, outcome, ms }) => {
   console.log(" ", ...[point, tool, outcome].filter((word) => word !== undefined), `${ms.toFixed(1)} ms`);
 });
 const model = chooseModel();
-const app = serve(assistant(model, [log]), { onError: (error, { id }) => console.error(id, error) });
+const app = serve(assistant(model, { use: [log], trace: true }), {
+  page: playground(),
+  log: memoryLog(),
+  onClientGone: "detach", // whoever loads the page again finds the run going on
+  onError: (error, { id }) => console.error(id, error),
+});
 const port = Number(Deno.env.get("PORT") ?? 8000);
 const hostname = Deno.env.get("HOST") ?? "localhost";
 
@@ -26,7 +33,7 @@ function welcome(url: string): string {
   const curl = (path: string, body: unknown) =>
     `  curl -N ${url}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
   return [
-    `The assistant is at ${url}, and ${model.id} answers. Ask it something:\n`,
+    `The assistant is at ${url}, and ${model.id} answers. Open that in a browser, or ask it something here:\n`,
     curl("/runs", { prompt: "Which point do I want for a timeout?" }),
     "\nAsk for something that it may not do without you, and allow it in the session that run.started names:\n",
     curl("/runs", { prompt: "What is (1 + 2) * (3 + 4) / 5 - 6?" }),

@@ -31,6 +31,8 @@ export interface ServeOptions {
   readonly log?: Log;
   /** The dialects that it speaks beside its own, for clients that were written for another server: each its own import. Default: none. */
   readonly wires?: readonly Wire[];
+  /** Answers `GET /`: a page to talk with the agent is `playground()`, an import of its own. Default: there is nothing. */
+  readonly page?: () => Response | Promise<Response>;
   /**
    * Has clients keep what a paused run needs, in place of a store: `run.paused` carries a capsule, which comes back with the answers. There are no sessions
    * to go on with otherwise. Default: none.
@@ -88,7 +90,7 @@ export type Settled = ReturnType<typeof settled>;
 
 /** Fills in defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for two that exclude each other. */
 export function settled(options: ServeOptions & { readonly vars?: (c: Context) => unknown } = {}) {
-  const { store, log, capsules, owner, session, signal, vars, onError } = options;
+  const { store, log, page, capsules, owner, session, signal, vars, onError } = options;
   const { wires = [], busy = "refuse", onClientGone = "stop", sole = false, limits = {} } = options;
   const { lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576 } = options;
   if (store && capsules) throw new TypeError("Cannot serve with a store and with capsules: sessions are in one place");
@@ -103,6 +105,7 @@ export function settled(options: ServeOptions & { readonly vars?: (c: Context) =
     ...{
       log,
       wires,
+      page,
       capsules,
       owner,
       session,

@@ -31,6 +31,7 @@ import { speaking } from "./wires.ts";
  * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on.
  * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts its transcript, and does nothing else.
  * - `GET /health`: 200.
+ * - `GET /`: the `page`, where there is one.
  *
  * `wires` add the routes of other clients' dialects, to the same runs.
  *
@@ -63,6 +64,9 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
   for (const [path, at] of Map.groupBy(routes, ({ path }) => path)) {
     app.all(path, only([...new Set(at.map(({ method }) => method))].join(", ")));
   }
+
+  const { page } = how;
+  if (page) app.get("/", () => page()).all("/", only("GET, HEAD"));
 
   return app
     .onError((error, c) => refuse(error, c, how.onError))

@@ -1,0 +1,24 @@
+/**
+ * Frames, as a response brings them.
+ *
+ * @module
+ */
+import type { Frame } from "./view.ts";
+
+/** Reads server-sent events to their end. Throws where they are cut. Runs in the page: it reaches for nothing outside of itself. */
+export async function listen({ body }: Response, hear: (frame: Frame) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  const reader = body?.getReader();
+  let id = 0;
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader?.read() ?? { done: true };
+    if (done) return;
+    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line.startsWith("id: ")) id = Number(line.slice(4));
+      else if (line.startsWith("data: ")) hear({ id, event: JSON.parse(line.slice(6)) });
+    }
+  }
+}

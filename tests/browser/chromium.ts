@@ -1,0 +1,50 @@
+/**
+ * Headless Chromium, driven by playwright-core. Debian has it: `apt-get install chromium-headless-shell`.
+ *
+ * @module
+ */
+
+/** A page, until it is disposed of: as much of playwright's as is used. */
+export interface Page extends AsyncDisposable {
+  /** What went wrong in it: errors, and what its console was told. */
+  readonly troubles: readonly string[];
+  goto(url: string): Promise<unknown>;
+  reload(): Promise<unknown>;
+  locator(selector: string): Locator;
+  getByRole(role: string, options?: { readonly name: string; readonly exact?: boolean }): Locator;
+  getByLabel(text: string): Locator;
+  readonly keyboard: { press(key: string): Promise<void>; type(text: string): Promise<void> };
+  setViewportSize(size: { readonly width: number; readonly height: number }): Promise<void>;
+  emulateMedia(media: { readonly colorScheme: "light" | "dark" }): Promise<void>;
+  /** Evaluates a script, as text. */
+  evaluate(script: string): Promise<unknown>;
+  context(): { setOffline(offline: boolean): Promise<void> };
+}
+
+/** Elements of a page. */
+export interface Locator {
+  click(): Promise<void>;
+  fill(text: string): Promise<void>;
+  check(): Promise<void>;
+  count(): Promise<number>;
+  waitFor(): Promise<void>;
+  textContent(): Promise<string | null>;
+  inputValue(): Promise<string>;
+  allTextContents(): Promise<string[]>;
+}
+
+// not seen by whoever gathers imports: what only these tests need is nowhere else downloaded
+const driver = "npm:playwright-core@1.65.1";
+
+/** Opens a page of its own. `CHROMIUM` says where the browser is, if it is elsewhere than where Debian has it. */
+export async function opened(): Promise<Page> {
+  const { chromium } = await import(driver);
+  const executablePath = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium-headless-shell";
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  const page = await browser.newPage();
+  page.setDefaultTimeout(10_000);
+  const troubles: string[] = [];
+  page.on("console", (message: { text(): string }) => troubles.push(message.text()));
+  page.on("pageerror", (error: unknown) => troubles.push(String(error)));
+  return Object.assign(page, { troubles, [Symbol.asyncDispose]: () => browser.close() });
+}

@@ -1,0 +1,269 @@
+import { agent, serve, tool } from "@jizai/jizai";
+import { logger } from "@jizai/jizai/middleware/logger";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { playground } from "@jizai/jizai/playground";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { assert, assertEquals } from "@std/assert";
+import { Hono, type MiddlewareHandler } from "hono";
+import * as z from "zod";
+import { opened, type Page } from "./chromium.ts";
+
+// a browser that is driven holds on to more than a test can see
+const options = { sanitizeOps: false, sanitizeResources: false };
+
+const order = tool({
+  name: "order",
+  description: "Orders",
+  input: z.object({ what: z.string() }),
+  ask: true,
+  execute: ({ what }) => `Ordered ${what}.`,
+});
+
+/** Waits until it is let go, or stopped. */
+function gate() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wait = tool({
+    name: "wait",
+    description: "Waits",
+    input: z.object({ who: z.string() }),
+    execute: async ({ who }, { signal }) => {
+      await new Promise<void>((resolve, reject) => {
+        promise.then(resolve);
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+      return `${who} is there.`;
+    },
+  });
+  return { wait, open: resolve };
+}
+
+/** Cuts the connection of whoever begins a run, once there is `mark` in the stream. */
+function cutting(mark: string): MiddlewareHandler {
+  return async (c, next) => {
+    await next();
+    const { body } = c.res;
+    if (c.req.method !== "POST" || !body) return;
+    const decoder = new TextDecoder();
+    let text = "";
+    const cut = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        controller.enqueue(chunk);
+        text += decoder.decode(chunk, { stream: true });
+        if (text.includes(mark)) setTimeout(() => controller.error(new Error("The cable is cut")), 50);
+      },
+    });
+    c.res = new Response(body.pipeThrough(cut), c.res);
+  };
+}
+
+/** Calls `then` when a request to a path that ends so has been answered. */
+function after(path: string, then: () => void): MiddlewareHandler {
+  return async ({ req }, next) => {
+    await next();
+    if (req.path.endsWith(path)) then();
+  };
+}
+
+/** A page that is open at an agent that follows this script; `at` is where the agent is mounted, `before` what requests go through. */
+async function talking(
+  { steps, tools = [order], at = "", before = (_, next) => next() }: {
+    readonly steps: readonly ScriptedAnswer[];
+    readonly tools?: readonly (typeof order | ReturnType<typeof gate>["wait"])[];
+    readonly at?: string;
+    readonly before?: MiddlewareHandler;
+  },
+) {
+  const assistant = agent({ model: scripted(...steps), tools, use: [logger(() => {})], trace: true });
+  const served = serve(assistant, { page: playground(), log: memoryLog(), onClientGone: "detach" });
+  const app = new Hono().use(before).route(at, served);
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
+  const page = await opened();
+  await page.goto(`http://127.0.0.1:${server.addr.port}${at || "/"}`);
+  return {
+    page,
+    async [Symbol.asyncDispose]() {
+      await page[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  await page.getByLabel("Message").fill(text);
+  await page.keyboard.press("Enter");
+}
+
+async function until(page: Page, state: string): Promise<void> {
+  await page.locator(`#state:text-is("${state}")`).waitFor();
+}
+
+function texts(page: Page): Promise<string[]> {
+  return page.locator("#log > li").allTextContents();
+}
+
+Deno.test("playground: one talks with an agent, and sees the run", options, async () => {
+  await using talk = await talking({ steps: ["<b>Hello</b> <script>alert(1)</script>", "Again."], at: "/assistant" });
+  const { page } = talk;
+  await say(page, "Hi");
+  await until(page, "done");
+  assertEquals(await texts(page), ["YouHi", "Agent<b>Hello</b> <script>alert(1)</script>"]);
+  const names = await page.locator("#onion .name").allTextContents();
+  assertEquals(names, [
+    "session",
+    "logger at session",
+    "prompt",
+    "logger at prompt",
+    "logger at stop",
+    "turn 1",
+    "logger at turn",
+    "model scripted",
+    "logger at model",
+  ]);
+  await say(page, "And again");
+  await page.locator("text=Again.").waitFor();
+  await until(page, "done");
+  assertEquals((await texts(page)).length, 4);
+  await page.getByRole("button", { name: "New conversation" }).click();
+  assertEquals(await texts(page), []);
+  assertEquals(page.troubles, []);
+});
+
+Deno.test("playground: one approves what was changed, denies, and answers instead", options, async () => {
+  const asks = { calls: [["order", { what: "tea" }]] } as const;
+  await using talk = await talking({ steps: [asks, "One.", asks, "Two.", asks, "Three."] });
+  const { page } = talk;
+
+  await say(page, "Change it");
+  const given = page.getByLabel("What order is given");
+  await given.waitFor();
+  await given.fill("{ no JSON");
+  await page.getByRole("button", { name: "Approve" }).click();
+  await until(page, "paused");
+  await given.fill(`{ "what": "coffee" }`);
+  await page.getByRole("button", { name: "Approve" }).click();
+  await until(page, "done");
+
+  await say(page, "Deny it");
+  await page.getByLabel("Why not, or an answer in its place").fill("Too late.");
+  await page.getByRole("button", { name: "Deny" }).click();
+  await until(page, "done");
+
+  await say(page, "Answer it");
+  await page.getByLabel("Why not, or an answer in its place").fill("There is tea.");
+  await page.getByRole("button", { name: "Answer instead" }).click();
+  await until(page, "done");
+
+  const results = await page.locator("#log .result").allTextContents();
+  assertEquals(results, ["Ordered coffee.", "A person said no: Too late.", "There is tea."]);
+  assertEquals(page.troubles, []);
+});
+
+Deno.test("playground: a page that is loaded again in the middle goes on where it was", options, async () => {
+  const { wait, open } = gate();
+  const calls = [["wait", { who: "Ada" }], ["wait", { who: "Bob" }]] as const;
+  await using talk = await talking({ steps: [{ text: "Let me see.", calls }, "Both are there."], tools: [wait] });
+  const { page } = talk;
+  await say(page, "Who is there?");
+  await page.locator("#onion .call >> nth=1").waitFor();
+  await page.reload();
+  await until(page, "running");
+  assertEquals((await texts(page)).length, 4);
+  open();
+  await until(page, "done");
+  assertEquals((await texts(page)).slice(0, 2), ["YouWho is there?", "AgentLet me see."]);
+  assertEquals(await page.locator("#log .result").allTextContents(), ["Ada is there.", "Bob is there."]);
+  const bars = await page.evaluate(`[...document.querySelectorAll("#onion .call .bar")].map((bar) => {
+    const { left, right } = bar.getBoundingClientRect();
+    return [left, right];
+  })`) as [number, number][]; // numbers, as the script says
+  const [[, endOfFirst], [startOfSecond]] = [bars[0] ?? [0, 0], bars[1] ?? [0, 0]];
+  assert(startOfSecond < endOfFirst, "The calls are not side by side");
+  assertEquals(page.troubles, []);
+});
+
+Deno.test("playground: a page whose connection is cut asks for the rest", options, async () => {
+  const { wait, open } = gate();
+  const steps = [{ calls: [["wait", { who: "Ada" }]] } as const, "She is there."];
+  await using talk = await talking({ steps, tools: [wait], before: cutting("tool.started") });
+  const { page } = talk;
+  await say(page, "Who is there?");
+  await until(page, "reconnecting");
+  open();
+  await until(page, "done");
+  assertEquals((await texts(page)).at(-1), "AgentShe is there.");
+  assertEquals(await page.locator("#log .result").allTextContents(), ["Ada is there."]);
+});
+
+Deno.test("playground: a page that was offline hears the rest", options, async () => {
+  const { wait, open } = gate();
+  await using talk = await talking({ steps: [{ calls: [["wait", { who: "Ada" }]] }, "She is there."], tools: [wait] });
+  const { page } = talk;
+  await say(page, "Who is there?");
+  await page.locator("#onion .call >> nth=0").waitFor();
+  await page.context().setOffline(true);
+  await page.reload().catch(() => {}); // nothing is cached
+  await page.context().setOffline(false);
+  open();
+  await page.reload();
+  await until(page, "done");
+  assertEquals((await texts(page)).at(-1), "AgentShe is there.");
+});
+
+Deno.test("playground: one steers a run, has it finish, and stops it", options, async () => {
+  const first = gate();
+  await using talk = await talking({
+    steps: [{ calls: [["wait", { who: "Ada" }]] }, ({ messages }) => JSON.stringify(messages.at(-1)?.role) ?? ""],
+    tools: [first.wait],
+    before: after("/messages", first.open),
+  });
+  const { page } = talk;
+  await say(page, "Who is there?");
+  await page.locator("#onion .call >> nth=0").waitFor();
+  await say(page, "Be quick");
+  await until(page, "done");
+  assertEquals((await texts(page)).slice(2), ["YouBe quick", `Agent"user"`]);
+
+  const second = gate();
+  await using another = await talking({
+    steps: [{ calls: [["wait", { who: "Bob" }]] }, "Enough."],
+    tools: [second.wait],
+    before: after("/finish", second.open),
+  });
+  await say(another.page, "Who is there?");
+  await another.page.locator("#onion .call >> nth=0").waitFor();
+  await another.page.getByRole("button", { name: "Finish" }).click();
+  await until(another.page, "done");
+
+  await using third = await talking({ steps: [{ calls: [["order", { what: "tea" }]] }] });
+  await say(third.page, "Tea");
+  await until(third.page, "paused");
+  await third.page.getByRole("button", { name: "Stop" }).click();
+  await until(third.page, "aborted");
+  assertEquals((await texts(third.page)).at(-1), "NoteStopped: stop");
+  assertEquals([...page.troubles, ...another.page.troubles, ...third.page.troubles], []);
+});
+
+Deno.test(
+  "playground: all of it can be reached by keyboard, and read on a phone, by day and by night",
+  options,
+  async () => {
+    await using talk = await talking({ steps: [{ calls: [["order", { what: "tea" }]] }, "On its way."] });
+    const { page } = talk;
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.keyboard.type("Tea");
+    await page.keyboard.press("Enter");
+    await until(page, "paused");
+    const focused = () => page.evaluate(`document.activeElement.textContent`);
+    for (let tabs = 0; await focused() !== "Approve" && tabs < 20; tabs++) await page.keyboard.press("Shift+Tab");
+    await page.keyboard.press("Enter");
+    await until(page, "done");
+    assertEquals(await page.evaluate(`document.documentElement.scrollWidth <= innerWidth`), true);
+    const grounds: unknown[] = [];
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      grounds.push(await page.evaluate(`getComputedStyle(document.body).backgroundColor`));
+    }
+    assertEquals(grounds, ["rgb(251, 250, 247)", "rgb(23, 24, 26)"]);
+    assertEquals(page.troubles, []);
+  },
+);

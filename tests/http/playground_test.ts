@@ -1,0 +1,245 @@
+import { agent, type Event, type Middleware, serve, tool } from "@jizai/jizai";
+import { playground } from "@jizai/jizai/playground";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { Hono } from "hono";
+import * as z from "zod";
+import { drawQuestion } from "../../src/http/playground/ask.ts";
+import { elementsOf } from "../../src/http/playground/elements.ts";
+import { listen } from "../../src/http/playground/listen.ts";
+import { look } from "../../src/http/playground/look.ts";
+import { drawOnion } from "../../src/http/playground/onion.ts";
+import { drawTalk } from "../../src/http/playground/talk.ts";
+import type { Frame, View } from "../../src/http/playground/view.ts";
+
+const nothing: View = { at: 0, status: "idle", said: [], spans: [], questions: [], began: 1_000, waited: 0 };
+
+const app = () => serve(agent({ model: scripted("Hello!") }), { page: playground() });
+
+/** What becomes of a view where these happen, one each 10 milliseconds. */
+function seen(events: readonly Event[], view = nothing, from = 1_010): View {
+  return events.reduce((view, event, index) => look(view, { id: view.at + 1, event }, from + 10 * index), view);
+}
+
+/** What was said, a line for each. */
+function said({ said }: View): readonly string[] {
+  return said.map(({ who, name, text, status }) => [who, name, status, text].filter((word) => word).join(" | "));
+}
+
+/** The spans, each beneath what it lies in. */
+function tree({ spans }: View, under = "", depth = 0): readonly string[] {
+  return spans.filter((span) => span.under === under).flatMap((span) => [
+    `${" ".repeat(depth)}${span.name}${span.did && `: ${span.did}`}${span.to === undefined ? " ..." : ""}`,
+    ...tree({ ...nothing, spans }, span.key, depth + 1),
+  ]);
+}
+
+async function happened(run: { readonly events: AsyncIterable<Event> }): Promise<readonly Event[]> {
+  return await Array.fromAsync(run.events);
+}
+
+Deno.test("playground() is a page that loads nothing and runs nothing but itself", async () => {
+  const served = app();
+  const response = await served.request("/");
+  assertEquals([response.status, response.headers.get("content-type")], [200, "text/html; charset=utf-8"]);
+  const policy = response.headers.get("content-security-policy") ?? "";
+  const [, nonce = ""] = policy.match(/script-src 'nonce-([^']+)'/) ?? [];
+  assertEquals(policy.split("; "), [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ]);
+  const html = await response.text();
+  assertEquals(html.match(/nonce="[^"]*"/g), [`nonce="${nonce}"`, `nonce="${nonce}"`]);
+  assertEquals(html.match(/https?:|\bsrc=|innerHTML|insertAdjacentHTML|document\.write|\beval\b/g), null);
+  assertEquals(html.match(/<script/g)?.length, 1);
+  const again = await (await served.request("/")).text();
+  assert(!again.includes(nonce));
+});
+
+Deno.test("playground() is there where it is asked for, and where the app is mounted", async () => {
+  const without = await serve(agent({ model: scripted() })).request("/");
+  assertEquals([without.status, (await without.json()).error.code], [404, "unknown"]);
+  const mounted = new Hono().route("/assistant", app());
+  assertMatch(await (await mounted.request("/assistant")).text(), /<title>Playground<\/title>/);
+  assertEquals((await app().request("/", { method: "HEAD" })).status, 200);
+  const posted = await app().request("/", { method: "POST" });
+  assertEquals([posted.status, posted.headers.get("allow")], [405, "GET, HEAD"]);
+  await posted.body?.cancel();
+});
+
+Deno.test("what runs in the page reaches for nothing outside of itself", () => {
+  for (const part of [look, listen, elementsOf, drawTalk, drawOnion, drawQuestion]) {
+    const alone = new Function(`"use strict"; return ${part}`)();
+    assertEquals([alone.name, alone.length], [part.name, part.length]);
+  }
+  const alone: typeof look = new Function(`"use strict"; return ${look}`)();
+  const frame: Frame = { id: 1, event: { type: "session.opened", source: "new" } };
+  assertEquals(alone(nothing, frame, 1_010), look(nothing, frame, 1_010));
+});
+
+Deno.test("the page shows what was said, and the run as an onion", async () => {
+  const add = tool({
+    name: "add",
+    description: "Adds",
+    input: z.object({ a: z.number(), b: z.number() }),
+    execute: ({ a, b }) => String(a + b),
+  });
+  const double: Middleware = {
+    name: "double",
+    tool: (ctx, next) => next({ input: { ...ctx.input as object, b: 4 } }),
+    model: (_ctx, next) => next(),
+  };
+  const model = scripted(
+    { reasoning: "Hm.", text: ["Let me ", "see."], calls: [["add", { a: 1, b: 2 }], ["nobody", {}]] },
+    "It is 5.",
+  );
+  const view = seen(await happened(agent({ model, tools: [add], use: [double], trace: true }).run("What is 1 + 2?")));
+  assertEquals([view.status, view.questions], ["done", []]);
+  assertEquals(said(view), [
+    "you | What is 1 + 2?",
+    "thought | Hm.",
+    "agent | Let me see.",
+    "call | add | ok | 5",
+    `call | nobody | error | There is no tool "nobody". There is: add`,
+    "agent | It is 5.",
+  ]);
+  assertEquals(tree(view), [
+    "session",
+    " prompt",
+    "  turn 1",
+    "   model scripted: calls",
+    "    double at model: passed",
+    "   add: ok",
+    "    double at tool: changed input: ok",
+    "   nobody: error",
+    "    double at tool: changed input: error",
+    "  turn 2",
+    "   model scripted: stop",
+    "    double at model: passed",
+  ]);
+});
+
+Deno.test("the page shows a point for as long as its hooks were at it", () => {
+  const view = seen([
+    { type: "session.opened", source: "new" },
+    { type: "prompt.accepted", prompt: { role: "user", parts: [{ type: "text", text: "Hi" }] } },
+    { type: "hook.acted", middleware: "slow", point: "prompt", did: ["passed"], ms: 25 },
+    { type: "session.closed" },
+  ]);
+  assertEquals(view.spans.map(({ name, from, to }) => [name, from, to]), [
+    ["session", 5, 40],
+    ["prompt", 5, 40],
+    ["slow at prompt", 5, 30],
+  ]);
+});
+
+Deno.test("the page asks the person, and counts no time in which it waits", async () => {
+  const order = tool({
+    name: "order",
+    description: "Orders",
+    input: z.object({ what: z.string() }),
+    ask: true,
+    execute: ({ what }) => `Ordered ${what}.`,
+  });
+  const model = scripted({ calls: [["order", { what: "tea" }]] }, "It is on its way.");
+  const assistant = agent({ model, tools: [order], trace: true });
+  const events = await happened(assistant.run({ prompt: "Tea!", session: "s1" }));
+  const paused = seen(events);
+  assertEquals([paused.status, paused.questions.map(({ tool, input }) => [tool, input])], [
+    "paused",
+    [["order", { what: "tea" }]],
+  ]);
+  assertEquals(said(paused), ["you | Tea!", "call | order | asks you"]);
+  const answers = [{ callId: "call_1", type: "approve" }] as const;
+  const rest = await happened(assistant.resume({ session: "s1", answers }));
+  const stopped = 1_010 + 10 * (events.length - 1);
+  const done = seen(rest, paused, stopped + 60_000);
+  assertEquals(said(done), ["you | Tea!", "call | order | ok | Ordered tea.", "agent | It is on its way."]);
+  assertEquals([done.status, done.waited, done.questions], ["done", 60_000, []]);
+  assertEquals(tree(done), [
+    "session",
+    " prompt",
+    "  turn 1",
+    "   model scripted: calls",
+    "   order",
+    "    a person is asked",
+    "session",
+    " turn 1",
+    "  order: ok",
+    " turn 2",
+    "  model scripted: stop",
+  ]);
+  assert(Math.max(...done.spans.map(({ to = 0 }) => to)) < 1_000);
+});
+
+Deno.test("the page shows what an agent does that is a tool", async () => {
+  const child = agent({ name: "child", model: scripted("It rains."), trace: true });
+  const model = scripted({ calls: [["child", { prompt: "Weather?" }]] }, "Take an umbrella.");
+  const view = seen(await happened(agent({ model, tools: [child.asTool()] }).run("Umbrella?")));
+  assertEquals(said(view), [
+    "you | Umbrella?",
+    "call | child | ok | It rains.",
+    "agent | call_1 | It rains.",
+    "agent | Take an umbrella.",
+  ]);
+  assertEquals(tree(view).slice(0, 10), [
+    "session",
+    " prompt",
+    "  turn 1",
+    "   model scripted: calls",
+    "   child: ok",
+    "    session",
+    "     prompt",
+    "      turn 1",
+    "       model scripted: stop",
+    "  turn 2",
+  ]);
+});
+
+Deno.test("the page forgets what a model said that started over", () => {
+  const view = seen([
+    { type: "model.started", turn: 1, model: "m" },
+    { type: "text.delta", turn: 1, part: 0, text: "Wrong" },
+    { type: "model.reset", turn: 1 },
+    { type: "text.delta", turn: 1, part: 0, text: "Right!" },
+    { type: "model.finished", turn: 1, finish: "stop", usage: { input: 1, output: 1 }, attempts: 2, text: "Right." },
+  ]);
+  assertEquals([said(view), tree(view)], [["agent | Right."], ["model m: stop, 2 attempts"]]);
+});
+
+Deno.test("the page hears an event once, and says how a run ended", () => {
+  const usage = { input: 1, output: 1 };
+  const delta: Frame = { id: 1, event: { type: "text.delta", turn: 1, part: 0, text: "Hi" } };
+  const once = look(nothing, delta, 1_010);
+  assertEquals(look(once, delta, 1_020), once);
+  const ends: readonly (readonly [Event, string, string])[] = [
+    [{ type: "run.failed", error: "e1", message: "It failed.", usage }, "failed", "note | It failed."],
+    [{ type: "run.aborted", reason: "stop", text: "", usage }, "aborted", "note | Stopped: stop"],
+    [{ type: "run.finished", status: "limit", text: "", reason: "turns", usage }, "limit", "note | limit: turns"],
+  ];
+  for (const [event, status, note] of ends) {
+    const view = seen([{ type: "turn.started", turn: 1 }, event]);
+    assertEquals([view.status, said(view), tree(view)], [status, [note], ["turn 1"]]);
+  }
+});
+
+Deno.test("the page reads frames however they are cut", async () => {
+  const bytes = new TextEncoder().encode(
+    `: silence\n\nid: 1\ndata: {"type":"notice","text":"鉤"}\n\nid: 2\ndata: {"type":"session.closed"}\n\n`,
+  );
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const frames: Frame[] = [];
+    const body = ReadableStream.from([bytes.slice(0, cut), bytes.slice(cut)]);
+    await listen(new Response(body), (frame) => void frames.push(frame));
+    assertEquals(frames, [
+      { id: 1, event: { type: "notice", text: "鉤" } },
+      { id: 2, event: { type: "session.closed" } },
+    ]);
+  }
+});
