@@ -49,7 +49,7 @@ function told(state: RunState, event: Event): Change {
     case "run.started":
       return { run: event.run, session: event.session, status: "running", questions: [] };
     case "prompt.accepted":
-      return { messages: [...messages, event.prompt] };
+      return { messages: [event.prompt] };
     case "model.started": // again, where a pause had cut the turn short
     case "model.reset": {
       const { turn } = event;

@@ -7,13 +7,16 @@ import type { Message } from "../protocol/message.ts";
 import type { Answered, PersonAnswer, Rule, RunRecord } from "../protocol/session.ts";
 import { skipped } from "./answers.ts";
 import { canonical } from "./canonical.ts";
-import { Keeping, restore } from "./keep.ts";
+import { Keeping } from "./keep.ts";
 import type { Live } from "./live.ts";
 import { leaveBatch } from "./outcome.ts";
 import type { Store } from "./store.ts";
+import { restore } from "./way.ts";
 
 /** Which session a run takes, and how. */
 export interface ClaimOptions {
+  /** The id of a run that begins, or of the one that is gone on with. Default: a new one, or the one that has the session. */
+  readonly run?: string | undefined;
   /** A new prompt: the messages that the caller holds, the last of them the person's. */
   readonly messages?: readonly Message[];
   /** A person's answers, for a run that is paused; or none, for one whose process died. */
@@ -32,7 +35,7 @@ export interface ClaimOptions {
   readonly lost?: ((run: string) => boolean) | undefined;
   /** What becomes of a run that has the session and lives. Default: "refuse", which refuses this one. */
   readonly busy?: "refuse" | "replace" | undefined;
-  /** The number of the last event on record, of a run whose process died. Default: as many as its session knows of. */
+  /** The number of the last event on record: one that has paused again since is not gone on with. Default: as many as its session knows of. */
   readonly after?: number | undefined;
   /** Ends the run that has the session, as soon as its calls have results; this is why. Default: it goes on. */
   readonly closing?: string | undefined;
@@ -102,13 +105,21 @@ export async function claim(
     live.transcript.mark();
     live.compacting = compact;
   } else {
-    if (!run) throw new SessionError(`Cannot resume ${named}: it is not paused`, "not-paused");
+    if (!run || hasGoneOn(run, options)) {
+      throw new SessionError(`Cannot resume ${named}: it is not paused${run ? " there any more" : ""}`, "not-paused");
+    }
     goOn(live, run, answers, !child);
     live.closing = closing ?? run.closing;
     live.events.count = options.after ?? live.events.count;
+    live.untold &&= live.events.count === run.events; // otherwise that was the first that was told since
   }
   if (!await live.keeping.save()) throw new SessionError(`Cannot run ${named}: another run took it`, "busy");
   return undefined;
+}
+
+/** Whether another run has the session, or this one has paused again, since whoever goes on with it looked at it. */
+function hasGoneOn({ id, status, events }: RunRecord, { run = id, after = events }: ClaimOptions): boolean {
+  return run !== id || (status === "paused" && after < events);
 }
 
 /** Goes on with a run, and with the answers that a person gave to what it asks. Those that were taken before may come again. */

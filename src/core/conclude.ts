@@ -90,14 +90,14 @@ export function resultOf(live: Live, status: RunResult["status"], reason?: strin
 
 /** The last events, and the session given back. */
 export async function end(live: Live, given: RunResult): Promise<RunResult> {
-  const { id: run, session, usage, events, sink, keeping } = live;
+  const { id: run, session, usage, events, keeping } = live;
   if (!live.pending) live.transcript.push(...live.inbox.take()); // who comes next reads it
   const result: RunResult = { ...given, run, session, usage, messages: live.transcript.messages };
   events.emit({ type: "session.closed" });
   const last = lastEvent(live, result);
   try {
-    await sink.settled?.(); // so that nothing of it is missing where its end is known
-    const saved = await (live.pending ? keeping?.save("paused") : keeping?.end(last)); // one that was refused waits on
+    const save = () => live.pending ? keeping?.save("paused") : keeping?.end(last); // one that was refused waits on
+    const saved = live.left || await save();
     if (saved === false) events.warn("session.unsaved", "The session was taken by somebody else.");
   } catch (error) {
     events.warn("session.unsaved", "The session could not be saved.", { error });

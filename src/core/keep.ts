@@ -1,14 +1,15 @@
 /**
- * What is kept of a run: its session is saved as it goes, and a run that paused, or whose process died, goes on where its record ends.
+ * The keeping of a run's session: it is saved as the run goes, so that whoever finds it goes on where it ends.
  *
  * @module
  */
 import type { Event } from "../protocol/event.ts";
-import type { OpenBatch, Pending, RunRecord, Session } from "../protocol/session.ts";
+import type { RunRecord, Session } from "../protocol/session.ts";
 import { later, reasonOf } from "./abandon.ts";
 import { canonical } from "./canonical.ts";
 import type { Live } from "./live.ts";
 import type { Store } from "./store.ts";
+import { type Way, wayOf } from "./way.ts";
 
 /** How often a save is tried that fails, and the milliseconds before each next try, which is later each time. */
 const tries = 3;
@@ -26,6 +27,9 @@ export interface KeepingOptions {
   readonly lease: number;
 }
 
+/** What a save says. */
+type Said = Pick<Session, "messages" | "earlier" | "run" | "last">;
+
 /** The keeping of one run's session: one save after another, and one in time to say that the run lives. */
 export class Keeping {
   readonly #live: Live;
@@ -34,13 +38,17 @@ export class Keeping {
   readonly #lease: number;
   #version: number;
   #always: boolean;
+  /** The last that was asked for, and one that was asked for and has not begun: it says all that there is to say then. */
+  #asked: Promise<unknown> = Promise.resolve();
+  #due: Promise<boolean> | undefined;
+  /** Whether nothing more is asked for, and whether nothing more is saved. */
+  #ending = false;
   #over = false;
+  /** The last save, and what it said. */
+  #saved: Promise<unknown> = Promise.resolve();
+  #said: Said | undefined;
   /** How far the run was when it began to end. */
   #way: Way | undefined;
-  /** The last save that was asked for. */
-  #last: Promise<unknown> = Promise.resolve();
-  /** One that was asked for and has not begun: it says all that there is to say then. */
-  #due: Promise<boolean> | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
   /** Begins with what is kept now. */
@@ -61,10 +69,10 @@ export class Keeping {
   /** Saves the session as it is; gives whether it is still this run's. */
   save(status: RunRecord["status"] = "running"): Promise<boolean> {
     if (!this.#always && status === "running") return Promise.resolve(true);
-    if (status === "paused") return this.#queue(() => this.#write(this.#record(status)), true);
-    this.#due ??= this.#queue(() => {
+    if (status === "paused") return this.#ask(() => this.#record(status), true);
+    this.#due ??= this.#ask(() => {
       this.#due = undefined;
-      return this.#write(this.#record(status));
+      return this.#record(status);
     });
     return this.#due;
   }
@@ -77,7 +85,8 @@ export class Keeping {
   /** Saves the session for the last time, with the last event of the run. */
   end(event: Event): Promise<boolean> {
     if (!this.#always) return Promise.resolve(true);
-    return this.#queue(() => this.#write({ last: { run: this.#live.id, event } }), true);
+    const { id: run, transcript: { messages, earlier } } = this.#live;
+    return this.#ask(() => ({ messages, ...(earlier !== undefined && { earlier }), last: { run, event } }), true);
   }
 
   /** Keeps the transcript as it is, in a session of its own, before it is compacted. */
@@ -97,50 +106,76 @@ export class Keeping {
 
   /** Says no more that the run lives. */
   close(): void {
+    this.#ending = true;
     this.#over = true;
     clearTimeout(this.#renewal);
   }
 
-  /** `write` after what was asked for before; what comes after the last save is not saved. */
-  #queue(write: () => Promise<boolean>, last = false): Promise<boolean> {
-    if (this.#over) return Promise.resolve(true);
-    this.#over = last;
-    const done = this.#last.then(write);
-    this.#last = done.catch(() => {}); // whoever asked for it hears of that
+  /**
+   * Saves what `say` says then, after what was asked for before, and when all that was told until then is on record: nobody misses what the session knows to
+   * have happened.
+   */
+  #ask(say: () => Said, last = false): Promise<boolean> {
+    if (this.#ending) return Promise.resolve(true);
+    this.#ending = last;
+    const done = this.#asked.then(async () => {
+      const said = say();
+      if (last || this.steady) await this.#live.sink.settled?.();
+      return await this.#save(() => said, last);
+    });
+    this.#asked = done.catch(() => {}); // whoever asked for it hears of that
     return done;
   }
 
-  async #write(rest: Partial<Session>): Promise<boolean> {
-    clearTimeout(this.#renewal);
-    const { session: id, transcript: { messages, earlier }, rules, lasting } = this.#live;
-    const version = await persist(this.#store, {
-      id,
-      version: this.#version,
-      messages,
-      ...(this.#owner !== undefined && { owner: this.#owner }),
-      ...(lasting.size > 0 && { state: [...lasting] }),
-      ...(rules.length > 0 && { rules }),
-      ...(earlier !== undefined && { earlier }),
-      ...rest,
-    });
-    if (version === undefined) return false;
-    this.#version = version;
-    this.#always = true;
-    if (!this.#over && !this.#store.volatile) this.#renewal = later(() => void this.renew(), this.#lease / 3);
-    return true;
-  }
-
-  /** Says that the run lives; it stops where its session is not its own any more. What fails is tried again in time. */
+  /** Says that the run lives, and nothing new of it; it stops where its session is not its own any more. What fails is tried again in time. */
   async renew(): Promise<void> {
     try {
-      if (!await this.save()) this.#live.abort("lost");
+      const lives = await this.#save(() => {
+        const { run, ...rest } = this.#said ?? this.#record("running");
+        return { ...rest, ...(run && { run: { ...run, until: Date.now() + this.#lease } }) };
+      });
+      if (!lives) this.#live.abort("lost");
     } catch (error) {
       this.#live.events.report(error);
-      if (!this.#over) this.#renewal = later(() => void this.renew(), this.#lease / 3);
+      this.#renewLater();
     }
   }
 
-  #record(status: RunRecord["status"]): Pick<Session, "messages" | "earlier" | "run"> {
+  #renewLater(): void {
+    if (!this.#over && !this.#store.volatile) this.#renewal = later(() => void this.renew(), this.#lease / 3);
+  }
+
+  /** One save after another. Where somebody else has the session, what is told is theirs to tell from then on. */
+  #save(say: () => Said, last = false): Promise<boolean> {
+    if (this.#over) return Promise.resolve(true);
+    this.#over = last;
+    const done = this.#saved.then(async () => {
+      clearTimeout(this.#renewal);
+      const said = say();
+      const { session: id, rules, lasting } = this.#live;
+      const version = await persist(this.#store, {
+        id,
+        version: this.#version,
+        ...(this.#owner !== undefined && { owner: this.#owner }),
+        ...(lasting.size > 0 && { state: [...lasting] }),
+        ...(rules.length > 0 && { rules }),
+        ...said,
+      });
+      if (version === undefined) {
+        this.#live.sink.yield?.();
+        return false;
+      }
+      this.#said = said;
+      this.#version = version;
+      this.#always = true;
+      this.#renewLater();
+      return true;
+    });
+    this.#saved = done.catch(() => {}); // whoever asked for it hears of that
+    return done;
+  }
+
+  #record(status: RunRecord["status"]): Said {
     const { id, startedAt, usage, state, events, inbox: { waiting }, aborted, failure, reason } = this.#live;
     const { messages, earlier, pending, ...way } = this.#way ?? wayOf(this.#live);
     const { questions = [] } = this.#live.pending ?? {};
@@ -165,55 +200,6 @@ export class Keeping {
   }
 }
 
-/** How far a run is on its way. */
-type Way = Pick<Session, "messages" | "earlier"> & Pick<RunRecord, "used" | "before" | "pending">;
-
-function wayOf(live: Live): Way {
-  const { used, transcript: { messages, earlier, began: before }, turning } = live;
-  const pending = pendingOf(live);
-  const anew = turning === "begun" && !pending?.batch;
-  return {
-    messages,
-    ...(earlier !== undefined && { earlier }),
-    used: { ...used, turns: used.turns - (anew ? 1 : 0) },
-    before,
-    ...(pending && { pending }),
-  };
-}
-
-/** Where a run would go on. */
-function pendingOf({ pending, prompt, batch, answered, compacting, turning, stopping }: Live): Pending | undefined {
-  const turned = turning === "done";
-  if (!pending && !prompt && !batch && !compacting && answered.length === 0 && !turned && !stopping) return undefined;
-  return {
-    questions: [],
-    ...pending,
-    ...(prompt && { prompt }),
-    ...(compacting && { compact: compacting }),
-    ...(batch && { batch: openBatch(batch) }),
-    ...(answered.length > 0 && { answered }),
-    ...(turned && { turned }),
-    ...(stopping && { stopping }),
-  };
-}
-
-/** A batch that is being run. */
-export interface RunningBatch {
-  readonly message: OpenBatch["message"];
-  readonly results: ReadonlyMap<string, OpenBatch["results"][number]>;
-  readonly started: ReadonlyMap<string, NonNullable<OpenBatch["started"]>[number]>;
-  readonly children: ReadonlyMap<string, Session>;
-}
-
-function openBatch({ message, results, started, children }: RunningBatch): OpenBatch {
-  return {
-    message,
-    results: [...results.values()],
-    started: [...started.values()],
-    ...(children.size > 0 && { children: Object.fromEntries(children) }),
-  };
-}
-
 /** Saves, a few times where that fails: a save that failed may have been made all the same. */
 async function persist(store: Store, session: Session): Promise<number | undefined> {
   for (let tried = 0;; tried++) {
@@ -231,22 +217,4 @@ async function persist(store: Store, session: Session): Promise<number | undefin
 function isSame(kept: Session, session: Session): boolean {
   return kept.version === session.version + 1 &&
     canonical({ ...kept, version: 0 }) === canonical({ ...session, version: 0 });
-}
-
-/** Goes on where a record ends. */
-export function restore(live: Live, record: RunRecord): void {
-  const { id, startedAt, events, usage, used, before, state, pending, inbox = [] } = record;
-  Object.assign(live, { id, startedAt, usage, used: { ...used } });
-  live.events.count = events;
-  live.transcript.mark(before);
-  for (const [name, value] of state) live.state.set(name, value);
-  const { prompt, compact, answered = [], turned = false, stopping = false, ...where } = pending ?? { questions: [] };
-  live.prompt = prompt;
-  live.compacting = compact;
-  live.answered = answered;
-  live.pending = where;
-  live.turning = turned ? "done" : undefined;
-  live.stopping = stopping;
-  live.inbox.waiting = inbox;
-  live.resumed = true;
 }

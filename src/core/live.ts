@@ -13,7 +13,7 @@ import type { Blueprint } from "./blueprint.ts";
 import { Events, type Numbered, type OnError } from "./events.ts";
 import { End, Pause } from "./interrupt.ts";
 import { replySchema } from "./question.ts";
-import type { Keeping, RunningBatch } from "./keep.ts";
+import type { Keeping } from "./keep.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Settings } from "./points.ts";
 import type { Run, Scope } from "./scope.ts";
@@ -21,6 +21,7 @@ import { Slots } from "./slots.ts";
 import { Inbox } from "./steering.ts";
 import type { AnyTool } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
+import type { RunningBatch } from "./way.ts";
 
 /** How many times the grace of one hook the whole run has after it was told to stop: a tool, the hooks after it, the cleanup. */
 export const patience = 3;
@@ -75,6 +76,8 @@ export class Live implements Stopping {
 
   /** A prompt that was not accepted yet, and the messages before it. */
   prompt: readonly Message[] | undefined;
+  /** Whether a prompt was accepted, and nobody has heard of that. */
+  untold = false;
   /** What was shown of an answer that is not complete: what a hook held back or changed is not kept as it was. */
   partial: (() => AssistantMessage) | undefined;
   /** Calls that have no result yet. */
@@ -115,6 +118,8 @@ export class Live implements Stopping {
   readonly inbox = new Inbox();
   /** Whether the transcript goes back to where the run began, where it is stopped. */
   rollback = false;
+  /** Whether its session is left as it is kept. */
+  left = false;
   /** What it failed with. */
   failure: { readonly error: unknown } | undefined;
   /** Failures that were judged to be its end. */

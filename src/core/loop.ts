@@ -48,6 +48,8 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
   live.checkpoint();
   const scope = scopeOf(ctx);
   if (live.prompt) await accept(ctx, live, live.prompt);
+  if (live.untold) live.events.announce(live.outer, { type: "prompt.accepted", prompt: ctx.prompt });
+  live.untold = false;
   if (live.closing && live.closing !== "lost") leaveBatch(live);
   if (live.stopping && !live.turning && !live.closing) {
     const answer = await stopping(scope, live, true);
@@ -77,7 +79,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
   }
 }
 
-/** The prompt enters the transcript, and is kept before the model is asked. */
+/** The prompt enters the transcript, and is kept before anybody hears of that and the model is asked. */
 async function accept({ prompt, context }: PromptContext, live: Live, given: readonly Message[]): Promise<void> {
   live.prompt = undefined;
   live.transcript.replace([
@@ -86,7 +88,7 @@ async function accept({ prompt, context }: PromptContext, live: Live, given: rea
     prompt,
     ...contextMessages(context, "prompt"),
   ], "prompt");
-  live.events.announce(live.outer, { type: "prompt.accepted", prompt });
+  live.untold = true;
   await live.keep();
 }
 

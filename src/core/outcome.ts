@@ -15,7 +15,7 @@ import { failed } from "./answers.ts";
 import type { Entry } from "./entry.ts";
 import { isInterrupt, Pause } from "./interrupt.ts";
 import type { Live } from "./live.ts";
-import { stopped } from "./perform.ts";
+import { interrupted, stopped } from "./perform.ts";
 
 /** Why nothing of a batch may run. */
 export interface Cut {
@@ -97,9 +97,15 @@ export function commit(
   return results;
 }
 
-/** Adds a batch that a pause left open and nobody goes on with; `rest` is what its open calls come to. */
+/** Adds a batch that a pause left open and nobody goes on with; `rest` is what its open calls come to that were not let run. */
 export function leaveBatch(live: Live, rest: ToolResult = stopped): void {
   const { batch } = live.pending ?? {};
   live.pending = undefined;
-  if (batch) commit(live, batch.message, new Map(batch.results.map((result) => [result.callId, result])), rest);
+  if (!batch) return;
+  const { message, results, started = [] } = batch;
+  const { status, parts } = interrupted;
+  const answered = new Map<string, PendingResult>();
+  for (const { callId, tool: name } of started) answered.set(callId, { callId, name, status, parts });
+  for (const result of results) answered.set(result.callId, result);
+  commit(live, message, answered, rest);
 }

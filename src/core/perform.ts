@@ -106,7 +106,8 @@ function ranBefore({ started }: Entry, tool: AnyTool, input: unknown): ToolResul
   return same && tool.idempotent ? undefined : interrupted;
 }
 
-const interrupted: ToolResult = {
+/** What a call came to that was let run, where it cannot be told what it did. */
+export const interrupted: ToolResult = {
   type: "result",
   status: "aborted",
   parts: [{ type: "text", text: "Interrupted: it is not known whether it was done." }],

@@ -24,8 +24,6 @@ import type { AnyTool } from "./tool.ts";
 
 /** What a run is given, whichever way it begins. */
 export interface StartOptions extends ClaimOptions {
-  /** The id of a run that begins. Default: a new one. */
-  readonly run?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly vars: unknown;
   readonly limits?: Partial<Limits> | undefined;
@@ -47,6 +45,8 @@ export interface Opened {
 export interface StopOptions {
   /** Takes the transcript back to where the run began. Default: false. */
   readonly rollback?: boolean;
+  /** Leaves the session as it is kept, for whoever goes on with the run. Default: false. */
+  readonly leave?: boolean;
 }
 
 /** A run that has begun. */
@@ -79,8 +79,9 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
   live.id = options.run ?? live.id;
   const opened = Promise.withResolvers<Opened>();
   opened.promise.catch(() => {}); // the result says it too
-  const stop = (reason = "stop", { rollback = false }: StopOptions = {}) => {
+  const stop = (reason = "stop", { rollback = false, leave = false }: StopOptions = {}) => {
     live.rollback ||= rollback;
+    live.left ||= leave;
     live.abort(reason);
   };
   const onAbort = () => stop("signal");

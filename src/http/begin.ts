@@ -59,7 +59,7 @@ export function beginning(served: Served): Beginning {
       });
     },
 
-    async answer(c, caller, { session, answers, capsule, tools }, form) {
+    async answer(c, caller, { session, answers, capsule, at = Infinity, tools }, form) {
       if (how.capsules && capsule === undefined) throw wrong("capsule", "what came with the pause");
       const held = await how.capsules?.hold(capsule, { session });
       const kept = held ? theirs(held.session, caller) : await runs.load(session, caller);
@@ -67,9 +67,9 @@ export function beginning(served: Served): Beginning {
       const { id: run = crypto.randomUUID(), status, events: after = 0 } = kept.run ?? {};
       const place = status === "paused" ? { run, session, after } : undefined;
       const key = held && `capsule:${run}:${after}`; // it can be used once, where there is a record
-      return await once(c, caller, { place, key, body: [answers, capsule], form }, async () => {
+      return await once(c, caller, { place, key, body: [answers, capsule, at], form }, async () => {
         const last = await records?.catchUp(kept, caller) ?? after;
-        if (held && last > after) {
+        if ((held && last > after) || (place && at < after)) {
           throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
         }
         return await streamRun(c, served, caller, { run, session, answers, held, after: last, tools }, form);

@@ -8,7 +8,7 @@ import type { AnswerPart, Artifact, CallResult, ContentPart, Message } from "../
 import type { PersonAnswer } from "../protocol/session.ts";
 import type { SendOptions } from "../core/steering.ts";
 import { Refusal } from "./refusal.ts";
-import { flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "../wire/shape.ts";
+import { count, flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "../wire/shape.ts";
 
 /** A run to begin: a prompt, or the messages that the client holds, the last of them the person's. */
 export type RunBody =
@@ -23,6 +23,8 @@ export type MessageBody =
 /** A person's answers. */
 export interface AnswersBody {
   readonly answers: readonly PersonAnswer[];
+  /** The number of the event that asked: what was asked since is not answered. Default: whatever is asked now. */
+  readonly at?: number | undefined;
   /** What came with the pause, where clients keep that. */
   readonly capsule?: string | undefined;
 }
@@ -85,7 +87,11 @@ export const messageBody: Shape<MessageBody> = (value, at) => {
 };
 
 /** The body of a request that answers questions. */
-export const answersBody: Shape<AnswersBody> = record({ answers: list(answer), capsule: optional(text) });
+export const answersBody: Shape<AnswersBody> = record({
+  answers: list(answer),
+  at: optional(count),
+  capsule: optional(text),
+});
 
 /** The body of a request that compacts a session: what whoever summarizes should mind. */
 export const compactBody = record<{ readonly instructions?: string }>({ instructions: optional(text) });

@@ -56,7 +56,7 @@ export function runsOf(
     const { owner } = asker;
     const lost = (run: string) => sole && (run === given.run || host.isDead(run, asker));
     const record = records?.recorder(given.run, asker, out, (error) => {
-      run.stop(error === undefined ? "lost" : "unrecorded");
+      run.stop(error === undefined ? "lost" : "unrecorded", { leave: error === undefined });
       if (error !== undefined) report(onError, error, given.run);
     });
     const sink = record ?? out ?? nowhere;

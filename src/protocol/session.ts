@@ -92,6 +92,8 @@ export interface Pending {
   readonly batch?: OpenBatch;
   /** What a person has answered already, with what they were asked; it counts until their calls have results. */
   readonly answered?: readonly Answered[];
+  /** Nobody was told that the prompt was accepted. */
+  readonly untold?: boolean;
   /** The turn was done, but its hooks had not all come out. */
   readonly turned?: boolean;
   /** The agent was about to finish. */

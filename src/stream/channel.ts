@@ -16,6 +16,8 @@ export interface Sink<T> {
   readonly full: Promise<void> | undefined;
   /** Settles when what was written so far is on record, where a record is kept. */
   settled?(): Promise<void>;
+  /** Writes nothing more, where a record is kept: somebody else goes on with it. */
+  yield?(): void;
   /** Ends the stream, after what was written. */
   close(): void;
 }

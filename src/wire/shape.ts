@@ -41,6 +41,12 @@ export const text: Shape<string> = (value, at) => {
   return value;
 };
 
+/** A whole number of 0 or more. */
+export const count: Shape<number> = (value, at) => {
+  if (!Number.isSafeInteger(value) || Number(value) < 0) throw wrong(at, "a whole number of 0 or more");
+  return Number(value);
+};
+
 /** Yes or no. */
 export const flag: Shape<boolean> = (value, at) => {
   if (typeof value !== "boolean") throw wrong(at, "true or false");

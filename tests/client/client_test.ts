@@ -85,7 +85,7 @@ Deno.test("client() goes on with answers, each time from where the run was", asy
   assertEquals(asked.map(({ at }) => at), [first.length, first.length + second.length, legs.flat().length]);
   assertEquals(leg.state, whole);
   assertEquals(server.requests, ["POST /runs", ...answers.map(() => `POST /sessions/${session}/answers`)]);
-  assertEquals(server.sent.slice(1), answers.map((given) => ({ answers: given })));
+  assertEquals(server.sent.slice(1), answers.map((given, index) => ({ answers: given, at: asked[index]?.at })));
 });
 
 Deno.test("client() reads a run in one loop, pauses and all", async () => {

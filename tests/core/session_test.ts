@@ -168,6 +168,24 @@ Deno.test("answers are refused where nobody waits for them", async () => {
   ]);
 });
 
+Deno.test("what is said to a run that another one has followed, or that has paused again, is refused", async () => {
+  const store = memory();
+  const assistant = agent({ model: paying(), tools });
+  const { items, sink } = ledger();
+  const named = { run: "r" }; // as a server does
+  const { run } = await assistant.start({ prompt: "Pay", session: "s", store, ...named }, sink).result;
+  const answer = (given: { readonly run?: string; readonly after?: number }) =>
+    assistant.start({ session: "s", store, answers: [approve], ...given }, sink).result;
+  for (const given of [{ run: "q" }, { after: items.length - 1 }]) {
+    assertEquals((await refusal(answer(given))).slice(0, 3), [
+      "failed",
+      "not-paused",
+      'Cannot resume session "s": it is not paused there any more',
+    ]);
+  }
+  assertEquals([run, (await answer({ ...named, after: items.length })).status], ["r", "done"]);
+});
+
 Deno.test("a conversation that moves on skips what waited, and keeps what was done", async () => {
   const store = memory();
   const model = scripted({ text: "I pay.", calls: [["pay", { sum: 5 }], ["look", {}]] }, "As you like.");

@@ -246,6 +246,35 @@ Deno.test("GET /runs/:id tells what is asked by a run whose process died before 
   await time.runMicrotasks();
 });
 
+Deno.test("GET /runs/:id tells of a prompt that was kept, where the process died before it said so", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const doomed: { one?: Process } = {};
+  const store = {
+    ...among.store,
+    async save(session: Session) {
+      const version = await among.store.save(session);
+      if (session.messages.length > 0) doomed.one?.kill();
+      return version;
+    },
+  };
+  doomed.one = processOf({ store, log: among.log }, agent({ model: scripted() }));
+  const { run } = first(
+    "run.started",
+    framesOf(await piecesOf(await post(doomed.one.app, "/runs", { prompt: "Hi" })).until("session.opened")),
+  );
+  await pass(time, lease);
+  const rest = await meanwhile(time, eventsOf(follow(other(among), run)));
+  assertEquals(rest.slice(0, 5).map(({ type }) => type), [
+    "run.started",
+    "session.opened",
+    "run.started",
+    "session.opened",
+    "prompt.accepted",
+  ]);
+  assertEquals(ends(rest), ["run.finished", "Whole."]);
+});
+
 Deno.test("GET /runs/:id says of a run that its session does not know that it was lost", async () => {
   using time = new FakeTime();
   const { among, one, heard, run, session } = await middle(shared(), { sole: true });

@@ -1,10 +1,11 @@
-import { agent, type Event, type Model, serve, type ServeOptions, tool } from "@jizai/jizai";
+import { agent, type Event, type Model, serve, type ServeOptions, type Session, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { type Addition, type Log, memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertLess } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { meanwhile } from "../support/meanwhile.ts";
+import { meanwhile, pass } from "../support/meanwhile.ts";
+import { shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
 const drop = tool({
@@ -165,15 +166,15 @@ Deno.test("serve() says on record that a run has ended, however it ends, and tha
 Deno.test("serve() stops a run whose record somebody else writes, and says nothing more of it", async () => {
   const ended = Promise.withResolvers<Event>();
   const { model, goOn } = stepping("One.", "Two.", "Three.");
-  const log = memoryLog();
+  const { store, log } = shared();
   const app = serve(
     agent({ model, observe: (event) => event.type === "run.aborted" && ended.resolve(event) }),
-    { log, onClientGone: "detach" },
+    { store, log, onClientGone: "detach" },
   );
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   goOn(0);
   const before = framesOf(await pieces.until("One."));
-  const { run } = first("run.started", before);
+  const { run, session } = first("run.started", before);
   await log.append(run, { after: before.length, lines: [`{"type":"notice","text":"Mine."}`], ended: true });
   goOn(1);
   assertEquals(await pieces.rest(), "");
@@ -182,6 +183,65 @@ Deno.test("serve() stops a run whose record somebody else writes, and says nothi
   assertEquals("reason" in last && last.reason, "lost");
   await turns();
   assertEquals((await recordOf(log, run)).slice(before.length), [{ type: "notice", text: "Mine.", id: 7 }]);
+  assertEquals((await store.load(session))?.run?.status, "running"); // whoever goes on finds it so
+});
+
+Deno.test("serve() says nothing more on record of a run whose session somebody else has", async () => {
+  using time = new FakeTime();
+  const ended = Promise.withResolvers<void>();
+  const { store, log } = shared();
+  const { model, goOn } = stepping("One.", "Two.");
+  const app = serve(
+    agent({ model, observe: (event) => event.type === "run.aborted" && ended.resolve() }),
+    { store, log, onClientGone: "detach" },
+  );
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  goOn(0);
+  const before = framesOf(await pieces.until("One."));
+  const { run, session } = first("run.started", before);
+  const kept = await store.load(session);
+  if (kept) await store.save(kept);
+  await pass(time, 30_000);
+  goOn(1);
+  await ended.promise;
+  assertEquals([await pieces.rest(), await recordOf(log, run)], ["", before]);
+});
+
+Deno.test("serve() streams the end of a run also where somebody else has put it on record", async () => {
+  const { log } = watched(async (log, run, addition) => {
+    const [line = ""] = addition.lines;
+    if (line.includes("run.finished")) await log.append(run, addition);
+    return await log.append(run, addition);
+  });
+  const app = serve(agent({ model: scripted("Hello!") }), { log });
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  assertEquals(await recordOf(log, first("run.started", events).run), events);
+  assertEquals(events.at(-1)?.type, "run.finished");
+});
+
+Deno.test("serve() keeps nothing of a run that is not on record", async () => {
+  const told: string[] = [];
+  const { store, log } = shared();
+  const append = async (run: string, addition: Addition) => {
+    await turns();
+    told.push(...addition.lines.map((line) => JSON.parse(line).type));
+    return await log.append(run, addition);
+  };
+  const save = (session: Session) => {
+    const { used, pending } = session.run ?? {};
+    told.push(`save ${used ? `${used.turns} ${pending?.batch?.started?.map(({ raw }) => raw?.status) ?? ""}` : "end"}`);
+    return store.save(session);
+  };
+  const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
+  const tools = [{ ...drop, ask: false }];
+  const app = serve(agent({ model, tools }), { store: { ...store, save }, log: { ...log, append } });
+  await eventsOf(post(app, "/runs", { prompt: "Go" }));
+  assertEquals(told, [
+    ...["save 0 ", "run.started", "session.opened", "save 0 ", "prompt.accepted", "turn.started", "model.started"],
+    ...["call.delta", "call.ready", "model.finished", "tool.started", "approval.decided", "save 1 ", "save 1 ok"],
+    ...["tool.finished", "turn.finished", "save 1 ", "turn.started", "model.started", "text.delta", "model.finished"],
+    ...["turn.finished", "session.closed", "save end", "run.finished"],
+  ]);
 });
 
 Deno.test("serve() tries again where a log fails, and adds nothing twice that was added all the same", async () => {

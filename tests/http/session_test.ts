@@ -1,4 +1,4 @@
-import { agent, memory, type Middleware, serve, type ServeOptions, type Store, tool } from "@jizai/jizai";
+import { agent, memory, type Middleware, serve, type ServeOptions, state, type Store, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -90,6 +90,27 @@ Deno.test("POST /sessions/:id/answers takes a reply to the run's own question al
   const rest = await eventsOf(answer({ type: "reply", text: "The first." }));
   assertEquals(rest.at(-1)?.type, "run.finished");
   assertEquals(heard, [{ type: "reply", text: "The first." }]);
+});
+
+Deno.test("POST /sessions/:id/answers, late, answers nothing that was asked since", async () => {
+  const asked = state("asked", () => 0);
+  const asking: Middleware = {
+    name: "asking",
+    turn: (ctx, next) => {
+      const n = asked.update(ctx, (n) => n + 1);
+      return n < 3 ? Promise.reject(ctx.run.pause(`Question ${n}?`)) : next();
+    },
+  };
+  const app = serve(agent({ model: scripted("Done."), use: [asking] }), { log: memoryLog() });
+  const one = await eventsOf(post(app, "/runs", { prompt: "Go" }));
+  const { session } = first("run.started", one);
+  const send = (at: number) =>
+    post(app, `/sessions/${session}/answers`, { answers: [{ type: "reply", text: "Yes" }], at });
+  const two = await eventsOf(send(one.length));
+  assertEquals(first("run.paused", two).questions.flatMap(({ questions }) => questions), ["Question 2?"]);
+  const message = `Cannot resume session "${session}": it is not paused`;
+  assertEquals(await refusalOf(send(one.length)), [409, { code: "not-paused", message }]);
+  assertEquals((await eventsOf(send(one.length + two.length))).at(-1)?.type, "run.finished");
 });
 
 Deno.test("serve() takes the session from the address where it is told how, and begins it", async () => {

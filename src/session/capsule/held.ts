@@ -54,6 +54,7 @@ export function held(session: Session | undefined, seal: (session: Session) => P
         return sink.full;
       },
       settled: () => sink.settled?.() ?? Promise.resolve(),
+      yield: () => sink.yield?.(),
       close: sink.close,
     }),
   };

@@ -80,7 +80,7 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
     for (let at = after;;) {
       await next.due.promise;
       const { lines, ended, taken, done } = last = next;
-      if (lines.length === 0) return true;
+      if (lost || lines.length === 0) return true;
       next = new Batch();
       if (closed) next.due.resolve();
       taken.resolve();
@@ -110,6 +110,7 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
   }
 
   function finish(kept: boolean, error?: unknown): void {
+    if (lost) return;
     lost = !kept;
     for (const { taken, done } of [last, next]) {
       taken.resolve();
@@ -150,6 +151,7 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
       hurry();
       return next.done.promise;
     },
+    yield: () => finish(false),
     close() {
       closed = true;
       hurry();
@@ -162,7 +164,7 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
 async function add(log: Log, id: string, addition: Addition): Promise<boolean> {
   for (let tries = 0;; tries++) {
     try {
-      return await log.append(id, addition) || tries > 0 && await has(log, id, addition);
+      return await log.append(id, addition) || await has(log, id, addition);
     } catch (error) {
       const pause = pauses[tries];
       if (pause === undefined) throw error;
@@ -171,7 +173,7 @@ async function add(log: Log, id: string, addition: Addition): Promise<boolean> {
   }
 }
 
-/** Whether a record ends with these lines: they were added, though it looked as if that had failed. */
+/** Whether a record ends with these lines all the same: they were added though that had failed, or somebody else has added the end that they are. */
 async function has(log: Log, id: string, { after, lines }: Addition): Promise<boolean> {
   const page = await log.read(id, after);
   return page?.last === after + lines.length && lines.every((line, index) => line === page.lines[index]);
