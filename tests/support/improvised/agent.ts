@@ -21,6 +21,8 @@ export interface Improvised {
 
 /** What a tool has done. */
 export interface Done {
+  /** The idempotency key that it did it with. */
+  readonly key: string;
   /** The agents, the call, the tool and its input. */
   readonly what: string;
   readonly idempotent: boolean;
@@ -35,16 +37,22 @@ interface Role {
   readonly helper: Role | undefined;
 }
 
+/** How agents are improvised. */
+export interface ImprovisedOptions {
+  /** Whether all that is said stays said: no hook ends the run, and nothing is left out of the transcript. Default: false. */
+  readonly tame?: boolean;
+}
+
 /** The agent of `seed`. */
-export function improvised(seed: number): Improvised {
-  const role = roleBy(seeded(seed), "root", 2);
+export function improvised(seed: number, { tame = false }: ImprovisedOptions = {}): Improvised {
+  const role = roleBy(seeded(seed), tame, "root", 2);
   const asked = person(seed);
   return { person: asked, make: (done) => made(role, asked, done) };
 }
 
-function roleBy(chance: Chance, name: string, depth: number): Role {
+function roleBy(chance: Chance, tame: boolean, name: string, depth: number): Role {
   const { below, one } = chance;
-  const helper = depth > 0 && below(3) > 0 ? roleBy(chance, `${name}_helper`, depth - 1) : undefined;
+  const helper = depth > 0 && below(3) > 0 ? roleBy(chance, tame, `${name}_helper`, depth - 1) : undefined;
   const steps = Array.from(
     { length: 1 + below(3) },
     (_, turn) => stepBy(chance, `${name}_${turn}`, helper !== undefined),
@@ -53,9 +61,9 @@ function roleBy(chance: Chance, name: string, depth: number): Role {
     parallel: one([1, 2, 64]),
     ...(below(6) === 0 && { calls: 1 + below(5) }),
     ...(below(6) === 0 && { turns: 1 + below(3) }),
-    ...(below(6) === 0 && { context: 20 + below(100) }),
+    ...(below(6) === 0 && !tame && { context: 20 + below(100) }),
   };
-  return { name, steps, quirks: quirksBy(chance), limits, helper };
+  return { name, steps, quirks: quirksBy(chance, tame), limits, helper };
 }
 
 /** What a model does in one turn. */
@@ -121,7 +129,7 @@ function tools(done: Done[]): readonly AnyTool<Vars>[] {
           failed.add(key);
           throw new Error("Flaky");
         }
-        done.push({ what: [...run.path, callId, name, n].join(" "), idempotent });
+        done.push({ key, what: [...run.path, callId, name, n].join(" "), idempotent });
         await vars.linger();
         return `${name} did ${n}.`;
       },

@@ -169,12 +169,17 @@ const shortens: Kind = (_, name) => () => ({
     transcript.length > 6 ? compacted([user("Much was said.", name), ...transcript.slice(-2)]) : await next(),
 });
 
-/** Some quirks. */
-export function quirksBy(chance: Chance): readonly Quirk[] {
-  const kinds = [
-    ...[asks, asks, asks, asks, learns, doubts],
-    ...[guards, guards, changes, answers, reviews, insists, briefs, speaks, retries, forgives, ends, shortens, refuses],
-  ] as const;
+const tame: readonly Kind[] = [
+  ...[asks, asks, asks, asks, learns, doubts],
+  ...[guards, guards, changes, answers, reviews, insists, briefs, speaks, retries, forgives],
+];
+
+/** Those that end the run, or take something out of the transcript. */
+const wild: readonly Kind[] = [ends, shortens, refuses];
+
+/** Some quirks; none of the wild ones, where that is said. */
+export function quirksBy(chance: Chance, tamely: boolean): readonly Quirk[] {
+  const kinds = tamely ? tame : [...tame, ...wild];
   const quirks = Array.from({ length: chance.below(7) }, (_, index) => {
     const kind = kinds[chance.below(kinds.length)] ?? asks;
     return kind(chance, `${kind.name}${index}`);

@@ -1,0 +1,107 @@
+/**
+ * One conversation in a world where things go wrong, and what has to hold of it whatever went wrong.
+ *
+ * @module
+ */
+import { type Message, type PersonAnswer, textOf } from "@jizai/jizai";
+import { assert, assertEquals } from "@std/assert";
+import { mend } from "../../../src/core/mend.ts";
+import { type Done, improvised } from "../improvised/agent.ts";
+import { simulate } from "../simulation.ts";
+import { cluster, type Tell } from "./cluster.ts";
+import { converse, type Heard } from "./conversation.ts";
+import { network } from "./network.ts";
+import type { Log } from "@jizai/jizai/session/log";
+import type { Place } from "./storage.ts";
+
+/** What came to pass. */
+export type Figures = Readonly<Record<string, number>>;
+
+/** Lives through the conversation of `seed`, and holds it to what has to hold. */
+export async function live(seed: number, open: () => Place, told: Tell = () => {}): Promise<Figures> {
+  return await simulate(seed, async (chance) => {
+    const begins = Date.now();
+    const tell: Tell = (what) => told(`${Date.now() - begins} ms: ${what}`);
+    const place = open();
+    const agent = improvised(seed, { tame: true });
+    const processes = cluster({ chance, agent, place, tell });
+    const way = network(processes, chance, tell);
+    const { heard, overheard, session } = await converse({
+      chance,
+      network: way,
+      person: agent.person,
+      tell,
+      prompts: 1 + chance.below(2),
+    });
+    const { store, log } = place.open();
+    const kept = await store.load(session);
+    const messages = kept?.messages ?? [];
+    assertEquals(processes.errors.map(String), []);
+    assertEquals(way.disorder, []);
+    for (const run of [...heard, ...overheard]) await checkRun(run, log);
+    assertEquals([kept?.run, mend(messages).problems], [undefined, []]);
+    checkPrompts(messages, heard);
+    checkDone(processes.done);
+    checkAnswers(way.taken, messages, processes.done);
+    const events = heard.flatMap(({ events }) => events);
+    return {
+      ...processes.figures,
+      ...way.figures,
+      pauses: events.filter(({ type }) => type === "run.paused").length,
+      rescues: events.filter((event) => event.type === "run.started" && event.resumed).length,
+      deeds: processes.done.length,
+    };
+  });
+}
+
+/** Whoever heard a run has heard each of its events once, and all of them, in their order. */
+async function checkRun({ state: { run = "", at }, events }: Heard, log: Log): Promise<void> {
+  const lines: string[] = [];
+  for (;;) {
+    const page = await log.read(run, lines.length);
+    lines.push(...page?.lines ?? []);
+    if (!page || lines.length >= page.last) break;
+  }
+  assertEquals(events, lines.map((line) => JSON.parse(line)));
+  assertEquals(at, lines.length);
+  const repaired = events.filter((event) => event.type === "warning" && event.code === "transcript.repaired");
+  assertEquals(repaired, []);
+}
+
+/** What was accepted is kept, and so is what was answered. */
+function checkPrompts(messages: readonly Message[], heard: readonly Heard[]): void {
+  const said = messages.flatMap((message) =>
+    message.role === "user" && message.from === undefined ? [textOf(message)] : []
+  );
+
+  const accepted = heard.flatMap(({ events }) =>
+    events.flatMap((event) => event.type === "prompt.accepted" ? [textOf(event.prompt)] : [])
+  );
+  assertEquals(accepted.filter((prompt) => !said.includes(prompt)), []);
+  assert(said.length >= heard.filter(({ state }) => state.status !== "aborted").length, "A prompt was lost");
+  assert(said.length <= heard.length, "A prompt was taken twice");
+}
+
+/** What may not be done twice was done once, whichever process did it. */
+function checkDone(done: readonly Done[]): void {
+  const once = done.filter(({ idempotent }) => !idempotent).map(({ key }) => key);
+  assertEquals(once, [...new Set(once)]);
+}
+
+/** What a person answered is what came to pass. */
+function checkAnswers(answers: readonly PersonAnswer[], messages: readonly Message[], done: readonly Done[]): void {
+  const results = new Map(
+    messages.flatMap((message) =>
+      message.role === "tool" ? message.results.map((result) => [result.callId, result]) : []
+    ),
+  );
+  for (const { callId, type } of new Map(answers.map((answer) => [answer.callId, answer])).values()) {
+    const result = callId === undefined ? undefined : results.get(callId);
+    if (!result) continue;
+    const ran = done.some(({ key }) => key.split(":")[1] === callId);
+    if (type === "deny") assertEquals([callId, result.status === "ok", ran], [callId, false, false]);
+    if (type === "reply") assertEquals([callId, ran], [callId, false]);
+    const left = textOf(result).startsWith("The conversation went on");
+    if (type === "approve") assertEquals([callId, left], [callId, false]);
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * The way from clients to whichever process answers: requests are lost, nobody hears of answers, streams are cut, and end where their process dies.
+ *
+ * @module
+ */
+import type { PersonAnswer } from "@jizai/jizai";
+import type { Chance } from "../seeded.ts";
+import { sleep } from "../simulation.ts";
+import { refusal } from "../trouble.ts";
+import type { Cluster, Process, Tell } from "./cluster.ts";
+
+/** A network. */
+export interface Network {
+  /** As the platform's. */
+  fetch(url: string, init?: RequestInit): Promise<Response>;
+  /** Frames that did not come in their order, by the request that they were the answer to. */
+  readonly disorder: readonly string[];
+  /** Answers of a person that were taken, as far as is known. */
+  readonly taken: readonly PersonAnswer[];
+  readonly figures: Readonly<Record<"requests" | "cuts", number>>;
+  /** From now on all goes well. */
+  calm(): void;
+}
+
+/** Leads to `cluster`. */
+export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): Network {
+  const disorder: string[] = [];
+  const taken: PersonAnswer[] = [];
+  const figures = { requests: 0, cuts: 0 };
+  let rough = one([0, 2, 5]);
+
+  async function send({ app, died }: Process, url: string, init: RequestInit): Promise<Response> {
+    const dead = Promise.withResolvers<never>();
+    died.addEventListener("abort", () => dead.reject(new TypeError("The connection was reset")), { once: true });
+    dead.promise.catch(() => {}); // whoever asks hears of it
+    const response = await Promise.race([app.request(url, init), dead.promise]);
+    if (url.endsWith("/answers") && response.ok) taken.push(...JSON.parse(String(init.body)).answers);
+    return response;
+  }
+
+  return {
+    disorder,
+    taken,
+    figures,
+    async fetch(url, init = {}) {
+      figures.requests++;
+      const fate = below(10) < rough
+        ? one(["lost", "unheard", "refused", "cut", "cut", "cut", "ended"] as const)
+        : "well";
+      const what = `${init.method ?? "GET"} ${url} ${new Headers(init.headers).get("last-event-id") ?? ""} ${
+        init.body ?? ""
+      }`;
+      tell(`${what} (${fate})`);
+      await sleep(below(20));
+      const process = cluster.any();
+      if (fate === "lost" || !process) throw new TypeError("The network is down");
+      if (fate === "refused") return refusal(one([429, 502, 503]), "elsewhere");
+      const response = await send(process, url, init);
+      tell(`${response.status} to ${what}${response.ok ? "" : ` ${await response.clone().text()}`}`);
+      if (fate === "unheard") await response.body?.cancel();
+      if (fate === "unheard" || process.died.aborted) {
+        throw new TypeError("The network is down");
+      }
+      if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
+      const after = Number(new Headers(init.headers).get("last-event-id") ?? 0);
+      const ordered = response.body.pipeThrough(
+        inOrder(after || undefined, () => disorder.push(`${init.method ?? "GET"} ${url}`)),
+      );
+      const bytes = fate === "cut" || fate === "ended" ? below(one([200, 3_000, 20_000])) : Infinity;
+      if (bytes < Infinity) figures.cuts++;
+      return new Response(cut(ordered, process.died, bytes, fate === "ended"));
+    },
+    calm() {
+      rough = 0;
+    },
+  };
+}
+
+/** Lets frames pass, and tells where one is not the next. */
+function inOrder(after: number | undefined, tell: () => void): TransformStream<Uint8Array, Uint8Array> {
+  const decoder = new TextDecoder();
+  let at = after;
+  let rest = "";
+  return new TransformStream({
+    transform(chunk, controller) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        if (!line.startsWith("id: ")) continue;
+        const id = Number(line.slice(4));
+        if (at !== undefined && id !== at + 1) tell();
+        at = id;
+      }
+      controller.enqueue(chunk);
+    },
+  });
+}
+
+/** As much of `body` as comes through: so many bytes, and none once its process is dead. */
+function cut(
+  body: ReadableStream<Uint8Array>,
+  died: AbortSignal,
+  bytes: number,
+  ends: boolean,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let left = bytes;
+  return new ReadableStream({
+    start(controller) {
+      died.addEventListener("abort", () => controller.error(new TypeError("The connection was reset")), { once: true });
+    },
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (died.aborted) return;
+      if (done) return controller.close();
+      controller.enqueue(value.slice(0, left));
+      left -= value.length;
+      if (left > 0) return;
+      reader.cancel(); // the other end hears of it, sooner or later
+      if (ends) controller.close();
+      else controller.error(new TypeError("The connection was reset"));
+    },
+    cancel: (reason) => reader.cancel(reason),
+  }, { highWaterMark: 0 });
+}
