@@ -113,11 +113,11 @@ Deno.test("playground: one talks with an agent, and sees the run", options, asyn
     "logger at session",
     "prompt",
     "logger at prompt",
-    "logger at stop",
     "turn 1",
     "logger at turn",
     "model scripted",
     "logger at model",
+    "logger at stop",
   ]);
   await say(page, "And again");
   await page.locator("text=Again.").waitFor();

@@ -139,6 +139,22 @@ Deno.test("the page shows a point for as long as its hooks were at it", () => {
   ]);
 });
 
+Deno.test("the page shows a hook around those that were told of before it", () => {
+  const hook = { type: "hook.acted", point: "execute", call: "c1", did: ["passed"] } as const;
+  const { spans } = seen([
+    { type: "tool.started", turn: 1, call: "c1", name: "add", batch: "b", index: 0 },
+    { ...hook, middleware: "first", ms: 2 },
+    { ...hook, middleware: "second", ms: 5 },
+    { ...hook, middleware: "both", ms: 21 },
+  ]);
+  assertEquals(spans.map(({ name, from }) => [name, from]), [
+    ["add", 10],
+    ["first at execute", 18],
+    ["second at execute", 25],
+    ["both at execute", 18],
+  ]);
+});
+
 Deno.test("the page asks the person, and counts no time in which it waits", async () => {
   const order = tool({
     name: "order",

@@ -127,7 +127,7 @@ export function look(view: View, { id, event }: Frame, now: number): View {
 
   function begin(view: View, of: string, under: string, name: string, kind: Span["kind"] = "point"): View {
     const above = under && view.spans.findLast((span) => span.of === under)?.key || "";
-    const span: Span = { key: `${id}`, of, under: above, kind, name, from: elapsed(view), did: "" };
+    const span: Span = { key: `${id}`, of, under: above, around: false, kind, name, from: elapsed(view), did: "" };
     return { ...view, spans: [...view.spans, span] };
   }
 
@@ -148,20 +148,29 @@ export function look(view: View, { id, event }: Frame, now: number): View {
     return { ...view, spans: spans.map((span) => span.of === of && span.to === undefined ? { ...span, to } : span) };
   }
 
-  /** A hook lies beneath its point: that of its call, its request, its turn, or what else is there. */
+  /** A hook is around its point, where that is told of: its call, its request, its turn, its prompt, its session. */
   function acted(view: View, path: string, event: Extract<Event, { type: "hook.acted" }>): View {
     const { middleware, point, turn, call, did, changed, decided, ms } = event;
     const place = call ? `call ${call}` : turn ? `${point === "model" ? "model" : "turn"} ${turn}` : point;
     const find = (of: string) => view.spans.findLast((span) => span.of === path + of);
+    const own = find(place);
     const what = did.map((act) => act === "changed" && changed ? `changed ${changed.join(", ")}` : act).join(", ");
+    const under = (own ?? find("prompt") ?? find("session"))?.key ?? "";
     const to = elapsed(view);
+    const began = Math.max(0, to - ms);
+    // a hook is told of after those that it is around
+    const within = view.spans.filter((each) =>
+      each.under === under && each.point === point && each.to !== undefined && each.to > began
+    );
     const span: Span = {
       key: `${id}`,
       of: "",
-      under: (find(place) ?? find("prompt") ?? find("session"))?.key ?? "",
+      under,
+      around: own !== undefined,
       kind: "hook",
+      point,
       name: `${middleware} at ${point}`,
-      from: Math.max(0, to - ms),
+      from: Math.min(began, ...within.map(({ from }) => from)),
       to,
       did: decided === undefined ? what : `${what}: ${decided}`,
     };

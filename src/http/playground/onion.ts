@@ -13,13 +13,18 @@ export function drawOnion({ make, write, list }: Elements, root: Element, spans:
   const beneath = Map.groupBy(spans, ({ under }) => under);
   list(root, rows("", 0), begin, update);
 
-  /** What lies beneath a span, each followed by what lies beneath that: its hooks as they began, then its points as they were told of. */
+  /** What lies beneath a span, each followed by what lies beneath that: what is around it from the outside in, then what happened in it. */
   function rows(under: string, depth: number): (Span & { readonly depth: number })[] {
-    const [hooks = [], points = []] = [true, false].map((ofHooks) =>
-      beneath.get(under)?.filter(({ kind }) => (kind === "hook") === ofHooks)
-    );
-    const here = [...hooks.toSorted((a, b) => a.from - b.from), ...points];
-    return here.flatMap((span) => [{ ...span, depth }, ...rows(span.key, depth + 1)]);
+    const here = beneath.get(under) ?? [];
+    const hooks = here.filter(({ around }) => around)
+      .sort((a, b) => orderOf(a) - orderOf(b) || a.from - b.from || Number(b.key) - Number(a.key));
+    const inside = here.filter(({ around }) => !around);
+    return [...hooks, ...inside].flatMap((span) => [{ ...span, depth }, ...rows(span.key, depth + 1)]);
+  }
+
+  /** The points of a call come one after another. */
+  function orderOf({ point = "" }: Span): number {
+    return ["tool", "approval", "execute"].indexOf(point);
   }
 
   function begin({ kind }: Span): Element {

@@ -52,7 +52,11 @@ export interface Span {
   readonly of: string;
   /** The key of what it lies beneath; empty for none. */
   readonly under: string;
+  /** Whether it is around what it lies beneath, as a hook is around its point; otherwise it is one of the things that happened in that. */
+  readonly around: boolean;
   readonly kind: "point" | "call" | "hook";
+  /** A hook's point. */
+  readonly point?: string;
   readonly name: string;
   /** Milliseconds since the run began. */
   readonly from: number;
