@@ -294,6 +294,7 @@ Deno.test("tests mirror src and middleware", async () => {
     "middleware",
     "platforms",
     "support",
+    "traps.ts",
     "types",
     "types_test.ts",
   ];

@@ -11,6 +11,7 @@ import { longMeasure } from "./long.ts";
 import { table } from "./measure.ts";
 import { modelMeasures } from "./models.ts";
 import { recordMeasures, resumeMeasure } from "./records.ts";
+import { rpcMeasure } from "./rpc.ts";
 import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
 
 const memory = await memoryMeasures();
@@ -20,6 +21,7 @@ const all = [
   ...measures,
   await hookMeasure(),
   ...await adapterMeasures(),
+  await rpcMeasure(),
   ...await turnMeasures(delta),
   ...await callMeasures(delta),
   ...await lifeMeasures(),
