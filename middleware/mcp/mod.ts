@@ -52,7 +52,7 @@ export interface McpOptions<V = unknown> {
  * server that does not answer costs its tools and not the run: the person reads a notice, the operator hears of the failure, and with the next run it
  * is tried anew. It runs wherever `fetch` does.
  *
- * Throws a `TypeError` for a server's name or address that is none, and a `RangeError` for a time that is not positive.
+ * Throws a `TypeError` for a server's name or address that is none, and a `RangeError` for a time that is not positive, or that no timer can count.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -96,7 +96,7 @@ function check<V>(name: string, server: McpServer<V>): void {
   }
   if ("url" in server) new URL(server.url);
   const { time = 1 } = server;
-  if (!(time > 0)) throw new RangeError(`Cannot use MCP server "${name}" with a time of ${time} ms`);
+  if (!(time > 0 && time < 2 ** 31)) throw new RangeError(`Cannot use MCP server "${name}" with a time of ${time} ms`);
 }
 
 /** Connects to a server; without it the run goes on. */
@@ -125,7 +125,8 @@ function toolsOf<V>(
   taken: Set<string>,
 ): readonly AnyTool<never>[] {
   if (!connection) return [];
-  return connection.offered.filter(({ name }) => wanted?.includes(name) ?? true).map((offered) => {
+  const all = new Map(connection.offered.map((offered) => [offered.name, offered])); // one that is told of twice is there once
+  return [...all.values()].filter(({ name }) => wanted?.includes(name) ?? true).map((offered) => {
     const name = nameOf(server, offered.name, taken);
     taken.add(name);
     return tool({

@@ -144,6 +144,16 @@ Deno.test("mcp() makes every name one that providers accept, and no two the same
   assertEquals(results, ["my own", ...names].map(ok));
 });
 
+Deno.test("mcp() brings a tool once that its server tells of twice", async () => {
+  await using server = served((server) => {
+    weather(server);
+    const tool = { name: "weather", inputSchema: { type: "object" } } as const;
+    server.server.setRequestHandler("tools/list", () => ({ tools: [tool, tool] }));
+  });
+  const { tools } = await called([["mcp__s__weather", { city: "Kyoto" }]], { s: { url: server.url } });
+  assertEquals(tools.map(({ name, description }) => [name, description]), [["mcp__s__weather", "weather"]]);
+});
+
 Deno.test("mcp() gives media, files, links and structured content to the model", async () => {
   const content = [
     { type: "text", text: "Here:" },
@@ -275,7 +285,7 @@ Deno.test("mcp() gives up a call that takes too long", async () => {
       return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     });
   });
-  const { results } = await called([["mcp__s__wait", {}]], { s: { url: server.url, time: 200 } });
+  const { results } = await called([["mcp__s__wait", {}]], { s: { url: server.url, time: 500 } });
   assertEquals(results, [{
     status: "timeout",
     parts: [{ type: "text", text: "mcp__s__wait did not finish in time." }],
@@ -348,5 +358,5 @@ Deno.test("mcp() refuses names, addresses and times that are none", () => {
     assertThrows(() => mcp({ servers: { [name]: { url } } }), TypeError, "Cannot use MCP server");
   }
   assertThrows(() => mcp({ servers: { a: { url: "nowhere" } } }), TypeError);
-  for (const time of [0, -1, NaN]) assertThrows(() => mcp({ servers: { a: { url, time } } }), RangeError);
+  for (const time of [0, -1, NaN, 2 ** 31]) assertThrows(() => mcp({ servers: { a: { url, time } } }), RangeError);
 });
