@@ -70,6 +70,7 @@ function foreign({ id, session, agent }: ForeignRun, lasting: Map<string, unknow
     state: new Map(),
     lasting,
     usage: noUsage,
+    finishing: false,
     used: { turns: 0, calls: 0, continuations: 0 },
     limits: defaultLimits,
     report(error) {

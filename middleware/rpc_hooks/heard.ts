@@ -14,7 +14,7 @@ export function heard(
   { observers, notes, channel }: Hooks,
   ready: () => Promise<void>,
 ): Required<Pick<Middleware, "session" | "prompt" | "compact" | "subagent" | "error" | "abort">> {
-  const hears = observers.hear("llm_delta", "steering_injected");
+  const hears = observers.hear("llm_delta", "steering_injected", "interrupt_received");
 
   function hear(ctx: Scope, event: Event): void {
     const { turns } = ctx.run.used;
@@ -28,6 +28,8 @@ export function heard(
           Count: event.messages.length,
           TotalContentLen: lengthOf(event.messages.map(textOf).join("")),
         }));
+      case "steering.interrupted":
+        return observers.tell("interrupt_received", ctx, turns, () => interrupted("graceful"));
     }
   }
 
@@ -101,14 +103,15 @@ export function heard(
     },
     async abort(ctx, next) {
       if (ctx.reason !== "failure") {
-        const Kind = "hard_abort";
-        observers.tell("interrupt_received", ctx, ctx.run.used.turns, () => ({
-          ...{ Kind, Role: "", ContentLen: 0, QueueDepth: 0, HintLen: 0 },
-        }));
+        observers.tell("interrupt_received", ctx, ctx.run.used.turns, () => interrupted("hard_abort"));
       }
       await next();
     },
   };
+}
+
+function interrupted(Kind: "graceful" | "hard_abort") {
+  return { Kind, Role: "", ContentLen: 0, QueueDepth: 0, HintLen: 0 };
 }
 
 /** Why a conversation was made shorter. */

@@ -39,7 +39,7 @@ export function llm({ chain, observers, notes, about, models, wire }: Hooks): Pi
       messages: toWireMessages(request),
       tools: request.tools.map(toWireTool),
       options: toWireOptions(request.options),
-      graceful_terminal: false,
+      graceful_terminal: run.finishing,
     };
     const { params } = await chain.ask(ctx, before, told, turn);
     const change = params === told ? undefined : changed(request, told, params);

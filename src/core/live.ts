@@ -285,6 +285,9 @@ function viewOf(live: Live): Run {
     get limits() {
       return live.limits;
     },
+    get finishing() {
+      return live.inbox.finishing;
+    },
     report: (error) => live.events.report(error),
     end(reason, options) {
       live.ended ??= new End(reason, options);

@@ -63,6 +63,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
     if (!resumed && over !== undefined) return limit(over, live);
     if (!resumed) steer(live, scope);
     const lastTurn = !resumed && live.inbox.finishing;
+    if (lastTurn) live.events.announce(scope.emit, { type: "steering.interrupted" });
     const { response, results } = await runTurn(scope, live, resumed);
     live.checkpoint();
     if (lastTurn) return { status: "done", text: textOf(response), reason: "interrupted" };

@@ -96,11 +96,7 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
     live.inbox.add(typeof message === "string" ? user(message) : message, options);
     if (live.keeping?.steady) await live.keep();
   };
-  const end = () => {
-    live.inbox.finish();
-    live.events.emit({ type: "steering.interrupted" });
-  };
-  return { session, opened: opened.promise, result, stop, drain, send, finish: end };
+  return { session, opened: opened.promise, result, stop, drain, send, finish: () => live.inbox.finish() };
 }
 
 async function conduct(live: Live, options: StartOptions, opened: PromiseWithResolvers<Opened>): Promise<RunResult> {

@@ -37,6 +37,8 @@ export interface Run {
   readonly used: Used;
   /** The limits it runs under. */
   readonly limits: Limits;
+  /** Whether it was told to end with one more answer. */
+  readonly finishing: boolean;
   /** Tells the operator of a failure that a hook got over; gives the id that a client may be told. */
   report(error: unknown): string;
   /** Ends the run: throw what it returns to end here and now, or return normally to end after this point. */
