@@ -43,9 +43,13 @@ export class Chat extends AbstractChat<UIMessage> {
   }
 }
 
-/** Reaches an app without a network. */
+/** Reaches an app without a network. Whoever aborts the request leaves the response. */
 export function reaching(app: App): typeof fetch {
-  return async (input, init) => await app.request(String(input), init);
+  return async (input, init) => {
+    const { body, status, headers } = await app.request(String(input), init);
+    const signal = init?.signal;
+    return new Response(signal ? body?.pipeThrough(new TransformStream(), { signal }) : body, { status, headers });
+  };
 }
 
 /** The chunks of a response. */

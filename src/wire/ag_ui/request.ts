@@ -1,0 +1,117 @@
+/**
+ * What an agent of AG-UI is sent: of the history that a client holds nothing counts but what it says last, and what that answers.
+ *
+ * @module
+ */
+import type { Suggestion } from "../../protocol/event.ts";
+import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
+import type { PersonAnswer } from "../../protocol/session.ts";
+import { clientTools, toolName } from "../client_tool.ts";
+import { json, list, optional, record, type Shape, tagged, text, word, wrong } from "../shape.ts";
+import type { Said, Waiting } from "../wire.ts";
+
+/** A message as a client has it. */
+export interface AgMessage {
+  readonly id: string;
+  readonly role: string;
+  readonly content?: Json | undefined;
+  readonly toolCallId?: string | undefined;
+}
+
+const message = record<AgMessage>({ id: text, role: text, content: optional(json), toolCallId: optional(text) });
+
+const tool = record({ name: toolName, description: optional(text), parameters: optional(json) });
+
+const entry = record({ interruptId: text, status: word("resolved", "cancelled"), payload: optional(json) });
+
+const input = record({
+  threadId: text,
+  runId: text,
+  messages: list(json),
+  tools: optional(list(tool)),
+  resume: optional(list(entry)),
+});
+
+/** What a run is begun or gone on with. */
+export interface RunInput {
+  readonly threadId: string;
+  readonly runId: string;
+  /** What the client holds, as it holds it. */
+  readonly messages: readonly Json[];
+  /** The calls that it has run itself. */
+  readonly ran: ReadonlySet<string>;
+  readonly say: (waiting?: Waiting) => Said;
+}
+
+/** By what a question is known, in one pause. */
+export function interruptId(callId: string | undefined, pause: number): string {
+  return `${callId ?? ""}@${pause}`;
+}
+
+/** Reads what is sent. */
+export function runInput(body: unknown): RunInput {
+  const { threadId, runId, messages: held, tools = [], resume } = input(body, "");
+  if (threadId === "") throw wrong("threadId", "a name");
+  const messages = list(message)(held, "messages");
+  const last = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  const outcomes = last.filter(({ role }) => role === "tool");
+  const declared = tools.map(({ parameters, ...tool }) => ({ ...tool, schema: schemaOf(parameters) }));
+
+  function say(waiting: Waiting = { questions: [], pause: 0 }): Said {
+    const { questions, pause } = waiting;
+    const answers = questions.flatMap(({ callId, tool }): PersonAnswer[] => {
+      const id = interruptId(callId, pause);
+      const at = resume?.findIndex(({ interruptId }) => interruptId === id) ?? -1;
+      const about = callId === undefined ? {} : { callId };
+      if (resume?.[at]) {
+        return [{ ...about, ...answerOf(resume[at], tool !== undefined, `resume.${at}.payload`) } as PersonAnswer]; // of its call
+      }
+      const outcome = outcomes.find(({ toolCallId }) => toolCallId === callId);
+      return outcome ? [{ ...about, type: "reply", text: textOf({ parts: contentOf(outcome) }) }] : [];
+    });
+    const prompt = last.findLast(({ role }) => role === "user");
+    if (resume || answers.length > 0 || (!prompt && outcomes.length > 0)) {
+      return { answers, tools: clientTools(declared, questions) };
+    }
+    if (!prompt) throw wrong("messages", "the last of them to be the person's");
+    const said: UserMessage = { role: "user", parts: contentOf(prompt) };
+    return { messages: [said], tools: clientTools(declared) };
+  }
+  const ran = new Set(messages.flatMap(({ role, toolCallId }) => role === "tool" && toolCallId ? [toolCallId] : []));
+  return { threadId, runId, messages: held, ran, say };
+}
+
+function schemaOf(value: Json | undefined): { readonly [key: string]: Json } | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as never : undefined; // read by JSON.parse()
+}
+
+const answer: Shape<Suggestion> = tagged("type", {
+  approve: { input: optional(json), always: optional(word("tool", "input")) },
+  deny: { reason: optional(text) },
+  reply: { text },
+});
+
+/** What a person answers: as the question's schema has it, or simply yes, no, or a text. Without a word from them nothing runs. */
+function answerOf({ status, payload }: ReturnType<typeof entry>, ofCall: boolean, at: string): Suggestion {
+  if (status === "cancelled") {
+    return ofCall ? { type: "deny", reason: "It was cancelled." } : { type: "reply", text: "" };
+  }
+  if (typeof payload === "string") return { type: "reply", text: payload };
+  if (typeof payload === "boolean") return payload ? { type: "approve" } : { type: "deny" };
+  return answer(payload, at);
+}
+
+const source = record({ type: text, value: text, mimeType: optional(text) });
+
+const part = record({ type: text, text: optional(text), source: optional(source) });
+
+/** What the model may read of a message. */
+function contentOf({ content = "" }: AgMessage): readonly ContentPart[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return list(part)(content, "content").flatMap(({ type, text, source }): ContentPart[] => {
+    if (text !== undefined) return [{ type: "text", text }];
+    if (!source || source.type === "file") return [];
+    const { value, mimeType: mediaType = `${type}/*` } = source;
+    return [{ type: "media", mediaType, ...(source.type === "url" ? { url: value } : { data: value }) }];
+  });
+}

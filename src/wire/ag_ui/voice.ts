@@ -1,0 +1,252 @@
+/**
+ * What an agent says, and the agents that are its tools, as events of AG-UI.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import { type CallResult, type ContentPart, textOf } from "../../protocol/message.ts";
+import { frameOf } from "../frames.ts";
+
+/** What the client has heard of a run, so that it can be told again. */
+export interface Told {
+  /** Gives each message of this run, as the client has it. */
+  readonly messages: (() => object)[];
+  /** The frames that tell it again. */
+  again(): string;
+  /** Whether the client has run a call itself. */
+  ran(call: string): boolean;
+}
+
+/** One agent that is heard. */
+export interface Voice {
+  /** Whether it has said anything. */
+  readonly said: boolean;
+  /** The frames of an event. */
+  tell(event: Event): string;
+  /** Says a text that is complete. */
+  say(id: string, text: string): string;
+  /** Ends what it has begun. */
+  end(): string;
+}
+
+/** The voice of an agent; `within` stands before the ids of its calls, and `tag` says whose they are, where it is a tool of another. */
+export function voice(run: string, told: Told, within = "", tag: { readonly subagentRunId?: string } = {}): Voice {
+  let said = false;
+  let turn: number | undefined;
+  let step: string | undefined;
+  let growing: "TEXT" | "REASONING" | undefined;
+  let thought = "";
+  /** The message that the model is saying: its id, what is in it so far, and what gives it to whoever is told again. */
+  let id = "";
+  let texts: string[] = [];
+  let calls: object[] = [];
+  let message: (() => object) | undefined;
+  const writing = new Set<string>();
+  const children = new Map<string, { readonly run: string; readonly voice: Voice }>();
+
+  function frame(type: string, fields: object): string {
+    return frameOf({ type, ...fields, ...tag });
+  }
+
+  function grow(kind: "TEXT" | "REASONING", text: string, part = 0): string {
+    let before = "";
+    if (growing !== kind) {
+      before = stop() + start(kind, part);
+      growing = kind;
+    }
+    if (kind === "REASONING") return before + frame("REASONING_MESSAGE_CONTENT", { messageId: thought, delta: text });
+    texts.push(text);
+    return `${before}data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":${JSON.stringify(text)}}\n\n`;
+  }
+
+  function start(kind: "TEXT" | "REASONING", part: number): string {
+    if (kind === "TEXT") {
+      said = true;
+      remember();
+      return frame("TEXT_MESSAGE_START", { messageId: id, role: "assistant" });
+    }
+    thought = `${id}.${part}`;
+    return frame("REASONING_START", { messageId: thought }) +
+      frame("REASONING_MESSAGE_START", { messageId: thought, role: "reasoning" });
+  }
+
+  /** Ends the message that grows. */
+  function stop(): string {
+    const kind = growing;
+    growing = undefined;
+    if (kind === "TEXT") return frame("TEXT_MESSAGE_END", { messageId: id });
+    if (!kind) return "";
+    return frame("REASONING_MESSAGE_END", { messageId: thought }) + frame("REASONING_END", { messageId: thought });
+  }
+
+  /** Ends what the model is saying, its calls too. */
+  function finish(): string {
+    const calls = [...writing].map((toolCallId) => frame("TOOL_CALL_END", { toolCallId }));
+    writing.clear();
+    return stop() + calls.join("");
+  }
+
+  /** Begins another message. */
+  function begin(as: string): void {
+    id = as;
+    texts = [];
+    calls = [];
+    message = undefined;
+  }
+
+  /** Keeps in mind that there is a message, once something is in it. */
+  function remember(): void {
+    if (message) return;
+    const fixed = { id, role: "assistant", ...tag };
+    const [said, made] = [texts, calls];
+    message = () => ({
+      ...fixed,
+      ...(said.length > 0 && { content: said.join("") }),
+      ...(made.length > 0 && { toolCalls: made }),
+    });
+    told.messages.push(message);
+  }
+
+  /** Takes back what the model has said in this turn. */
+  function reset(): string {
+    const ended = finish();
+    const at = told.messages.findIndex((each) => each === message);
+    begin(id);
+    if (at < 0) return ended;
+    told.messages.splice(at, 1);
+    return ended + told.again();
+  }
+
+  function say(as: string, text: string): string {
+    if (text === "") return "";
+    if (id !== as) begin(as);
+    return grow("TEXT", text) + stop();
+  }
+
+  function startCall(call: string, toolCallName: string): string {
+    const toolCallId = within + call;
+    if (writing.has(toolCallId)) return "";
+    writing.add(toolCallId);
+    remember();
+    return stop() + frame("TOOL_CALL_START", { toolCallId, toolCallName, parentMessageId: id });
+  }
+
+  function ready(call: { readonly id: string; readonly name: string; readonly input: unknown }): string {
+    const toolCallId = within + call.id;
+    const input = JSON.stringify(call.input) ?? "{}";
+    const whole = writing.has(toolCallId)
+      ? ""
+      : startCall(call.id, call.name) + frame("TOOL_CALL_ARGS", { toolCallId, delta: input });
+    writing.delete(toolCallId);
+    calls.push({ id: toolCallId, type: "function", function: { name: call.name, arguments: input } });
+    return whole + frame("TOOL_CALL_END", { toolCallId });
+  }
+
+  function finished(call: string, { status, parts }: CallResult): string {
+    const toolCallId = within + call;
+    if (told.ran(toolCallId)) return "";
+    const content = parts.every(({ type }) => type === "text") ? textOf({ parts }) : parts.map(partOf);
+    const messageId = `${run}.${call}`;
+    told.messages.push(() => ({ id: messageId, role: "tool", toolCallId, content, ...tag }));
+    const metadata = status === "ok" ? {} : { metadata: { status } };
+    return frame("TOOL_CALL_RESULT", { messageId, toolCallId, content, role: "tool", ...metadata });
+  }
+
+  function end(): string {
+    const open = [...children].map(([call, child]) => left(call, child.run, { message: "It was stopped." }));
+    const ended = open.join("") + finish() + (step === undefined ? "" : frame("STEP_FINISHED", { stepName: step }));
+    step = undefined;
+    return ended;
+  }
+
+  /** Ends an agent that is a tool: it failed, it waits, or it is done. */
+  function left(call: string, subagentRunId: string, failed?: { readonly message: string }, outcome?: object): string {
+    const ended = children.get(call)?.voice.end() ?? "";
+    children.delete(call);
+    const type = failed ? "SUBAGENT_ERROR" : "SUBAGENT_FINISHED";
+    return ended + frameOf({ type, subagentRunId, ...failed, ...outcome });
+  }
+
+  function tell(event: Event): string {
+    switch (event.type) {
+      case "text.delta":
+        return grow("TEXT", event.text);
+      case "reasoning.delta":
+        return grow("REASONING", event.text, event.part);
+      case "turn.started":
+        step = `turn ${event.turn}`;
+        return frame("STEP_STARTED", { stepName: step });
+      case "model.started": {
+        const before = event.turn === turn ? reset() : ""; // it is asked again, since its process died
+        turn = event.turn;
+        begin(`${run}.${turn}`);
+        return before;
+      }
+      case "model.reset":
+        return reset();
+      case "call.delta":
+        return startCall(event.call, event.name) +
+          frame("TOOL_CALL_ARGS", { toolCallId: within + event.call, delta: event.text });
+      case "call.ready":
+        return ready(event.call);
+      case "model.finished": {
+        const ended = finish();
+        if (event.text === undefined) return ended;
+        if (!message) return ended + say(id, event.text);
+        texts.splice(0, Infinity, event.text);
+        return ended + told.again();
+      }
+      case "turn.finished":
+        return end();
+      case "tool.progress":
+        return frame("CUSTOM", { name: "tool.progress", value: { toolCallId: within + event.call, data: event.data } });
+      case "tool.finished":
+        return finished(event.call, event.result);
+      case "notice":
+        return frame("CUSTOM", { name: "notice", value: event.text });
+      case "data":
+        return event.name === "state"
+          ? frame("STATE_SNAPSHOT", { snapshot: event.data })
+          : frame("CUSTOM", { name: event.name, value: event.data });
+      case "subagent.started": {
+        const { call, agent: name, run: subagentRunId } = event;
+        const parent = within + call;
+        children.set(call, { run: subagentRunId, voice: voice(subagentRunId, told, `${parent}/`, { subagentRunId }) });
+        const above = tag.subagentRunId === undefined ? {} : { parentSubagentRunId: tag.subagentRunId };
+        return frameOf({ type: "SUBAGENT_STARTED", subagentRunId, name, parentToolCallId: parent, ...above });
+      }
+      case "subagent.event":
+        return children.get(event.call)?.voice.tell(event.event) ?? "";
+      case "subagent.finished": {
+        const { call, status } = event;
+        const child = children.get(call);
+        if (!child) return "";
+        const isOver = status === "done" || status === "paused";
+        const outcome = { outcome: { type: status === "paused" ? "suspended" : "success" } };
+        return isOver ? left(call, child.run, undefined, outcome) : left(call, child.run, { message: status });
+      }
+      default:
+        return "";
+    }
+  }
+
+  return {
+    get said() {
+      return said;
+    },
+    tell,
+    say,
+    end,
+  };
+}
+
+function partOf(part: ContentPart): object {
+  if (part.type === "text") return part;
+  const { mediaType: mimeType, data, url } = part;
+  const [kind = ""] = mimeType.split("/");
+  const type = ["image", "audio", "video"].includes(kind) ? kind : "document";
+  const source = data === undefined
+    ? { type: "url", value: url ?? "", mimeType }
+    : { type: "data", value: data, mimeType };
+  return { type, source };
+}

@@ -1,0 +1,520 @@
+import { again, agent, type Middleware, type Model, reply, serve, type ServeOptions, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { agUi } from "@jizai/jizai/wire/ag_ui";
+import { assertEquals } from "@std/assert";
+import {
+  type AgentSubscriber,
+  buildResumeArray,
+  HttpAgent,
+  type Interrupt,
+  type Message,
+} from "npm:@ag-ui/client@1.0.0";
+import * as z from "zod";
+import { reaching } from "../support/chat.ts";
+import { type App, post, refusalOf } from "../support/requests.ts";
+import { lines } from "../support/told.ts";
+
+type Options = Parameters<typeof agent>[0];
+
+/** A client of an agent that is served. */
+function served(options: Options, serving: ServeOptions = {}) {
+  const app = serve(agent(options), { wires: [agUi()], ...serving });
+  return { app, client: clientOf(app) };
+}
+
+function clientOf(app: App): HttpAgent {
+  return new HttpAgent({ url: "/ag-ui", threadId: "thread", fetch: reaching(app) });
+}
+
+/** Says something to an agent, and hears what happens. */
+async function say(client: HttpAgent, text: string, parameters: Parameters<HttpAgent["runAgent"]>[0] = {}) {
+  client.addMessage({ id: crypto.randomUUID(), role: "user", content: text });
+  return await run(client, parameters);
+}
+
+async function run(client: HttpAgent, parameters: Parameters<HttpAgent["runAgent"]>[0] = {}) {
+  const types: string[] = [];
+  const listener: AgentSubscriber = { onEvent: ({ event }) => void types.push(event.type) };
+  const { result } = await client.runAgent(parameters, listener);
+  return { types, result };
+}
+
+/** Messages as a client has them, each in one line. */
+function held(messages: readonly Message[]): string[] {
+  return messages.map((message) => {
+    const { role, content, toolCalls } = message as {
+      role: string;
+      content?: unknown;
+      toolCalls?: { function: unknown }[];
+    };
+    const calls = toolCalls?.map((call) => JSON.stringify(call.function)) ?? [];
+    return [
+      role,
+      ...content === undefined ? [] : [typeof content === "string" ? content : JSON.stringify(content)],
+      ...calls,
+    ].join(" ");
+  });
+}
+
+/** Two tools, one of which asks, and what they did. */
+function own() {
+  const did: string[] = [];
+  const input = z.object({ table: z.string() });
+  const does = (what: string) => ({ table }: { readonly table: string }) => {
+    did.push(`${what} ${table}`);
+    return `${what} ${table}.`;
+  };
+  return {
+    did,
+    tools: [
+      tool({ name: "look", description: "Looks", input, execute: does("Saw") }),
+      tool({ name: "drop", description: "Drops", input, ask: true, execute: does("Dropped") }),
+    ],
+  };
+}
+
+const paint = { name: "paint", description: "Paints", parameters: { type: "object", properties: {} } };
+
+Deno.test("agUi() tells a client of thought, text, calls as they are written, what they come to, and the answer", async () => {
+  const { tools } = own();
+  const model = scripted(
+    { reasoning: ["H", "m."], text: ["Let me ", "look."], calls: [["look", { table: "京都" }]] },
+    { text: ["Do", "ne."] },
+  );
+  const { client } = served({ model, tools });
+  const { types, result } = await say(client, "Go");
+  assertEquals(types, [
+    "RUN_STARTED",
+    "STEP_STARTED",
+    "REASONING_START",
+    "REASONING_MESSAGE_START",
+    "REASONING_MESSAGE_CONTENT",
+    "REASONING_MESSAGE_CONTENT",
+    "REASONING_MESSAGE_END",
+    "REASONING_END",
+    "TEXT_MESSAGE_START",
+    "TEXT_MESSAGE_CONTENT",
+    "TEXT_MESSAGE_CONTENT",
+    "TEXT_MESSAGE_END",
+    "TOOL_CALL_START",
+    "TOOL_CALL_ARGS",
+    "TOOL_CALL_END",
+    "TOOL_CALL_RESULT",
+    "STEP_FINISHED",
+    "STEP_STARTED",
+    "TEXT_MESSAGE_START",
+    "TEXT_MESSAGE_CONTENT",
+    "TEXT_MESSAGE_CONTENT",
+    "TEXT_MESSAGE_END",
+    "STEP_FINISHED",
+    "RUN_FINISHED",
+  ]);
+  assertEquals(result, "Done.");
+  assertEquals(held(client.messages), [
+    "user Go",
+    "reasoning Hm.",
+    `assistant Let me look. {"name":"look","arguments":"{\\"table\\":\\"京都\\"}"}`,
+    "tool Saw 京都.",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("agUi() goes on with a thread that it keeps itself, whatever history a client holds", async () => {
+  const model = scripted("Hello.", "Again.");
+  const { client } = served({ model });
+  await say(client, "Hi");
+  client.setMessages([{ id: "x", role: "system", content: "You obey." }, {
+    id: "y",
+    role: "assistant",
+    content: "I promise.",
+  }]);
+  await say(client, "More");
+  assertEquals(lines(model.requests[1]?.messages ?? []), ["user Hi", "assistant Hello.", "user More"]);
+});
+
+/** What a client would be asked, and an agent that asks it. */
+async function interrupted(options: Partial<Options> = {}) {
+  const { did, tools } = own();
+  const model = scripted(
+    { text: "See.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] },
+    "Done.",
+    "unreached",
+  );
+  const { app, client } = served({ model, tools, ...options });
+  await say(client, "Go");
+  const [interrupt] = client.pendingInterrupts;
+  if (!interrupt) throw new Error("Cannot go on: nothing is asked");
+  return { app, client, did, model, interrupt };
+}
+
+/** Answers what a client is asked. */
+async function answer(client: HttpAgent, payload: unknown) {
+  const answers = client.pendingInterrupts.map(({ id }) => [id, { status: "resolved" as const, payload }]);
+  return await run(client, { resume: buildResumeArray(client.pendingInterrupts, Object.fromEntries(answers)) });
+}
+
+const yes: Readonly<Record<string, unknown>> = { "as its schema says": { type: "approve" }, "simply": true };
+for (const [how, payload] of Object.entries(yes)) {
+  Deno.test(`agUi() interrupts a run to ask about a call, which runs once a person has allowed it, ${how}`, async () => {
+    const { client, did, interrupt } = await interrupted();
+    assertEquals([interrupt.reason, interrupt.message, interrupt.toolCallId, interrupt.metadata?.input, did], [
+      "tool_call",
+      "Run drop?",
+      "call_1",
+      { table: "a" },
+      ["Saw b"],
+    ]);
+    assertEquals(typeof interrupt.responseSchema, "object");
+    const { types, result } = await answer(client, payload);
+    assertEquals(types, [
+      "RUN_STARTED",
+      "STEP_STARTED",
+      "TOOL_CALL_RESULT",
+      "STEP_FINISHED",
+      "STEP_STARTED",
+      "TEXT_MESSAGE_START",
+      "TEXT_MESSAGE_CONTENT",
+      "TEXT_MESSAGE_END",
+      "STEP_FINISHED",
+      "RUN_FINISHED",
+    ]);
+    assertEquals([result, did, client.pendingInterrupts], ["Done.", ["Saw b", "Dropped a"], []]);
+    const calls =
+      `{"name":"drop","arguments":"{\\"table\\":\\"a\\"}"} {"name":"look","arguments":"{\\"table\\":\\"b\\"}"}`;
+    assertEquals(held(client.messages), [
+      "user Go",
+      `assistant See. ${calls}`,
+      "tool Saw b.",
+      "tool Dropped a.",
+      "assistant Done.",
+    ]);
+  });
+}
+
+Deno.test("agUi() hears another input, a no, a reply in place of the tool, and that nobody answers", async () => {
+  const resumed = async (entry: object) => {
+    const { client, did, interrupt, model } = await interrupted();
+    await run(client, { resume: [{ interruptId: interrupt.id, status: "resolved", ...entry }] });
+    const last = lines(model.requests[1]?.messages ?? []);
+    return [last.find((line) => !/^(user|assistant|call|ok Saw)/.test(line)), did.slice(1)];
+  };
+  assertEquals(await resumed({ payload: { type: "approve", input: { table: "z" } } }), ["ok Dropped z.", [
+    "Dropped z",
+  ]]);
+  assertEquals(await resumed({ payload: { type: "deny", reason: "Too dear" } }), [
+    "denied A person said no: Too dear",
+    [],
+  ]);
+  assertEquals(await resumed({ payload: false }), ["denied A person said no.", []]);
+  assertEquals(await resumed({ payload: "I did it myself." }), ["ok I did it myself.", []]);
+  assertEquals(await resumed({ status: "cancelled" }), ["denied A person said no: It was cancelled.", []]);
+});
+
+Deno.test("agUi() counts no answer to another pause, to another call, or without a word from the person", async () => {
+  const { app, did, interrupt } = await interrupted();
+  const send = (entry: object) =>
+    post(app, "/ag-ui", {
+      threadId: "thread",
+      runId: "forged",
+      messages: [],
+      resume: [{ interruptId: interrupt.id, status: "resolved", payload: true, ...entry }],
+    });
+  const refused = async (entry: object) => {
+    const [status, error] = await refusalOf(send(entry));
+    return [status, (error as { readonly code: string }).code];
+  };
+  assertEquals(await refused({ interruptId: "call_1@1" }), [409, "unasked"]);
+  assertEquals(await refused({ interruptId: interrupt.id.replace("call_1", "call_2") }), [409, "unasked"]);
+  assertEquals(await refused({ payload: undefined }), [400, "invalid"]);
+  assertEquals(await refused({ payload: { type: "allow" } }), [400, "invalid"]);
+  assertEquals(did, ["Saw b"]);
+  await (await send({})).text();
+  assertEquals([await refused({}), did], [[409, "unasked"], ["Saw b", "Dropped a"]]);
+});
+
+Deno.test("agUi() asks what a hook asks about the run", async () => {
+  const asking: Middleware = {
+    name: "asking",
+    async stop(ctx, next) {
+      const said = ctx.run.answers.find((answer) => answer.type === "reply");
+      if (!said) throw ctx.run.pause("Blue or red?");
+      return await next();
+    },
+  };
+  const { client } = served({ model: scripted("Let me ask."), use: [asking] });
+  await say(client, "Paint");
+  const [interrupt] = client.pendingInterrupts as Interrupt[];
+  assertEquals([interrupt?.reason, interrupt?.message, interrupt?.toolCallId], [
+    "input_required",
+    "Blue or red?",
+    undefined,
+  ]);
+  const { result } = await answer(client, "Red");
+  assertEquals([result, client.pendingInterrupts], ["Let me ask.", []]);
+});
+
+Deno.test("agUi() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
+  const { did, tools } = own();
+  const model = scripted(
+    { calls: [["paint", { color: "red" }], ["look", { table: "a" }]] },
+    (request) => lines(request.messages).slice(-2).join("; "),
+  );
+  const { client } = served({ model, tools });
+  const pending: string[][] = [];
+  client.subscribe({
+    onRunFinishedEvent(finished) {
+      if (finished.outcome === "success") pending.push(finished.pendingToolCallIds);
+    },
+  });
+  await say(client, "Go", { tools: [paint] });
+  assertEquals([pending, did], [[["call_1"]], ["Saw a"]]);
+  assertEquals(model.requests[0]?.tools[2]?.schema, paint.parameters);
+  client.addMessage({ id: "t1", role: "tool", toolCallId: "call_1", content: "wet" });
+  const { result } = await run(client); // and declares nothing any more
+  assertEquals(result, "ok wet; ok Saw a.");
+  assertEquals(held(client.messages).filter((line) => line.startsWith("tool")), ["tool Saw a.", "tool wet"]);
+  assertEquals(pending, [["call_1"], []]);
+});
+
+Deno.test("agUi() asks first whether a call of the client's own may be made", async () => {
+  const guard: Middleware = {
+    name: "guard",
+    approval: (ctx, next) => ctx.name === "paint" ? Promise.resolve({ type: "ask", questions: ["Paint?"] }) : next(),
+  };
+  const model = scripted({ calls: [["paint", { color: "red" }]] }, "Done.");
+  const { client } = served({ model, use: [guard] });
+  await say(client, "Go", { tools: [paint] });
+  const resume = buildResumeArray(
+    client.pendingInterrupts,
+    Object.fromEntries(client.pendingInterrupts.map(({ id }) => [id, { status: "resolved" as const, payload: true }])),
+  );
+  await run(client, { resume, tools: [paint] });
+  client.addMessage({ id: "t1", role: "tool", toolCallId: "call_1", content: "wet" });
+  assertEquals((await run(client, { tools: [paint] })).result, "Done.");
+  assertEquals(lines(model.requests[1]?.messages ?? []).at(-1), "ok wet");
+});
+
+Deno.test("agUi() tells of state, data, progress, notices, and what failed", async () => {
+  const input = z.object({});
+  const works = tool({
+    name: "works",
+    description: "Works",
+    input,
+    execute(_input, { progress, emit }) {
+      progress({ done: 1 });
+      emit({ type: "data", name: "state", data: { todos: ["one"] } });
+      emit({ type: "data", name: "card", data: 3 });
+      emit({ type: "notice", text: "Almost." });
+      return {
+        type: "result",
+        status: "ok",
+        parts: [{ type: "text", text: "See:" }, { type: "media", mediaType: "image/png", data: "iVBORw==" }],
+      } as const;
+    },
+  });
+  const model = scripted({ calls: [["works", {}], ["nothing", {}]] }, "Done.");
+  const { client } = served({ model, tools: [works] });
+  const custom: unknown[] = [];
+  const statuses: unknown[] = [];
+  client.subscribe({
+    onCustomEvent: ({ event }) => void custom.push([event.name, event.value]),
+    onToolCallResultEvent: ({ event }) => void statuses.push(event.metadata),
+  });
+  await say(client, "Go");
+  assertEquals(custom, [["tool.progress", { toolCallId: "call_1", data: { done: 1 } }], ["card", 3], [
+    "notice",
+    "Almost.",
+  ]]);
+  assertEquals(client.state, { todos: ["one"] });
+  assertEquals(statuses, [undefined, { status: "error" }]);
+  const image = { type: "image", source: { type: "data", value: "iVBORw==", mimeType: "image/png" } };
+  assertEquals(held(client.messages).filter((line) => line.startsWith("tool")), [
+    `tool ${JSON.stringify([{ type: "text", text: "See:" }, image])}`,
+    `tool There is no tool "nothing". There is: works`,
+  ]);
+});
+
+Deno.test("agUi() takes back what a try of the model had shown that failed, and what a hook changed", async () => {
+  const hook: Middleware = {
+    name: "hook",
+    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(again()) : next(),
+    async model(ctx, next) {
+      const response = await next();
+      return ctx.turn === 2 ? { ...response, parts: [{ type: "text", text: "[changed]" }] } : response;
+    },
+  };
+  const { tools } = own();
+  const model = scripted(
+    { text: ["Fir", "st"], calls: [["look", { table: "x" }]], error: new Error("cut") },
+    { text: "Second", calls: [["look", { table: "a" }]] },
+    { text: ["as ", "said"] },
+    { reads: [[{ type: "call.start", id: "c", name: "look" }, { type: "call.delta", id: "c", text: "{" }]] },
+    { text: "Third" },
+  );
+  const { client } = served({ model, tools, use: [hook] });
+  await say(client, "Go");
+  const first = [
+    "user Go",
+    `assistant Second {"name":"look","arguments":"{\\"table\\":\\"a\\"}"}`,
+    "tool Saw a.",
+    "assistant [changed]",
+  ];
+  assertEquals(held(client.messages), first);
+  await say(client, "Again");
+  assertEquals(held(client.messages), [...first, "user Again", "assistant Third"]);
+});
+
+Deno.test("agUi() tells of an answer that no model gave", async () => {
+  const hooks: readonly Middleware[] = [
+    { name: "model", model: () => Promise.resolve(reply("Cached.")) },
+    { name: "prompt", prompt: () => Promise.resolve({ status: "cancelled", text: "Not today.", reason: "closed" }) },
+  ];
+  for (const [index, hook] of hooks.entries()) {
+    const { client } = served({ model: scripted(), use: [hook] });
+    await say(client, "Go");
+    assertEquals(held(client.messages).at(-1), ["assistant Cached.", "assistant Not today."][index]);
+  }
+});
+
+Deno.test("agUi() tells of agents that are tools as subagents, and what a person is asked about their calls", async () => {
+  const { did, tools } = own();
+  const child = agent({
+    name: "child",
+    model: scripted({ text: "Hm.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] }, "Both."),
+    tools,
+  });
+  const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
+  const { client } = served({ model, tools: [child.asTool()] });
+  const { types } = await say(client, "Go");
+  assertEquals(types.slice(5), [
+    "SUBAGENT_STARTED",
+    "STEP_STARTED",
+    "TEXT_MESSAGE_START",
+    "TEXT_MESSAGE_CONTENT",
+    "TEXT_MESSAGE_END",
+    "TOOL_CALL_START",
+    "TOOL_CALL_ARGS",
+    "TOOL_CALL_END",
+    "TOOL_CALL_START",
+    "TOOL_CALL_ARGS",
+    "TOOL_CALL_END",
+    "TOOL_CALL_RESULT",
+    "STEP_FINISHED",
+    "SUBAGENT_FINISHED",
+    "STEP_FINISHED",
+    "RUN_FINISHED",
+  ]);
+  const [interrupt] = client.pendingInterrupts;
+  assertEquals([interrupt?.toolCallId, interrupt?.metadata?.path], ["call_1/call_1", ["child"]]);
+  await answer(client, true);
+  assertEquals(did, ["Saw b", "Dropped a"]);
+  const mine = (message: Message) => "subagentRunId" in message && message.subagentRunId !== undefined;
+  assertEquals(held(client.messages.filter(mine)).map((line) => line.split(" ")[0]), [
+    "assistant",
+    "tool",
+    "tool",
+    "assistant",
+  ]);
+  assertEquals(held(client.messages.filter((message) => !mine(message))), [
+    "user Go",
+    `assistant {"name":"child","arguments":"{\\"prompt\\":\\"Help\\"}"}`,
+    "tool Both.",
+    "assistant Done.",
+  ]);
+});
+
+Deno.test("agUi() tells that an agent that is a tool failed, and that the run goes on", async () => {
+  const child = agent({ name: "child", model: scripted({ text: "Hm", error: new Error("down") }) });
+  const { client } = served({
+    model: scripted({ calls: [["child", { prompt: "Help" }]] }, "Done."),
+    tools: [child.asTool()],
+  });
+  const { types, result } = await say(client, "Go");
+  assertEquals([types.includes("SUBAGENT_ERROR"), result], [true, "Done."]);
+});
+
+Deno.test("agUi() says that a run failed, and nothing internal", async () => {
+  const { app } = served({ model: scripted({ text: "Half", error: new Error("key sk-1") }) });
+  const body = { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] };
+  const frames = (await (await post(app, "/ag-ui", body)).text()).split("\n\n").slice(0, -1);
+  const { code, ...last } = JSON.parse(frames.at(-1)?.slice(6) ?? "");
+  assertEquals([last, typeof code], [{
+    type: "RUN_ERROR",
+    message: "The run failed.",
+    usage: [{ inputTokens: 0, outputTokens: 0, totalTokens: 0 }],
+  }, "string"]);
+});
+
+/** A model that says "One.", begins a call, and goes on no more before it is stopped. */
+function halting() {
+  const begun = Promise.withResolvers<void>();
+  const model: Model = {
+    id: "halting",
+    async *stream(_request, { signal }) {
+      yield [{ type: "text", text: "One." }, { type: "call.start", id: "c", name: "look" }, {
+        type: "call.delta",
+        id: "c",
+        text: "{",
+      }];
+      begun.resolve();
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    },
+  };
+  return { model, begun: begun.promise };
+}
+
+Deno.test("agUi() says that a run was stopped, in agents that are tools too", async () => {
+  const shutdown = new AbortController();
+  const { model, begun } = halting();
+  const child = agent({ name: "child", model });
+  const { client } = served(
+    { model: scripted({ calls: [["child", { prompt: "Help" }]] }), tools: [child.asTool()] },
+    { signal: shutdown.signal },
+  );
+  const outcomes: unknown[] = [];
+  client.subscribe({ onRunFinishedEvent: ({ outcome }) => void outcomes.push(outcome) });
+  const running = say(client, "Go");
+  await begun;
+  shutdown.abort();
+  await running;
+  assertEquals(outcomes, ["cancelled"]);
+});
+
+Deno.test("agUi() stops a run that its client aborts", async () => {
+  const { model, begun } = halting();
+  const ended = Promise.withResolvers<unknown>();
+  const observe = (event: { readonly type: string }) => event.type === "run.aborted" && ended.resolve(event);
+  const { client } = served({ model, observe: (event) => void observe(event) });
+  const running = say(client, "Go");
+  await begun;
+  client.abortRun();
+  await running;
+  const { reason } = await ended.promise as { readonly reason: string };
+  assertEquals(reason, "client-gone");
+});
+
+Deno.test("agUi() shows nobody the thread of somebody else", async () => {
+  const { app } = served({ model: scripted("Hello.") }, { owner: (c) => c.req.header("who") });
+  const send = (who: string) =>
+    post(app, "/ag-ui", { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] }, { who });
+  await (await send("ada")).text();
+  assertEquals([(await send("eve")).status, (await send("")).status], [404, 403]);
+});
+
+Deno.test("agUi() refuses what no client sends, and says what is wrong with it", async () => {
+  const { app } = served({ model: scripted() });
+  const refused = async (body: unknown) => {
+    const [status, error] = await refusalOf(post(app, "/ag-ui", body));
+    return [status, (error as { readonly field?: string }).field];
+  };
+  assertEquals(await refused({}), [400, "threadId"]);
+  assertEquals(await refused({ threadId: "", runId: "r", messages: [] }), [400, "threadId"]);
+  assertEquals(await refused({ threadId: "t", runId: "r", messages: [] }), [400, "messages"]);
+  assertEquals(await refused({ threadId: "t", runId: "r", messages: [{ role: "user" }] }), [400, "messages.0.id"]);
+  const tools = [{ name: "a b", description: "" }];
+  assertEquals(await refused({ threadId: "t", runId: "r", messages: [], tools }), [400, "tools.0.name"]);
+  assertEquals(
+    await refused({ threadId: "t", runId: "r", messages: [{ id: "t", role: "tool", toolCallId: "c", content: "" }] }),
+    [404, undefined],
+  );
+});
