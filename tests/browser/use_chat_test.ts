@@ -1,0 +1,194 @@
+import { agent, serve, tool } from "@jizai/jizai";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { assertEquals } from "@std/assert";
+import { Hono } from "hono";
+import * as z from "zod";
+import { type Locator, opened, type Page } from "./chromium.ts";
+
+// a browser that is driven holds on to more than a test can see
+const options = { sanitizeOps: false, sanitizeResources: false };
+
+const order = tool({
+  name: "order",
+  description: "Orders",
+  input: z.object({ what: z.string() }),
+  ask: true,
+  execute: ({ what }) => `Ordered ${what}.`,
+});
+
+/** The script of a page, with the packages that it needs. No lock knows those: what only these tests need is nowhere else downloaded. */
+async function bundled(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  const args = ["bundle", "--no-config", "--no-lock", "--quiet", "--platform", "browser", path];
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
+  if (!success) throw new Error(`Cannot bundle ${path}: ${new TextDecoder().decode(stderr)}`);
+  return stdout;
+}
+
+const script = await bundled("tests/browser/page/use_chat.jsx");
+const html =
+  `<!doctype html><link rel="icon" href="data:,"><div id="root"></div><script type="module" src="/page.js"></script>`;
+
+/** A page that is open beside an agent that follows this script. */
+async function talking(...steps: readonly ScriptedAnswer[]) {
+  let gate = Promise.withResolvers<void>();
+  let cable = new AbortController();
+  const wait = tool({
+    name: "wait",
+    description: "Waits",
+    input: z.object({ who: z.string() }),
+    execute: async ({ who }) => {
+      await gate.promise;
+      return `${who} is there.`;
+    },
+  });
+  const assistant = agent({ model: scripted(...steps), tools: [order, wait] });
+  const served = serve(assistant, { wires: [aiSdkUi()], log: memoryLog(), onClientGone: "detach" });
+  const app = new Hono()
+    .get("/", (c) => c.html(html))
+    .get("/page.js", (c) => c.body(script, 200, { "content-type": "text/javascript" }))
+    .use(async (c, next) => {
+      await next();
+      if (c.res.body) c.res = new Response(c.res.body.pipeThrough(new TransformStream(), cable), c.res);
+    })
+    .route("", served);
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
+  const page = await opened();
+  await page.goto(`http://127.0.0.1:${server.addr.port}/`);
+  return {
+    page,
+    get troubles(): readonly string[] {
+      return page.troubles.filter((trouble) => !trouble.includes("Download the React DevTools"));
+    },
+    /** Lets the tool go on that waits. */
+    goOn() {
+      gate.resolve();
+      gate = Promise.withResolvers();
+    },
+    /** Takes the page off the network, with whatever it is hearing: of that Chromium would still tell it. */
+    async goOffline() {
+      await page.context().setOffline(true);
+      cable.abort();
+      cable = new AbortController();
+    },
+    async goOnline() {
+      await page.context().setOffline(false);
+    },
+    async [Symbol.asyncDispose]() {
+      await page[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  await page.getByLabel("Message").fill(text);
+  await page.keyboard.press("Enter");
+}
+
+function button(page: Page, name: "Approve" | "Deny"): Locator {
+  return page.getByRole("button", { name });
+}
+
+/** What the page shows, once `last` is the last of it, and its chat is in this state. */
+async function shown(page: Page, last: string, state = "ready"): Promise<string[]> {
+  await page.locator(`li:last-child:text-is(${JSON.stringify(last)})`).waitFor();
+  await page.locator(`output:text-is("${state}")`).waitFor();
+  return await page.locator("li").allTextContents();
+}
+
+const waiting = `tool-wait input-available {"who":"Ada"}`;
+const waited = `tool-wait output-available {"who":"Ada"} Ada is there.`;
+const ordered = `tool-order output-available {"what":"tea"} Ordered tea.`;
+const waits = { calls: [["wait", { who: "Ada" }]] } as const;
+const asks = { calls: [["order", { what: "tea" }]] } as const;
+
+Deno.test("useChat: one talks with an agent", options, async () => {
+  await using talk = await talking("<b>Hello</b>", "Again.");
+  const { page } = talk;
+  await say(page, "Hi");
+  await shown(page, "assistant: <b>Hello</b>");
+  await say(page, "And again");
+  assertEquals(await shown(page, "assistant: Again."), [
+    "user: Hi",
+    "assistant: <b>Hello</b>",
+    "user: And again",
+    "assistant: Again.",
+  ]);
+  assertEquals(talk.troubles, []);
+});
+
+Deno.test("useChat: one approves a call, and denies another", options, async () => {
+  await using talk = await talking(asks, "On its way.", asks, "A pity.");
+  const { page } = talk;
+  await say(page, "Tea");
+  await button(page, "Approve").click();
+  await shown(page, "assistant: On its way.");
+  await say(page, "More");
+  await button(page, "Deny").click();
+  assertEquals(await shown(page, "assistant: A pity."), [
+    "user: Tea",
+    ordered,
+    "assistant: On its way.",
+    "user: More",
+    `tool-order output-denied {"what":"tea"}`,
+    "assistant: A pity.",
+  ]);
+  assertEquals(talk.troubles, []);
+});
+
+Deno.test(
+  "useChat: a page that is loaded again goes on in the middle, at a question, and after its answer",
+  options,
+  async () => {
+    await using talk = await talking({ text: "Let me see.", ...waits }, asks, waits, "On its way.");
+    const { page } = talk;
+    const before = ["user: Tea, if she is there", "assistant: Let me see."];
+    await say(page, "Tea, if she is there");
+    await shown(page, waiting, "streaming");
+    await page.reload();
+    assertEquals(await shown(page, waiting, "streaming"), [...before, waiting]);
+    talk.goOn();
+    await button(page, "Approve").waitFor();
+    await page.reload();
+    await button(page, "Approve").click();
+    assertEquals(await shown(page, waiting, "streaming"), [...before, waited, ordered, waiting]);
+    await page.reload();
+    assertEquals(await shown(page, waiting, "streaming"), [...before, waited, ordered, waiting]);
+    talk.goOn();
+    const after = [...before, waited, ordered, waited, "assistant: On its way."];
+    assertEquals(await shown(page, "assistant: On its way."), after);
+    await page.reload();
+    assertEquals(await shown(page, "assistant: On its way."), after);
+    assertEquals(talk.troubles, []);
+  },
+);
+
+Deno.test(
+  "useChat: a page that was offline hears the rest, and is asked again what it could not answer",
+  options,
+  async () => {
+    await using talk = await talking({ text: "Let me see.", ...waits }, asks, "On its way.");
+    const { page } = talk;
+    await say(page, "Tea, if she is there");
+    await shown(page, waiting, "streaming");
+    await talk.goOffline();
+    await shown(page, waiting, "error");
+    talk.goOn();
+    await talk.goOnline();
+    await button(page, "Approve").waitFor();
+    await talk.goOffline();
+    await button(page, "Approve").click();
+    await shown(page, `tool-order approval-responded {"what":"tea"}`, "error");
+    await talk.goOnline();
+    await button(page, "Approve").click();
+    assertEquals(await shown(page, "assistant: On its way."), [
+      "user: Tea, if she is there",
+      "assistant: Let me see.",
+      waited,
+      ordered,
+      "assistant: On its way.",
+    ]);
+  },
+);
