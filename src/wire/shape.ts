@@ -59,6 +59,12 @@ export const json: Shape<Json> = (value, at) => {
   return value as Json; // read by JSON.parse()
 };
 
+/** An object, whatever its fields. */
+export const object: Shape<{ readonly [key: string]: Json }> = (value, at) => {
+  record({})(value, at);
+  return value as { readonly [key: string]: Json }; // read by JSON.parse()
+};
+
 /** One of these words. */
 export function word<T extends string>(...words: readonly T[]): Shape<T> {
   return (value, at) => {

@@ -13,6 +13,7 @@ import { modelMeasures } from "./models.ts";
 import { recordMeasures, resumeMeasure } from "./records.ts";
 import { rpcMeasure } from "./rpc.ts";
 import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
+import { wireMeasures } from "./wires.ts";
 
 const memory = await memoryMeasures();
 const long = await longMeasure();
@@ -26,6 +27,7 @@ const all = [
   ...await callMeasures(delta),
   ...await lifeMeasures(),
   ...await modelMeasures(),
+  ...await wireMeasures(),
   ...await recordMeasures(),
   await resumeMeasure(),
   ...memory,

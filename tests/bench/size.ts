@@ -1,5 +1,5 @@
 /**
- * Prints what an agent with one tool weighs when it is served and bundled for Workers, how long that takes to start, and what the client weighs.
+ * Prints what an agent with one tool weighs when it is served and bundled for Workers, how long that takes to start, and what the client and each wire weigh.
  * Fails where one of them is above its budget.
  *
  * What Hono and Zod weigh is found by bundling, in the same way, a file that makes the same use of them and imports nothing else. What lies
@@ -16,6 +16,11 @@ const starts = 15;
 const total = await zipped(await bundled("served.ts", "esm"));
 const base = await zipped(await bundled("alone.ts", "esm"));
 const client = await zipped(await bundled("client.ts", "esm"));
+const wires: Measure[] = [];
+for (const name of ["ai_sdk", "chat_completions", "responses", "ag_ui"]) {
+  const figure = await zipped(await bundled(`wires/${name}.ts`, "esm")) - total;
+  wires.push({ what: `the wire ${name}, gzip`, figure, budget: 3, unit: "KB" });
+}
 const script = { served: await bundled("served.ts", "cjs"), alone: await bundled("alone.ts", "cjs") };
 const start = { served: Infinity, alone: Infinity };
 for (let round = 0; round < starts; round++) {
@@ -27,6 +32,7 @@ const measures: readonly Measure[] = [
   { what: "bundle beyond Hono and Zod, gzip", figure: total - base, budget: 15, unit: "KB" },
   { what: "bundle in all, gzip", figure: total, budget: 45, unit: "KB" },
   { what: "client, gzip", figure: client, budget: 2, unit: "KB" },
+  ...wires,
   {
     what: "start beyond Hono and Zod",
     figure: start.served - start.alone,

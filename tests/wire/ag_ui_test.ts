@@ -207,7 +207,7 @@ Deno.test("agUi() hears another input, a no, a reply in place of the tool, and t
   ]);
   assertEquals(await resumed({ payload: false }), ["denied A person said no.", []]);
   assertEquals(await resumed({ payload: "I did it myself." }), ["ok I did it myself.", []]);
-  assertEquals(await resumed({ status: "cancelled" }), ["denied A person said no: It was cancelled.", []]);
+  assertEquals(await resumed({ status: "cancelled" }), ["denied A person said no.", []]);
 });
 
 Deno.test("agUi() counts no answer to another pause, to another call, or without a word from the person", async () => {
@@ -441,7 +441,7 @@ Deno.test("agUi() says that a run failed, and nothing internal", async () => {
   assertEquals([last, typeof code], [{
     type: "RUN_ERROR",
     message: "The run failed.",
-    usage: [{ inputTokens: 0, outputTokens: 0, totalTokens: 0 }],
+    usage: [{ inputTokens: 0, outputTokens: 0 }],
   }, "string"]);
 });
 

@@ -16,7 +16,7 @@ export function telling({ threadId, runId, messages: held, ran }: RunInput): (ev
     messages: [],
     again: () =>
       frameOf({ type: "MESSAGES_SNAPSHOT", messages: [...held, ...told.messages.map((message) => message())] }),
-    ran: (call) => ran.has(call),
+    ran,
   };
   let root: Voice | undefined;
   let run = "";
@@ -46,7 +46,7 @@ export function telling({ threadId, runId, messages: held, ran }: RunInput): (ev
       case "run.finished": {
         const { text, output, usage } = event;
         const ended = root?.end() ?? "";
-        const rest = root?.said ? "" : root?.say(`${run}.final`, text) ?? "";
+        const rest = told.messages.length > 0 ? "" : root?.say(`${run}.final`, text) ?? "";
         return ended + rest + finish({ result: output ?? text, outcome: { type: "success" } }, usage);
       }
       case "run.aborted":
@@ -74,5 +74,5 @@ function asking({ callId, tool, questions, schema, ...more }: Question, pause: n
 }
 
 function usageOf({ input, output, cached }: Usage): object {
-  return { inputTokens: input, outputTokens: output, totalTokens: input + output, cachedInputTokens: cached };
+  return { inputTokens: input, outputTokens: output, cachedInputTokens: cached };
 }

@@ -7,7 +7,7 @@ import type { Suggestion } from "../../protocol/event.ts";
 import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/session.ts";
 import { clientTools, toolName } from "../client_tool.ts";
-import { json, list, optional, record, type Shape, tagged, text, word, wrong } from "../shape.ts";
+import { json, list, object, optional, record, type Shape, tagged, text, word, wrong } from "../shape.ts";
 import type { Said, Waiting } from "../wire.ts";
 
 /** A message as a client has it. */
@@ -20,7 +20,7 @@ export interface AgMessage {
 
 const message = record<AgMessage>({ id: text, role: text, content: optional(json), toolCallId: optional(text) });
 
-const tool = record({ name: toolName, description: optional(text), parameters: optional(json) });
+const tool = record({ name: toolName, description: optional(text), parameters: optional(object) });
 
 const entry = record({ interruptId: text, status: word("resolved", "cancelled"), payload: optional(json) });
 
@@ -55,7 +55,7 @@ export function runInput(body: unknown): RunInput {
   const messages = list(message)(held, "messages");
   const last = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   const outcomes = last.filter(({ role }) => role === "tool");
-  const declared = tools.map(({ parameters, ...tool }) => ({ ...tool, schema: schemaOf(parameters) }));
+  const declared = tools.map((tool) => ({ ...tool, schema: tool.parameters }));
 
   function say(waiting: Waiting = { questions: [], pause: 0 }): Said {
     const { questions, pause } = waiting;
@@ -81,10 +81,6 @@ export function runInput(body: unknown): RunInput {
   return { threadId, runId, messages: held, ran, say };
 }
 
-function schemaOf(value: Json | undefined): { readonly [key: string]: Json } | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as never : undefined; // read by JSON.parse()
-}
-
 const answer: Shape<Suggestion> = tagged("type", {
   approve: { input: optional(json), always: optional(word("tool", "input")) },
   deny: { reason: optional(text) },
@@ -94,7 +90,7 @@ const answer: Shape<Suggestion> = tagged("type", {
 /** What a person answers: as the question's schema has it, or simply yes, no, or a text. Without a word from them nothing runs. */
 function answerOf({ status, payload }: ReturnType<typeof entry>, ofCall: boolean, at: string): Suggestion {
   if (status === "cancelled") {
-    return ofCall ? { type: "deny", reason: "It was cancelled." } : { type: "reply", text: "" };
+    return ofCall ? { type: "deny" } : { type: "reply", text: "" };
   }
   if (typeof payload === "string") return { type: "reply", text: payload };
   if (typeof payload === "boolean") return payload ? { type: "approve" } : { type: "deny" };

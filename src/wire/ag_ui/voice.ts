@@ -13,14 +13,12 @@ export interface Told {
   readonly messages: (() => object)[];
   /** The frames that tell it again. */
   again(): string;
-  /** Whether the client has run a call itself. */
-  ran(call: string): boolean;
+  /** The calls that the client has run itself. */
+  readonly ran: ReadonlySet<string>;
 }
 
 /** One agent that is heard. */
 export interface Voice {
-  /** Whether it has said anything. */
-  readonly said: boolean;
   /** The frames of an event. */
   tell(event: Event): string;
   /** Says a text that is complete. */
@@ -31,11 +29,9 @@ export interface Voice {
 
 /** The voice of an agent; `within` stands before the ids of its calls, and `tag` says whose they are, where it is a tool of another. */
 export function voice(run: string, told: Told, within = "", tag: { readonly subagentRunId?: string } = {}): Voice {
-  let said = false;
   let turn: number | undefined;
   let step: string | undefined;
   let growing: "TEXT" | "REASONING" | undefined;
-  let thought = "";
   /** The message that the model is saying: its id, what is in it so far, and what gives it to whoever is told again. */
   let id = "";
   let texts: string[] = [];
@@ -48,26 +44,20 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
     return frameOf({ type, ...fields, ...tag });
   }
 
-  function grow(kind: "TEXT" | "REASONING", text: string, part = 0): string {
-    let before = "";
-    if (growing !== kind) {
-      before = stop() + start(kind, part);
-      growing = kind;
-    }
-    if (kind === "REASONING") return before + frame("REASONING_MESSAGE_CONTENT", { messageId: thought, delta: text });
+  function grow(kind: "TEXT" | "REASONING", text: string): string {
+    const before = growing === kind ? "" : stop() + start(kind);
+    growing = kind;
+    if (kind === "REASONING") return before + frame("REASONING_MESSAGE_CONTENT", { ...thought(), delta: text });
     texts.push(text);
     return `${before}data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":${JSON.stringify(text)}}\n\n`;
   }
 
-  function start(kind: "TEXT" | "REASONING", part: number): string {
+  function start(kind: "TEXT" | "REASONING"): string {
     if (kind === "TEXT") {
-      said = true;
       remember();
-      return frame("TEXT_MESSAGE_START", { messageId: id, role: "assistant" });
+      return frame("TEXT_MESSAGE_START", { messageId: id });
     }
-    thought = `${id}.${part}`;
-    return frame("REASONING_START", { messageId: thought }) +
-      frame("REASONING_MESSAGE_START", { messageId: thought, role: "reasoning" });
+    return frame("REASONING_START", thought()) + frame("REASONING_MESSAGE_START", { ...thought(), role: "reasoning" });
   }
 
   /** Ends the message that grows. */
@@ -76,7 +66,12 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
     growing = undefined;
     if (kind === "TEXT") return frame("TEXT_MESSAGE_END", { messageId: id });
     if (!kind) return "";
-    return frame("REASONING_MESSAGE_END", { messageId: thought }) + frame("REASONING_END", { messageId: thought });
+    return frame("REASONING_MESSAGE_END", thought()) + frame("REASONING_END", thought());
+  }
+
+  /** The message of its thought. */
+  function thought() {
+    return { messageId: `${id}.thought` };
   }
 
   /** Ends what the model is saying, its calls too. */
@@ -144,27 +139,29 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
 
   function finished(call: string, { status, parts }: CallResult): string {
     const toolCallId = within + call;
-    if (told.ran(toolCallId)) return "";
+    if (told.ran.has(toolCallId)) return "";
     const content = parts.every(({ type }) => type === "text") ? textOf({ parts }) : parts.map(partOf);
     const messageId = `${run}.${call}`;
     told.messages.push(() => ({ id: messageId, role: "tool", toolCallId, content, ...tag }));
     const metadata = status === "ok" ? {} : { metadata: { status } };
-    return frame("TOOL_CALL_RESULT", { messageId, toolCallId, content, role: "tool", ...metadata });
+    return frame("TOOL_CALL_RESULT", { messageId, toolCallId, content, ...metadata });
   }
 
   function end(): string {
-    const open = [...children].map(([call, child]) => left(call, child.run, { message: "It was stopped." }));
-    const ended = open.join("") + finish() + (step === undefined ? "" : frame("STEP_FINISHED", { stepName: step }));
+    const left = [...children.keys()].map((call) => leave(call, "stopped")).join("");
+    const ended = left + finish() + (step === undefined ? "" : frame("STEP_FINISHED", { stepName: step }));
     step = undefined;
     return ended;
   }
 
-  /** Ends an agent that is a tool: it failed, it waits, or it is done. */
-  function left(call: string, subagentRunId: string, failed?: { readonly message: string }, outcome?: object): string {
-    const ended = children.get(call)?.voice.end() ?? "";
+  /** Ends an agent that is a tool: it is done, it waits, or it failed. */
+  function leave(call: string, status: string): string {
+    const child = children.get(call);
+    if (!child) return "";
     children.delete(call);
-    const type = failed ? "SUBAGENT_ERROR" : "SUBAGENT_FINISHED";
-    return ended + frameOf({ type, subagentRunId, ...failed, ...outcome });
+    const outcome = { done: { type: "success" }, paused: { type: "suspended" } }[status];
+    const how = outcome ? { type: "SUBAGENT_FINISHED", outcome } : { type: "SUBAGENT_ERROR", message: status };
+    return child.voice.end() + frameOf({ ...how, subagentRunId: child.run });
   }
 
   function tell(event: Event): string {
@@ -172,7 +169,7 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
       case "text.delta":
         return grow("TEXT", event.text);
       case "reasoning.delta":
-        return grow("REASONING", event.text, event.part);
+        return grow("REASONING", event.text);
       case "turn.started":
         step = `turn ${event.turn}`;
         return frame("STEP_STARTED", { stepName: step });
@@ -217,34 +214,20 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
       }
       case "subagent.event":
         return children.get(event.call)?.voice.tell(event.event) ?? "";
-      case "subagent.finished": {
-        const { call, status } = event;
-        const child = children.get(call);
-        if (!child) return "";
-        const isOver = status === "done" || status === "paused";
-        const outcome = { outcome: { type: status === "paused" ? "suspended" : "success" } };
-        return isOver ? left(call, child.run, undefined, outcome) : left(call, child.run, { message: status });
-      }
+      case "subagent.finished":
+        return leave(event.call, event.status);
       default:
         return "";
     }
   }
 
-  return {
-    get said() {
-      return said;
-    },
-    tell,
-    say,
-    end,
-  };
+  return { tell, say, end };
 }
 
 function partOf(part: ContentPart): object {
   if (part.type === "text") return part;
   const { mediaType: mimeType, data, url } = part;
-  const [kind = ""] = mimeType.split("/");
-  const type = ["image", "audio", "video"].includes(kind) ? kind : "document";
+  const type = /^(image|audio|video)/.exec(mimeType)?.[0] ?? "document";
   const source = data === undefined
     ? { type: "url", value: url ?? "", mimeType }
     : { type: "data", value: data, mimeType };

@@ -8,7 +8,8 @@ import type { Usage } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
 import { done, frameOf } from "../frames.ts";
 import type { Whole } from "../wire.ts";
-import { clientCalls, errorOf, type Last } from "./ended.ts";
+import { outerId } from "./call_id.ts";
+import { errorOf, type Last } from "./ended.ts";
 
 const finishes: { readonly [key in FinishReason]: string } = {
   stop: "stop",
@@ -26,7 +27,11 @@ function headOf(run: string, model: string) {
 /** What the end of a run adds to what was said, and why nothing comes after it. */
 function endOf(last: Last, session: string, finish: FinishReason, said: boolean) {
   const questions = last.type === "run.paused" ? last.questions : [];
-  const calls = clientCalls(session, questions).map(({ id, ...call }) => ({ id, type: "function", function: call }));
+  const calls = questions.filter(isForClient).map(({ callId = "", tool: name, input }) => ({
+    id: outerId({ session, call: callId }),
+    type: "function",
+    function: { name, arguments: JSON.stringify(input) },
+  }));
   const asked = questions.filter((question) => !isForClient(question)).flatMap(({ questions }) => questions);
   const text = last.type === "run.finished" && !said ? last.text : asked.join("\n");
   const short = last.type === "run.finished" && last.status === "limit";

@@ -5,8 +5,8 @@
  */
 import { textOf } from "../../protocol/message.ts";
 import { toolName } from "../client_tool.ts";
-import { flag, list, record, text, word } from "../shape.ts";
-import { content, maybe, object } from "./content.ts";
+import { flag, list, object, record, text, word } from "../shape.ts";
+import { content, maybe } from "./content.ts";
 import { callOf, type Conversation, type Entry, outcome } from "./said.ts";
 
 const call = record({ id: text, function: record({ name: text, arguments: text }) });

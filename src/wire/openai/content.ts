@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ContentPart, Json } from "../../protocol/message.ts";
+import type { ContentPart } from "../../protocol/message.ts";
 import { list, optional, record, type Shape, text } from "../shape.ts";
 
 /** A value that may be missing, which some clients write as null. */
@@ -11,12 +11,6 @@ export function maybe<T>(shape: Shape<T>): Shape<T | undefined> {
   const given = optional(shape);
   return (value, at) => value === null ? undefined : given(value, at);
 }
-
-/** A schema of JSON, or whatever else is an object. */
-export const object: Shape<{ readonly [key: string]: Json }> = (value, at) => {
-  record({})(value, at);
-  return value as { readonly [key: string]: Json }; // an object, read by JSON.parse()
-};
 
 const part = record<Part>({
   text: maybe(text),

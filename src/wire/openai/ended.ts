@@ -3,9 +3,7 @@
  *
  * @module
  */
-import type { Event, Question } from "../../protocol/event.ts";
-import { isForClient } from "../client_tool.ts";
-import { outerId } from "./call_id.ts";
+import type { Event } from "../../protocol/event.ts";
 
 /** The last event of a response. */
 export type Last = Extract<Event, { readonly type: "run.finished" | "run.paused" | "run.failed" | "run.aborted" }>;
@@ -17,13 +15,4 @@ export function errorOf(
   if (last.type === "run.failed") return { message: last.message, type: "server_error", code: last.error };
   if (last.type !== "run.aborted") return undefined;
   return { message: `The run was stopped: ${last.reason}`, type: "server_error", code: "aborted" };
-}
-
-/** The calls that the client runs, as it is told of them. */
-export function clientCalls(session: string, questions: readonly Question[]) {
-  return questions.filter(isForClient).map(({ callId = "", tool = "", input }) => ({
-    id: outerId({ session, call: callId }),
-    name: tool,
-    arguments: JSON.stringify(input) ?? "{}",
-  }));
 }

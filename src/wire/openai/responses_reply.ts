@@ -21,7 +21,6 @@ export interface Responding {
 
 /** A text that grows: the model's own, or its thought. */
 interface Growing {
-  readonly key: string;
   readonly kind: "output_text" | "reasoning_text";
   readonly item_id: string;
   readonly output_index: number;
@@ -35,7 +34,6 @@ export function responding(model: string): Responding {
   let head = {};
   let sequence = 0;
   let items = 0;
-  let said = false;
   let growing: Growing | undefined;
   let over: Whole | undefined;
   /** What is complete; what comes after the mark belongs to the turn that goes on, and may be taken back. */
@@ -50,8 +48,6 @@ export function responding(model: string): Responding {
       object: "response",
       created_at: Math.floor(Date.now() / 1_000),
       model,
-      error: null,
-      tools: [],
     };
     const response = snapshot("in_progress");
     return frame("response.created", { response });
@@ -72,12 +68,8 @@ export function responding(model: string): Responding {
     return frame("response.output_item.added", fields) + frame("response.output_item.done", fields);
   }
 
-  function grow(kind: Growing["kind"], key: string, text: string): string {
-    let before = "";
-    if (growing?.key !== key) {
-      before = end() + open(kind, key);
-      said ||= kind === "output_text";
-    }
+  function grow(kind: Growing["kind"], text: string): string {
+    const before = growing?.kind === kind ? "" : end() + open(kind);
     const { item_id, output_index, texts } = growing as Growing; // it is open by now
     texts.push(text);
     return `${before}data: {"type":"response.${kind}.delta","sequence_number":${sequence++},"item_id":"${item_id}","output_index":${output_index},"content_index":0,"delta":${
@@ -85,10 +77,10 @@ export function responding(model: string): Responding {
     }}\n\n`;
   }
 
-  function open(kind: Growing["kind"], key: string): string {
+  function open(kind: Growing["kind"]): string {
     const output_index = items++;
     const item_id = `${run}_${output_index}`;
-    growing = { key, kind, item_id, output_index, texts: [] };
+    growing = { kind, item_id, output_index, texts: [] };
     return frame("response.output_item.added", { output_index, item: itemOf(growing, "in_progress", []) }) +
       frame("response.content_part.added", { item_id, output_index, content_index: 0, part: partOf(kind, "") });
   }
@@ -109,8 +101,8 @@ export function responding(model: string): Responding {
   }
 
   /** A text that is complete. */
-  function whole(key: string, text: string): string {
-    return text === "" ? "" : grow("output_text", key, text) + end();
+  function whole(text: string): string {
+    return text === "" ? "" : grow("output_text", text) + end();
   }
 
   /** Takes back what this turn has said. */
@@ -122,7 +114,7 @@ export function responding(model: string): Responding {
 
   function ask(question: Question, pause: number): string {
     const { callId = "", tool: name, input, questions } = question;
-    if (name === undefined) return whole(`question ${callId}`, questions.join("\n"));
+    if (name === undefined) return whole(questions.join("\n"));
     const call_id = outerId({ session, call: callId });
     const call = { name, arguments: JSON.stringify(input) };
     return add(
@@ -135,7 +127,7 @@ export function responding(model: string): Responding {
   function close(last: Last, id: number): string {
     let text = end();
     if (last.type === "run.paused") text += last.questions.map((question) => ask(question, id)).join("");
-    if (last.type === "run.finished" && !said) text += whole("final", last.text);
+    if (last.type === "run.finished" && output.length === 0) text += whole(last.text);
     const error = errorOf(last);
     const short = last.type === "run.finished" && last.status === "limit";
     const status = error ? "failed" : short ? "incomplete" : "completed";
@@ -155,9 +147,9 @@ export function responding(model: string): Responding {
     tell(event, id) {
       switch (event.type) {
         case "text.delta":
-          return grow("output_text", `${event.turn}.${event.part}`, event.text);
+          return grow("output_text", event.text);
         case "reasoning.delta":
-          return grow("reasoning_text", `${event.turn}.${event.part}`, event.text);
+          return grow("reasoning_text", event.text);
         case "run.started":
           return sequence > 0 ? "" : begin(event);
         case "model.started": {
@@ -169,7 +161,7 @@ export function responding(model: string): Responding {
         case "model.reset":
           return reset();
         case "model.finished":
-          return event.text === undefined ? end() : reset() + whole(`${event.turn}.final`, event.text);
+          return event.text === undefined ? end() : reset() + whole(event.text);
         case "run.paused":
         case "run.finished":
         case "run.failed":
@@ -188,7 +180,7 @@ function itemOf({ kind, item_id: id }: Growing, status: string, content: readonl
 }
 
 function partOf(type: Growing["kind"], text: string): object {
-  return { type, text, ...(type === "output_text" && { annotations: [], logprobs: [] }) };
+  return { type, text, ...(type === "output_text" && { annotations: [] }) };
 }
 
 function usageOf({ input, output, cached = 0 }: Usage) {

@@ -5,9 +5,9 @@
  */
 import { type Json, textOf, user } from "../../protocol/message.ts";
 import { toolName } from "../client_tool.ts";
-import { flag, json, list, record, text } from "../shape.ts";
+import { flag, json, list, object, record, text } from "../shape.ts";
 import { placeOf } from "./call_id.ts";
-import { content, maybe, object } from "./content.ts";
+import { content, maybe } from "./content.ts";
 import { callOf, type Conversation, type Entry, outcome } from "./said.ts";
 
 const declared = record({ type: text, name: maybe(text), description: maybe(text), parameters: maybe(object) });

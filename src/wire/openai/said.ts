@@ -115,7 +115,7 @@ function ours(id: string): string {
 /** A call as a client holds it, whose input is a text. */
 export function callOf(id: string, name: string, text: string): CallPart {
   try {
-    return { type: "call", id, name, input: text === "" ? {} : JSON.parse(text) };
+    return { type: "call", id, name, input: JSON.parse(text || "{}") };
   } catch (error) {
     return { type: "call", id, name, input: text, malformed: String(error) };
   }

@@ -16,4 +16,5 @@ const model = {
   },
 };
 
-export default serve(agent({ model, tools: [weather] }));
+export const helper = agent({ model, tools: [weather] });
+export default serve(helper);
