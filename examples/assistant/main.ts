@@ -1,5 +1,5 @@
 /**
- * Serves the assistant, and a page to talk with it.
+ * Serves the assistant to its own clients, to those of others, and with a page to talk with it.
  *
  * ```sh
  * deno task start
@@ -11,6 +11,11 @@ import { serve } from "@jizai/jizai";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { playground } from "@jizai/jizai/playground";
 import { memoryLog } from "@jizai/jizai/session/log";
+import { agUi } from "@jizai/jizai/wire/ag_ui";
+import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
+import { Hono } from "hono";
+import { cors } from "hono/cors";
 import { assistant } from "./assistant.ts";
 import { chooseModel } from "./model.ts";
 
@@ -18,12 +23,16 @@ const log = logger(({ point, tool, outcome, ms }) => {
   console.log(" ", ...[point, tool, outcome].filter((word) => word !== undefined), `${ms.toFixed(1)} ms`);
 });
 const model = chooseModel();
-const app = serve(assistant(model, { use: [log], trace: true }), {
+const served = serve(assistant(model, { use: [log], trace: true }), {
   page: playground(),
+  wires: [aiSdkUi(), agUi(), chatCompletions(), responses()],
   log: memoryLog(),
   onClientGone: "detach", // whoever loads the page again finds the run going on
   onError: (error, { id }) => console.error(id, error),
 });
+/** Pages that are served from this machine may ask, wherever on it they are. */
+const here = (origin: string) => /^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?$/.test(origin) ? origin : undefined;
+const app = new Hono().use(cors({ origin: here })).route("/", served);
 const port = Number(Deno.env.get("PORT") ?? 8000);
 const hostname = Deno.env.get("HOST") ?? "localhost";
 
