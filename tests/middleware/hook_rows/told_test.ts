@@ -1,0 +1,81 @@
+/**
+ * What hooks of other systems become, row by row of the table of hooks: what is told to the person, and what to the model.
+ */
+import { ModelError } from "@jizai/jizai";
+import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";
+import { copilot_hooks } from "@jizai/jizai/middleware/copilot_hooks";
+import type { ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { assertEquals } from "@std/assert";
+import { call } from "../../support/batch.ts";
+import { hooks, notices, saying, saysOf } from "../../support/hooked.ts";
+import { builtins } from "../../support/rpc.ts";
+import { ended, under } from "../../support/systems.ts";
+
+const one = [{ calls: [call("a")] }, "Done."] as const;
+const busy: ScriptedAnswer = { error: new ModelError("busy", { recoverable: true }) };
+
+Deno.test("row 18, systemMessage and stopReason, userNotification, for_user: a notice to the person, never to the model", async () => {
+  const telling = {
+    "claude systemMessage": claude_hooks({ PostToolUse: hooks(saying({ systemMessage: "Psst." })) }),
+    "claude stopReason": claude_hooks({ PostToolUse: hooks(saying({ continue: false, stopReason: "Psst." })) }),
+    copilot: copilot_hooks({ onErrorOccurred: () => ({ errorHandling: "retry", userNotification: "Psst." }) }),
+    rpc: builtins({
+      a: { before_tool: () => ({ action: "respond", result: { for_llm: "sun", for_user: "Psst." } }) },
+    }),
+  };
+  const came = await under(telling, async (hooks) => {
+    const { events, requests, lines } = await ended(hooks, [{ calls: [call("a")] }, busy, "Done."]);
+    return [notices(events), JSON.stringify([requests, lines]).includes("Psst.")];
+  });
+  const told = [["Psst."], false];
+  assertEquals(came, { "claude systemMessage": told, "claude stopReason": told, copilot: told, rpc: told });
+});
+
+Deno.test("row 19, additionalContext and reason, additionalContext, messages: to the model, and not to the person", async () => {
+  const telling = {
+    "claude additionalContext": claude_hooks({ PostToolUse: hooks(saysOf({ additionalContext: "Mind." })) }),
+    "claude reason": claude_hooks({ PreToolUse: hooks(saying({ decision: "block", reason: "Mind." })) }),
+    copilot: copilot_hooks({ onPostToolUse: () => ({ additionalContext: "Mind." }) }),
+    rpc: builtins({
+      a: {
+        before_llm: ({ messages, ...rest }) => {
+          const request = { ...rest, messages: [...messages, { role: "user", content: "Mind." }] };
+          return { action: "modify", request };
+        },
+      },
+    }),
+  };
+  const came = await under(telling, async (hooks) => {
+    const { requests, events } = await ended(hooks, one);
+    return [requests.at(-1)?.slice(2), notices(events)];
+  });
+  assertEquals(came, {
+    "claude additionalContext": [["ok sun in a", "context Mind."], []],
+    "claude reason": [["denied Mind."], []],
+    copilot: [["ok sun in a", "context Mind."], []],
+    rpc: [["ok sun in a", "user Mind."], []],
+  });
+});
+
+Deno.test("row 20, suppressOutput of what is shown, suppressOutput of what is kept, silent: a result that the person is not shown, or the transcript does not keep", async () => {
+  const hiding = {
+    claude: claude_hooks({ PostToolUse: hooks(saying({ suppressOutput: true })) }),
+    copilot: copilot_hooks({ onPostToolUse: () => ({ suppressOutput: true }) }),
+    rpc: builtins({
+      a: {
+        before_tool: () => ({ action: "respond", result: { for_llm: "sun in a", for_user: "Sun!", silent: true } }),
+      },
+    }),
+  };
+  const came = await under(hiding, async (hooks) => {
+    const { events, lines } = await ended(hooks, one);
+    const shown = events.flatMap((event) => event.type === "tool.finished" ? event.result.parts : []);
+    return [lines[2], shown, notices(events)];
+  });
+  const withheld = "The output was withheld by a hook.";
+  assertEquals(came, {
+    claude: ["ok sun in a", [], []],
+    copilot: [`ok ${withheld}`, [{ type: "text", text: withheld }], []],
+    rpc: ["ok sun in a", [], []],
+  });
+});
