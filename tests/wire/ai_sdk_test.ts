@@ -295,6 +295,8 @@ Deno.test("aiSdkUi() tells a chat of failures of tools, what a guard denied, pro
       emit({ type: "data", name: "card", data: { id: "c1", title: "One" } });
       emit({ type: "data", name: "card", data: { id: "c1", title: "Two" } });
       emit({ type: "data", name: "mark", data: 3 });
+      emit({ type: "data", name: "state", data: { todos: [] } });
+      emit({ type: "data", name: "state", data: { todos: ["one"] } });
       emit({ type: "notice", text: "Almost." });
       return "all done";
     },
@@ -318,6 +320,7 @@ Deno.test("aiSdkUi() tells a chat of failures of tools, what a guard denied, pro
     'tool-nothing output-error {} There is no tool "nothing". There is: fails, works, never',
     `data-card {"id":"c1","title":"Two"}`,
     "data-mark 3",
+    `data-state {"todos":["one"]}`,
     `data-notice {"text":"Almost."}`,
     "step-start",
     "text done Done.",

@@ -183,7 +183,7 @@ export function chunking(): (event: Event, id: number) => string {
       case "notice":
         return frameOf({ type: "data-notice", data: { text: event.text } });
       case "data":
-        return frameOf({ type: `data-${event.name}`, ...idOf(event.data), data: event.data });
+        return frameOf({ type: `data-${event.name}`, ...idOf(event), data: event.data });
       case "run.paused": {
         const questions = event.questions.map((question) => ask(question, id)).join("");
         return end() + questions + close("tool-calls", { status: "paused", usage: event.usage });
@@ -214,8 +214,9 @@ function close(finishReason: string, messageMetadata: object): string {
   return frameOf({ type: "finish", finishReason, messageMetadata }) + done;
 }
 
-/** Data that says its own id replaces what came before with that. */
-function idOf(data: unknown): { readonly id?: string } {
+/** Data that says its own id replaces what came before with that, and a state the state before it. */
+function idOf({ name, data }: Extract<Event, { readonly type: "data" }>): { readonly id?: string } {
+  if (name === "state") return { id: name };
   return typeof data === "object" && data !== null && "id" in data && typeof data.id === "string"
     ? { id: data.id }
     : {};
