@@ -68,4 +68,5 @@ export type * from "./src/protocol/files.ts";
 export * from "./src/protocol/message.ts";
 export * from "./src/protocol/session.ts";
 export type { Sink } from "./src/stream/channel.ts";
+export { ShapeError } from "./src/wire/shape.ts";
 export type * from "./src/wire/wire.ts";

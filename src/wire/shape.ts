@@ -7,6 +7,7 @@ import type { Json } from "../protocol/message.ts";
 
 /** What came from outside does not look as it has to. Its message may be told to whoever sent it. */
 export class ShapeError extends Error {
+  /** The name of the class. */
   override readonly name = "ShapeError";
 
   /** Says what was expected, and of which field; of none where it is the whole. */

@@ -1,0 +1,196 @@
+import {
+  agent,
+  type Event,
+  type Model,
+  serve,
+  type ServeOptions,
+  ShapeError,
+  tool,
+  user,
+  type Wire,
+  type WireRequest,
+} from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { agUi } from "@jizai/jizai/wire/ag_ui";
+import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { type App, piecesOf, post, refusalOf } from "../support/requests.ts";
+
+/** A dialect of one's own: a line for each text, or all of it at once. */
+function plain(): Wire {
+  const lines = {
+    type: "stream" as const,
+    open: () => (event: Event) => event.type === "text.delta" ? `${event.text}\n` : "",
+  };
+  const whole = {
+    type: "whole" as const,
+    headers: { "x-plain": "yes" },
+    open: () => (event: Event) =>
+      event.type === "run.finished" ? { status: 200 as const, body: { said: event.text } } : undefined,
+  };
+  function talk({ body, params: { room }, session }: WireRequest) {
+    if (typeof body !== "string") throw new ShapeError("Cannot read the body: expected a text", "body");
+    const say = () => ({ messages: [user(body)] });
+    return { type: "talk" as const, session: session ?? room, say, reply: body.endsWith("!") ? whole : lines };
+  }
+  return {
+    routes: (name) => [
+      { method: "POST", path: "/plain/:room", read: talk },
+      {
+        method: "GET",
+        path: "/plain/:room",
+        read: ({ params: { room = "" } }) => ({ type: "follow", session: room, reply: lines }),
+      },
+      {
+        method: "DELETE",
+        path: "/plain/:room",
+        read: ({ params: { room = "" } }) => ({ type: "stop", session: room }),
+      },
+      { method: "GET", path: "/plain", read: () => ({ type: "know", body: { name } }) },
+    ],
+  };
+}
+
+/** A model that says "One.", and "Two." once it is told to go on. */
+function halting() {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const model: Model = {
+    id: "halting",
+    async *stream(_request, { signal }) {
+      yield [{ type: "text", text: "One." }];
+      begun.resolve();
+      const { promise: aborted, resolve } = Promise.withResolvers<void>();
+      signal.addEventListener("abort", () => resolve());
+      await Promise.race([gate.promise, aborted]);
+      yield [{ type: "text", text: "Two." }, { type: "finish", reason: "stop" }];
+    },
+  };
+  return { model, goOn: gate.resolve, begun: begun.promise };
+}
+
+Deno.test("serve() speaks a wire of one's own: frame by frame, as a whole, and of itself", async () => {
+  const app = serve(agent({ name: "helper", model: scripted({ text: ["Hel", "lo."] }, "Hello!") }), {
+    wires: [plain()],
+  });
+  const stream = await post(app, "/plain/one", "Hi");
+  assertEquals([stream.headers.get("content-type"), await stream.text()], ["text/event-stream", "Hel\nlo.\n"]);
+  const whole = await post(app, "/plain/one", "Hi!");
+  assertEquals([whole.headers.get("x-plain"), await whole.json()], ["yes", { said: "Hello!" }]);
+  assertEquals(await (await app.request("/plain")).json(), { name: "helper" });
+  assertEquals(await refusalOf(post(app, "/plain/one", { not: "a text" })), [400, {
+    code: "invalid",
+    message: "Cannot read the body: expected a text",
+    field: "body",
+  }]);
+  assertEquals((await app.request("/plain/one", { method: "PUT" })).headers.get("allow"), "POST, GET, DELETE");
+});
+
+Deno.test("serve() sends no piece for an event that a wire has no frame for", async () => {
+  const app = serve(agent({ model: scripted({ text: ["Hel", "lo."] }) }), { wires: [plain()] });
+  const pieces = piecesOf(await post(app, "/plain/one", "Hi"));
+  const heard: string[] = [];
+  for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) heard.push(piece);
+  assertEquals([heard.join(""), heard.includes("")], ["Hel\nlo.\n", false]);
+});
+
+for (const body of ["Hi", "Hi!"]) {
+  Deno.test(`serve() knows a request of a wire again, ${body === "Hi" ? "streamed" : "as a whole"}`, async () => {
+    const model = scripted("Hello.");
+    const app = serve(agent({ model }), { wires: [plain()], log: memoryLog() });
+    const send = async (text = body) => await post(app, "/plain/one", text, { "idempotency-key": "k" });
+    const [first, second] = await Promise.all([send(), send()]);
+    const third = await send();
+    const told = await Promise.all([first, second, third].map((response) => response.text()));
+    assertEquals([new Set(told).size, model.left], [1, 0]);
+    assertEquals((await refusalOf(send("Other")))[0], 409);
+  });
+}
+
+Deno.test("serve() follows and stops over a wire the run that a session has", async () => {
+  const { model, begun, goOn } = halting();
+  const app = serve(agent({ model }), { wires: [plain()], log: memoryLog(), onClientGone: "detach" });
+  const first = piecesOf(await post(app, "/plain/one", "Hi"));
+  await begun;
+  await first.cancel();
+  const rest = app.request("/plain/one");
+  goOn();
+  assertEquals(await (await rest).text(), "One.\nTwo.\n");
+  const head = await app.request("/plain/one", { method: "HEAD" });
+  assertEquals([head.status, await head.text()], [200, ""]);
+  const other = halting();
+  const stopping = serve(agent({ model: other.model }), { wires: [plain()] });
+  const talking = post(stopping, "/plain/one", "Hi");
+  await other.begun;
+  await stopping.request("/plain/two", { method: "DELETE" });
+  await stopping.request("/plain/one", { method: "DELETE" });
+  assertEquals(await (await talking).text(), "One.\n");
+});
+
+const busy = { refuse: 409, queue: 200 } as const;
+for (const [how, expected] of Object.entries(busy)) {
+  Deno.test(`serve() has a prompt of a wire whose session is busy ${how === "queue" ? "wait" : "refused"}`, async () => {
+    const { model, begun, goOn } = halting();
+    const app = serve(agent({ model }), { wires: [plain()], busy: how as keyof typeof busy }); // one of its keys
+    const first = await post(app, "/plain/one", "Hi");
+    await begun;
+    const second = post(app, "/plain/one", "And?");
+    setTimeout(goOn);
+    const { status, body } = await second;
+    await body?.cancel();
+    assertEquals([status, await first.text()], [expected, "One.\nTwo.\n"]);
+  });
+}
+
+Deno.test("serve() drains a run whose client has gone before it was answered as a whole", async () => {
+  const { model, begun, goOn } = halting();
+  const ended = Promise.withResolvers<Event>();
+  const observe = (event: Event) => void (event.type === "run.finished" && ended.resolve(event));
+  const app = serve(agent({ model, observe }), { wires: [plain()], onClientGone: "drain" });
+  const leaving = new AbortController();
+  const request = new Request("http://localhost/plain/one", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: `"Hi!"`,
+    signal: leaving.signal,
+  });
+  const responding = app.fetch(request);
+  await begun;
+  leaving.abort();
+  goOn();
+  assertEquals((await ended.promise as { readonly text: string }).text, "One.Two.");
+  await responding;
+});
+
+const drop = tool({
+  name: "drop",
+  description: "Drops a table",
+  input: z.object({ table: z.string() }),
+  ask: true,
+  execute: ({ table }) => `Dropped ${table}`,
+});
+
+/** What each client sends. */
+const requests: Readonly<Record<string, unknown>> = {
+  "/chat": { id: "s", messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Go" }] }] },
+  "/v1/chat/completions": { stream: true, messages: [{ role: "user", content: "Go" }] },
+  "/v1/responses": { stream: true, input: "Go" },
+  "/ag-ui": { threadId: "s", runId: "r", messages: [{ id: "m", role: "user", content: "Go" }] },
+};
+for (const [path, body] of Object.entries(requests)) {
+  Deno.test(`serve() says at ${path} with a log what it says without one`, async () => {
+    const wires = [aiSdkUi(), chatCompletions(), responses(), agUi()];
+    const model = () =>
+      scripted({ reasoning: ["H", "m."], text: ["S", "ee."], calls: [["drop", { table: "a" }]] }, "unreached");
+    const told = async (options: ServeOptions) => {
+      const app: App = serve(agent({ model: model(), tools: [drop] }), { wires, ...options });
+      const text = await (await post(app, path, body)).text();
+      return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/"created(_at)?":\d+/g, "");
+    };
+    const [without, recorded] = await Promise.all([told({}), told({ log: memoryLog() })]);
+    assertEquals(recorded, without);
+  });
+}
