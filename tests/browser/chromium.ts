@@ -36,10 +36,15 @@ export interface Locator {
 // not seen by whoever gathers imports: what only these tests need is nowhere else downloaded
 const driver = "npm:playwright-core@1.65.1";
 
-/** Opens a page of its own. `CHROMIUM` says where the browser is, if it is elsewhere than where Debian has it. */
+/** Where the browser is: `CHROMIUM` says so, if it is elsewhere than where Debian has it. */
+const executablePath = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium-headless-shell";
+
+/** Tests that need the browser are left out where there is none. */
+export const inBrowser = { ignore: !await Deno.stat(executablePath).then(({ isFile }) => isFile, () => false) };
+
+/** Opens a page of its own. */
 export async function opened(): Promise<Page> {
   const { chromium } = await import(driver);
-  const executablePath = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium-headless-shell";
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
   const page = await browser.newPage();
   page.setDefaultTimeout(10_000);

@@ -6,10 +6,10 @@ import { memoryLog } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
-import { opened, type Page } from "./chromium.ts";
+import { inBrowser, opened, type Page } from "./chromium.ts";
 
 // a browser that is driven holds on to more than a test can see
-const options = { sanitizeOps: false, sanitizeResources: false };
+const options = { ...inBrowser, sanitizeOps: false, sanitizeResources: false };
 
 const order = tool({
   name: "order",

@@ -5,10 +5,10 @@ import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
 import * as z from "zod";
-import { type Locator, opened, type Page } from "./chromium.ts";
+import { inBrowser, type Locator, opened, type Page } from "./chromium.ts";
 
 // a browser that is driven holds on to more than a test can see
-const options = { sanitizeOps: false, sanitizeResources: false };
+const options = { ...inBrowser, sanitizeOps: false, sanitizeResources: false };
 
 const order = tool({
   name: "order",
