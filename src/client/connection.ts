@@ -56,7 +56,7 @@ export async function ask(
   const { ok, status } = response;
   if (ok) return response;
   const { error }: Refused = await response.json().catch(() => ({})); // whoever is in between speaks no JSON
-  throw new ClientError(error?.message ?? `The answer was ${status}`, status, error?.code);
+  throw new ClientError(error?.message ?? `Status ${status}`, status, error?.code);
 }
 
 /** What a server says of a request that it refuses. */
@@ -68,7 +68,7 @@ interface Refused {
 export async function* listen(server: Server, asking: Asking, signal?: AbortSignal): AsyncGenerator<Frame> {
   const silent = new AbortController();
   const { body } = await within(ask(server, asking, signal ? [signal, silent.signal] : [silent.signal]));
-  if (!body) throw new ClientError("The answer was empty", 204);
+  if (!body) throw new ClientError("No content", 204);
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     let id = 0;

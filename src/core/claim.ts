@@ -15,6 +15,8 @@ import { restore } from "./way.ts";
 
 /** Which session a run takes, and how. */
 export interface ClaimOptions {
+  /** By which whoever serves it knows the request that it begins or goes on with. Default: it is not known again. */
+  readonly request?: string | undefined;
   /** The id of a run that begins, or of the one that is gone on with. Default: a new one, or the one that has the session. */
   readonly run?: string | undefined;
   /** A new prompt: the messages that the caller holds, the last of them the person's. */
@@ -110,6 +112,7 @@ export async function claim(
     }
     goOn(live, run, answers, !child);
     live.closing = closing ?? run.closing;
+    live.request = options.request ?? (live.lost ? run.request : undefined);
     live.events.count = options.after ?? live.events.count;
     live.untold &&= live.events.count === run.events; // otherwise that was the first that was told since
   }

@@ -176,19 +176,21 @@ export class Keeping {
   }
 
   #record(status: RunRecord["status"]): Said {
-    const { id, startedAt, usage, state, events, inbox: { waiting }, aborted, failure, reason } = this.#live;
+    const { id, request, startedAt, usage, state, events, inbox: { waiting } } = this.#live;
     const { messages, earlier, pending, ...way } = this.#way ?? wayOf(this.#live);
     const { questions = [] } = this.#live.pending ?? {};
     const runs = status === "running";
+    const closing = closingOf(this.#live);
     return {
       messages,
       ...(earlier !== undefined && { earlier }),
       run: {
         id,
         status,
+        ...(request !== undefined && { request }),
         startedAt,
         ...(runs && !this.#store.volatile && { until: Date.now() + this.#lease }),
-        ...(runs && aborted && !failure && { closing: reasonOf(reason) }),
+        ...(runs && closing !== undefined && { closing }),
         events: runs ? events.count : events.count + 1, // run.paused is still to come
         usage,
         ...way,
@@ -198,6 +200,11 @@ export class Keeping {
       },
     };
   }
+}
+
+/** Why a run is being ended, where it is. */
+function closingOf({ closing, aborted, failure, reason }: Live): string | undefined {
+  return aborted && !failure ? reasonOf(reason) : closing;
 }
 
 /** Saves, a few times where that fails: a save that failed may have been made all the same. */

@@ -74,6 +74,8 @@ export class Live implements Stopping {
   tools: ReadonlyMap<string, AnyTool> = new Map();
   definitions: readonly ToolDefinition[] = [];
 
+  /** By which whoever serves it knows the request that it begins or goes on with. */
+  request: string | undefined;
   /** A prompt that was not accepted yet, and the messages before it. */
   prompt: readonly Message[] | undefined;
   /** Whether a prompt was accepted, and nobody has heard of that. */

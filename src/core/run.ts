@@ -117,7 +117,8 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
     const scope = live.scope();
     const { resumed } = live;
     const source = live.transcript.messages.length > 0 || resumed ? "resume" : "new";
-    emit({ type: "run.started", run: live.id, session, resumed });
+    const { id: run, request } = live;
+    emit({ type: "run.started", run, session, resumed, ...(request !== undefined && { request }) });
     emit({ type: "session.opened", source });
     if (live.lost || live.closing) await recover(live);
     const open = async () => {

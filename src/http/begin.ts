@@ -59,20 +59,21 @@ export function beginning(served: Served): Beginning {
       });
     },
 
-    async answer(c, caller, { session, answers, capsule, at = Infinity, tools }, form) {
+    async answer(c, caller, { session, answers, capsule, run: asking, at = Infinity, tools }, form) {
       if (how.capsules && capsule === undefined) throw wrong("capsule", "what came with the pause");
       const held = await how.capsules?.hold(capsule, { session });
       const kept = held ? theirs(held.session, caller) : await runs.load(session, caller);
       if (!kept) throw unknown(`resume session "${session}"`);
       const { id: run = crypto.randomUUID(), status, events: after = 0 } = kept.run ?? {};
-      const place = status === "paused" ? { run, session, after } : undefined;
+      const isLate = (asking ?? run) !== run || (status === "paused" && at < after);
+      const place = status === "paused" && !isLate ? { run, session, after } : undefined;
       const key = held && `capsule:${run}:${after}`; // it can be used once, where there is a record
-      return await once(c, caller, { place, key, body: [answers, capsule, at], form }, async () => {
+      return await once(c, caller, { place, key, body: [answers, capsule, asking, at], form }, async (_, request) => {
         const last = await records?.catchUp(kept, caller) ?? after;
-        if ((held && last > after) || (place && at < after)) {
+        if ((held && last > after) || isLate) {
           throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
         }
-        return await streamRun(c, served, caller, { run, session, answers, held, after: last, tools }, form);
+        return await streamRun(c, served, caller, { run, request, session, answers, held, after: last, tools }, form);
       });
     },
 

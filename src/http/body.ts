@@ -23,7 +23,8 @@ export type MessageBody =
 /** A person's answers. */
 export interface AnswersBody {
   readonly answers: readonly PersonAnswer[];
-  /** The number of the event that asked: what was asked since is not answered. Default: whatever is asked now. */
+  /** The run that asked, and the number of the event that did: what was asked since is not answered. Default: whatever is asked now. */
+  readonly run?: string | undefined;
   readonly at?: number | undefined;
   /** What came with the pause, where clients keep that. */
   readonly capsule?: string | undefined;
@@ -89,6 +90,7 @@ export const messageBody: Shape<MessageBody> = (value, at) => {
 /** The body of a request that answers questions. */
 export const answersBody: Shape<AnswersBody> = record({
   answers: list(answer),
+  run: optional(text),
   at: optional(count),
   capsule: optional(text),
 });

@@ -27,7 +27,7 @@ export type Once = (
   c: Context,
   caller: Caller,
   asked: Asked,
-  begin: (place: Required<Place> | undefined) => Promise<Response>,
+  begin: (place: Required<Place> | undefined, request?: string) => Promise<Response>,
 ) => Promise<Response>;
 
 /** Knows requests again by their keys. */

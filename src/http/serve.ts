@@ -28,8 +28,8 @@ import { speaking } from "./wires.ts";
  * - `POST /runs/:id/finish`: 204; the run answers once more, without tools, and ends.
  * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204 once it stops; it may run elsewhere or wait for a person, where there is a `log`.
  * - `GET /sessions/:id`: its messages, and the run that has it.
- * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`, and `at`, the number of the event that asked, so that
- *   what was asked since is not answered: the events of the paused run from there on.
+ * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`, and `run` and `at`, the run that asked and the number of
+ *   the event, so that what was asked since is not answered: the events of the paused run from there on.
  * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts its transcript, and does nothing else.
  * - `GET /health`: 200.
  * - `GET /`: the `page`, where there is one.

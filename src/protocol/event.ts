@@ -86,6 +86,8 @@ export type RunEvent =
     readonly run: string;
     readonly session: string;
     readonly resumed: boolean;
+    /** By which whoever serves it knows the request that it goes on with. */
+    readonly request?: string;
   }
   | {
     readonly type: "run.finished";

@@ -44,6 +44,8 @@ export interface RunRecord {
   readonly id: string;
   /** Whether it runs, or waits for a person. */
   readonly status: "running" | "paused";
+  /** By which whoever serves it knows the request that it goes on with. */
+  readonly request?: string;
   /** In milliseconds since 1970. */
   readonly startedAt: number;
   /** Until when it has the session, in milliseconds since 1970, if it does not say again that it lives: a process that died loses it then. Default: for ever. */

@@ -85,7 +85,10 @@ Deno.test("client() goes on with answers, each time from where the run was", asy
   assertEquals(asked.map(({ at }) => at), [first.length, first.length + second.length, legs.flat().length]);
   assertEquals(leg.state, whole);
   assertEquals(server.requests, ["POST /runs", ...answers.map(() => `POST /sessions/${session}/answers`)]);
-  assertEquals(server.sent.slice(1), answers.map((given, index) => ({ answers: given, at: asked[index]?.at })));
+  assertEquals(
+    server.sent.slice(1),
+    answers.map((given, index) => ({ answers: given, run: asked[index]?.run, at: asked[index]?.at })),
+  );
 });
 
 Deno.test("client() reads a run in one loop, pauses and all", async () => {
@@ -193,7 +196,7 @@ Deno.test("client() says at once why it was refused", async () => {
       client("", { fetch: () => new Response("<h1>Forbidden</h1>", { status: 403 }) }).run({ prompt: "Go" }).result(),
     ClientError,
   );
-  assertEquals([error.status, error.code, error.message], [403, "lost", "The answer was 403"]);
+  assertEquals([error.status, error.code, error.message], [403, "lost", "Status 403"]);
 });
 
 Deno.test("client() tells its own refused answers from those of a run that went on without them", async () => {

@@ -5,7 +5,7 @@ import { mend } from "../../src/core/mend.ts";
 import { type Done, improvised } from "../support/improvised/agent.ts";
 import { meanwhile } from "../support/meanwhile.ts";
 import { found } from "../support/mortal.ts";
-import { type Chance, hashOf, seeded, withSeeds } from "../support/seeded.ts";
+import { type Chance, hashOf, seeded, seeds, withSeed } from "../support/seeded.ts";
 
 const session = "s";
 
@@ -110,19 +110,19 @@ function aboutCall({ callId, tool, input }: Question): string | undefined {
   return tool && JSON.stringify([callId, tool, input]);
 }
 
+/** Has the run of a seed die after each save, and once more after one of those that follow. */
+async function dieAnywhere(seed: number): Promise<void> {
+  const whole = await live(seed, seeded(seed));
+  await Promise.all(whole.deaths.map(async (first, index) => {
+    const chance = seeded(hashOf(`${seed} ${index}`));
+    const next = await live(seed, chance, first);
+    check(whole, next, [first]);
+    const second = next.deaths[chance.below(next.deaths.length)];
+    if (second) check(whole, await live(seed, chance, second), [first, second]);
+  }));
+}
+
 Deno.test("a run whose process dies after any save, and once more, comes to what it would have come to", async () => {
   using time = new FakeTime();
-  await meanwhile(
-    time,
-    withSeeds(40, async (seed) => {
-      const whole = await live(seed, seeded(seed));
-      await Promise.all(whole.deaths.map(async (first, index) => {
-        const chance = seeded(hashOf(`${seed} ${index}`));
-        const next = await live(seed, chance, first);
-        check(whole, next, [first]);
-        const second = next.deaths[chance.below(next.deaths.length)];
-        if (second) check(whole, await live(seed, chance, second), [first, second]);
-      }));
-    }),
-  );
+  await meanwhile(time, Promise.all(seeds(40).map((seed) => withSeed(seed, dieAnywhere))));
 });

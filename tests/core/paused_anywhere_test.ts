@@ -2,7 +2,7 @@ import { memory, type PersonAnswer, type RunResult } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
 import { mend } from "../../src/core/mend.ts";
 import { type Done, improvised } from "../support/improvised/agent.ts";
-import { seeded, withSeeds } from "../support/seeded.ts";
+import { seeded, seeds, withSeed } from "../support/seeded.ts";
 
 const session = "s";
 const linger = () => Promise.resolve();
@@ -57,10 +57,12 @@ function told({ result: { status, text, reason, messages }, done }: Came) {
 
 Deno.test("a run that is paused anywhere, and goes on elsewhere, comes to what it comes to when it is answered at once", async () => {
   let pauses = 0;
-  await withSeeds(500, async (seed) => {
-    const came = await inParts(seed);
-    assertEquals(told(came), told(await atOnce(seed)));
-    pauses += came.pauses;
-  });
+  for (const seed of seeds(500)) {
+    await withSeed(seed, async () => {
+      const came = await inParts(seed);
+      assertEquals(told(came), told(await atOnce(seed)));
+      pauses += came.pauses;
+    });
+  }
   assert(pauses > 0);
 });

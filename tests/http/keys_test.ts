@@ -113,6 +113,26 @@ Deno.test("POST /sessions/:id/answers with the same key gives the events after t
   assertEquals(model.requests.length, 3);
 });
 
+Deno.test("POST /sessions/:id/answers at the same time as others is refused, however often it is sent", async () => {
+  const among = shared();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const model = scripted({ calls: [...calls, ...calls] }, { before: () => promise, text: "Done." });
+  const { app } = processOf(among, agent({ model, tools: [drop] }));
+  const { session, run } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop" })));
+  const send = (callId: string, key: string) =>
+    post(app, `/sessions/${session}/answers`, { answers: [{ callId, type: "approve" }] }, { "idempotency-key": key });
+  const paused = eventsOf(send("call_1", "k1"));
+  const busy = { code: "busy", message: `Cannot run session "${session}": another run has it` };
+  assertEquals(await refusalOf(send("call_2", "k2")), [409, busy]);
+  const heard = await paused;
+  const message = `Cannot resume session "${session}": it is not paused`;
+  assertEquals(await refusalOf(send("call_2", "k2")), [409, { code: "not-paused", message }]);
+  assertEquals(await eventsOf(send("call_1", "k1")), heard);
+  resolve();
+  const rest = await eventsOf(send("call_2", "k3"));
+  assertEquals([first("run.started", rest).run, rest.at(-1)?.type], [run, "run.finished"]);
+});
+
 Deno.test("POST /sessions/:id/answers that was refused keeps its key", async () => {
   const app = serve(agent({ model: scripted({ calls }, "Done."), tools: [drop] }), { log: memoryLog() });
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));

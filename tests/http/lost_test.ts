@@ -246,6 +246,32 @@ Deno.test("GET /runs/:id tells what is asked by a run whose process died before 
   await time.runMicrotasks();
 });
 
+Deno.test("GET /runs/:id ends a paused run whose process died as it stopped it", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const calls = [["drop", { table: "a" }]] as const;
+  const asking = processOf(among, agent({ model: scripted({ calls }), tools: [drop] }));
+  const heard = await eventsOf(post(asking.app, "/runs", { prompt: "Drop a" }));
+  const { run, session } = first("run.started", heard);
+  const doomed: { one?: Process } = {};
+  const store = {
+    ...among.store,
+    async save(session: Session) {
+      const version = await among.store.save(session);
+      doomed.one?.kill();
+      return version;
+    },
+  };
+  doomed.one = processOf({ store, log: among.log }, agent({ model: scripted(), tools: [drop] }));
+  void post(doomed.one.app, `/runs/${run}/stop`);
+  await pass(time, lease);
+  assertEquals((await among.store.load(session))?.run?.closing, "stop");
+  const { app, reasons } = other(among);
+  const rest = await meanwhile(time, eventsOf(follow({ app }, run, heard.length)));
+  assertEquals([ends(rest), reasons], [["run.aborted", "stop"], ["stop"]]);
+  assertEquals(rest.map(({ id }) => id), numbered(heard.length + 1, heard.length + rest.length));
+});
+
 Deno.test("GET /runs/:id tells of a prompt that was kept, where the process died before it said so", async () => {
   using time = new FakeTime();
   const among = shared();

@@ -103,14 +103,17 @@ Deno.test("POST /sessions/:id/answers, late, answers nothing that was asked sinc
   };
   const app = serve(agent({ model: scripted("Done."), use: [asking] }), { log: memoryLog() });
   const one = await eventsOf(post(app, "/runs", { prompt: "Go" }));
-  const { session } = first("run.started", one);
-  const send = (at: number) =>
-    post(app, `/sessions/${session}/answers`, { answers: [{ type: "reply", text: "Yes" }], at });
+  const { session, run } = first("run.started", one);
+  const send = (at: number, asker = run) =>
+    post(app, `/sessions/${session}/answers`, { answers: [{ type: "reply", text: "Yes" }], run: asker, at });
   const two = await eventsOf(send(one.length));
   assertEquals(first("run.paused", two).questions.flatMap(({ questions }) => questions), ["Question 2?"]);
+  const last = one.length + two.length;
   const message = `Cannot resume session "${session}": it is not paused`;
-  assertEquals(await refusalOf(send(one.length)), [409, { code: "not-paused", message }]);
-  assertEquals((await eventsOf(send(one.length + two.length))).at(-1)?.type, "run.finished");
+  for (const late of [send(one.length), send(last, crypto.randomUUID())]) {
+    assertEquals(await refusalOf(late), [409, { code: "not-paused", message }]);
+  }
+  assertEquals((await eventsOf(send(last))).at(-1)?.type, "run.finished");
 });
 
 Deno.test("serve() takes the session from the address where it is told how, and begins it", async () => {

@@ -11,13 +11,14 @@ export async function happened({ events, result }: Pick<Handle<unknown>, "events
   return named(all, { run, session });
 }
 
-/** `value` as JSON, its ids and milliseconds named. */
+/** `value` as JSON, its ids and milliseconds named, and without the requests that runs go on with. */
 export function named<T>(value: T, { run, session }: { readonly run: string; readonly session: string }): T {
   const uuid = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
   const names = new Map([[session, "session"], [run, "run"]]);
   const text = JSON.stringify(value)
     .replace(uuid, (id) => names.get(id) ?? "uuid")
-    .replace(/"ms":[\d.]+/g, `"ms":0`);
+    .replace(/"ms":[\d.]+/g, `"ms":0`)
+    .replace(/,"request":"[^"]*"/g, "");
   return JSON.parse(text);
 }
 

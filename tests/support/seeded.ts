@@ -32,14 +32,16 @@ export function hashOf(text: string): number {
   return hash;
 }
 
-/** Does `work` with every seed at once: with the first `count`, or those that stand after `--` on the command line. Tells of which one it failed. */
-export async function withSeeds(count: number, work: (seed: number) => Promise<void>): Promise<void> {
-  const seeds = Deno.args.length > 0 ? Deno.args.map(Number) : Array.from({ length: count }, (_, seed) => seed);
-  await Promise.all(seeds.map(async (seed) => {
-    try {
-      await work(seed);
-    } catch (cause) {
-      throw new Error(`It fails with seed ${seed}: try it alone with \`-- ${seed}\``, { cause });
-    }
-  }));
+/** The seeds to try: the first `count`, or those that stand after `--` on the command line. */
+export function seeds(count: number): readonly number[] {
+  return Deno.args.length > 0 ? Deno.args.map(Number) : Array.from({ length: count }, (_, seed) => seed);
+}
+
+/** Does `work`, and says of a failure with which seed it was. */
+export async function withSeed<T>(seed: number, work: (seed: number) => Promise<T>): Promise<T> {
+  try {
+    return await work(seed);
+  } catch (cause) {
+    throw new Error(`It fails with seed ${seed}: try it alone with \`-- ${seed}\``, { cause });
+  }
 }

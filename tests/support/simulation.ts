@@ -40,8 +40,8 @@ export async function simulate<T>(seed: number, work: (chance: Chance) => Promis
     done.catch(() => {}); // it is waited for below
     for (;;) {
       await new Promise((resolve) => setImmediate(resolve)); // all promises have settled that can
-      if (settled) return await done;
-      if (here.outside > 0) continue;
+      if (here.outside > 0) continue; // to sleep until then takes longer
+      if (settled) return await done; // and nothing of this world goes on in the next
       if (here.now - begins > longest || !pass(here)) throw new Error("Cannot go on: it waits for ever");
     }
   } finally {

@@ -19,7 +19,7 @@ export interface Asker {
 
 /** What a run begins with, or goes on with. */
 export interface Given
-  extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "compact" | "tools">> {
+  extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "request" | "compact" | "tools">> {
   /** The run's id. */
   readonly run: string;
   /** Its session. */

@@ -23,8 +23,8 @@ export interface Keyed {
 
 /** What is done about a request. */
 export interface Ways<T> {
-  /** Begins a run, or goes on with one, where nobody has. */
-  begin(place: Required<Place> | undefined): Promise<T>;
+  /** Begins a run, or goes on with one, where nobody has. The run says on record by what `request` is known. */
+  begin(place: Required<Place> | undefined, request: string): Promise<T>;
   /** Joins what was begun. */
   join(place: Required<Place>): Promise<T>;
 }
@@ -52,18 +52,22 @@ export function onceIn(log: Log, host: Host): <T>(request: Keyed, asker: Asker, 
     const mine: Claim | undefined = place && { ...place, content, at: Date.now() };
     const isMine = mine && await log.append(id, { after: 0, lines: [JSON.stringify(mine)], ended: true });
     const claim = isMine ? mine : await claimOf(log, id);
-    if (!claim) return await begin(place);
+    if (!claim) return await begin(place, id);
     if (claim.content !== content) {
       throw new RecordError("Cannot do this: the key is that of another request", "key-reused");
     }
-    if (!isMine && await hasBegun(log, host, asker, claim)) return await join(claim);
+    if (!isMine && await hasBegun(log, host, asker, claim)) {
+      if (await isOf(log, host, asker, claim, id)) return await join(claim);
+      throw new SessionError(`Cannot resume session "${claim.session}": it is not paused`, "not-paused");
+    }
     if (!isMine && !host.keeps && Date.now() < claim.at + host.lease) {
       throw new RecordError("Cannot do this again: it may have begun elsewhere", "repeated");
     }
     try {
-      return await begin(claim);
+      return await begin(claim, id);
     } catch (error) {
-      if (error instanceof SessionError && await hasBegun(log, host, asker, claim)) return await join(claim);
+      const mayHaveBegun = error instanceof SessionError && await hasBegun(log, host, asker, claim);
+      if (mayHaveBegun && await isOf(log, host, asker, claim, id)) return await join(claim);
       if (isMine && released) await log.delete(id);
       throw error;
     }
@@ -102,6 +106,15 @@ export async function hasBegun(log: Log, host: Host, asker: Asker, place: Requir
   const began = last?.run === run || (has?.id === run && has.status === "running");
   if (began) await log.append(recordId(run, asker), { after, lines: [], ended: false }); // where it writes on, if it lives
   return began;
+}
+
+/** Whether what has begun at a place goes on with `request`: a run that begins there does, and one that goes on says so first of all. */
+async function isOf(log: Log, host: Host, asker: Asker, place: Required<Place>, request: string): Promise<boolean> {
+  const { run, session, after } = place;
+  if (after === 0) return true;
+  const { first, lines: [started] } = await log.read(recordId(run, asker), after) ?? { first: after + 1, lines: [] };
+  if (started !== undefined) return first > after + 1 || JSON.parse(started).request === request;
+  return (await host.load(session, asker))?.run?.request === request;
 }
 
 /** The SHA-256 of a text. */

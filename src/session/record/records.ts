@@ -81,6 +81,14 @@ export function recordsOf(log: Log, host: Host): Records {
     }
   }
 
+  /** Whether a run that has paused goes on, of which nothing is on record yet. What comes then is followed. */
+  async function goesOn({ run, session: named }: Place, { last }: LogPage, asker: Asker): Promise<boolean> {
+    const session = named ?? await sessionOf(run, asker);
+    const { run: has } = (session === undefined ? undefined : await host.load(session, asker)) ?? {};
+    return has?.id === run && has.status === "running" &&
+      await log.append(recordId(run, asker), { after: last, lines: [], ended: false });
+  }
+
   /** Goes on with a run that nobody listens to. */
   async function take(given: Given, asker: Asker): Promise<LiveRun | undefined> {
     try {
@@ -126,9 +134,10 @@ export function recordsOf(log: Log, host: Host): Records {
       if (page.first > after + 1) {
         throw new RecordError(`Cannot follow ${named}: what comes next is forgotten`, "forgotten");
       }
-      if (page.ended && after === page.last) return undefined;
-      if (!page.ended) await mend(place, asker);
-      return pages(page, place, asker, signal);
+      const ended = page.ended && (after < page.last || !await goesOn(place, page, asker));
+      if (ended && after === page.last) return undefined;
+      if (!ended) await mend(place, asker);
+      return pages({ ...page, ended }, place, asker, signal);
     },
     async stop(run, asker) {
       const page = isId(run) ? await end(run, asker) : undefined;

@@ -9,7 +9,7 @@ import type { Person } from "../improvised/person.ts";
 import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
 import type { Tell } from "./cluster.ts";
-import type { Network } from "./network.ts";
+import { type Network, Unreachable } from "./network.ts";
 
 /** A run, as it was heard. */
 export interface Heard {
@@ -28,57 +28,78 @@ export interface ConversationOptions {
   readonly tell: Tell;
 }
 
-/** Has a conversation, and gives its runs; and what others heard who only listened. */
+/** Has a conversation, and gives its runs, and what others heard who only listened. */
 export async function converse({ chance, network, person, prompts, tell }: ConversationOptions) {
   const { below } = chance;
-  const { run: begin, follow } = client("", { fetch: network.fetch, attempts: 10_000 });
+  const { run: begin, follow } = client("", { fetch: network.fetch, attempts: 40 });
   const heard: Heard[] = [];
-  const overheard: Promise<Heard>[] = [];
+  const aside: Promise<unknown>[] = [];
+  const overheard: Heard[] = [];
   const before: PersonAnswer[] = [];
+  let interrupted = false;
+  let over = false;
 
-  /** Hears a run to its end, over any number of pages. */
-  async function hear(prompt: { readonly prompt: string; readonly session?: string }): Promise<Heard> {
+  /** Has something go on, which is waited for in the end. */
+  function beside(work: Promise<void>): void {
+    work.catch(() => {}); // whoever waits for it hears of that
+    aside.push(work);
+  }
+
+  /** Hears a run to its end, over any number of pages; or to where nobody waits for an answer any more. */
+  async function hear(prompt: string, session: string | undefined): Promise<RunState> {
     const events: Event[] = [];
-    let run = begin(prompt);
-    for (;;) {
-      const over = await read(run, events);
+    const start = () => begin({ prompt, ...(session !== undefined && { session }) });
+    let run = start();
+    for (let refused = 0; refused < 20;) {
+      const way = await read(run, events);
       const { state } = run;
-      const page: RunState = JSON.parse(JSON.stringify(state));
-      if (over && state.status === "paused") run = await answer(run);
-      else if (over) return { state, events };
+      if (way === "end" && state.status === "paused") run = await answer(run);
+      else if (way === "end") break;
       else {
+        refused = way === "refused" ? refused + 1 : 0;
         await sleep(below(2) * below(60_000));
-        run = state.run ? follow(page) : begin(prompt);
+        run = state.run ? follow(JSON.parse(JSON.stringify(state))) : start();
       }
     }
+    heard.push({ state: run.state, events });
+    return run.state;
   }
 
   /** Reads on, until there is no more, or the person leaves; or another page was faster. */
-  async function read(run: ClientRun, events: Event[]): Promise<boolean> {
+  async function read(run: ClientRun, events: Event[]): Promise<"end" | "left" | "refused"> {
     try {
       for await (const event of run.events) {
         events.push(event);
         tell(`  ${run.state.at} ${JSON.stringify(event)}`);
-        if (event.type === "run.started" && !event.resumed && below(3) === 0) overheard.push(overhear(event.run));
-        if (below(60) === 0) return false;
+        if (event.type === "run.started" && !event.resumed && below(3) === 0) beside(overhear(event.run));
+        if (below(200) === 0) beside(interrupt(run));
+        if (below(60) === 0) return "left";
       }
-      return true;
+      return "end";
     } catch (error) {
-      if (error instanceof ClientError && error.status === 409) return false;
+      if (error instanceof ClientError && (error.status === 409 || error.code === "lost")) return "refused";
       throw error;
     }
   }
 
+  /** Stops the run, or says the next thing before it has ended. */
+  async function interrupt(run: ClientRun): Promise<void> {
+    const { session } = run.state;
+    if (below(2) === 0 || interrupted) return await run.stop().catch(ifRefused);
+    interrupted = true;
+    await hear("Meanwhile.", session);
+  }
+
   /** Somebody else, who begins to listen some time. */
-  async function overhear(id: string): Promise<Heard> {
+  async function overhear(id: string): Promise<void> {
     await sleep(below(2) * below(20_000));
     const events: Event[] = [];
     let run = follow({ ...noRun, run: id });
-    while (!await read(run, events) || run.state.status === "paused") {
+    while (await read(run, events) !== "end" || (run.state.status === "paused" && !over)) {
       await sleep(1_000 + below(10_000));
       run = follow(run.state);
     }
-    return { state: run.state, events };
+    overheard.push({ state: run.state, events });
   }
 
   async function answer(run: ClientRun): Promise<ClientRun> {
@@ -86,7 +107,7 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
     const answers = some(run.state.questions).map(person);
     const late = before.splice(0);
     before.push(...answers);
-    if (below(4) === 0) void again(run, below(2) === 0 ? answers : late);
+    if (below(4) === 0) beside(again(run, below(2) === 0 ? answers : late));
     return run.answer(answers);
   }
 
@@ -101,18 +122,20 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
   async function again({ state }: ClientRun, answers: readonly PersonAnswer[]): Promise<void> {
     await sleep(below(2) * below(2_000));
     try {
-      const other = follow(state).answer(answers);
-      for await (const _ of other.events) if (below(10) === 0) return;
+      for await (const _ of follow(state).answer(answers).events) if (below(10) === 0) return;
     } catch (error) {
-      if (!(error instanceof ClientError)) throw error;
+      ifRefused(error);
     }
   }
 
   let session: string | undefined;
-  for (let n = 1; n <= prompts; n++) {
-    const last = await hear({ prompt: `Prompt ${n}`, ...(session !== undefined && { session }) });
-    session = last.state.session;
-    heard.push(last);
-  }
-  return { heard, overheard: await Promise.all(overheard), session: session ?? "" };
+  for (let n = 1; n <= prompts; n++) session = (await hear(`Prompt ${n}`, session)).session;
+  over = true;
+  for (let left = aside.length; left > 0; left = aside.length) await Promise.all(aside.splice(0, left));
+  return { heard, overheard, interrupted, session: session ?? "" };
+}
+
+/** Lets pass that a server has refused something, or could not be reached. */
+function ifRefused(error: unknown): void {
+  if (!(error instanceof ClientError) && !(error instanceof Unreachable)) throw error;
 }

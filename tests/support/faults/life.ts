@@ -3,14 +3,14 @@
  *
  * @module
  */
-import { type Message, type PersonAnswer, textOf } from "@jizai/jizai";
+import { type Message, textOf } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
 import { mend } from "../../../src/core/mend.ts";
 import { type Done, improvised } from "../improvised/agent.ts";
 import { simulate } from "../simulation.ts";
 import { cluster, type Tell } from "./cluster.ts";
 import { converse, type Heard } from "./conversation.ts";
-import { network } from "./network.ts";
+import { type Network, network } from "./network.ts";
 import type { Log } from "@jizai/jizai/session/log";
 import type { Place } from "./storage.ts";
 
@@ -26,7 +26,7 @@ export async function live(seed: number, open: () => Place, told: Tell = () => {
     const agent = improvised(seed, { tame: true });
     const processes = cluster({ chance, agent, place, tell });
     const way = network(processes, chance, tell);
-    const { heard, overheard, session } = await converse({
+    const { heard, overheard, interrupted, session } = await converse({
       chance,
       network: way,
       person: agent.person,
@@ -42,7 +42,9 @@ export async function live(seed: number, open: () => Place, told: Tell = () => {
     assertEquals([kept?.run, mend(messages).problems], [undefined, []]);
     checkPrompts(messages, heard);
     checkDone(processes.done);
-    checkAnswers(way.taken, messages, processes.done);
+    checkAnswers(way.taken, messages, processes.done, interrupted);
+    for (const run of heard) checkQuestions(way.taken, run);
+    if (!interrupted) checkViews(heard, messages);
     const events = heard.flatMap(({ events }) => events);
     return {
       ...processes.figures,
@@ -54,16 +56,17 @@ export async function live(seed: number, open: () => Place, told: Tell = () => {
   });
 }
 
-/** Whoever heard a run has heard each of its events once, and all of them, in their order. */
-async function checkRun({ state: { run = "", at }, events }: Heard, log: Log): Promise<void> {
+/** Whoever heard a run has heard each of its events once, and all of them, in their order; or to where they left it, since it waited. */
+async function checkRun({ state: { run = "", at, status }, events }: Heard, log: Log): Promise<void> {
   const lines: string[] = [];
   for (;;) {
     const page = await log.read(run, lines.length);
     lines.push(...page?.lines ?? []);
     if (!page || lines.length >= page.last) break;
   }
-  assertEquals(events, lines.map((line) => JSON.parse(line)));
-  assertEquals(at, lines.length);
+  const all = lines.map((line) => JSON.parse(line));
+  assertEquals(events, status === "paused" ? all.slice(0, at) : all);
+  assertEquals(events.length, at);
   const repaired = events.filter((event) => event.type === "warning" && event.code === "transcript.repaired");
   assertEquals(repaired, []);
 }
@@ -78,8 +81,33 @@ function checkPrompts(messages: readonly Message[], heard: readonly Heard[]): vo
     events.flatMap((event) => event.type === "prompt.accepted" ? [textOf(event.prompt)] : [])
   );
   assertEquals(accepted.filter((prompt) => !said.includes(prompt)), []);
-  assert(said.length >= heard.filter(({ state }) => state.status !== "aborted").length, "A prompt was lost");
+  const over = heard.filter(({ state: { status } }) => status !== "aborted" && status !== "paused");
+  assert(said.length >= over.length, "A prompt was lost");
   assert(said.length <= heard.length, "A prompt was taken twice");
+}
+
+/** What was answered is not asked again. */
+function checkQuestions(answers: Network["taken"], { events }: Heard): void {
+  const asked = events.flatMap((event, index) =>
+    event.type === "run.paused" ? event.questions.map((question) => ({ ...question, at: index + 1 })) : []
+  );
+  for (const { callId, tool, input, at } of asked) {
+    if (tool === undefined || !answers.some((answer) => answer.at === at && answer.callId === callId)) continue;
+    const again = asked.filter((other) =>
+      other.at > at && other.callId === callId && JSON.stringify(other.input) === JSON.stringify(input)
+    );
+    assertEquals(again, []);
+  }
+}
+
+/** What the client shows of runs that are done is what the transcript says. */
+function checkViews(heard: readonly Heard[], messages: readonly Message[]): void {
+  if (heard.some(({ state }) => state.status !== "done")) return;
+  const shown = heard.flatMap(({ state }) => state.messages).flatMap(({ role, parts }) =>
+    role === "assistant" ? [parts.map((part) => part.type === "text" ? part.text : "").join("")] : []
+  );
+  const said = messages.flatMap((message) => message.role === "assistant" ? [textOf(message)] : []);
+  assertEquals(shown.filter(Boolean), said.filter(Boolean));
 }
 
 /** What may not be done twice was done once, whichever process did it. */
@@ -89,7 +117,12 @@ function checkDone(done: readonly Done[]): void {
 }
 
 /** What a person answered is what came to pass. */
-function checkAnswers(answers: readonly PersonAnswer[], messages: readonly Message[], done: readonly Done[]): void {
+function checkAnswers(
+  answers: Network["taken"],
+  messages: readonly Message[],
+  done: readonly Done[],
+  interrupted: boolean,
+): void {
   const results = new Map(
     messages.flatMap((message) =>
       message.role === "tool" ? message.results.map((result) => [result.callId, result]) : []
@@ -102,6 +135,6 @@ function checkAnswers(answers: readonly PersonAnswer[], messages: readonly Messa
     if (type === "deny") assertEquals([callId, result.status === "ok", ran], [callId, false, false]);
     if (type === "reply") assertEquals([callId, ran], [callId, false]);
     const left = textOf(result).startsWith("The conversation went on");
-    if (type === "approve") assertEquals([callId, left], [callId, false]);
+    if (type === "approve" && !interrupted) assertEquals([callId, left], [callId, false]);
   }
 }

@@ -15,26 +15,32 @@ export interface Network {
   fetch(url: string, init?: RequestInit): Promise<Response>;
   /** Frames that did not come in their order, by the request that they were the answer to. */
   readonly disorder: readonly string[];
-  /** Answers of a person that were taken, as far as is known. */
-  readonly taken: readonly PersonAnswer[];
+  /** Answers of a person that were taken, as far as is known, each with the number of the event that asked. */
+  readonly taken: readonly (PersonAnswer & { readonly at: number })[];
   readonly figures: Readonly<Record<"requests" | "cuts", number>>;
   /** From now on all goes well. */
   calm(): void;
 }
 
+/** A request that did not arrive, or was not answered to its end. */
+export class Unreachable extends TypeError {}
+
 /** Leads to `cluster`. */
 export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): Network {
   const disorder: string[] = [];
-  const taken: PersonAnswer[] = [];
+  const taken: (PersonAnswer & { readonly at: number })[] = [];
   const figures = { requests: 0, cuts: 0 };
   let rough = one([0, 2, 5]);
 
   async function send({ app, died }: Process, url: string, init: RequestInit): Promise<Response> {
     const dead = Promise.withResolvers<never>();
-    died.addEventListener("abort", () => dead.reject(new TypeError("The connection was reset")), { once: true });
+    died.addEventListener("abort", () => dead.reject(new Unreachable()), { once: true });
     dead.promise.catch(() => {}); // whoever asks hears of it
     const response = await Promise.race([app.request(url, init), dead.promise]);
-    if (url.endsWith("/answers") && response.ok) taken.push(...JSON.parse(String(init.body)).answers);
+    if (url.endsWith("/answers") && response.ok) {
+      const { answers, at }: { answers: PersonAnswer[]; at: number } = JSON.parse(String(init.body));
+      taken.push(...answers.map((answer) => ({ ...answer, at })));
+    }
     return response;
   }
 
@@ -53,13 +59,13 @@ export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): N
       tell(`${what} (${fate})`);
       await sleep(below(20));
       const process = cluster.any();
-      if (fate === "lost" || !process) throw new TypeError("The network is down");
+      if (fate === "lost" || !process) throw new Unreachable();
       if (fate === "refused") return refusal(one([429, 502, 503]), "elsewhere");
       const response = await send(process, url, init);
       tell(`${response.status} to ${what}${response.ok ? "" : ` ${await response.clone().text()}`}`);
       if (fate === "unheard") await response.body?.cancel();
       if (fate === "unheard" || process.died.aborted) {
-        throw new TypeError("The network is down");
+        throw new Unreachable();
       }
       if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
       const after = Number(new Headers(init.headers).get("last-event-id") ?? 0);
@@ -107,7 +113,7 @@ function cut(
   let left = bytes;
   return new ReadableStream({
     start(controller) {
-      died.addEventListener("abort", () => controller.error(new TypeError("The connection was reset")), { once: true });
+      died.addEventListener("abort", () => controller.error(new Unreachable()), { once: true });
     },
     async pull(controller) {
       const { done, value } = await reader.read();
@@ -118,7 +124,7 @@ function cut(
       if (left > 0) return;
       reader.cancel(); // the other end hears of it, sooner or later
       if (ends) controller.close();
-      else controller.error(new TypeError("The connection was reset"));
+      else controller.error(new Unreachable());
     },
     cancel: (reason) => reader.cancel(reason),
   }, { highWaterMark: 0 });

@@ -44,6 +44,9 @@ export const adapters = {
 /** The name of an adapter. */
 export type Adapter = keyof typeof adapters;
 
+/** The names of all of them. */
+export const names = Object.keys(adapters) as readonly Adapter[]; // its own keys
+
 /** A database that does one thing after another, always in the same order, and tells of changes in that order too. */
 function gated(kv: Deno.Kv): Deno.Kv {
   const changes = new EventTarget();
@@ -55,40 +58,41 @@ function gated(kv: Deno.Kv): Deno.Kv {
     return done;
   }
 
-  async function commit(operation: Deno.AtomicOperation) {
-    const done = await inTurn(() => operation.commit());
-    changes.dispatchEvent(new Event("change"));
-    return done;
+  /** An operation that tells of the keys that it sets once it is done. */
+  function atomic(): Deno.AtomicOperation {
+    const operation = kv.atomic();
+    const keys: string[] = [];
+    async function commit() {
+      const done = await inTurn(() => operation.commit());
+      for (const key of keys) changes.dispatchEvent(new Event(key));
+      return done;
+    }
+    const gate: Deno.AtomicOperation = new Proxy(operation, {
+      get: (_, method: keyof Deno.AtomicOperation) => (...args: never[]) => {
+        if (method === "commit") return commit();
+        if (method === "set" || method === "delete") keys.push(JSON.stringify(args[0]));
+        Reflect.apply(operation[method], operation, args);
+        return gate;
+      },
+    });
+    return gate;
   }
 
-  const atomic = (operation: Deno.AtomicOperation): Deno.AtomicOperation =>
-    new Proxy(operation, {
-      get: (_, key: keyof Deno.AtomicOperation) =>
-        key === "commit"
-          ? () => commit(operation)
-          : (...args: never[]) => atomic(Reflect.apply(operation[key], operation, args)),
-    });
-
-  /** The entries of `keys`, and again when they have changed since. */
-  function watch(keys: readonly Deno.KvKey[]): ReadableStream<unknown> {
-    let seen: string | undefined;
+  /** The entry of a key, and again when it has changed since. */
+  function watch([key]: readonly Deno.KvKey[]): ReadableStream<unknown> {
+    if (!key) throw new TypeError("Cannot watch no key");
     let changed = Promise.withResolvers<void>();
+    changed.resolve();
     const change = () => changed.resolve();
-    changes.addEventListener("change", change);
+    const name = JSON.stringify(key);
+    changes.addEventListener(name, change);
     return new ReadableStream({
       async pull(controller) {
-        for (;;) {
-          changed = Promise.withResolvers();
-          const entries = await inTurn(() => kv.getMany(keys));
-          const now = JSON.stringify(entries.map(({ versionstamp }) => versionstamp));
-          if (now !== seen) {
-            seen = now;
-            return controller.enqueue(entries);
-          }
-          await changed.promise;
-        }
+        await changed.promise;
+        changed = Promise.withResolvers();
+        controller.enqueue([await inTurn(() => kv.get(key))]);
       },
-      cancel: () => changes.removeEventListener("change", change),
+      cancel: () => changes.removeEventListener(name, change),
     }, { highWaterMark: 0 });
   }
 
@@ -100,7 +104,7 @@ function gated(kv: Deno.Kv): Deno.Kv {
     get(_, key: "get" | "getMany" | "delete" | "list" | "atomic" | "watch") {
       if (key === "list") return list;
       if (key === "watch") return watch;
-      if (key === "atomic") return () => atomic(kv.atomic());
+      if (key === "atomic") return atomic;
       return (...args: never[]) => inTurn(() => Reflect.apply(kv[key], kv, args) as Promise<unknown>); // each of them gives one
     },
   });
