@@ -39,7 +39,7 @@ export async function simulate<T>(seed: number, work: (chance: Chance) => Promis
     const done = work(chance).finally(() => settled = true);
     done.catch(() => {}); // it is waited for below
     for (;;) {
-      await new Promise((resolve) => setImmediate(resolve)); // all promises have settled that can
+      await turned();
       if (here.outside > 0) continue; // to sleep until then takes longer
       if (settled) return await done; // and nothing of this world goes on in the next
       if (here.now - begins > longest || !pass(here)) throw new Error("Cannot go on: it waits for ever");
@@ -70,8 +70,14 @@ export async function outside<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } finally {
+    await turned(); // whether it took its time or not
     here.outside--;
   }
+}
+
+/** Settles when all promises have settled that can. */
+function turned(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 /** Settles after `ms` milliseconds of the world. */
