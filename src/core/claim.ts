@@ -37,7 +37,9 @@ export interface ClaimOptions {
   readonly lost?: ((run: string) => boolean) | undefined;
   /** What becomes of a run that has the session and lives. Default: "refuse", which refuses this one. */
   readonly busy?: "refuse" | "replace" | undefined;
-  /** The number of the last event on record: one that has paused again since is not gone on with. Default: as many as its session knows of. */
+  /** The number of the event that asked what is answered: what was asked since is not. Default: whatever is asked now. */
+  readonly at?: number | undefined;
+  /** The number of the last event on record. Default: as many as its session knows of. */
   readonly after?: number | undefined;
   /** Ends the run that has the session, as soon as its calls have results; this is why. Default: it goes on. */
   readonly closing?: string | undefined;
@@ -120,9 +122,9 @@ export async function claim(
   return undefined;
 }
 
-/** Whether another run has the session, or this one has paused again, since whoever goes on with it looked at it. */
-function hasGoneOn({ id, status, events }: RunRecord, { run = id, after = events }: ClaimOptions): boolean {
-  return run !== id || (status === "paused" && after < events);
+/** Whether another run has the session, or this one has asked something else, since whoever goes on with it looked at it. */
+function hasGoneOn({ id, status, events }: RunRecord, { run = id, at = events }: ClaimOptions): boolean {
+  return run !== id || (status === "paused" && at < events);
 }
 
 /** Goes on with a run, and with the answers that a person gave to what it asks. Those that were taken before may come again. */

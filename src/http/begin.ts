@@ -73,7 +73,8 @@ export function beginning(served: Served): Beginning {
         if ((held && last > after) || isLate) {
           throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
         }
-        return await streamRun(c, served, caller, { run, request, session, answers, held, after: last, tools }, form);
+        const asked = { request, at: place ? after : at };
+        return await streamRun(c, served, caller, { ...asked, run, session, answers, held, after: last, tools }, form);
       });
     },
 

@@ -174,16 +174,16 @@ Deno.test("what is said to a run that another one has followed, or that has paus
   const { items, sink } = ledger();
   const named = { run: "r" }; // as a server does
   const { run } = await assistant.start({ prompt: "Pay", session: "s", store, ...named }, sink).result;
-  const answer = (given: { readonly run?: string; readonly after?: number }) =>
+  const answer = (given: { readonly run?: string; readonly at?: number }) =>
     assistant.start({ session: "s", store, answers: [approve], ...given }, sink).result;
-  for (const given of [{ run: "q" }, { after: items.length - 1 }]) {
+  for (const given of [{ run: "q" }, { at: items.length - 1 }]) {
     assertEquals((await refusal(answer(given))).slice(0, 3), [
       "failed",
       "not-paused",
       'Cannot resume session "s": it is not paused there any more',
     ]);
   }
-  assertEquals([run, (await answer({ ...named, after: items.length })).status], ["r", "done"]);
+  assertEquals([run, (await answer({ ...named, at: items.length })).status], ["r", "done"]);
 });
 
 Deno.test("a conversation that moves on skips what waited, and keeps what was done", async () => {

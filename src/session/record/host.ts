@@ -18,8 +18,10 @@ export interface Asker {
 }
 
 /** What a run begins with, or goes on with. */
-export interface Given
-  extends Partial<Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "request" | "compact" | "tools">> {
+export interface Given extends
+  Partial<
+    Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "request" | "at" | "compact" | "tools">
+  > {
   /** The run's id. */
   readonly run: string;
   /** Its session. */

@@ -8,8 +8,8 @@ import { client, ClientError, type ClientRun, noRun, type RunState } from "@jiza
 import type { Person } from "../improvised/person.ts";
 import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
-import type { Tell } from "./cluster.ts";
 import { type Network, Unreachable } from "./network.ts";
+import type { Tell } from "./process.ts";
 
 /** A run, as it was heard. */
 export interface Heard {

@@ -7,7 +7,8 @@ import type { PersonAnswer } from "@jizai/jizai";
 import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
 import { refusal } from "../trouble.ts";
-import type { Cluster, Process, Tell } from "./cluster.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Process, Tell } from "./process.ts";
 
 /** A network. */
 export interface Network {
@@ -18,19 +19,20 @@ export interface Network {
   /** Answers of a person that were taken, as far as is known, each with the number of the event that asked. */
   readonly taken: readonly (PersonAnswer & { readonly at: number })[];
   readonly figures: Readonly<Record<"requests" | "cuts", number>>;
-  /** From now on all goes well. */
-  calm(): void;
 }
 
 /** A request that did not arrive, or was not answered to its end. */
 export class Unreachable extends TypeError {}
+
+/** What befalls a request: it never arrives; nobody hears of the answer; a server in between refuses it; or its stream breaks, or ends, early. */
+const fates = ["lost", "unheard", "refused", "cut", "cut", "cut", "ended"] as const;
 
 /** Leads to `cluster`. */
 export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): Network {
   const disorder: string[] = [];
   const taken: (PersonAnswer & { readonly at: number })[] = [];
   const figures = { requests: 0, cuts: 0 };
-  let rough = one([0, 2, 5]);
+  const rough = one([0, 2, 5]); // times in ten
 
   async function send({ app, died }: Process, url: string, init: RequestInit): Promise<Response> {
     const dead = Promise.withResolvers<never>();
@@ -50,12 +52,10 @@ export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): N
     figures,
     async fetch(url, init = {}) {
       figures.requests++;
-      const fate = below(10) < rough
-        ? one(["lost", "unheard", "refused", "cut", "cut", "cut", "ended"] as const)
-        : "well";
-      const what = `${init.method ?? "GET"} ${url} ${new Headers(init.headers).get("last-event-id") ?? ""} ${
-        init.body ?? ""
-      }`;
+      const { method = "GET", body = "", headers } = init;
+      const after = Number(new Headers(headers).get("last-event-id") ?? 0);
+      const what = `${method} ${url} ${after || body}`;
+      const fate = below(10) < rough ? one(fates) : "well";
       tell(`${what} (${fate})`);
       await sleep(below(20));
       const process = cluster.any();
@@ -64,20 +64,12 @@ export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): N
       const response = await send(process, url, init);
       tell(`${response.status} to ${what}${response.ok ? "" : ` ${await response.clone().text()}`}`);
       if (fate === "unheard") await response.body?.cancel();
-      if (fate === "unheard" || process.died.aborted) {
-        throw new Unreachable();
-      }
+      if (fate === "unheard" || process.died.aborted) throw new Unreachable();
       if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
-      const after = Number(new Headers(init.headers).get("last-event-id") ?? 0);
-      const ordered = response.body.pipeThrough(
-        inOrder(after || undefined, () => disorder.push(`${init.method ?? "GET"} ${url}`)),
-      );
+      const frames = response.body.pipeThrough(inOrder(after || undefined, () => disorder.push(what)));
       const bytes = fate === "cut" || fate === "ended" ? below(one([200, 3_000, 20_000])) : Infinity;
       if (bytes < Infinity) figures.cuts++;
-      return new Response(cut(ordered, process.died, bytes, fate === "ended"));
-    },
-    calm() {
-      rough = 0;
+      return new Response(cut(frames, { died: process.died, bytes, ends: fate === "ended" }));
     },
   };
 }
@@ -102,12 +94,10 @@ function inOrder(after: number | undefined, tell: () => void): TransformStream<U
   });
 }
 
-/** As much of `body` as comes through: so many bytes, and none once its process is dead. */
+/** As much of `body` as comes through: so many bytes, after which it ends or breaks, and none once its process is dead. */
 function cut(
   body: ReadableStream<Uint8Array>,
-  died: AbortSignal,
-  bytes: number,
-  ends: boolean,
+  { died, bytes, ends }: { readonly died: AbortSignal; readonly bytes: number; readonly ends: boolean },
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let left = bytes;

@@ -7,8 +7,8 @@ import { memory, type Store } from "@jizai/jizai";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
-import { outside } from "../simulation.ts";
 import { storage } from "../sql.ts";
+import { gated } from "./gated.ts";
 
 /** A store and a log. */
 export interface Kept {
@@ -46,66 +46,3 @@ export type Adapter = keyof typeof adapters;
 
 /** The names of all of them. */
 export const names = Object.keys(adapters) as readonly Adapter[]; // its own keys
-
-/** A database that does one thing after another, always in the same order, and tells of changes in that order too. */
-function gated(kv: Deno.Kv): Deno.Kv {
-  const changes = new EventTarget();
-  let last: Promise<unknown> = Promise.resolve();
-
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = last.then(() => outside(work));
-    last = done.catch(() => {}); // whoever asked hears of it
-    return done;
-  }
-
-  /** An operation that tells of the keys that it sets once it is done. */
-  function atomic(): Deno.AtomicOperation {
-    const operation = kv.atomic();
-    const keys: string[] = [];
-    async function commit() {
-      const done = await inTurn(() => operation.commit());
-      for (const key of keys) changes.dispatchEvent(new Event(key));
-      return done;
-    }
-    const gate: Deno.AtomicOperation = new Proxy(operation, {
-      get: (_, method: keyof Deno.AtomicOperation) => (...args: never[]) => {
-        if (method === "commit") return commit();
-        if (method === "set" || method === "delete") keys.push(JSON.stringify(args[0]));
-        Reflect.apply(operation[method], operation, args);
-        return gate;
-      },
-    });
-    return gate;
-  }
-
-  /** The entry of a key, and again when it has changed since. */
-  function watch([key]: readonly Deno.KvKey[]): ReadableStream<unknown> {
-    if (!key) throw new TypeError("Cannot watch no key");
-    let changed = Promise.withResolvers<void>();
-    changed.resolve();
-    const change = () => changed.resolve();
-    const name = JSON.stringify(key);
-    changes.addEventListener(name, change);
-    return new ReadableStream({
-      async pull(controller) {
-        await changed.promise;
-        changed = Promise.withResolvers();
-        controller.enqueue([await inTurn(() => kv.get(key))]);
-      },
-      cancel: () => changes.removeEventListener(name, change),
-    }, { highWaterMark: 0 });
-  }
-
-  async function* list(...args: Parameters<Deno.Kv["list"]>) {
-    yield* await inTurn(() => Array.fromAsync(kv.list(...args)));
-  }
-
-  return new Proxy(kv, {
-    get(_, key: "get" | "getMany" | "delete" | "list" | "atomic" | "watch") {
-      if (key === "list") return list;
-      if (key === "watch") return watch;
-      if (key === "atomic") return atomic;
-      return (...args: never[]) => inTurn(() => Reflect.apply(kv[key], kv, args) as Promise<unknown>); // each of them gives one
-    },
-  });
-}

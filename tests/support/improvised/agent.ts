@@ -3,7 +3,17 @@
  *
  * @module
  */
-import { type Agent, agent, type AnyTool, type Limits, type Model, ModelError, type Scope, tool } from "@jizai/jizai";
+import {
+  type Agent,
+  agent,
+  type AnyTool,
+  type Limits,
+  type Model,
+  ModelError,
+  type Run,
+  type Scope,
+  tool,
+} from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { type Chance, seeded } from "../seeded.ts";
@@ -21,8 +31,8 @@ export interface Improvised {
 
 /** What a tool has done. */
 export interface Done {
-  /** The idempotency key that it did it with. */
-  readonly key: string;
+  /** The run, and the calls that it was done for: one of an agent that is a tool, and one of that agent's. */
+  readonly place: string;
   /** The agents, the call, the tool and its input. */
   readonly what: string;
   readonly idempotent: boolean;
@@ -109,6 +119,10 @@ function made({ name, steps, quirks, limits, helper }: Role, person: Person, don
   });
 }
 
+function placeOf(run: Run, call: string): string {
+  return run.parent && run.call !== undefined ? `${placeOf(run.parent, run.call)}/${call}` : `${run.id}:${call}`;
+}
+
 /** Tools that say what they do. */
 function tools(done: Done[]): readonly AnyTool<Vars>[] {
   const input = z.object({ n: z.number() });
@@ -129,7 +143,7 @@ function tools(done: Done[]): readonly AnyTool<Vars>[] {
           failed.add(key);
           throw new Error("Flaky");
         }
-        done.push({ key, what: [...run.path, callId, name, n].join(" "), idempotent });
+        done.push({ place: placeOf(run, callId), what: [...run.path, callId, name, n].join(" "), idempotent });
         await vars.linger();
         return `${name} did ${n}.`;
       },

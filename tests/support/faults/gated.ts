@@ -1,0 +1,69 @@
+/**
+ * Deno KV at the pace of a simulation.
+ *
+ * @module
+ */
+import { outside } from "../simulation.ts";
+
+/** A database that does one thing after another, always in the same order, and tells of changes in that order too. */
+export function gated(kv: Deno.Kv): Deno.Kv {
+  const changes = new EventTarget();
+  let last: Promise<unknown> = Promise.resolve();
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = last.then(() => outside(work));
+    last = done.catch(() => {}); // whoever asked hears of it
+    return done;
+  }
+
+  /** An operation that tells of the keys that it sets once it is done. */
+  function atomic(): Deno.AtomicOperation {
+    const operation = kv.atomic();
+    const keys: string[] = [];
+    async function commit() {
+      const done = await inTurn(() => operation.commit());
+      for (const key of keys) changes.dispatchEvent(new Event(key));
+      return done;
+    }
+    const gate: Deno.AtomicOperation = new Proxy(operation, {
+      get: (_, method: keyof Deno.AtomicOperation) => (...args: never[]) => {
+        if (method === "commit") return commit();
+        if (method === "set" || method === "delete") keys.push(JSON.stringify(args[0]));
+        Reflect.apply(operation[method], operation, args);
+        return gate;
+      },
+    });
+    return gate;
+  }
+
+  /** The entry of a key, and again when it has changed since. */
+  function watch([key]: readonly Deno.KvKey[]): ReadableStream<unknown> {
+    if (!key) throw new TypeError("Cannot watch no key");
+    let changed = Promise.withResolvers<void>();
+    changed.resolve();
+    const change = () => changed.resolve();
+    const name = JSON.stringify(key);
+    changes.addEventListener(name, change);
+    return new ReadableStream({
+      async pull(controller) {
+        await changed.promise;
+        changed = Promise.withResolvers();
+        controller.enqueue([await inTurn(() => kv.get(key))]);
+      },
+      cancel: () => changes.removeEventListener(name, change),
+    }, { highWaterMark: 0 });
+  }
+
+  async function* list(...args: Parameters<Deno.Kv["list"]>) {
+    yield* await inTurn(() => Array.fromAsync(kv.list(...args)));
+  }
+
+  return new Proxy(kv, {
+    get(_, key: "get" | "getMany" | "delete" | "list" | "atomic" | "watch") {
+      if (key === "list") return list;
+      if (key === "watch") return watch;
+      if (key === "atomic") return atomic;
+      return (...args: never[]) => inTurn(() => Reflect.apply(kv[key], kv, args) as Promise<unknown>); // each of them gives one
+    },
+  });
+}

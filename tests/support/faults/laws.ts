@@ -1,0 +1,95 @@
+/**
+ * What has to hold of a conversation, whatever went wrong.
+ *
+ * @module
+ */
+import { type Message, textOf } from "@jizai/jizai";
+import type { Log } from "@jizai/jizai/session/log";
+import { assert, assertEquals } from "@std/assert";
+import type { Done } from "../improvised/agent.ts";
+import type { Heard } from "./conversation.ts";
+import type { Network } from "./network.ts";
+
+/** Whoever heard a run has heard each of its events once, and all of them, in their order; or to where they left it, since it waited. */
+export async function checkRun({ state: { run = "", at, status, messages }, events }: Heard, log: Log): Promise<void> {
+  const lines: string[] = [];
+  for (;;) {
+    const page = await log.read(run, lines.length);
+    lines.push(...page?.lines ?? []);
+    if (!page || lines.length >= page.last) break;
+  }
+  const all = lines.map((line) => JSON.parse(line));
+  assertEquals(events, status === "paused" ? all.slice(0, at) : all);
+  assertEquals(events.length, at);
+  const repaired = events.filter((event) => event.type === "warning" && event.code === "transcript.repaired");
+  assertEquals(repaired, []);
+  assert(messages.filter(({ role }) => role === "user").length <= 1, "A prompt is shown twice");
+}
+
+/** What was accepted is kept, and so is what was answered. */
+export function checkPrompts(messages: readonly Message[], heard: readonly Heard[]): void {
+  const said = messages.flatMap((message) =>
+    message.role === "user" && message.from === undefined ? [textOf(message)] : []
+  );
+
+  const accepted = heard.flatMap(({ events }) =>
+    events.flatMap((event) => event.type === "prompt.accepted" ? [textOf(event.prompt)] : [])
+  );
+  assertEquals(accepted.filter((prompt) => !said.includes(prompt)), []);
+  const over = heard.filter(({ state: { status } }) => status !== "aborted" && status !== "paused");
+  assert(said.length >= over.length, "A prompt was lost");
+  assert(said.length <= heard.length, "A prompt was taken twice");
+}
+
+/** What was answered is not asked again. */
+export function checkQuestions(answers: Network["taken"], { events }: Heard): void {
+  const asked = events.flatMap((event, index) =>
+    event.type === "run.paused" ? event.questions.map((question) => ({ ...question, at: index + 1 })) : []
+  );
+  for (const { callId, tool, input, at } of asked) {
+    if (tool === undefined || !answers.some((answer) => answer.at === at && answer.callId === callId)) continue;
+    const again = asked.filter((other) =>
+      other.at > at && other.callId === callId && JSON.stringify(other.input) === JSON.stringify(input)
+    );
+    assertEquals(again, []);
+  }
+}
+
+/** What the client shows of runs that are done is what the transcript says. */
+export function checkViews(heard: readonly Heard[], messages: readonly Message[]): void {
+  if (heard.some(({ state }) => state.status !== "done")) return;
+  const shown = heard.flatMap(({ state }) => state.messages).flatMap(({ role, parts }) =>
+    role === "assistant" ? [parts.map((part) => part.type === "text" ? part.text : "").join("")] : []
+  );
+  const said = messages.flatMap((message) => message.role === "assistant" ? [textOf(message)] : []);
+  assertEquals(shown.filter(Boolean), said.filter(Boolean));
+}
+
+/** What may not be done twice was done once, whichever process did it. */
+export function checkDone(done: readonly Done[]): void {
+  const once = done.filter(({ idempotent }) => !idempotent).map(({ place }) => place);
+  assertEquals(once, [...new Set(once)]);
+}
+
+/** What a person answered is what came to pass. */
+export function checkAnswers(
+  answers: Network["taken"],
+  messages: readonly Message[],
+  done: readonly Done[],
+  interrupted: boolean,
+): void {
+  const results = new Map(
+    messages.flatMap((message) =>
+      message.role === "tool" ? message.results.map((result) => [result.callId, result]) : []
+    ),
+  );
+  for (const { callId, type } of new Map(answers.map((answer) => [answer.callId, answer])).values()) {
+    const result = callId === undefined ? undefined : results.get(callId);
+    if (!result) continue;
+    const ran = done.some(({ place }) => place.endsWith(`:${callId}`));
+    if (type === "deny") assertEquals([callId, result.status === "ok", ran], [callId, false, false]);
+    if (type === "reply") assertEquals([callId, ran], [callId, false]);
+    const left = textOf(result).startsWith("The conversation went on");
+    if (type === "approve" && !interrupted) assertEquals([callId, left], [callId, false]);
+  }
+}
