@@ -43,7 +43,10 @@ export interface Run {
   report(error: unknown): string;
   /** Ends the run: throw what it returns to end here and now, or return normally to end after this point. */
   end(reason: string, options?: EndOptions): End;
-  /** Pauses the run with a question: throw what it returns. What a person replies is in `answers` when it goes on. */
+  /**
+   * Pauses the run with a question: throw what it returns. What a person replies is in `answers` when it goes on. Thrown after `next()`, what lies beneath
+   * comes out again then with what it came to; but at `model`, `execute` and `subagent` it is done again.
+   */
   pause(question: string, asked?: Asked): Pause;
 }
 
