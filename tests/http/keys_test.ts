@@ -114,22 +114,49 @@ Deno.test("POST /sessions/:id/answers with the same key gives the events after t
 });
 
 Deno.test("POST /sessions/:id/answers at the same time as others is refused, however often it is sent", async () => {
-  const among = shared();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const model = scripted({ calls: [...calls, ...calls] }, { before: () => promise, text: "Done." });
-  const { app } = processOf(among, agent({ model, tools: [drop] }));
-  const { session, run } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop" })));
-  const send = (callId: string, key: string) =>
+  const { store, log } = shared();
+  const looked = Promise.withResolvers<void>();
+  const taken = Promise.withResolvers<void>();
+  const done = Promise.withResolvers<void>();
+  const slowly = tool({
+    name: "drop",
+    description: "Drops a table, slowly",
+    input: z.object({ table: z.string() }),
+    ask: true,
+    execute: () => done.promise.then(() => "Dropped"),
+  });
+  const dropping = () => agent({ model: scripted({ calls: [...calls, ...calls] }, "Done."), tools: [slowly] });
+  const one = processOf({ store, log }, dropping()).app;
+  /** A process that is late: what it finds is taken meanwhile. */
+  const late = processOf({
+    store: {
+      ...store,
+      async load(id) {
+        const session = await store.load(id);
+        looked.resolve();
+        await taken.promise;
+        return session;
+      },
+    },
+    log,
+  }, dropping()).app;
+  const { session, run } = first("run.started", await eventsOf(post(one, "/runs", { prompt: "Drop" })));
+  const send = (app: App, callId: string, key: string) =>
     post(app, `/sessions/${session}/answers`, { answers: [{ callId, type: "approve" }] }, { "idempotency-key": key });
-  const paused = eventsOf(send("call_1", "k1"));
+
+  const refused = refusalOf(send(late, "call_2", "k2"));
+  await looked.promise;
+  const answered = piecesOf(await send(one, "call_1", "k1"));
+  const begun = await answered.until("tool.started");
+  taken.resolve();
   const busy = { code: "busy", message: `Cannot run session "${session}": another run has it` };
-  assertEquals(await refusalOf(send("call_2", "k2")), [409, busy]);
-  const heard = await paused;
+  assertEquals(await refused, [409, busy]);
+  done.resolve();
+  const heard = framesOf(begun + await answered.rest());
   const message = `Cannot resume session "${session}": it is not paused`;
-  assertEquals(await refusalOf(send("call_2", "k2")), [409, { code: "not-paused", message }]);
-  assertEquals(await eventsOf(send("call_1", "k1")), heard);
-  resolve();
-  const rest = await eventsOf(send("call_2", "k3"));
+  assertEquals(await refusalOf(send(one, "call_2", "k2")), [409, { code: "not-paused", message }]);
+  assertEquals(await eventsOf(send(one, "call_1", "k1")), heard);
+  const rest = await eventsOf(send(one, "call_2", "k3"));
   assertEquals([first("run.started", rest).run, rest.at(-1)?.type], [run, "run.finished"]);
 });
 
