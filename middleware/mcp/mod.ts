@@ -4,7 +4,7 @@
  * @module
  */
 import type { Middleware } from "../../src/core/points.ts";
-import type { Schema } from "../../src/core/schema.ts";
+import { type Schema, schemaOf } from "../../src/core/schema.ts";
 import type { Scope } from "../../src/core/scope.ts";
 import { type AnyTool, tool } from "../../src/core/tool.ts";
 import { connect, type Connection, type Offered, overHttp } from "./connection.ts";
@@ -140,14 +140,10 @@ function toolsOf<V>(
 
 /** What a server says of a tool's input. The server itself checks it; here it only has to be an object. */
 function inputOf({ inputSchema }: Offered): Schema<Record<string, unknown>> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "mcp",
-      validate: (value) => isObject(value) ? { value } : { issues: [{ message: "expected an object" }] },
-      jsonSchema: { input: () => inputSchema, output: () => inputSchema },
-    },
-  };
+  return schemaOf(
+    inputSchema,
+    (value) => isObject(value) ? { value } : { issues: [{ message: "expected an object" }] },
+  );
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Issue, Schema } from "../../src/core/schema.ts";
+import { type Issue, type Schema, schemaOf } from "../../src/core/schema.ts";
 
 /** One field of an input. */
 export interface Field<T> {
@@ -52,27 +52,20 @@ export type Values<F> = { readonly [K in keyof F]: F[K] extends Field<infer T> ?
 /** An object of such fields. Others are ignored. */
 export function input<F extends Readonly<Record<string, Field<unknown>>>>(fields: F): Schema<unknown, Values<F>> {
   const all = Object.entries(fields);
-  const jsonSchema = () => ({
+  const json = {
     type: "object",
     properties: Object.fromEntries(all.map(([name, { schema }]) => [name, schema])),
     required: all.filter(([, field]) => field.otherwise === undefined).map(([name]) => name),
-  });
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "jizai",
-      validate(given) {
-        if (typeof given !== "object" || given === null) return { issues: [{ message: "expected an object" }] };
-        const values = all.map(([name, { otherwise }]) => [name, valueOf(given, name) ?? otherwise] as const);
-        const issues = values.flatMap(([name, value]): Issue[] => {
-          const field = fields[name];
-          return !field || field.fits(value) ? [] : [{ message: field.expected, path: [name] }];
-        });
-        return issues.length > 0 ? { issues } : { value: Object.fromEntries(values) as Values<F> }; // each one fits
-      },
-      jsonSchema: { input: jsonSchema, output: jsonSchema },
-    },
   };
+  return schemaOf(json, (given) => {
+    if (typeof given !== "object" || given === null) return { issues: [{ message: "expected an object" }] };
+    const values = all.map(([name, { otherwise }]) => [name, valueOf(given, name) ?? otherwise] as const);
+    const issues = values.flatMap(([name, value]): Issue[] => {
+      const field = fields[name];
+      return !field || field.fits(value) ? [] : [{ message: field.expected, path: [name] }];
+    });
+    return issues.length > 0 ? { issues } : { value: Object.fromEntries(values) as Values<F> }; // each one fits
+  });
 }
 
 /** A field of an object, where it is its own. */

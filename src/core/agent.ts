@@ -20,7 +20,7 @@ import { checkOrder } from "./order.ts";
 import { outputOf } from "./output.ts";
 import type { Middleware, RunResult } from "./points.ts";
 import { start, type Started, type StartOptions } from "./run.ts";
-import type { Infer, Schema } from "./schema.ts";
+import { type Infer, type Schema, schemaOf } from "./schema.ts";
 import type { Scope } from "./scope.ts";
 import { memory, type Store } from "./store.ts";
 import { runChild } from "./subagent.ts";
@@ -296,22 +296,14 @@ function gather(use: readonly Middleware[], own: readonly AnyTool[]): readonly A
 }
 
 /** The input of an agent that is a tool: small enough to be written by hand, so that no schema library is needed. */
-const promptSchema: Schema<{ prompt: string }> = {
-  "~standard": {
-    version: 1,
-    vendor: "jizai",
-    validate: (value) =>
-      typeof value === "object" && value !== null && "prompt" in value && typeof value.prompt === "string"
-        ? { value: { prompt: value.prompt } }
-        : { issues: [{ message: "expected a text", path: ["prompt"] }] },
-    jsonSchema: { input: promptJsonSchema, output: promptJsonSchema },
-  },
-};
-
-function promptJsonSchema(): { [key: string]: unknown } {
-  return {
+const promptSchema = schemaOf<{ prompt: string }>(
+  {
     type: "object",
     properties: { prompt: { type: "string", description: "The task, with all that is needed to do it" } },
     required: ["prompt"],
-  };
-}
+  },
+  (value) =>
+    typeof value === "object" && value !== null && "prompt" in value && typeof value.prompt === "string"
+      ? { value: { prompt: value.prompt } }
+      : { issues: [{ message: "expected a text", path: ["prompt"] }] },
+);

@@ -6,7 +6,7 @@
 import { canonical } from "../core/canonical.ts";
 import { Pause } from "../core/interrupt.ts";
 import { replySchema } from "../core/question.ts";
-import type { Schema } from "../core/schema.ts";
+import { schemaOf } from "../core/schema.ts";
 import { type AnyTool, tool } from "../core/tool.ts";
 import type { Question } from "../protocol/event.ts";
 import { type Shape, text, wrong } from "./shape.ts";
@@ -33,7 +33,7 @@ export function clientTool({ name, description = name, schema = { type: "object"
   return tool({
     name,
     description,
-    input: declared(schema),
+    input: schemaOf(schema), // who runs the tool checks it
     execute(input, { callId }) {
       throw new Pause([{ callId, tool: name, input, questions: [`What does ${name} come to?`], schema: replySchema }]);
     },
@@ -49,17 +49,4 @@ export function clientTools(declared: readonly DeclaredTool[], questions: readon
 /** Whether a question is about what a call came to that the client runs, and not about whether it may run. */
 export function isForClient({ callId, tool, schema }: Question): boolean {
   return callId !== undefined && tool !== undefined && canonical(schema) === canonical(replySchema);
-}
-
-/** A schema that takes whatever the model writes: who runs the tool checks it. */
-function declared(schema: { readonly [key: string]: unknown }): Schema {
-  const json = () => ({ ...schema });
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "client",
-      validate: (value) => ({ value }),
-      jsonSchema: { input: json, output: json },
-    },
-  };
 }

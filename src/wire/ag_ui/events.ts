@@ -11,54 +11,49 @@ import { interruptId, type RunInput } from "./request.ts";
 import { type Told, type Voice, voice } from "./voice.ts";
 
 /** Begins a response to `input`; gives the events of AG-UI that an event is, as frames. */
-export function telling({ threadId, runId, messages: held, ran }: RunInput): (event: Event, id: number) => string {
+export function telling({ threadId, runId, messages, ran }: RunInput): (event: Event, id: number) => string {
   const told: Told = {
     messages: [],
-    again: () =>
-      frameOf({ type: "MESSAGES_SNAPSHOT", messages: [...held, ...told.messages.map((message) => message())] }),
+    again: () => frameOf({ type: "MESSAGES_SNAPSHOT", messages: [...messages, ...told.messages] }),
     ran,
   };
   let root: Voice | undefined;
-  let run = "";
-
-  function finish(rest: object, usage: Usage): string {
-    return frameOf({ type: "RUN_FINISHED", threadId, runId, ...rest, usage: [usageOf(usage)] });
-  }
-
-  function paused(questions: readonly Question[], pause: number, usage: Usage): string {
-    const interrupts = questions.filter((question) => !isForClient(question)).map((question) =>
-      asking(question, pause)
-    );
-    if (interrupts.length > 0) return finish({ outcome: { type: "interrupt", interrupts } }, usage);
-    const pendingToolCallIds = questions.map(({ callId }) => callId);
-    return finish({ outcome: { type: "success", pendingToolCallIds } }, usage);
-  }
 
   return (event, id) => {
-    switch (event.type) {
-      case "run.started":
-        if (root) return "";
-        run = event.run;
-        root = voice(run, told);
-        return frameOf({ type: "RUN_STARTED", threadId, runId, protocolVersion: "1.0" });
-      case "run.paused":
-        return (root?.end() ?? "") + paused(event.questions, id, event.usage);
-      case "run.finished": {
-        const { text, output, usage } = event;
-        const ended = root?.end() ?? "";
-        const rest = told.messages.length > 0 ? "" : root?.say(`${run}.final`, text) ?? "";
-        return ended + rest + finish({ result: output ?? text, outcome: { type: "success" } }, usage);
-      }
-      case "run.aborted":
-        return (root?.end() ?? "") + finish({ outcome: { type: "cancelled" } }, event.usage);
-      case "run.failed": {
-        const { message, error: code, usage } = event;
-        return (root?.end() ?? "") + frameOf({ type: "RUN_ERROR", message, code, usage: [usageOf(usage)] });
-      }
-      default:
-        return root?.tell(event) ?? "";
+    if (event.type === "run.started" && !root) {
+      root = voice(event.run, told);
+      return frameOf({ type: "RUN_STARTED", threadId, runId, protocolVersion: "1.0" });
     }
+    const last = lastOf({ threadId, runId }, event, id);
+    if (!root || !last) return root?.tell(event) ?? "";
+    const unsaid = event.type === "run.finished" && told.messages.length === 0 ? event.text : "";
+    return root.end() + root.say(`${runId}.final`, unsaid) + frameOf(last);
   };
+}
+
+/** How a response ends; nothing where it does not. */
+function lastOf(at: object, event: Event, id: number): object | undefined {
+  switch (event.type) {
+    case "run.paused": {
+      const interrupts = event.questions.filter((question) => !isForClient(question));
+      const outcome = interrupts.length > 0
+        ? { type: "interrupt", interrupts: interrupts.map((question) => asking(question, id)) }
+        : { type: "success", pendingToolCallIds: event.questions.map(({ callId }) => callId) };
+      return finished(at, outcome, event.usage);
+    }
+    case "run.finished":
+      return { ...finished(at, { type: "success" }, event.usage), result: event.output ?? event.text };
+    case "run.aborted":
+      return finished(at, { type: "cancelled" }, event.usage);
+    case "run.failed":
+      return { type: "RUN_ERROR", message: event.message, code: event.error, usage: usageOf(event.usage) };
+    default:
+      return undefined;
+  }
+}
+
+function finished(at: object, outcome: object, usage: Usage): object {
+  return { type: "RUN_FINISHED", ...at, outcome, usage: usageOf(usage) };
 }
 
 /** A question, as what interrupts a run. */
@@ -73,6 +68,6 @@ function asking({ callId, tool, questions, schema, ...more }: Question, pause: n
   };
 }
 
-function usageOf({ input, output, cached }: Usage): object {
-  return { inputTokens: input, outputTokens: output, cachedInputTokens: cached };
+function usageOf({ input, output, cached }: Usage): readonly object[] {
+  return [{ inputTokens: input, outputTokens: output, cachedInputTokens: cached }];
 }

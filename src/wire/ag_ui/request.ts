@@ -22,7 +22,27 @@ const message = record<AgMessage>({ id: text, role: text, content: optional(json
 
 const tool = record({ name: toolName, description: optional(text), parameters: optional(object) });
 
-const entry = record({ interruptId: text, status: word("resolved", "cancelled"), payload: optional(json) });
+const answer: Shape<Suggestion> = tagged("type", {
+  approve: { input: optional(json), always: optional(word("tool", "input")) },
+  deny: { reason: optional(text) },
+  reply: { text },
+});
+
+/** What a person answers: as the question's schema has it, or simply yes, no, or a text. Without a word from them nothing runs. */
+const payload: Shape<Suggestion> = (value, at) => {
+  if (typeof value === "string") return replyOf(value);
+  if (typeof value === "boolean") return { type: value ? "approve" : "deny" };
+  return answer(value, at);
+};
+
+type Entry =
+  | { readonly status: "resolved"; readonly interruptId: string; readonly payload: Suggestion }
+  | { readonly status: "cancelled"; readonly interruptId: string };
+
+const entry: Shape<Entry> = tagged("status", {
+  resolved: { interruptId: text, payload },
+  cancelled: { interruptId: text },
+});
 
 const input = record({
   threadId: text,
@@ -60,14 +80,10 @@ export function runInput(body: unknown): RunInput {
   function say(waiting: Waiting = { questions: [], pause: 0 }): Said {
     const { questions, pause } = waiting;
     const answers = questions.flatMap(({ callId, tool }): PersonAnswer[] => {
-      const id = interruptId(callId, pause);
-      const at = resume?.findIndex(({ interruptId }) => interruptId === id) ?? -1;
-      const about = callId === undefined ? {} : { callId };
-      if (resume?.[at]) {
-        return [{ ...about, ...answerOf(resume[at], tool !== undefined, `resume.${at}.payload`) } as PersonAnswer]; // of its call
-      }
+      const entry = resume?.find((each) => each.interruptId === interruptId(callId, pause));
       const outcome = outcomes.find(({ toolCallId }) => toolCallId === callId);
-      return outcome ? [{ ...about, type: "reply", text: textOf({ parts: contentOf(outcome) }) }] : [];
+      const answer = entry ? answerOf(entry, tool) : outcome && replyOf(textOf({ parts: contentOf(outcome) }));
+      return answer ? [{ ...(callId !== undefined && { callId }), ...answer } as PersonAnswer] : []; // of its call
     });
     const prompt = last.findLast(({ role }) => role === "user");
     if (resume || answers.length > 0 || (!prompt && outcomes.length > 0)) {
@@ -81,20 +97,14 @@ export function runInput(body: unknown): RunInput {
   return { threadId, runId, messages: held, ran, say };
 }
 
-const answer: Shape<Suggestion> = tagged("type", {
-  approve: { input: optional(json), always: optional(word("tool", "input")) },
-  deny: { reason: optional(text) },
-  reply: { text },
-});
+function replyOf(text: string): Suggestion {
+  return { type: "reply", text };
+}
 
-/** What a person answers: as the question's schema has it, or simply yes, no, or a text. Without a word from them nothing runs. */
-function answerOf({ status, payload }: ReturnType<typeof entry>, ofCall: boolean, at: string): Suggestion {
-  if (status === "cancelled") {
-    return ofCall ? { type: "deny" } : { type: "reply", text: "" };
-  }
-  if (typeof payload === "string") return { type: "reply", text: payload };
-  if (typeof payload === "boolean") return payload ? { type: "approve" } : { type: "deny" };
-  return answer(payload, at);
+/** What an entry answers: where nobody has, that is a no to a call, and nothing else to say. */
+function answerOf(entry: Entry, tool: string | undefined): Suggestion {
+  if (entry.status === "resolved") return entry.payload;
+  return tool === undefined ? replyOf("") : { type: "deny" };
 }
 
 const source = record({ type: text, value: text, mimeType: optional(text) });

@@ -9,13 +9,23 @@ import { frameOf } from "../frames.ts";
 
 /** What the client has heard of a run, so that it can be told again. */
 export interface Told {
-  /** Gives each message of this run, as the client has it. */
-  readonly messages: (() => object)[];
+  /** The messages of this run, as far as the client has heard them. */
+  readonly messages: { readonly id: string }[];
   /** The frames that tell it again. */
   again(): string;
   /** The calls that the client has run itself. */
   readonly ran: ReadonlySet<string>;
 }
+
+/** What the model says, as far as the client has heard it. */
+interface Saying {
+  readonly id: string;
+  readonly role: "assistant";
+  content?: string;
+  toolCalls?: object[];
+}
+
+const roles = { TEXT: "assistant", REASONING: "reasoning" } as const;
 
 /** One agent that is heard. */
 export interface Voice {
@@ -31,12 +41,12 @@ export interface Voice {
 export function voice(run: string, told: Told, within = "", tag: { readonly subagentRunId?: string } = {}): Voice {
   let turn: number | undefined;
   let step: string | undefined;
-  let growing: "TEXT" | "REASONING" | undefined;
-  /** The message that the model is saying: its id, what is in it so far, and what gives it to whoever is told again. */
+  /** What grows, and the frame of more of it up to that. */
+  let growing: keyof typeof roles | undefined;
+  let before = "";
+  /** The message that the model is saying. */
   let id = "";
-  let texts: string[] = [];
-  let calls: object[] = [];
-  let message: (() => object) | undefined;
+  let message: Saying | undefined;
   const writing = new Set<string>();
   const children = new Map<string, { readonly run: string; readonly voice: Voice }>();
 
@@ -44,34 +54,42 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
     return frameOf({ type, ...fields, ...tag });
   }
 
-  function grow(kind: "TEXT" | "REASONING", text: string): string {
-    const before = growing === kind ? "" : stop() + start(kind);
-    growing = kind;
-    if (kind === "REASONING") return before + frame("REASONING_MESSAGE_CONTENT", { ...thought(), delta: text });
-    texts.push(text);
-    return `${before}data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":${JSON.stringify(text)}}\n\n`;
-  }
-
-  function start(kind: "TEXT" | "REASONING"): string {
+  function grow(kind: keyof typeof roles, text: string): string {
+    const opening = growing === kind ? "" : stop() + start(kind);
     if (kind === "TEXT") {
-      remember();
-      return frame("TEXT_MESSAGE_START", { messageId: id });
+      const message = saying();
+      message.content = (message.content ?? "") + text;
     }
-    return frame("REASONING_START", thought()) + frame("REASONING_MESSAGE_START", { ...thought(), role: "reasoning" });
+    return `${opening}${before}${JSON.stringify(text)}}\n\n`;
   }
 
-  /** Ends the message that grows. */
+  function start(kind: keyof typeof roles): string {
+    growing = kind;
+    before = frameOf({ type: `${kind}_MESSAGE_CONTENT`, ...grown(), ...tag, delta: "" }).slice(0, -'""}\n\n'.length);
+    const role = roles[kind];
+    return around("START") + frame(`${kind}_MESSAGE_START`, { ...grown(), role });
+  }
+
+  /** Ends what grows. */
   function stop(): string {
-    const kind = growing;
+    if (!growing) return "";
+    const ended = frame(`${growing}_MESSAGE_END`, grown()) + around("END");
     growing = undefined;
-    if (kind === "TEXT") return frame("TEXT_MESSAGE_END", { messageId: id });
-    if (!kind) return "";
-    return frame("REASONING_MESSAGE_END", thought()) + frame("REASONING_END", thought());
+    return ended;
   }
 
-  /** The message of its thought. */
-  function thought() {
-    return { messageId: `${id}.thought` };
+  /** What a thought has around its message. */
+  function around(what: "START" | "END"): string {
+    return growing === "TEXT" ? "" : frame(`REASONING_${what}`, grown());
+  }
+
+  /** The message that grows: a thought has one of its own. */
+  function grown(): object {
+    return { messageId: growing === "TEXT" ? id : `${id}.thought` };
+  }
+
+  function custom(name: string, value: unknown): string {
+    return frame("CUSTOM", { name, value });
   }
 
   /** Ends what the model is saying, its calls too. */
@@ -84,31 +102,23 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
   /** Begins another message. */
   function begin(as: string): void {
     id = as;
-    texts = [];
-    calls = [];
     message = undefined;
   }
 
-  /** Keeps in mind that there is a message, once something is in it. */
-  function remember(): void {
-    if (message) return;
-    const fixed = { id, role: "assistant", ...tag };
-    const [said, made] = [texts, calls];
-    message = () => ({
-      ...fixed,
-      ...(said.length > 0 && { content: said.join("") }),
-      ...(made.length > 0 && { toolCalls: made }),
-    });
-    told.messages.push(message);
+  /** The message, once something is in it. */
+  function saying(): Saying {
+    if (message) return message;
+    const begun: Saying = { id, role: "assistant", ...tag };
+    told.messages.push(begun);
+    return message = begun;
   }
 
   /** Takes back what the model has said in this turn. */
   function reset(): string {
     const ended = finish();
-    const at = told.messages.findIndex((each) => each === message);
-    begin(id);
-    if (at < 0) return ended;
-    told.messages.splice(at, 1);
+    if (!message) return ended;
+    told.messages.splice(told.messages.indexOf(message), 1);
+    message = undefined;
     return ended + told.again();
   }
 
@@ -122,7 +132,7 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
     const toolCallId = within + call;
     if (writing.has(toolCallId)) return "";
     writing.add(toolCallId);
-    remember();
+    saying();
     return stop() + frame("TOOL_CALL_START", { toolCallId, toolCallName, parentMessageId: id });
   }
 
@@ -133,7 +143,11 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
       ? ""
       : startCall(call.id, call.name) + frame("TOOL_CALL_ARGS", { toolCallId, delta: input });
     writing.delete(toolCallId);
-    calls.push({ id: toolCallId, type: "function", function: { name: call.name, arguments: input } });
+    (saying().toolCalls ??= []).push({
+      id: toolCallId,
+      type: "function",
+      function: { name: call.name, arguments: input },
+    });
     return whole + frame("TOOL_CALL_END", { toolCallId });
   }
 
@@ -141,10 +155,10 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
     const toolCallId = within + call;
     if (told.ran.has(toolCallId)) return "";
     const content = parts.every(({ type }) => type === "text") ? textOf({ parts }) : parts.map(partOf);
-    const messageId = `${run}.${call}`;
-    told.messages.push(() => ({ id: messageId, role: "tool", toolCallId, content, ...tag }));
-    const metadata = status === "ok" ? {} : { metadata: { status } };
-    return frame("TOOL_CALL_RESULT", { messageId, toolCallId, content, ...metadata });
+    const id = `${run}.${call}`;
+    const result = { role: "tool", toolCallId, content };
+    told.messages.push({ id, ...result, ...tag });
+    return frame("TOOL_CALL_RESULT", { messageId: id, ...result, ...(status !== "ok" && { metadata: { status } }) });
   }
 
   function end(): string {
@@ -190,21 +204,21 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
         const ended = finish();
         if (event.text === undefined) return ended;
         if (!message) return ended + say(id, event.text);
-        texts.splice(0, Infinity, event.text);
+        message.content = event.text;
         return ended + told.again();
       }
       case "turn.finished":
         return end();
       case "tool.progress":
-        return frame("CUSTOM", { name: "tool.progress", value: { toolCallId: within + event.call, data: event.data } });
+        return custom(event.type, { toolCallId: within + event.call, data: event.data });
       case "tool.finished":
         return finished(event.call, event.result);
       case "notice":
-        return frame("CUSTOM", { name: "notice", value: event.text });
+        return custom(event.type, event.text);
       case "data":
         return event.name === "state"
           ? frame("STATE_SNAPSHOT", { snapshot: event.data })
-          : frame("CUSTOM", { name: event.name, value: event.data });
+          : custom(event.name, event.data);
       case "subagent.started": {
         const { call, agent: name, run: subagentRunId } = event;
         const parent = within + call;
