@@ -80,11 +80,14 @@ export interface ToolOptions<S extends Schema, O, V> {
  */
 export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
   const { name, description, input } = options;
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    throw new TypeError(`Cannot make tool ${JSON.stringify(name)}: a name has 1 to 64 of A-Z a-z 0-9 _ -`);
-  }
+  if (!names.test(name)) throw new TypeError(`Cannot make tool ${JSON.stringify(name)}: a name has ${named}`);
   return { ...options, definition: { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) } };
 }
+
+/** What a tool may be called. */
+export const names = /^[A-Za-z0-9_-]{1,64}$/;
+/** What a tool may be called, in words. */
+export const named = "1 to 64 of A-Z a-z 0-9 _ -";
 
 /** A failure whose message is written for the model. Any other error a tool throws is told to the operator; the model hears only that the tool failed. */
 export class ToolError extends Error {

@@ -8,6 +8,7 @@ import type { AnswerPart, Artifact, CallResult, ContentPart, Message } from "../
 import type { PersonAnswer } from "../protocol/session.ts";
 import type { SendOptions } from "../core/steering.ts";
 import { Refusal } from "./refusal.ts";
+import { answers } from "../wire/answer.ts";
 import { count, flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "../wire/shape.ts";
 
 /** A run to begin: a prompt, or the messages that the client holds, the last of them the person's. */
@@ -59,9 +60,9 @@ const message: Shape<Message> = tagged("role", {
 });
 
 const answer: Shape<PersonAnswer> = tagged("type", {
-  approve: { callId: text, input: optional(json), always: optional(word("tool", "input")) },
-  deny: { callId: text, reason: optional(text) },
-  reply: { callId: optional(text), text },
+  approve: { callId: text, ...answers.approve },
+  deny: { callId: text, ...answers.deny },
+  reply: { callId: optional(text), ...answers.reply },
 });
 
 const run = record({ prompt: optional(text), messages: optional(list(message)), session: optional(text) });

@@ -6,12 +6,14 @@
 import type { Context } from "hono";
 import { SessionError } from "../core/claim.ts";
 import type { Session } from "../protocol/session.ts";
+import { theirs } from "../session/record/host.ts";
 import { json } from "../wire/shape.ts";
 import type { Talk, Waiting, Wanted, WireRoute } from "../wire/wire.ts";
 import type { Beginning } from "./begin.ts";
 import { bodyOf } from "./body.ts";
 import { type Caller, callerOf } from "./caller.ts";
 import { formOf } from "./form.ts";
+import { Refusal } from "./refusal.ts";
 import { type Served, streamRecord } from "./served.ts";
 
 /** Handles the requests of a route of a wire. */
@@ -22,8 +24,9 @@ export function speaking(
 ): (c: Context) => Promise<Response> {
   const { how, runs, runs: { records } } = served;
 
-  async function talk(c: Context, caller: Caller, { session, known, say, reply }: Talk): Promise<Response> {
-    const kept = session === undefined ? undefined : await runs.load(session, caller);
+  async function talk(c: Context, caller: Caller, talk: Talk): Promise<Response> {
+    const { session, known, capsule, say, reply } = talk;
+    const kept = await keptOf(talk, caller);
     const said = say(waitingOf(kept));
     if ("messages" in said) {
       return await begin(
@@ -36,7 +39,17 @@ export function speaking(
     if (kept && said.answers.length === 0) {
       throw new SessionError(`Cannot resume session "${session}": nothing that it asks is answered`, "unasked");
     }
-    return await answer(c, caller, { ...said, session: session ?? "" }, formOf(reply));
+    if (how.capsules && capsule === undefined) {
+      const why = "what came with the pause has not come back";
+      throw new Refusal(400, "invalid", `Cannot resume session "${session}": ${why}`);
+    }
+    return await answer(c, caller, { ...said, capsule, session: session ?? "" }, formOf(reply));
+  }
+
+  async function keptOf({ session, capsule }: Talk, caller: Caller): Promise<Session | undefined> {
+    if (session === undefined) return undefined;
+    if (!how.capsules || capsule === undefined) return await runs.load(session, caller);
+    return theirs(await how.capsules.open(capsule, { session }), caller);
   }
 
   async function follow(
@@ -72,6 +85,7 @@ export function speaking(
   };
 }
 
-function waitingOf({ run }: Partial<Session> = {}): Waiting | undefined {
-  return run?.status === "paused" ? { questions: run.pending?.questions ?? [], pause: run.events } : undefined;
+function waitingOf({ run }: Partial<Session> = {}): Waiting {
+  const questions = run?.status === "paused" ? run.pending?.questions : undefined;
+  return { questions: questions ?? [], pause: run?.events ?? 0 };
 }

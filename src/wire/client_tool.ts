@@ -7,7 +7,7 @@ import { canonical } from "../core/canonical.ts";
 import { Pause } from "../core/interrupt.ts";
 import { replySchema } from "../core/question.ts";
 import { schemaOf } from "../core/schema.ts";
-import { type AnyTool, tool } from "../core/tool.ts";
+import { type AnyTool, named, names, tool } from "../core/tool.ts";
 import type { Question } from "../protocol/event.ts";
 import { type Shape, text, wrong } from "./shape.ts";
 
@@ -24,7 +24,7 @@ export interface DeclaredTool {
 /** The name of a tool. */
 export const toolName: Shape<string> = (value, at) => {
   const name = text(value, at);
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw wrong(at, "1 to 64 of A-Z a-z 0-9 _ -");
+  if (!names.test(name)) throw wrong(at, named);
   return name;
 };
 

@@ -50,15 +50,17 @@ export interface Talk {
   readonly session?: string | undefined;
   /** Whether the session has to be there. Default: false. */
   readonly known?: boolean | undefined;
-  /** What is said, to a session that asks `waiting`, or asks nothing. */
-  say(waiting: Waiting | undefined): Said;
+  /** What came with the pause that is answered, where the client keeps that. Default: the server does. */
+  readonly capsule?: string | undefined;
+  /** What is said to a session that asks this. */
+  say(waiting: Waiting): Said;
   /** How the client is told of the run. */
   readonly reply: Reply;
 }
 
-/** What a session that is paused waits for. */
+/** What a session waits for. */
 export interface Waiting {
-  /** What is asked. */
+  /** What is asked; nothing where it is not paused. */
   readonly questions: readonly Question[];
   /** The number of the event that asked it: answers to another pause do not count for this one. */
   readonly pause: number;

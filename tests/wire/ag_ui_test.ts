@@ -1,5 +1,6 @@
 import { again, agent, type Middleware, type Model, reply, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { capsules } from "@jizai/jizai/session/capsule";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { assertEquals } from "@std/assert";
 import {
@@ -517,4 +518,60 @@ Deno.test("agUi() refuses what no client sends, and says what is wrong with it",
     await refused({ threadId: "t", runId: "r", messages: [{ id: "t", role: "tool", toolCallId: "c", content: "" }] }),
     [404, undefined],
   );
+});
+
+const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+
+Deno.test("agUi() has its client keep what it is asked about, where there is no store", async () => {
+  const { did, tools } = own();
+  const model = scripted(
+    { text: "See.", calls: [["drop", { table: "a" }], ["paint", {}]] },
+    { calls: [["paint", {}]] },
+    "Done.",
+  );
+  const { client } = served({ model, tools }, { capsules: capsules({ keys }) });
+  await say(client, "Go", { tools: [paint] });
+  await answer(client, true);
+  const paints = (id: string) => {
+    client.addMessage({ id: crypto.randomUUID(), role: "tool", toolCallId: id, content: "wet" });
+    return run(client, { tools: [paint] });
+  };
+  await paints("call_2");
+  const { result } = await paints("call_3");
+  assertEquals([result, did], ["Done.", ["Dropped a"]]);
+});
+
+Deno.test("agUi() has its client keep a question that comes before any answer, where there is no store", async () => {
+  const asking: Middleware = {
+    name: "asking",
+    async prompt(ctx, next) {
+      const said = ctx.run.answers.find((answer) => answer.type === "reply");
+      if (!said) throw ctx.run.pause("Blue or red?");
+      return await next();
+    },
+  };
+  const { client } = served({ model: scripted("Red it is."), use: [asking] }, { capsules: capsules({ keys }) });
+  await say(client, "Paint");
+  assertEquals((await answer(client, "Red")).result, "Red it is.");
+});
+
+Deno.test("agUi() runs nothing on a capsule that is not what its client was given", async () => {
+  const { did, tools } = own();
+  const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
+  const { app, client } = served({ model, tools }, { capsules: capsules({ keys }) });
+  await say(client, "Go");
+  const [{ id = "" } = {}] = client.pendingInterrupts;
+  const { encryptedValue = "" } = client.messages.findLast(({ role }) => role === "assistant") as {
+    readonly encryptedValue?: string;
+  };
+  const refused = async (encryptedValue: string | undefined, threadId = "thread") => {
+    const messages = [{ id: "m", role: "assistant", encryptedValue }];
+    const resume = [{ interruptId: id, status: "resolved", payload: true }];
+    const [status, error] = await refusalOf(post(app, "/ag-ui", { threadId, runId: "r", messages, resume }));
+    return [status, (error as { readonly code: string }).code];
+  };
+  assertEquals(await refused(encryptedValue.slice(0, -1)), [400, "forged"]);
+  assertEquals(await refused(encryptedValue, "other"), [403, "other-session"]);
+  assertEquals(await refused(undefined), [400, "invalid"]);
+  assertEquals(did, []);
 });

@@ -1,5 +1,6 @@
 import { again, agent, memory, type Middleware, type Model, reply, serve, tool, ToolError } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { capsules } from "@jizai/jizai/session/capsule";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals, assertNotEquals } from "@std/assert";
@@ -627,4 +628,82 @@ Deno.test("aiSdkUi() refuses what no chat sends, and says what is wrong with it"
   ]);
   assertEquals((await app.request("/chat")).headers.get("allow"), "POST");
   assertEquals((await app.request("/chat/c/stream", { method: "PUT" })).headers.get("allow"), "GET, DELETE");
+});
+
+const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+
+for (const log of [undefined, memoryLog()]) {
+  Deno.test(`aiSdkUi() has a chat keep what it is asked about, where there is no store, ${log ? "with" : "without"} a log`, async () => {
+    const { did, tools: both } = tools();
+    const calls = [["drop", { table: "a" }]] as const;
+    const model = scripted({ text: "See.", calls }, { calls: [["drop", { table: "b" }]] }, "Done.");
+    const app = serve(agent({ model, tools: both }), { wires, capsules: capsules({ keys }), ...(log && { log }) });
+    const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
+    await chat.sendMessage({ text: "Go" });
+    await approve(chat, true);
+    await approve(chat, false);
+    assertEquals([chat.status, did], ["ready", ["dropped a"]]);
+    assertEquals(chat.told, [
+      "step-start",
+      "text done See.",
+      `tool-drop output-available {"table":"a"} {"dropped":"a"}`,
+      "step-start",
+      `tool-drop output-denied {"table":"b"}`,
+      "step-start",
+      "text done Done.",
+    ]);
+  });
+}
+
+Deno.test("aiSdkUi() runs nothing on a capsule that is not what the chat was given", async () => {
+  const { did, tools: both } = tools();
+  const serving = { wires, capsules: capsules({ keys }) };
+  const app = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: both }), serving);
+  const chunks = await chunksOf(post(app, "/chat", { id: "chat", messages: [user("Go")] }));
+  const { approvalId: id } = chunks.find(({ type }) => type === "tool-approval-request") ?? {};
+  const { messageMetadata } = chunks.at(-1) as { readonly messageMetadata: { readonly capsule: string } };
+  const { capsule } = messageMetadata;
+  const answering = (metadata: unknown, chat = "chat") =>
+    refusalOf(post(app, "/chat", {
+      id: chat,
+      messages: [{ ...answered({ state: "approval-responded", approval: { id, approved: true } }), metadata }],
+    }));
+  const status = "paused";
+  const codes = await Promise.all([
+    answering({ status, capsule: capsule.replace(/.$/, (last) => last === "A" ? "B" : "A") }),
+    answering({ status, capsule: "nonsense" }),
+    answering({ status, capsule }, "other"),
+    answering({ status }),
+    answering({ status: "done", capsule }),
+    answering({ status, capsule: { toString: 1 } }),
+    answering(undefined),
+  ]);
+  assertEquals(codes.map(([status, error]) => [status, (error as { readonly code: string }).code]), [
+    [400, "forged"],
+    [400, "forged"],
+    [403, "other-session"],
+    ...Array.from({ length: 4 }, () => [400, "invalid"]),
+  ]);
+  assertEquals(codes.at(-1)?.[1], {
+    code: "invalid",
+    message: `Cannot resume session "chat": what came with the pause has not come back`,
+  });
+  assertEquals(did, []);
+});
+
+Deno.test("aiSdkUi() has the next message answer what a hook asks, where there is no store", async () => {
+  const asking: Middleware = {
+    name: "asking",
+    async stop(ctx, next) {
+      const said = ctx.run.answers.find((answer) => answer.type === "reply");
+      if (!said) throw ctx.run.pause("Blue or red?");
+      return await next();
+    },
+  };
+  const serving = { wires, capsules: capsules({ keys }) };
+  const app = serve(agent({ model: scripted("Let me ask.", "Anew."), use: [asking] }), serving);
+  const chat = new Chat(app);
+  await chat.sendMessage({ text: "Paint" });
+  await chat.sendMessage({ text: "Red" });
+  assertEquals([chat.status, (chat.lastMessage?.metadata as { readonly status: string }).status], ["ready", "done"]);
 });

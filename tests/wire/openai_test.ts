@@ -1,6 +1,7 @@
 import { again, agent, ask, type Middleware, type Model, reply, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
+import { capsules } from "@jizai/jizai/session/capsule";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertRejects } from "@std/assert";
 import OpenAI, { APIError } from "npm:openai@7.57.0";
@@ -584,4 +585,23 @@ Deno.test("both of OpenAI's APIs refuse what no client sends, and say what is wr
   assertEquals(await refused("responses", { input: [{ type: "function_call_output" }] }), [400, "input.0.call_id"]);
   assertEquals(await refused("responses", { input: [{ type: "web_search_call" }] }), [400, "input"]);
   assertEquals((await app.request("/v1/models", { method: "POST" })).headers.get("allow"), "GET");
+});
+
+Deno.test("both of OpenAI's APIs say that nothing can be answered on a server that has its clients keep sessions", async () => {
+  const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+  const { app, client } = served({ model: scripted({ calls: [["paint", { color: "red" }]] }) }, {
+    capsules: capsules({ keys }),
+  });
+  const tools = [{ type: "function" as const, function: paint }];
+  const { choices: [choice] } = await client.chat.completions.create({ ...hi, tools });
+  const [call] = choice?.message.tool_calls ?? [];
+  const messages = [choice?.message, { role: "tool", tool_call_id: call?.id, content: "wet" }];
+  const input = [{ type: "function_call_output", call_id: call?.id, output: "wet" }];
+  for (const [path, body] of [["chat/completions", { messages }], ["responses", { input }]] as const) {
+    const [status, error] = await refusalOf(post(app, `/v1/${path}`, body));
+    assertEquals([status, (error as Error).message.replace(/".*"/, '"s"')], [
+      400,
+      `Cannot resume session "s": what came with the pause has not come back`,
+    ]);
+  }
 });

@@ -19,6 +19,13 @@ export function telling({ threadId, runId, messages, ran }: RunInput): (event: E
   };
   let root: Voice | undefined;
 
+  /** Has the client keep what it has to bring back, with the newest of its messages. */
+  function keep({ capsule: encryptedValue }: Extract<Event, { readonly type: "run.paused" }>): string {
+    if (encryptedValue === undefined) return "";
+    const entityId = [...messages, ...told.messages].at(-1)?.id;
+    return frameOf({ type: "REASONING_ENCRYPTED_VALUE", subtype: "message", entityId, encryptedValue });
+  }
+
   return (event, id) => {
     if (event.type === "run.started" && !root) {
       root = voice(event.run, told);
@@ -26,8 +33,10 @@ export function telling({ threadId, runId, messages, ran }: RunInput): (event: E
     }
     const last = lastOf({ threadId, runId }, event, id);
     if (!root || !last) return root?.tell(event) ?? "";
+    const ended = root.end();
     const unsaid = event.type === "run.finished" && told.messages.length === 0 ? event.text : "";
-    return root.end() + root.say(`${runId}.final`, unsaid) + frameOf(last);
+    return ended + root.say(`${runId}.final`, unsaid) + (event.type === "run.paused" ? keep(event) : "") +
+      frameOf(last);
   };
 }
 
@@ -62,8 +71,8 @@ function asking({ callId, tool, questions, schema, ...more }: Question, pause: n
     id: interruptId(callId, pause),
     reason: tool === undefined ? "input_required" : "tool_call",
     message: questions.join("\n"),
-    ...(callId !== undefined && tool !== undefined && { toolCallId: callId }),
-    ...(schema && { responseSchema: schema }),
+    toolCallId: tool && callId,
+    responseSchema: schema,
     metadata: { tool, ...more },
   };
 }

@@ -6,8 +6,9 @@
 import type { Suggestion } from "../../protocol/event.ts";
 import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/session.ts";
+import { answers } from "../answer.ts";
 import { clientTools, toolName } from "../client_tool.ts";
-import { json, list, object, optional, record, type Shape, tagged, text, word, wrong } from "../shape.ts";
+import { json, list, object, optional, record, type Shape, tagged, text, wrong } from "../shape.ts";
 import type { Said, Waiting } from "../wire.ts";
 
 /** A message as a client has it. */
@@ -16,17 +17,20 @@ export interface AgMessage {
   readonly role: string;
   readonly content?: Json | undefined;
   readonly toolCallId?: string | undefined;
+  readonly encryptedValue?: string | undefined;
 }
 
-const message = record<AgMessage>({ id: text, role: text, content: optional(json), toolCallId: optional(text) });
+const message = record<AgMessage>({
+  id: text,
+  role: text,
+  content: optional(json),
+  toolCallId: optional(text),
+  encryptedValue: optional(text),
+});
 
 const tool = record({ name: toolName, description: optional(text), parameters: optional(object) });
 
-const answer: Shape<Suggestion> = tagged("type", {
-  approve: { input: optional(json), always: optional(word("tool", "input")) },
-  deny: { reason: optional(text) },
-  reply: { text },
-});
+const answer: Shape<Suggestion> = tagged("type", answers);
 
 /** What a person answers: as the question's schema has it, or simply yes, no, or a text. Without a word from them nothing runs. */
 const payload: Shape<Suggestion> = (value, at) => {
@@ -47,7 +51,7 @@ const entry: Shape<Entry> = tagged("status", {
 const input = record({
   threadId: text,
   runId: text,
-  messages: list(json),
+  messages: list(object),
   tools: optional(list(tool)),
   resume: optional(list(entry)),
 });
@@ -57,10 +61,12 @@ export interface RunInput {
   readonly threadId: string;
   readonly runId: string;
   /** What the client holds, as it holds it. */
-  readonly messages: readonly Json[];
+  readonly messages: readonly { readonly [key: string]: Json }[];
   /** The calls that it has run itself. */
   readonly ran: ReadonlySet<string>;
-  readonly say: (waiting?: Waiting) => Said;
+  /** What came with the newest pause. */
+  readonly capsule: string | undefined;
+  readonly say: (waiting: Waiting) => Said;
 }
 
 /** By what a question is known, in one pause. */
@@ -77,24 +83,24 @@ export function runInput(body: unknown): RunInput {
   const outcomes = last.filter(({ role }) => role === "tool");
   const declared = tools.map((tool) => ({ ...tool, schema: tool.parameters }));
 
-  function say(waiting: Waiting = { questions: [], pause: 0 }): Said {
-    const { questions, pause } = waiting;
-    const answers = questions.flatMap(({ callId, tool }): PersonAnswer[] => {
+  function say({ questions, pause }: Waiting): Said {
+    const given = questions.flatMap(({ callId, tool }): PersonAnswer[] => {
       const entry = resume?.find((each) => each.interruptId === interruptId(callId, pause));
       const outcome = outcomes.find(({ toolCallId }) => toolCallId === callId);
       const answer = entry ? answerOf(entry, tool) : outcome && replyOf(textOf({ parts: contentOf(outcome) }));
       return answer ? [{ ...(callId !== undefined && { callId }), ...answer } as PersonAnswer] : []; // of its call
     });
     const prompt = last.findLast(({ role }) => role === "user");
-    if (resume || answers.length > 0 || (!prompt && outcomes.length > 0)) {
-      return { answers, tools: clientTools(declared, questions) };
+    if (resume || given.length > 0 || (!prompt && outcomes.length > 0)) {
+      return { answers: given, tools: clientTools(declared, questions) };
     }
     if (!prompt) throw wrong("messages", "the last of them to be the person's");
     const said: UserMessage = { role: "user", parts: contentOf(prompt) };
     return { messages: [said], tools: clientTools(declared) };
   }
   const ran = new Set(messages.flatMap(({ role, toolCallId }) => role === "tool" && toolCallId ? [toolCallId] : []));
-  return { threadId, runId, messages: held, ran, say };
+  const { encryptedValue: capsule } = messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) ?? {};
+  return { threadId, runId, messages: held, ran, capsule, say };
 }
 
 function replyOf(text: string): Suggestion {

@@ -31,6 +31,8 @@ const roles = { TEXT: "assistant", REASONING: "reasoning" } as const;
 export interface Voice {
   /** The frames of an event. */
   tell(event: Event): string;
+  /** A frame of its own. */
+  frame(type: string, fields: object): string;
   /** Says a text that is complete. */
   say(id: string, text: string): string;
   /** Ends what it has begun. */
@@ -39,7 +41,6 @@ export interface Voice {
 
 /** The voice of an agent; `within` stands before the ids of its calls, and `tag` says whose they are, where it is a tool of another. */
 export function voice(run: string, told: Told, within = "", tag: { readonly subagentRunId?: string } = {}): Voice {
-  let turn: number | undefined;
   let step: string | undefined;
   /** What grows, and the frame of more of it up to that. */
   let growing: keyof typeof roles | undefined;
@@ -48,7 +49,7 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
   let id = "";
   let message: Saying | undefined;
   const writing = new Set<string>();
-  const children = new Map<string, { readonly run: string; readonly voice: Voice }>();
+  const children = new Map<string, Voice>();
 
   function frame(type: string, fields: object): string {
     return frameOf({ type, ...fields, ...tag });
@@ -66,8 +67,7 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
   function start(kind: keyof typeof roles): string {
     growing = kind;
     before = frameOf({ type: `${kind}_MESSAGE_CONTENT`, ...grown(), ...tag, delta: "" }).slice(0, -'""}\n\n'.length);
-    const role = roles[kind];
-    return around("START") + frame(`${kind}_MESSAGE_START`, { ...grown(), role });
+    return around("START") + frame(`${kind}_MESSAGE_START`, { ...grown(), role: roles[kind] });
   }
 
   /** Ends what grows. */
@@ -158,7 +158,7 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
     const id = `${run}.${call}`;
     const result = { role: "tool", toolCallId, content };
     told.messages.push({ id, ...result, ...tag });
-    return frame("TOOL_CALL_RESULT", { messageId: id, ...result, ...(status !== "ok" && { metadata: { status } }) });
+    return frame("TOOL_CALL_RESULT", { messageId: id, ...result, metadata: status === "ok" ? undefined : { status } });
   }
 
   function end(): string {
@@ -173,9 +173,11 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
     const child = children.get(call);
     if (!child) return "";
     children.delete(call);
-    const outcome = { done: { type: "success" }, paused: { type: "suspended" } }[status];
-    const how = outcome ? { type: "SUBAGENT_FINISHED", outcome } : { type: "SUBAGENT_ERROR", message: status };
-    return child.voice.end() + frameOf({ ...how, subagentRunId: child.run });
+    const type = { done: "success", paused: "suspended" }[status];
+    return child.end() +
+      (type
+        ? child.frame("SUBAGENT_FINISHED", { outcome: { type } })
+        : child.frame("SUBAGENT_ERROR", { message: status }));
   }
 
   function tell(event: Event): string {
@@ -188,9 +190,9 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
         step = `turn ${event.turn}`;
         return frame("STEP_STARTED", { stepName: step });
       case "model.started": {
-        const before = event.turn === turn ? reset() : ""; // it is asked again, since its process died
-        turn = event.turn;
-        begin(`${run}.${turn}`);
+        const as = `${run}.${event.turn}`;
+        const before = as === id ? reset() : ""; // it is asked again, since its process died
+        begin(as);
         return before;
       }
       case "model.reset":
@@ -221,13 +223,13 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
           : custom(event.name, event.data);
       case "subagent.started": {
         const { call, agent: name, run: subagentRunId } = event;
-        const parent = within + call;
-        children.set(call, { run: subagentRunId, voice: voice(subagentRunId, told, `${parent}/`, { subagentRunId }) });
-        const above = tag.subagentRunId === undefined ? {} : { parentSubagentRunId: tag.subagentRunId };
-        return frameOf({ type: "SUBAGENT_STARTED", subagentRunId, name, parentToolCallId: parent, ...above });
+        const parentToolCallId = within + call;
+        const child = voice(subagentRunId, told, `${parentToolCallId}/`, { subagentRunId });
+        children.set(call, child);
+        return child.frame("SUBAGENT_STARTED", { name, parentToolCallId, parentSubagentRunId: tag.subagentRunId });
       }
       case "subagent.event":
-        return children.get(event.call)?.voice.tell(event.event) ?? "";
+        return children.get(event.call)?.tell(event.event) ?? "";
       case "subagent.finished":
         return leave(event.call, event.status);
       default:
@@ -235,15 +237,12 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
     }
   }
 
-  return { tell, say, end };
+  return { frame, tell, say, end };
 }
 
 function partOf(part: ContentPart): object {
   if (part.type === "text") return part;
   const { mediaType: mimeType, data, url } = part;
   const type = /^(image|audio|video)/.exec(mimeType)?.[0] ?? "document";
-  const source = data === undefined
-    ? { type: "url", value: url ?? "", mimeType }
-    : { type: "data", value: data, mimeType };
-  return { type, source };
+  return { type, source: { type: data === undefined ? "url" : "data", value: data ?? url ?? "", mimeType } };
 }

@@ -186,7 +186,9 @@ export function chunking(): (event: Event, id: number) => string {
         return frameOf({ type: `data-${event.name}`, ...idOf(event), data: event.data });
       case "run.paused": {
         const questions = event.questions.map((question) => ask(question, id)).join("");
-        return end() + questions + close("tool-calls", { status: "paused", usage: event.usage });
+        const { usage, capsule } = event;
+        const asks = capsule === undefined ? undefined : event.questions.some(({ tool }) => tool === undefined);
+        return end() + questions + close("tool-calls", { status: "paused", usage, capsule, asks });
       }
       case "run.finished": {
         const { status, text, reason, output, usage } = event;

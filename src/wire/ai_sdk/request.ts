@@ -7,7 +7,7 @@ import type { Question } from "../../protocol/event.ts";
 import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/session.ts";
 import { flag, json, list, optional, record, text, wrong } from "../shape.ts";
-import type { Said, Waiting } from "../wire.ts";
+import type { Said, Talk, Waiting } from "../wire.ts";
 import { approvalId } from "./chunks.ts";
 
 /** A message as the chat has it. */
@@ -52,30 +52,39 @@ const approval = record({ id: text, approved: flag, reason: optional(text) });
 
 const chat = record({ id: text, messages: list(json), messageId: optional(text) });
 
-/** A chat's request: its session, and what it says. */
-export function chatOf(body: unknown): { readonly session: string; readonly say: (waiting?: Waiting) => Said } {
+/** A chat's request: its session, what came with the pause that it answers, and what it says. */
+export function chatOf(body: unknown): Pick<Talk, "session" | "capsule" | "say"> {
   const { id: session, messages, messageId } = chat(body, "");
   if (session === "") throw wrong("id", "a name");
   if (messages.length === 0) throw wrong("messages", "one at least");
-  const named = messages.findIndex((each) => messageId !== undefined && idOf(each) === messageId);
+  const named = messages.findIndex((each) => messageId !== undefined && fieldOf(each, "id") === messageId);
   const at = named < 0 ? messages.length - 1 : named;
   const newest = message(messages[at], `messages.${at}`);
 
-  function say(waiting?: Waiting): Said {
-    if (newest.role === "assistant") return { answers: waiting ? answersOf(newest, waiting) : [] };
+  function say(waiting: Waiting): Said {
+    if (newest.role === "assistant") return { answers: answersOf(newest, waiting) };
     if (newest.role !== "user") throw wrong(`messages.${at}.role`, "user, assistant");
     const parts = newest.parts.flatMap((part, index) => contentOf(part, `messages.${at}.parts.${index}`));
     if (parts.length === 0) throw wrong(`messages.${at}.parts`, "a text or a file");
     const prompt: UserMessage = { role: "user", parts };
-    const open = (waiting?.questions ?? []).filter(({ tool }) => tool === undefined);
+    const open = waiting.questions.filter(({ tool }) => tool === undefined);
     if (open.length === 0) return { messages: [prompt] };
     return { answers: open.map(({ callId }) => ({ ...about(callId), type: "reply", text: textOf(prompt) })) };
   }
-  return { session, say };
+  return { session, capsule: capsuleOf(messages, at), say };
 }
 
-function idOf(value: Json): Json | undefined {
-  return typeof value === "object" && value !== null && "id" in value ? value.id : undefined;
+/** What came with the pause that the message at `at` answers: with that message itself, or with a question before it that was said as text. */
+function capsuleOf(messages: readonly Json[], at: number): string | undefined {
+  const isAnswer = fieldOf(messages[at], "role") === "assistant";
+  const metadata = fieldOf(messages[isAnswer ? at : at - 1], "metadata");
+  const isAsked = fieldOf(metadata, "status") === "paused" && (isAnswer || fieldOf(metadata, "asks") === true);
+  const capsule = fieldOf(metadata, "capsule");
+  return isAsked && typeof capsule === "string" ? capsule : undefined;
+}
+
+function fieldOf(value: Json | undefined, name: string): Json | undefined {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 function about(callId: string | undefined): { readonly callId?: string } {

@@ -17,7 +17,7 @@ import { talkOf } from "./said.ts";
  *
  * The agent's own tools run here, unseen. Those that a request declares are its client's: a call of one comes back as a function call, whose id says which
  * session waits, and the run goes on once a request brings what it came to. What a person is asked about a call is a request for an approval, as of a call to
- * an MCP server.
+ * an MCP server. On a server with `capsules` no call can be answered, since nothing in a request would bring them back.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";

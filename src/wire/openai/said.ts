@@ -57,7 +57,7 @@ export function talkOf({ entries, field, session, known, tools }: Conversation):
   if (asker !== undefined && outcomes.length === last.length) {
     return {
       session: asker,
-      say: ({ questions, pause } = { questions: [], pause: 0 }) => ({
+      say: ({ questions, pause }) => ({
         answers: outcomes.flatMap((entry) => answerOf(entry, pause)),
         tools: clientTools(tools, questions),
       }),
