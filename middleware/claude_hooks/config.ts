@@ -4,6 +4,7 @@
  * @module
  */
 import type { Dialect } from "./dialect.ts";
+import { silenceOf } from "./events.ts";
 import type { HookEvent, HookInput, InputOf, UnheardEvent } from "./input.ts";
 import { type Matches, matching } from "./matcher.ts";
 import type { HookOutput } from "./output.ts";
@@ -32,7 +33,7 @@ export interface HookMatcher<I = HookInput> {
   readonly sequential?: boolean | undefined;
 }
 
-/** Hooks by event. Those of events that cannot happen here are taken, and never asked. */
+/** Hooks by event. Those of events that cannot happen here are taken, and never asked: a `warning` says so. */
 export type HookConfig =
   & { readonly [E in HookEvent]?: readonly HookMatcher<InputOf<E>>[] | undefined }
   & { readonly [E in UnheardEvent]?: readonly HookMatcher<never>[] | undefined };
@@ -56,13 +57,23 @@ export interface Definition {
 /** The hooks of every event that has any. */
 export type Definitions = ReadonlyMap<string, readonly Definition[]>;
 
+/** A configuration that was read. */
+export interface Configured {
+  /** Its hooks. */
+  readonly definitions: Definitions;
+  /** What of it is never asked, and why: a sentence for each. */
+  readonly silent: readonly string[];
+}
+
 /** Reads a configuration. Throws a `TypeError` where the hooks of an event are no list of matchers with hooks. */
-export function definitionsOf(config: HookConfig, dialect: Dialect): Definitions {
-  const events = Object.entries(config) as [HookEvent, HookConfig[HookEvent]][]; // others are never asked for
-  return new Map(events.map(([event, matchers = []]) => {
+export function configured(config: HookConfig, dialect: Dialect): Configured {
+  const events = Object.entries(config) as [HookEvent, HookConfig[HookEvent]][]; // of others, `silent` says so
+  const definitions = new Map(events.map(([event, matchers = []]) => {
     if (!Array.isArray(matchers)) throw refusal(event, "expected a list of matchers");
     return [event, matchers.flatMap((matcher: HookMatcher<never>) => defined(matcher, event, dialect))] as const;
   }));
+  const silent = events.flatMap(([event]) => definitions.get(event)?.length ? silenceOf(event) ?? [] : []);
+  return { definitions, silent };
 }
 
 function defined(given: HookMatcher<never>, event: HookEvent, dialect: Dialect): Definition[] {

@@ -6,7 +6,7 @@
 import type { Middleware } from "../../src/core/points.ts";
 import { approval } from "./approval.ts";
 import { compact } from "./compact.ts";
-import type { Definitions } from "./config.ts";
+import type { Configured } from "./config.ts";
 import { hooksOf, type HooksOptions } from "./hooks.ts";
 import type { CanUseTool } from "./permission_request.ts";
 import { judging } from "./pre_tool_use.ts";
@@ -22,8 +22,11 @@ export interface MiddlewareOptions extends HooksOptions {
   readonly canUseTool?: CanUseTool | undefined;
 }
 
-/** The middleware that asks the hooks of `definitions`. Agents beneath have it too. */
-export function middlewareOf(definitions: Definitions, { canUseTool, ...options }: MiddlewareOptions): Middleware {
+/** The middleware that asks the hooks of a configuration. Agents beneath have it too. */
+export function middlewareOf(
+  { definitions, silent }: Configured,
+  { canUseTool, ...options }: MiddlewareOptions,
+): Middleware {
   const hooks = hooksOf(definitions, options);
   const { has } = hooks;
   const asked = judging(hooks);
@@ -32,7 +35,7 @@ export function middlewareOf(definitions: Definitions, { canUseTool, ...options 
   return {
     name: options.name,
     inherit: true,
-    ...session(hooks),
+    ...session(hooks, silent),
     ...prompt(hooks),
     ...turn(hooks),
     ...(reviews || has("WorktreeCreate", "WorktreeRemove") ? tool(hooks, asked) : {}),

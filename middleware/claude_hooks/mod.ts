@@ -4,7 +4,7 @@
  * @module
  */
 import type { Middleware } from "../../src/core/points.ts";
-import { definitionsOf, type HookConfig } from "./config.ts";
+import { configured, type HookConfig } from "./config.ts";
 import { type DialectName, dialects } from "./dialect.ts";
 import { middlewareOf } from "./middleware.ts";
 import type { CanUseTool } from "./permission_request.ts";
@@ -50,6 +50,9 @@ export interface ClaudeHooksOptions {
  * why. A deny is final whoever gives it, and no `allow` outweighs a guard's. `continue: false` ends the run. What is for the person is told as a `notice`,
  * and what is for the model never is.
  *
+ * Hooks see tools by the names and with the inputs that they have here. For hooks of `Edit|Write` that read `tool_input.file_path`, name tools so, as
+ * `Bash` is below; hooks for MCP tools see those of `mcp()` as `mcp__server__tool`.
+ *
  * The dialects differ where the systems do:
  *
  * | | `qoder` | `qodercli` | `claude` |
@@ -69,7 +72,7 @@ export interface ClaudeHooksOptions {
  * What differs from home: a question that nobody answers pauses the run, and `PreToolUse` is asked again when it goes on. `updatedPermissions` hold for the
  * session, whichever settings they are for; directories mean nothing here. Once a hook has said `watchPaths`, those are the files that are watched. What is
  * said for the model beside the run, such as at a `Notification`, is in its next request. `sessionTitle`, `reloadSkills`, `terminalSequence`,
- * `suppressOriginalPrompt` and `classifierContext` have no meaning here. These events are taken and never happen: `Setup` and `ConfigChange` (there are no
+ * `suppressOriginalPrompt` and `classifierContext` have no meaning here. These events never happen, and a `warning` says so where they have hooks: `Setup` and `ConfigChange` (there are no
  * settings files), `DirectoryAdded` (a workspace has one root), `PreModelSwitch` (no person chooses another model), `TaskCreated`, `TaskCompleted` and
  * `TeammateIdle` (there are no task lists and no teams), `Elicitation` and `ElicitationResult` (no MCP server asks the person).
  *
@@ -118,5 +121,5 @@ export function claude_hooks(
 ): Middleware {
   const dialect = dialects[name];
   if (!dialect) throw new TypeError(`Cannot use hooks of "${name}": there is ${Object.keys(dialects).join(", ")}`);
-  return middlewareOf(definitionsOf(config, dialect), { name: "claude_hooks", dialect, cwd, canUseTool });
+  return middlewareOf(configured(config, dialect), { name: "claude_hooks", dialect, cwd, canUseTool });
 }

@@ -9,13 +9,14 @@ import { hearing } from "./heard.ts";
 import { ended, type Hooks } from "./hooks.ts";
 import { start } from "./start.ts";
 
-/** The hooks of a middleware at `session`. */
-export function session(hooks: Hooks): Pick<Middleware, "session"> {
+/** The hooks of a middleware at `session`. Whoever watches is warned of those that are never asked. */
+export function session(hooks: Hooks, silent: readonly string[]): Pick<Middleware, "session"> {
   const { memory, background } = hooks;
   const hear = hearing(hooks);
 
   async function opened(ctx: SessionContext): Promise<readonly string[]> {
     const { source, resumed, run } = ctx;
+    if (!run.parent && !resumed) warn(ctx);
     memory.model.set(ctx, ctx.settings.model.id);
     if (!run.parent) return contextOf(await start(hooks, ctx, source === "new" ? "startup" : "resume"));
     if (resumed) return [];
@@ -27,6 +28,12 @@ export function session(hooks: Hooks): Pick<Middleware, "session"> {
         told: () => ({ agent_id, agent_type }),
       }),
     );
+  }
+
+  function warn(ctx: SessionContext): void {
+    for (const message of silent) {
+      ctx.emit({ type: "warning", code: "hook.skipped", message, middleware: hooks.name, point: "session" });
+    }
   }
 
   /** After a run that was stopped, its hooks have as long as anybody's cleanup. */

@@ -18,6 +18,7 @@ const goesOn = z.object({ async: z.literal(true), asyncTimeout: z.number().posit
 /** Makes a hook of a command. It is killed, with all that it has started, where nobody waits for it any more. */
 export function commandHook(command: CommandHook, place: Place) {
   const rule = command.if === undefined ? undefined : ruleOf(command.if);
+  const name = [command.command, ...command.args ?? []].join(" ");
 
   function isMeant(input: HookInput): boolean {
     if (!rule) return true;
@@ -37,13 +38,13 @@ export function commandHook(command: CommandHook, place: Place) {
     done.catch(() => {}); // whoever waits for it is told
     if (command.async || command.asyncRewake) {
       return goingOn(
-        done.then((exited) => command.asyncRewake && exited.code === 2 ? woken(exited) : saidBy(exited, event)),
+        done.then((exited) => command.asyncRewake && exited.code === 2 ? woken(exited) : saidBy(exited, event, name)),
       );
     }
     const { success, data } = goesOn.safeParse(objectIn(await line));
-    if (!success) return saidBy(await done, event);
+    if (!success) return saidBy(await done, event, name);
     const timer = later(kill, data.asyncTimeout);
-    return goingOn(done.finally(() => clearTimeout(timer)).then((exited) => saidBy(afterFirst(exited), event)));
+    return goingOn(done.finally(() => clearTimeout(timer)).then((exited) => saidBy(afterFirst(exited), event, name)));
 
     function goingOn(done: Promise<unknown>): GoingOn {
       return { async: true, [going]: { done, stop: kill } };

@@ -7,7 +7,7 @@ import type { Middleware } from "../../src/core/points.ts";
 import { type DialectName, dialects } from "../claude_hooks/dialect.ts";
 import { middlewareOf } from "../claude_hooks/middleware.ts";
 import { commandHook } from "./hook.ts";
-import { type CommandSettings, definitionsOf } from "./settings.ts";
+import { type CommandSettings, configured } from "./settings.ts";
 
 export type { CommandHook, CommandMatcher, CommandSettings } from "./settings.ts";
 export type { DialectName };
@@ -18,24 +18,34 @@ export interface CommandHooksOptions {
   readonly dialect?: DialectName | undefined;
   /** The directory that commands run in, which is the root of the agent's files. Default: that of this process. */
   readonly cwd?: string | undefined;
-  /** Variables for commands, beside those of this process and `CLAUDE_PROJECT_DIR` and `QODER_PROJECT_DIR`, which are `cwd`. Default: none. */
+  /**
+   * Variables for commands, beside those of this process and `CLAUDE_PROJECT_DIR` and `QODER_PROJECT_DIR`, which are `cwd`. Hooks of a plugin want
+   * `CLAUDE_PLUGIN_ROOT`, the directory that the plugin is in. Default: none.
+   */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * Runs commands as hooks, as the settings of Qoder and of Claude Code say them: `command_hooks(JSON.parse(await Deno.readTextFile(".claude/settings.json")))`.
- * What they are asked about, and what they may say, is what `claude_hooks()` says of hooks.
+ * Runs commands as hooks, as the settings of Qoder and of Claude Code say them, and the `hooks/hooks.json` of plugins:
+ * `command_hooks(JSON.parse(await Deno.readTextFile(".claude/settings.json")), { dialect: "claude" })`. What they are asked about, and what they may say,
+ * is what `claude_hooks()` says of hooks.
  *
  * A command reads what it is told from its standard input, as JSON, and exits with 0 where it has no objection. Exit code 2 blocks, for the reason that
- * it wrote to its standard error. Where it writes JSON to its standard output, that is what it says; other text is for the model at `SessionStart` and
- * `UserPromptSubmit`. Any other exit code, or JSON that is none, is a failure, which blocks only where `onFailure` says so.
+ * its JSON blocks for, or that it wrote to its standard error. Where it writes JSON to its standard output, that is what it says; other text is for the
+ * model at `SessionStart` and `UserPromptSubmit`, and at every other event lines before and after the JSON are left out. Any other exit code, or JSON that
+ * is none, is a failure, which blocks only where `onFailure` says so; a `warning` says that there was one, and the operator is told which command it was
+ * and what it wrote.
  *
  * A command that is too late, or that a run waits for when it is stopped, is killed with all that it has started. One that goes on by itself decides
  * nothing, and speaks with the next request of the model; when the run ends it has `limits.grace`, and is killed then. The same command is run once for an
  * event, however many matchers are for it.
  *
+ * Hooks of the types `prompt`, `agent`, `http` and `mcp_tool` are never asked, and nor are those of events that cannot happen here: a `warning` names them
+ * when a run begins. There is no `CLAUDE_ENV_FILE`, since no shell here is the agent's own; `once` means nothing in
+ * settings, there as here.
+ *
  * Takes the permission to run these commands, and a system with process groups: not Windows. Whoever can write the settings can run anything.
- * Throws a `TypeError` where the hooks of an event are not as they should be, or are no commands.
+ * Throws a `TypeError` where the hooks of an event are not as they should be.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -60,6 +70,9 @@ export function command_hooks(
   const dialect = dialects[name];
   if (!dialect) throw new TypeError(`Cannot use hooks of "${name}": there is ${Object.keys(dialects).join(", ")}`);
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
-  const definitions = definitionsOf(settings, dialect, (command) => commandHook(command, place));
-  return middlewareOf(definitions, { name: "command_hooks", dialect, cwd });
+  return middlewareOf(configured(settings, dialect, (command) => commandHook(command, place)), {
+    name: "command_hooks",
+    dialect,
+    cwd,
+  });
 }

@@ -65,8 +65,9 @@ function spawn({ command, args, shell }: CommandHook, { cwd, env }: Place): Deno
   const options = { cwd, env, detached: true, stdin: "piped", stdout: "piped", stderr: "piped" } as const;
   const run = (program: string, args: readonly string[]) =>
     new Deno.Command(program, { ...options, args: [...args] }).spawn();
-  if (args) return run(command, args);
-  if (shell === "powershell") return run("pwsh", ["-NoProfile", "-Command", command]);
+  const filled = (text: string) => text.replace(/\$\{(\w+)\}/g, (whole, name) => env[name] ?? whole);
+  if (args) return run(filled(command), args.map(filled));
+  if (shell === "powershell") return run("pwsh", ["-NoProfile", "-Command", filled(command)]);
   try {
     return run(shell ?? "bash", ["-c", command]);
   } catch (error) {

@@ -4,31 +4,41 @@
  * @module
  */
 import * as z from "zod";
-import { type Definition, type Definitions, refusal } from "../claude_hooks/config.ts";
+import { type Configured, type Definition, refusal } from "../claude_hooks/config.ts";
 import type { Dialect } from "../claude_hooks/dialect.ts";
+import { silenceOf } from "../claude_hooks/events.ts";
 import type { HookEvent } from "../claude_hooks/input.ts";
 import { matching } from "../claude_hooks/matcher.ts";
 
+/** What may be there; null is not there. */
+const maybe = <S extends z.ZodType>(schema: S) => schema.nullish().transform((given) => given ?? undefined);
+
 const command = z.object({
-  type: z.literal("command"),
+  type: z.literal("command").default("command"),
   command: z.string(),
-  args: z.array(z.string()).optional(),
-  shell: z.string().optional(),
-  timeout: z.number().positive().optional(),
-  async: z.boolean().optional(),
-  asyncRewake: z.boolean().optional(),
-  if: z.string().optional(),
-  onFailure: z.enum(["continue", "block"]).optional(),
+  args: maybe(z.array(z.string())),
+  shell: maybe(z.string()),
+  timeout: maybe(z.number().positive()),
+  async: maybe(z.boolean()),
+  asyncRewake: maybe(z.boolean()),
+  if: maybe(z.string()),
+  onFailure: maybe(z.enum(["continue", "block"])),
 });
-const matchers = z.array(z.object({
-  matcher: z.string().optional(),
-  sequential: z.boolean().optional(),
-  hooks: z.array(command),
-}));
+const matcher = z.object({
+  matcher: maybe(z.string()),
+  sequential: maybe(z.boolean()),
+  hooks: z.array(z.looseObject({ type: z.string().default("command") })),
+});
+/** Matchers; where one would be, some write its hook. */
+const matchers = z.array(z.preprocess((given) => isHook(given) ? { ...given, hooks: [given] } : given, matcher));
+
+function isHook(given: unknown): given is object {
+  return typeof given === "object" && given !== null && "command" in given && !("hooks" in given);
+}
 
 /** A command that is a hook. What else settings say of it, such as `statusMessage`, has no meaning here. */
 export interface CommandHook {
-  /** What it is. Settings may have others, which are no commands: those are refused. */
+  /** What it is. Settings may have others: those are never asked, and a `warning` says so. */
   readonly type: "command";
   /** What the shell runs; with `args`, the program itself. */
   readonly command: string;
@@ -69,35 +79,65 @@ export interface CommandSettings {
 /** Makes a hook of a command. */
 export type HookOf = (command: CommandHook) => Definition["hook"];
 
-/** Reads settings. Throws a `TypeError` where the hooks of an event are not as they should be, or are no commands. */
-export function definitionsOf(
+/** Reads settings. Throws a `TypeError` where the hooks of an event are not as they should be. */
+export function configured(
   { hooks = {}, disableAllHooks = false }: CommandSettings,
   dialect: Dialect,
   hookOf: HookOf,
-): Definitions {
-  if (disableAllHooks) return new Map();
-  return new Map(
-    Object.entries(hooks).map(([event, given]) => {
-      const parsed = matchers.safeParse(given);
-      if (!parsed.success) throw refusal(event, z.prettifyError(parsed.error));
-      return [event, parsed.data.flatMap((matcher) => defined(matcher, event as HookEvent, dialect, hookOf))]; // others are never asked for
-    }),
-  );
+): Configured {
+  const definitions = new Map<string, readonly Definition[]>();
+  const silent: string[] = [];
+  for (const [event, given] of disableAllHooks ? [] : Object.entries(hooks)) {
+    const silence = silenceOf(event);
+    if (silence !== undefined) silent.push(silence);
+    else {
+      const { commands, others } = commandsOf(event, given);
+      if (others.length > 0) {
+        silent.push(`Hooks of ${event} are never asked that are no commands: ${others.join(", ")}.`);
+      }
+      definitions.set(event, commands.map((command) => defined(command, event as HookEvent, dialect, hookOf))); // it is none of the others
+    }
+  }
+  return { definitions, silent };
+}
+
+/** A command, and what it is for. */
+interface Command extends Omit<CommandMatcher, "hooks"> {
+  readonly command: CommandHook;
+}
+
+/** The commands of an event, and what other hooks it has. */
+function commandsOf(event: string, given: unknown) {
+  const commands: Command[] = [];
+  const others: string[] = [];
+  for (const { hooks, ...matcher } of read(event, matchers, given)) {
+    for (const hook of hooks) {
+      if (hook.type === "command") commands.push({ ...matcher, command: read(event, command, hook) });
+      else others.push(hook.type);
+    }
+  }
+  return { commands, others };
+}
+
+function read<S extends z.ZodType>(event: string, schema: S, given: unknown): z.output<S> {
+  const { success, data, error } = schema.safeParse(given);
+  if (!success) throw refusal(event, z.prettifyError(error));
+  return data;
 }
 
 function defined(
-  { matcher, sequential = false, hooks }: CommandMatcher,
+  { matcher, sequential = false, command }: Command,
   event: HookEvent,
   dialect: Dialect,
   hookOf: HookOf,
-): Definition[] {
+): Definition {
   const most = dialect.timeouts[event] ?? dialect.timeouts.command;
-  return hooks.map((command) => ({
+  return {
     matches: matching(matcher, event, dialect),
     hook: hookOf(command),
     timeout: (command.timeout ?? most) * 1_000,
     blocks: command.onFailure === "block",
     sequential: dialect.sequential && sequential,
     same: JSON.stringify([command.command, command.args, command.shell, command.if]),
-  }));
+  };
 }

@@ -105,6 +105,49 @@ Deno.test("JSON decides, whatever the exit code, but for 2, which blocks for the
   assertEquals(await outcome("{broken}", 2), ["denied Blocked by a hook.", 0]);
 });
 
+Deno.test("exit code 2 blocks for the reason that its JSON blocks for, or that was written for people, and the rest of the JSON counts", async () => {
+  const said = (specific: object, more: object = {}) =>
+    JSON.stringify({ hookSpecificOutput: { hookEventName: "PreToolUse", ...specific }, ...more });
+  const outcome = async (json: string) => {
+    const { lines, events } = await ran(on("PreToolUse", `echo '${json}'; echo Written. >&2; exit 2`));
+    return [...lines.slice(1, -1), ...notices(events), ...warnings(events)];
+  };
+  const allowed = said({
+    permissionDecision: "allow",
+    permissionDecisionReason: "Fine.",
+    additionalContext: "Beside.",
+  });
+  assertEquals(await outcome(allowed), ["denied Written.", "context Beside."]);
+  assertEquals(await outcome(said({ permissionDecision: "deny", permissionDecisionReason: "Said." })), [
+    "denied Said.",
+  ]);
+  assertEquals(await outcome('{"decision":"block","reason":"Said."}'), ["denied Said."]);
+  assertEquals(await outcome('{"systemMessage":"For the person"}'), ["denied Written.", "For the person"]);
+  const started = await ran(on("SessionStart", `echo '{"systemMessage":"Said."}'; echo Written. >&2; exit 2`));
+  assertEquals(notices(started.events), ["Said.\nWritten."]);
+});
+
+Deno.test("JSON is found among lines that are none, where those are for nobody", async () => {
+  const block = `{"decision":"block",\n"reason":"No."}`;
+  const outcome = async (text: string, event = "PreToolUse") => {
+    const { lines, events } = await ran(on(event, `printf '${text}'`));
+    return [...lines.slice(0, 2), ...warnings(events)];
+  };
+  const denied = ["call Bash", "denied No."];
+  const passed = ["call Bash", "ok ran ls"];
+  assertEquals(await outcome(`shell ready\n${block}\nbye\n`), denied);
+  assertEquals(await outcome(`\\xef\\xbb\\xbf${block.replaceAll("\n", "\r\n")}\r\n`), denied);
+  assertEquals(await outcome("checked\n{ nothing }\n"), passed);
+  assertEquals(await outcome("[1]"), passed);
+  assertEquals(await outcome(`{}\n${block}`), [...passed, "A hook of PreToolUse failed."]);
+  assertEquals(await outcome(`On main\n{}`, "UserPromptSubmit"), ["prompt On main\n{}", "call Bash"]);
+});
+
+Deno.test("what is written need be no UTF-8", async () => {
+  const { lines } = await ran(on("PreToolUse", "printf 'n\\377o' >&2; exit 2"));
+  assertEquals(lines[1], "denied n\ufffdo");
+});
+
 Deno.test("exit code 2 means something else at every event", async () => {
   const no = "echo Because. >&2; exit 2";
   const prompt = await ran(on("UserPromptSubmit", no));
@@ -195,6 +238,25 @@ Deno.test("a program is run without a shell where its arguments are said", async
   assertEquals(lines[0], "prompt $HOME; a b");
 });
 
+Deno.test("a program without a shell finds the project and the plugin by the names of their variables", async () => {
+  await using disk = await folder();
+  await Deno.writeTextFile(`${disk.path}/hook.sh`, '#!/usr/bin/env -S bash -e\necho "$1 $2"\n', { mode: 0o755 });
+  const cwd = await Deno.realPath(disk.path);
+  const hook = { command: "${CLAUDE_PROJECT_DIR}/hook.sh", args: ["${CLAUDE_PLUGIN_ROOT}/a b", "${HOME}"] };
+  const { lines } = await ran(on("UserPromptSubmit", hook), { cwd, env: { CLAUDE_PLUGIN_ROOT: "/plugin" } });
+  assertEquals(lines[0], "prompt /plugin/a b ${HOME}");
+});
+
+Deno.test("a command that cannot be started is a failure, of which the operator is told", async () => {
+  await using disk = await folder();
+  await Deno.writeTextFile(`${disk.path}/hook.sh`, "exit 2\n", { mode: 0o644 });
+  for (const hook of ["./hook.sh", { command: "./hook.sh", args: [] }, { command: "./none.sh", args: [] }]) {
+    const { lines, events, errors } = await ran(on("PreToolUse", hook), { cwd: disk.path });
+    assertEquals([lines[1], warnings(events)], ["ok ran ls", ["A hook of PreToolUse failed."]]);
+    assertEquals(errors.map((error) => /(hook|none)\.sh/.test(String(error))), [true]);
+  }
+});
+
 const later = (event: string) =>
   `{"systemMessage":"For the person","hookSpecificOutput":{"hookEventName":"${event}","additionalContext":"For the model"}}`;
 
@@ -261,9 +323,46 @@ Deno.test("one after another, each command is told what those before it changed"
   assertEquals((await ran(settings)).lines[1], "denied Blocked by a hook.");
 });
 
+Deno.test("of settings that say more than can be done here the rest is used, and whoever watches is warned", async () => {
+  const settings: unknown = {
+    hooks: {
+      PreToolUse: [
+        {
+          matcher: null,
+          hooks: [{ type: "http", url: "http://localhost" }, { type: "command", command: "exit 2", timeout: null }],
+        },
+      ],
+      Stop: [{ hooks: [{ type: "prompt", prompt: "Is it done?" }, { type: "agent", prompt: "Is it?" }] }],
+      TaskCompleted: [{ hooks: [hookOf("exit 2")] }],
+      preToolUse: [{ type: "command", bash: "./hook.sh", timeoutSec: 30 }],
+      Anything: [],
+    },
+  };
+  const { lines, events } = await ran(settings as CommandSettings); // as `JSON.parse` gives it
+  assertEquals(lines[1], "denied Blocked by a hook.");
+  assertEquals(warnings(events), [
+    "Hooks of PreToolUse are never asked that are no commands: http.",
+    "Hooks of Stop are never asked that are no commands: prompt, agent.",
+    "Hooks of TaskCompleted are never asked: that does not happen here.",
+    "Hooks of preToolUse are never asked: there is no such event, but PreToolUse.",
+    "Hooks of Anything are never asked: there is no such event.",
+  ]);
+});
+
+Deno.test("a command may stand where its matcher would", async () => {
+  const flat: unknown = {
+    hooks: { PreToolUse: [{ command: "exit 2", matcher: "Bash" }, { type: "command", command: "true" }] },
+  };
+  assertEquals((await ran(flat as CommandSettings)).lines[1], "denied Blocked by a hook."); // as `JSON.parse` gives it
+  const calls = [command("a", "ls", "Other")];
+  const tools = [shell({ name: "Other" })];
+  assertEquals((await ran(flat as CommandSettings, { calls, tools, dialect: "claude" })).lines[1], "ok ran ls");
+});
+
 Deno.test("settings that cannot be read are refused, and those that are switched off do nothing", async () => {
-  const wrong = on("PreToolUse", { type: "prompt" as never });
+  const wrong = on("PreToolUse", { command: ["exit", "2"] as never });
   assertThrows(() => command_hooks(wrong), TypeError, "Cannot use the hooks of PreToolUse");
+  assertThrows(() => command_hooks({ hooks: { Stop: [{} as never] } }), TypeError, "Cannot use the hooks of Stop");
   assertThrows(() => command_hooks({}, { dialect: "other" as never }), TypeError, 'Cannot use hooks of "other"');
   assertEquals((await ran({ ...on("PreToolUse", "exit 2"), disableAllHooks: true })).lines[1], "ok ran ls");
   const more = {

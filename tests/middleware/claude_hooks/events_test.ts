@@ -1,7 +1,7 @@
 /**
  * What hooks are told, event by event, every field of it.
  */
-import { agent, compacted, denied, type Event, type Middleware, ModelError, text, tool, user } from "@jizai/jizai";
+import { agent, compacted, denied, type Middleware, ModelError, text, tool, user } from "@jizai/jizai";
 import { claude_hooks, type HookConfig, type HookInput } from "@jizai/jizai/middleware/claude_hooks";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { instructions } from "@jizai/jizai/middleware/instructions";
@@ -373,11 +373,23 @@ Deno.test("WorktreeCreate and WorktreeRemove are told where a tool enters a work
   assertEquals(inputs, [{ name: "one", path: "/trees/one" }]);
 });
 
-Deno.test("events that cannot happen here are taken, and their hooks never asked", async () => {
+Deno.test("hooks of events that cannot happen here are never asked, and whoever watches is warned", async () => {
   const log: string[] = [];
   const never = [{ hooks: [() => void log.push("asked")] }];
-  const events: Event[] = (await ran({ Setup: never, Elicitation: never, TaskCreated: never, ConfigChange: never }))
-    .events
-    .filter(({ type }) => type === "warning");
-  assertEquals([log, events], [[], []]);
+  const config = { Setup: never, Elicitation: [], PreToolUSE: never, Anything: never };
+  const { events } = await ran(config);
+  assertEquals([log, events.filter(({ type }) => type === "warning")], [
+    [],
+    [
+      "Hooks of Setup are never asked: that does not happen here.",
+      "Hooks of PreToolUSE are never asked: there is no such event, but PreToolUse.",
+      "Hooks of Anything are never asked: there is no such event.",
+    ].map((message) => ({
+      type: "warning",
+      code: "hook.skipped",
+      message,
+      middleware: "claude_hooks",
+      point: "session",
+    })),
+  ]);
 });
