@@ -49,7 +49,7 @@ export type { Infer, Issue, Schema, Validation } from "./src/core/schema.ts";
 export type { Asked, Change, Run, Scope, Used } from "./src/core/scope.ts";
 export { only, when } from "./src/core/select.ts";
 export { type State, state, type StateOptions } from "./src/core/state.ts";
-export type { SendOptions } from "./src/core/steering.ts";
+export type { SendOptions } from "./src/core/inbox.ts";
 export { type ListOptions, memory, type MemoryOptions, type Store } from "./src/core/store.ts";
 export {
   type AnyTool,
@@ -66,6 +66,7 @@ export * from "./src/model/model.ts";
 export * from "./src/protocol/event.ts";
 export type * from "./src/protocol/files.ts";
 export * from "./src/protocol/message.ts";
+export type * from "./src/protocol/question.ts";
 export * from "./src/protocol/session.ts";
 export type { Sink } from "./src/stream/channel.ts";
 export { ShapeError } from "./src/wire/shape.ts";

@@ -9,7 +9,7 @@ import { canonical } from "../src/core/canonical.ts";
 import type { Approval, Middleware } from "../src/core/points.ts";
 import { Slots } from "../src/core/slots.ts";
 import { state } from "../src/core/state.ts";
-import type { Question } from "../src/protocol/event.ts";
+import type { Question } from "../src/protocol/question.ts";
 import type { Call } from "../src/protocol/message.ts";
 
 /** What a person is asked about one call. */

@@ -40,7 +40,7 @@ export function approval(
     if (ctx.run.answers.some(({ callId }) => callId === ctx.call.id)) return question; // the person has said it themselves
     const answer = await request(ctx);
     if (answer?.behavior === "allow") {
-      change(hooks, ctx, answer.updatedPermissions ?? []);
+      change(memory.permissions, ctx, answer.updatedPermissions ?? [], hooks.name);
       return allow({ input: answer.updatedInput });
     }
     if (answer) {

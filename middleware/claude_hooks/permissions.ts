@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import type { Scope } from "../../src/core/scope.ts";
-import type { Hooks } from "./hooks.ts";
+import type { State } from "../../src/core/state.ts";
 import { means, type Rule } from "./rule.ts";
 
 /** What is asked, and what is not. */
@@ -40,13 +40,18 @@ const changes = z.discriminatedUnion("type", [
 ]);
 
 /** Makes changes. One that is none is left out, and whoever watches is warned. */
-export function change({ name, memory }: Hooks, ctx: Scope, updates: readonly unknown[]): void {
+export function change(
+  kept: State<Permissions>,
+  ctx: Scope,
+  updates: readonly unknown[],
+  middleware: string,
+): void {
   for (const given of updates) {
     const parsed = changes.safeParse(given);
-    if (parsed.success) memory.permissions.update(ctx, (permissions) => changed(permissions, parsed.data));
+    if (parsed.success) kept.update(ctx, (permissions) => changed(permissions, parsed.data));
     else {
       const message = "A hook of PermissionRequest gave what is left out: updatedPermissions has no such change.";
-      ctx.emit({ type: "warning", code: "hook.failed", message, middleware: name, point: "approval" });
+      ctx.emit({ type: "warning", code: "hook.failed", message, middleware, point: "approval" });
     }
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Event } from "../protocol/event.ts";
-import type { PersonAnswer } from "../protocol/session.ts";
+import type { PersonAnswer } from "../protocol/question.ts";
 import { ask, type Asking, ClientError, listen, post, type Server } from "./connection.ts";
 import { fold } from "./fold.ts";
 import type { RunState } from "./state.ts";

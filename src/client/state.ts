@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Decision, Event, Question } from "../protocol/event.ts";
+import type { Decision, Event } from "../protocol/event.ts";
+import type { Question } from "../protocol/question.ts";
 import type { ContentPart, ResultStatus, Usage, UserMessage } from "../protocol/message.ts";
 
 /** An event, and its number in the run. */

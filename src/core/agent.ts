@@ -6,7 +6,7 @@
 import type { Model } from "../model/model.ts";
 import type { Event } from "../protocol/event.ts";
 import { type Message, user } from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/session.ts";
+import type { PersonAnswer } from "../protocol/question.ts";
 import { channel, type Sink } from "../stream/channel.ts";
 import { assemble } from "./assemble.ts";
 import type { Blueprint } from "./blueprint.ts";

@@ -6,7 +6,6 @@
 import type { Model } from "../model/model.ts";
 import type { Event } from "../protocol/event.ts";
 import type { ToolResult } from "../protocol/message.ts";
-import type { Asking } from "./hearing.ts";
 import type { Entry } from "./entry.ts";
 import type { Limits } from "./limits.ts";
 import type { Live } from "./live.ts";
@@ -14,8 +13,24 @@ import type { Onion } from "./onion.ts";
 import type { Output } from "./output.ts";
 import type * as points from "./points.ts";
 import type { Scope } from "./scope.ts";
-import type { ChildRun } from "./subagent.ts";
 import type { AnyTool } from "./tool.ts";
+
+/** What the engine knows of one request and its tries. */
+export interface Asking {
+  readonly live: Live;
+  readonly turn: number;
+  /** How many requests were sent. */
+  attempts: number;
+  /** Whether a try that failed had shown something. */
+  shown: boolean;
+}
+
+/** What the engine knows of one child run. */
+export interface ChildRun {
+  readonly blueprint: Blueprint;
+  readonly parent: Live;
+  readonly entry: Entry;
+}
 
 /** Every point, composed. */
 export interface Onions {

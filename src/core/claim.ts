@@ -4,7 +4,8 @@
  * @module
  */
 import type { Message } from "../protocol/message.ts";
-import type { Answered, PersonAnswer, Rule, RunRecord } from "../protocol/session.ts";
+import type { Answered, Rule, RunRecord } from "../protocol/session.ts";
+import type { PersonAnswer } from "../protocol/question.ts";
 import { skipped } from "./answers.ts";
 import { canonical } from "./canonical.ts";
 import { Keeping } from "./keep.ts";

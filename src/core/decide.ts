@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Decider, Decision, Question } from "../protocol/event.ts";
+import type { Decider, Decision } from "../protocol/event.ts";
+import type { Question } from "../protocol/question.ts";
 import type { ToolResult } from "../protocol/message.ts";
 import { denied, skipped, text } from "./answers.ts";
 import { approve } from "./approval.ts";

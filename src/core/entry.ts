@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Question } from "../protocol/event.ts";
+import type { Question } from "../protocol/question.ts";
 import type { Call, ToolResult } from "../protocol/message.ts";
 import type { Answered, Session, StartedCall } from "../protocol/session.ts";
 import type { Live } from "./live.ts";

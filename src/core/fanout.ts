@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Question } from "../protocol/event.ts";
+import type { Question } from "../protocol/question.ts";
 import { type AssistantMessage, type Call, type CallResult, callsOf, type ToolResult } from "../protocol/message.ts";
 import type { OpenBatch, PendingResult, Session, StartedCall } from "../protocol/session.ts";
 import { Entry } from "./entry.ts";

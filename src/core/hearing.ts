@@ -6,18 +6,9 @@
 import { ModelError, type ModelEvent } from "../model/model.ts";
 import type { FinishReason } from "../protocol/event.ts";
 import { type AnswerPart, type Call, type Json, noUsage, type Usage } from "../protocol/message.ts";
+import type { Asking } from "./blueprint.ts";
 import type { Live } from "./live.ts";
 import type { ModelContext } from "./points.ts";
-
-/** What the engine knows of one request and its tries. */
-export interface Asking {
-  readonly live: Live;
-  readonly turn: number;
-  /** How many requests were sent. */
-  attempts: number;
-  /** Whether a try that failed had shown something. */
-  shown: boolean;
-}
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
 

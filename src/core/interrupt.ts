@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Question } from "../protocol/event.ts";
+import type { Question } from "../protocol/question.ts";
 
 /** How a run is ended by a hook. */
 export interface EndOptions {

@@ -18,7 +18,7 @@ import { limited, type Limits } from "./limits.ts";
 import type { Settings } from "./points.ts";
 import type { Run, Scope } from "./scope.ts";
 import { Slots } from "./slots.ts";
-import { Inbox } from "./steering.ts";
+import { Inbox } from "./inbox.ts";
 import type { AnyTool } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 import type { RunningBatch } from "./way.ts";

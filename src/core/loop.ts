@@ -4,7 +4,7 @@
  * @module
  */
 import type { ModelRequest } from "../model/model.ts";
-import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage } from "../protocol/message.ts";
+import { type AssistantMessage, callsOf, type Message, textOf, user, type UserMessage } from "../protocol/message.ts";
 import { finish, reply } from "./answers.ts";
 import { askModel } from "./ask_model.ts";
 import { fit } from "./compact.ts";
@@ -14,7 +14,7 @@ import { leaveBatch } from "./outcome.ts";
 import { authored, lawOf } from "./law.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
-import { checkOutput } from "./output.ts";
+import { parseOutput } from "./output.ts";
 import type {
   Answer,
   ModelResponse,
@@ -216,9 +216,22 @@ async function stopping(
     live.transcript.replace([...live.transcript.messages, ...verdict.messages], "stop");
     return undefined;
   }
-  const answer = await checkOutput(live, message);
+  const answer = await finalAnswer(live, message);
   live.stopping = answer !== undefined;
   return answer;
+}
+
+/** The final answer; nothing where the model is to be asked again. */
+async function finalAnswer(live: Live, message: AssistantMessage): Promise<Answer | undefined> {
+  const text = textOf(message);
+  const { output } = live.blueprint;
+  if (!output) return { status: "done", text };
+  const checked = await parseOutput(output, text);
+  if ("value" in checked) return { status: "done", text, output: checked.value };
+  if (live.used.outputs >= live.limits.outputs) return { status: "limit", text, reason: "outputs" };
+  live.used.outputs++;
+  live.transcript.push(user(`Your answer does not match: ${checked.wrong}. Answer again, with JSON alone.`, "output"));
+  return undefined;
 }
 
 /** The core of `stop`: it is done. */

@@ -1,11 +1,8 @@
 /**
- * Structured output: the final answer is checked against a schema, and the model is asked again where it does not match.
+ * Structured output: the schema of a final answer, how the model is told of it, and how its answer is read.
  *
  * @module
  */
-import { type AssistantMessage, textOf, user } from "../protocol/message.ts";
-import type { Live } from "./live.ts";
-import type { Answer } from "./points.ts";
 import { complaint, jsonSchemaOf, type Schema } from "./schema.ts";
 
 /** A schema for the final answer, and how the model is told of it. */
@@ -25,20 +22,8 @@ export function outputOf(schema: Schema): Output {
   };
 }
 
-/** The final answer; nothing where the model is to be asked again. */
-export async function checkOutput(live: Live, message: AssistantMessage): Promise<Answer | undefined> {
-  const text = textOf(message);
-  const { output } = live.blueprint;
-  if (!output) return { status: "done", text };
-  const checked = await parse(output, text);
-  if ("value" in checked) return { status: "done", text, output: checked.value };
-  if (live.used.outputs >= live.limits.outputs) return { status: "limit", text, reason: "outputs" };
-  live.used.outputs++;
-  live.transcript.push(user(`Your answer does not match: ${checked.wrong}. Answer again, with JSON alone.`, "output"));
-  return undefined;
-}
-
-async function parse(
+/** Reads a final answer: its value, or what is wrong with it. */
+export async function parseOutput(
   { validate }: Output,
   text: string,
 ): Promise<{ readonly value: unknown } | { readonly wrong: string }> {

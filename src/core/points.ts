@@ -21,7 +21,8 @@
  * @module
  */
 import type { Model, ModelRequest } from "../model/model.ts";
-import type { CompactTrigger, FinishReason, Point, Question } from "../protocol/event.ts";
+import type { CompactTrigger, FinishReason, Point } from "../protocol/event.ts";
+import type { Question } from "../protocol/question.ts";
 import type {
   AnswerPart,
   AssistantMessage,

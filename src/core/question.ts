@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Question, Suggestion } from "../protocol/event.ts";
+import type { Question, Suggestion } from "../protocol/question.ts";
 
 type JsonSchema = NonNullable<Question["schema"]>;
 

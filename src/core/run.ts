@@ -19,7 +19,7 @@ import { contextMessages } from "./loop.ts";
 import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { scopeOf } from "./scope.ts";
-import type { SendOptions } from "./steering.ts";
+import type { SendOptions } from "./inbox.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** What a run is given, whichever way it begins. */

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Emit, Question } from "../protocol/event.ts";
+import type { Emit } from "../protocol/event.ts";
+import type { PersonAnswer, Question } from "../protocol/question.ts";
 import type { Usage } from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/session.ts";
 import type { End, EndOptions, Pause } from "./interrupt.ts";
 import type { Limits } from "./limits.ts";
 

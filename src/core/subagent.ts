@@ -3,14 +3,13 @@
  *
  * @module
  */
-import type { Question } from "../protocol/event.ts";
+import type { PersonAnswer, Question } from "../protocol/question.ts";
 import type { ToolResult } from "../protocol/message.ts";
 import { user } from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
 import { stopping } from "./abandon.ts";
 import { failed, text } from "./answers.ts";
-import type { Blueprint } from "./blueprint.ts";
+import type { Blueprint, ChildRun } from "./blueprint.ts";
 import type { Entry } from "./entry.ts";
 import { lawOf, merged } from "./law.ts";
 import type { Numbered } from "./events.ts";
@@ -21,13 +20,6 @@ import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from 
 import { start } from "./run.ts";
 import { memory } from "./store.ts";
 import { scopeOf } from "./scope.ts";
-
-/** What the engine knows of one child run. */
-export interface ChildRun {
-  readonly blueprint: Blueprint;
-  readonly parent: Live;
-  readonly entry: Entry;
-}
 
 /** The law of `subagent`. */
 export const subagentLaw: Law<SubagentContext, SubagentChange, RunResult, ChildRun> = lawOf("subagent", [

@@ -5,8 +5,8 @@
  */
 import type { Context } from "hono";
 import type { AnswerPart, Artifact, CallResult, ContentPart, Message } from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/session.ts";
-import type { SendOptions } from "../core/steering.ts";
+import type { PersonAnswer } from "../protocol/question.ts";
+import type { SendOptions } from "../core/inbox.ts";
 import { Refusal } from "./refusal.ts";
 import { answers } from "../wire/answer.ts";
 import { count, flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "../wire/shape.ts";

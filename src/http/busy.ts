@@ -4,8 +4,7 @@
  * @module
  */
 import { SessionError } from "../core/claim.ts";
-import { recordId } from "../session/record/host.ts";
-import type { Place } from "../session/record/records.ts";
+import { type Place, recordId } from "../session/record/host.ts";
 import type { Caller } from "./caller.ts";
 import type { Settled } from "./options.ts";
 import type { Runs } from "./runs.ts";

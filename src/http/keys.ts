@@ -6,7 +6,7 @@
 import type { Context } from "hono";
 import { RecordError } from "../session/record/record_error.ts";
 import type { Keyed } from "../session/record/keys.ts";
-import type { Place } from "../session/record/records.ts";
+import type { Place } from "../session/record/host.ts";
 import type { Caller } from "./caller.ts";
 import type { Form } from "./form.ts";
 import { wrong } from "../wire/shape.ts";

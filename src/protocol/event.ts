@@ -20,31 +20,10 @@
  */
 import type { FileChange } from "./files.ts";
 import type { Call, CallResult, Json, Usage, UserMessage } from "./message.ts";
-import type { PersonAnswer } from "./session.ts";
+import type { Question } from "./question.ts";
 
 /** Why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
 export type FinishReason = "stop" | "calls" | "length" | "filter" | "other";
-
-/** A question to a person about one call, or about the whole run where it names no call. */
-export interface Question {
-  /** The call it is about; without it the question is the run's. A call within an agent that is a tool has that of the tool before it: `call_1/call_7`. */
-  readonly callId?: string;
-  /** The names of the agents that the call is made in, beneath the one that runs. Default: it is made by the one that runs. */
-  readonly path?: readonly string[];
-  /** The tool that would run. */
-  readonly tool?: string;
-  /** What would run: the input after every hook. */
-  readonly input?: unknown;
-  /** What the person is asked, by everyone who asked. */
-  readonly questions: readonly string[];
-  /** JSON Schema of what may be answered. */
-  readonly schema?: { readonly [key: string]: unknown };
-  /** Answers to choose from. */
-  readonly suggestions?: readonly Suggestion[];
-}
-
-/** An answer that a person may give, ready to be sent with the id of its call. */
-export type Suggestion = PersonAnswer extends infer A ? A extends unknown ? Omit<A, "callId"> : never : never;
 
 /** What was decided about one call. */
 export type Decision = "allow" | "deny";

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { Event, Question } from "./event.ts";
+import type { Event } from "./event.ts";
 import type { AssistantMessage, CallResult, Message, ToolResult, Usage, UserMessage } from "./message.ts";
+import type { PersonAnswer, Question } from "./question.ts";
 
 /** A conversation, and the run that has it now. */
 export interface Session {
@@ -141,26 +142,3 @@ export interface Answered {
   /** Whether an agent that is a tool has it, since it asked. Default: false. */
   readonly taken?: boolean;
 }
-
-/** A person's answer to a question. One about the whole run has no call, and is answered with a reply. */
-export type PersonAnswer =
-  | {
-    readonly callId: string;
-    readonly type: "approve";
-    /** What the tool runs with instead. Default: what they were asked about. */
-    readonly input?: unknown;
-    /** Asks nobody again, in this session, about calls of this tool, or about those of it with the same input. Default: asks. */
-    readonly always?: "tool" | "input";
-  }
-  | {
-    readonly callId: string;
-    readonly type: "deny";
-    /** Why, for the model. */
-    readonly reason?: string;
-  }
-  | {
-    readonly callId?: string;
-    readonly type: "reply";
-    /** Said in place of the tool, or to the run's own question. */
-    readonly text: string;
-  };

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Suggestion } from "../protocol/event.ts";
+import type { Suggestion } from "../protocol/question.ts";
 import { json, type Kinds, optional, text, word } from "./shape.ts";
 
 /** The fields of each kind of answer, beside the call that it is about. */

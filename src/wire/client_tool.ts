@@ -8,7 +8,7 @@ import { Pause } from "../core/interrupt.ts";
 import { replySchema } from "../core/question.ts";
 import { schemaOf } from "../core/schema.ts";
 import { type AnyTool, named, names, tool } from "../core/tool.ts";
-import type { Question } from "../protocol/event.ts";
+import type { Question } from "../protocol/question.ts";
 import { type Shape, text, wrong } from "./shape.ts";
 
 /** A tool as its client declares it. */

@@ -5,9 +5,9 @@
  * @module
  */
 import type { AnyTool } from "../core/tool.ts";
-import type { Event, Question } from "../protocol/event.ts";
+import type { Event } from "../protocol/event.ts";
+import type { PersonAnswer, Question } from "../protocol/question.ts";
 import type { Message } from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/session.ts";
 
 /** A client dialect. */
 export interface Wire {

@@ -4,15 +4,9 @@
  * @module
  */
 import type { McpTransport } from "../transport.ts";
-import { processOf } from "./process.ts";
+import { processOf, type StdioOptions } from "./process.ts";
 
-/** How a process is started. */
-export interface StdioOptions {
-  /** Its environment. Default: what is safe to pass on, such as `PATH` and `HOME`. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** The folder it works in. Default: this one. */
-  readonly cwd?: string;
-}
+export type { StdioOptions };
 
 /**
  * Has an MCP server run as a process, one for each run, which ends with it. Takes the permission to run it, and to read the environment.

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Question } from "../../protocol/event.ts";
-import type { PersonAnswer } from "../../protocol/session.ts";
+import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import type { Element } from "./dom.ts";
 import type { Elements } from "./elements.ts";
 

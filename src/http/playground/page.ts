@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PersonAnswer } from "../../protocol/session.ts";
+import type { PersonAnswer } from "../../protocol/question.ts";
 import type { drawQuestion } from "./ask.ts";
 import type { Document, Element } from "./dom.ts";
 import type { elementsOf } from "./elements.ts";

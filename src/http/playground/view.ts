@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Event, Question } from "../../protocol/event.ts";
+import type { Event } from "../../protocol/event.ts";
+import type { Question } from "../../protocol/question.ts";
 
 /** An event, and its number in the run. */
 export interface Frame {

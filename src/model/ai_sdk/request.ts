@@ -16,7 +16,7 @@ import { type Fields, isFields } from "../fields.ts";
 import type { ModelRequest } from "../model.ts";
 import { strict } from "../strict.ts";
 import { inputOf, schemaOf, unseen } from "../told.ts";
-import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./mod.ts";
+import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./call.ts";
 
 /** The call of a request, in the words of the model's specification. */
 export function callOf(

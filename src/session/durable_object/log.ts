@@ -4,7 +4,8 @@
  * @module
  */
 import { bell, follow } from "../follow.ts";
-import { type Addition, type Log, type LogPage, records } from "../log.ts";
+import type { Addition, Log, LogPage } from "../log.ts";
+import { records } from "../record/records.ts";
 import { gather, piecesOf, textOfLines } from "../pieces.ts";
 import { type DurableObjectOptions, expiry, firstOf, type ObjectStorage, pieceLength, sweep } from "./storage.ts";
 

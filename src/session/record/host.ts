@@ -56,6 +56,16 @@ export interface Host {
   launch(given: Given, asker: Asker): Promise<LiveRun>;
 }
 
+/** A place in the record of a run. */
+export interface Place {
+  /** The run. */
+  readonly run: string;
+  /** The number of the event before the place. */
+  readonly after: number;
+  /** The run's session. Default: what the record says. */
+  readonly session?: string;
+}
+
 /** The id of the record of a run. The owner is in it, so that nobody else comes upon it. */
 export function recordId(run: string, { owner }: Asker): string {
   return owner === undefined ? run : `${run} ${owner}`;

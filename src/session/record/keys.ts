@@ -5,9 +5,8 @@
  */
 import { SessionError } from "../../core/claim.ts";
 import type { Log } from "../log.ts";
-import { type Asker, type Host, recordId } from "./host.ts";
+import { type Asker, type Host, type Place, recordId } from "./host.ts";
 import { RecordError } from "./record_error.ts";
-import type { Place } from "./records.ts";
 
 /** A request that is one, however often it is sent. */
 export interface Keyed {

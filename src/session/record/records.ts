@@ -9,22 +9,12 @@ import { noUsage } from "../../protocol/message.ts";
 import type { RunRecord, Session } from "../../protocol/session.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
-import type { Lines, Log, LogPage } from "../log.ts";
-import { type Asker, type Given, type Host, type LiveRun, recordId } from "./host.ts";
+import type { Lines, Log, LogPage, RecordsOf } from "../log.ts";
+import { type Asker, type Given, type Host, type LiveRun, type Place, recordId } from "./host.ts";
 import { hasBegun, type Keyed, onceIn, type Ways } from "./keys.ts";
 import { patiently } from "./patient.ts";
 import { RecordError } from "./record_error.ts";
 import { type Recorder, recorder } from "./recorder.ts";
-
-/** A place in the record of a run. */
-export interface Place {
-  /** The run. */
-  readonly run: string;
-  /** The number of the event before the place. */
-  readonly after: number;
-  /** The run's session. Default: what the record says. */
-  readonly session?: string;
-}
 
 /** The records of runs. To whoever asks, those of others are not there. */
 export interface Records {
@@ -50,6 +40,9 @@ export interface Records {
   /** Whether there is something at a place, or something comes. */
   hasBegun(place: Required<Place>, asker: Asker): Promise<boolean>;
 }
+
+/** What a server does with a log: keeps the record of each run, lets clients follow it, and looks after the runs whose processes have died. */
+export const records: RecordsOf = recordsOf;
 
 /** Keeps the records that are in `log`, of what `host` runs. */
 export function recordsOf(log: Log, host: Host): Records {

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { Suggestion } from "../../protocol/event.ts";
+import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
 import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
-import type { PersonAnswer } from "../../protocol/session.ts";
 import { answers } from "../answer.ts";
 import { clientTools, toolName } from "../client_tool.ts";
 import { json, list, object, optional, record, type Shape, tagged, text, wrong } from "../shape.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 import { canonical } from "../../core/canonical.ts";
-import type { Event, FinishReason, Question } from "../../protocol/event.ts";
+import type { Event, FinishReason } from "../../protocol/event.ts";
+import type { Question } from "../../protocol/question.ts";
 import { type Call, type CallResult, textOf } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
 import { done, frameOf, outputOf } from "../frames.ts";

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { Question } from "../../protocol/event.ts";
+import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
-import type { PersonAnswer } from "../../protocol/session.ts";
 import { flag, json, list, optional, record, text, wrong } from "../shape.ts";
 import type { Said, Talk, Waiting } from "../wire.ts";
 import { approvalId } from "./chunks.ts";

@@ -11,8 +11,7 @@ import {
   user,
   type UserMessage,
 } from "../../protocol/message.ts";
-import type { Suggestion } from "../../protocol/event.ts";
-import type { PersonAnswer } from "../../protocol/session.ts";
+import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
 import { clientTools, type DeclaredTool } from "../client_tool.ts";
 import { wrong } from "../shape.ts";
 import type { Talk } from "../wire.ts";
