@@ -77,7 +77,9 @@ export function configured(config: HookConfig, dialect: Dialect): Configured {
 }
 
 function defined(given: HookMatcher<never>, event: HookEvent, dialect: Dialect): Definition[] {
-  const { matcher, hooks, timeout = dialect.timeouts[event] ?? dialect.timeouts.callback } = given;
+  const { hooks } = given;
+  const matcher = given.matcher ?? undefined; // some write null
+  const timeout = given.timeout ?? dialect.timeouts[event] ?? dialect.timeouts.callback;
   if (!Array.isArray(hooks) || hooks.some((hook) => typeof hook !== "function")) {
     throw refusal(event, "expected `hooks`, a list of functions");
   }

@@ -4,6 +4,7 @@
  * @module
  */
 import * as z from "zod";
+import { complaint } from "../../src/core/schema.ts";
 import type { Work } from "./background.ts";
 import type { Decision } from "./dialect.ts";
 import type { HookEvent } from "./input.ts";
@@ -77,8 +78,9 @@ export interface PermissionAnswer {
 const object = z.looseObject({});
 /** As much of one text as anybody is told. */
 const text = z.string().transform((text) => text.length > 10_000 ? `${text.slice(0, 10_000).toWellFormed()}…` : text);
-const allowed = z.enum(["allow", "approve"]).transform(() => "allow" as const);
-const denied = z.enum(["deny", "block"]).transform(() => "deny" as const);
+/** One of these words, or another word for one of them. */
+const word = <const T extends string>(...words: readonly T[]) =>
+  z.preprocess((given) => given === "approve" ? "allow" : given === "block" ? "deny" : given, z.enum(words));
 const paths = z.array(z.string());
 
 const common = {
@@ -86,13 +88,13 @@ const common = {
   stopReason: text,
   suppressOutput: z.boolean(),
   systemMessage: text,
-  decision: z.union([allowed, denied, z.literal("ask")]),
+  decision: word("allow", "deny", "ask"),
   reason: text,
   hookSpecificOutput: object,
 };
 
 const specific = {
-  permissionDecision: z.union([allowed, denied, z.enum(["ask", "defer"])]),
+  permissionDecision: word("allow", "deny", "ask", "defer"),
   permissionDecisionReason: text,
   updatedInput: object,
   additionalContext: text,
@@ -107,7 +109,7 @@ const specific = {
 };
 
 const permission = {
-  behavior: z.union([allowed, denied]),
+  behavior: word("allow", "deny"),
   updatedInput: object,
   updatedPermissions: z.array(z.unknown()),
   message: text,
@@ -187,7 +189,7 @@ function fields<S extends Shape>(shape: S, given: Readonly<Record<string, unknow
     if (given[name] === undefined || given[name] === null) continue;
     const parsed = schema.safeParse(given[name]);
     if (parsed.success) read[name] = parsed.data;
-    else wrong.push(`${name} is not as it should be`);
+    else wrong.push(`${name} (${complaint(parsed.error.issues)})`);
   }
   return read as Fields<S>; // each one has been read by its own schema
 }

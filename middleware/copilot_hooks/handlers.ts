@@ -6,7 +6,7 @@
 import type { Run, Scope } from "../../src/core/scope.ts";
 import type { Point } from "../../src/protocol/event.ts";
 import type { HookHandler, HookInput, SessionHooks } from "./hooks.ts";
-import { type HookName, type Outputs, read } from "./outputs.ts";
+import { type HookName, hookNames, type Outputs, read } from "./outputs.ts";
 
 /** How a hook is told the time. */
 export type Time = number | Date;
@@ -19,17 +19,25 @@ export type Given<K extends HookName> = Omit<
 
 /** The handlers. */
 export interface Handlers {
+  /** What is registered as a hook, and is none. */
+  readonly unknown: readonly string[];
   /** Whether one of these hooks has a handler. */
   has(...names: readonly HookName[]): boolean;
   /** Asks the handler of a hook; a hook without one, one that fails and one that says nothing give nothing. */
   ask<K extends HookName>(name: K, ctx: Scope, point: Point, given: Given<K>): Promise<Outputs[K]>;
 }
 
-/** The handlers of several registrations: of each hook the last one. */
+/** The handlers of several registrations: of each hook the last one. Throws a `TypeError` where one is no function. */
 export function handlersOf(
   registered: readonly SessionHooks<never>[],
   { time, cwd: root }: { readonly time: () => Time; readonly cwd: string },
 ): Handlers {
+  for (const name of hookNames) {
+    const wrong: unknown = registered.map((hooks) => hooks[name] ?? undefined)
+      .find((handler) => handler !== undefined && typeof handler !== "function");
+    if (wrong !== undefined) throw new TypeError(`Cannot use ${name}: expected a function, received ${typeof wrong}`);
+  }
+
   /** The registration that has the handler. */
   const holder = (name: HookName) => registered.findLast((hooks) => hooks[name]);
 
@@ -39,6 +47,8 @@ export function handlersOf(
   }
 
   return {
+    unknown: registered.flatMap((hooks) => Object.keys(hooks))
+      .filter((name) => /^on[A-Z]/.test(name) && !hookNames.some((known) => known === name)),
     has: (...names) => names.some((name) => holder(name)),
     async ask<K extends HookName>(name: K, ctx: Scope, point: Point, given: Given<K>): Promise<Outputs[K]> {
       const hooks = holder(name);

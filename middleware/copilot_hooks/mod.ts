@@ -57,7 +57,7 @@ const kept = state("copilot_hooks.kept", () => false);
 /**
  * Runs hooks that were written for GitHub Copilot's SDK, unchanged: the six that its documents name, and the four that came later. There is one handler for
  * each hook: of several registrations, the last that has it. A handler that fails leaves everything as it is, and so does one that gives nothing; a field
- * that is not in form is left out, and takes no other with it. Whoever watches is warned of both.
+ * that is not in form is left out, and takes no other with it. Whoever watches is warned of both, and of hooks that there are not.
  *
  * - `onSessionStart` comes when a session begins, and when it goes on with another prompt. Its context is a message before the prompt, or after it then.
  * - `onPreToolUse` comes when the model has answered, for each of its calls in their order. `modifiedArgs` are what runs, and what the transcript keeps;
@@ -73,7 +73,10 @@ const kept = state("copilot_hooks.kept", () => false);
  * Agents that are tools have the hooks of tools and of failures too: their `sessionId` is then the agent's, and that of `invocation` the caller's.
  *
  * By default hooks are told the time in milliseconds, as the document has it and as they are sent; the dialect "node" gives a `Date`, as the Node SDK does.
- * Where the agent is, they read as `cwd` and as `workingDirectory`, whichever it is.
+ * Where the agent is, they read as `cwd` and as `workingDirectory`, whichever it is. They see tools by the names and with the inputs that they have here:
+ * for hooks of `bash` and `view`, name tools so.
+ *
+ * Throws a `TypeError` where a handler is no function.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -125,12 +128,13 @@ export function copilot_hooks(
     async session(ctx, next) {
       if (ctx.run.parent) return await next();
       const { resumed, source, settings, context } = ctx;
+      if (!resumed) handlers.unknown.forEach((name) => skipped(ctx, name));
       const { additionalContext, modifiedConfig = {} } = resumed
         ? {}
         : await handlers.ask("onSessionStart", ctx, "session", { source });
       if (additionalContext && source === "resume") opening.set(ctx, additionalContext);
       const result = await next({
-        settings: settingsOf(modifiedConfig, settings, models, (field) => warn(ctx, field)),
+        settings: settingsOf(modifiedConfig, settings, models, (field) => leftOut(ctx, field)),
         ...(additionalContext && source === "new" && { context: [...context, additionalContext] }),
       });
       if (result.status === "paused") return result;
@@ -196,7 +200,9 @@ export function copilot_hooks(
       return errorHandling === "abort" ? giveUp() : await next();
     },
   };
-  const wanted = points.filter((point) => handlers.has(...needs[point] ?? []));
+  const wanted = points.filter((point) =>
+    handlers.has(...needs[point] ?? []) || (point === "session" && handlers.unknown.length > 0)
+  );
   return { name: "copilot_hooks", inherit: true, ...Object.fromEntries(wanted.map((point) => [point, all[point]])) };
 }
 
@@ -210,8 +216,14 @@ function heard(ctx: Scope): Change {
   };
 }
 
+/** Says that nobody asks what is registered as a hook, and is none. */
+function skipped({ emit }: Scope, name: string): void {
+  const message = `${name} is never asked: there is no such hook.`;
+  emit({ type: "warning", code: "hook.skipped", message, middleware: "copilot_hooks", point: "session" });
+}
+
 /** Says what of `modifiedConfig` nothing came of. */
-function warn({ emit }: Scope, field: string): void {
+function leftOut({ emit }: Scope, field: string): void {
   const message = `onSessionStart gave something that is left out: modifiedConfig.${field}`;
   emit({ type: "warning", code: "hook.failed", message, middleware: "copilot_hooks", point: "session" });
 }

@@ -63,6 +63,9 @@ const forms: Forms = {
   onSessionEnd: { suppressOutput: flag, cleanupActions: z.array(text), sessionSummary: text },
 };
 
+/** The names of all hooks. */
+export const hookNames = Object.keys(forms) as readonly HookName[]; // as `Forms` says
+
 /** One of these words, however it is capitalized. */
 function word<const T extends readonly string[]>(...words: T): z.ZodType<T[number]> {
   return z.preprocess((given) => typeof given === "string" ? given.trim().toLowerCase() : given, z.enum(words));

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { complaint } from "../../src/core/schema.ts";
 import { type Kind, kindsOf } from "./kinds.ts";
+import { struct } from "./struct.ts";
 
 /** What a hook is asked about. */
 export type Stage = "before_llm" | "after_llm" | "before_tool" | "after_tool" | "approve_tool";
@@ -73,17 +74,17 @@ const common = { enabled: z.boolean().default(false), priority: z.number().defau
 const texts = z.array(z.string()).default([]);
 const time = (ms: number) => z.number().default(ms).transform((given) => given > 0 ? given : ms);
 
-const shape = z.object({
+const shape = struct({
   enabled: z.boolean().default(true),
-  defaults: z.object({
+  defaults: struct({
     observer_timeout_ms: time(500),
     interceptor_timeout_ms: time(5_000),
     approval_timeout_ms: time(60_000),
   }).prefault({}),
-  builtins: z.record(z.string(), z.object({ ...common, config: z.unknown().optional() })).default({}),
+  builtins: z.record(z.string(), struct({ ...common, config: z.unknown().optional() })).default({}),
   processes: z.record(
     z.string(),
-    z.object({
+    struct({
       ...common,
       transport: z.enum(["stdio", "http", ""]).default("").transform((transport) => transport || "stdio"),
       command: texts,

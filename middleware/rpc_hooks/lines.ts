@@ -73,12 +73,15 @@ export function linesWire({ readable, writable }: Duplex): LinesWire {
     }
   }
 
+  /** Hears what a line says, or each of several messages on it. */
   function hear(line: string): void {
-    const message = parsed(line);
-    const id = answeredBy(message);
-    if (id === undefined) return;
-    waiting.get(id)?.resolve(message);
-    waiting.delete(id);
+    const said = parsed(line);
+    for (const message of Array.isArray(said) ? said : [said]) {
+      const id = answeredBy(message);
+      if (id === undefined) continue;
+      waiting.get(id)?.resolve(message);
+      waiting.delete(id);
+    }
   }
 
   function leave(error: Error): void {

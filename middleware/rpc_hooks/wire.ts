@@ -42,16 +42,21 @@ export type OpenWire = (program: Program) => Wire;
 /** The most bytes of one message. */
 export const mostBytes = 1_048_576;
 
+/** The reason of a failure, which some give in a message of its own. */
+const failure = z.union([z.string(), z.object({ message: z.string() }).transform(({ message }) => message)])
+  .catch("no reason");
+/** An answer: an `id` counts as a text too, and what has a `method` alone is a request of the hook's, which nobody hears. */
 const reply = z.object({
-  id: z.number(),
+  id: z.union([z.number(), z.string().regex(/^\d+$/).transform(Number)]),
+  method: z.unknown().optional(),
   result: z.unknown().optional(),
-  error: z.object({ message: z.string().default("no reason") }).nullish(),
-});
+  error: z.unknown().optional(),
+}).refine(({ method, result, error }) => method === undefined || result !== undefined || error !== undefined);
 
 /** What an answer says. Throws where it is none, or says that the hook failed. */
 export function resultOf(answer: unknown): unknown {
   const { result, error } = reply.parse(answer);
-  if (error) throw new Error(error.message);
+  if (error !== undefined && error !== null) throw new Error(failure.parse(error));
   return result;
 }
 

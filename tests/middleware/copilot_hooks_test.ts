@@ -25,7 +25,7 @@ import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { at, batch, call, drop, three, weather } from "../support/batch.ts";
@@ -881,6 +881,20 @@ Deno.test("a handler may be a method, and sees its object", async () => {
   const counter = new Counter();
   await under([{ calls: three }, "Done."], [copilot_hooks(counter)]);
   assertEquals(counter.count, 3);
+});
+
+Deno.test("whoever watches is warned of hooks that there are not, and a handler has to be a function", async () => {
+  const hooks = { onNotification: () => {}, onPreTooluse: () => ({ permissionDecision: "deny" }), note: () => {} };
+  const { events } = await came(["Hello."], hooks as SessionHooks);
+  assertEquals(said(events, "warning").map(({ code, message, point }) => [code, message, point]), [
+    ["hook.skipped", "onNotification is never asked: there is no such hook.", "session"],
+    ["hook.skipped", "onPreTooluse is never asked: there is no such hook.", "session"],
+  ]);
+  assertThrows(
+    () => copilot_hooks({ onPreToolUse: "deny" as never }),
+    TypeError,
+    "Cannot use onPreToolUse: expected a function, received string",
+  );
 });
 
 Deno.test("trap 37: no answer about a prompt refuses it", async () => {

@@ -11,6 +11,7 @@ const grace = 2_000;
 
 /**
  * Starts a process for a hook, and talks with it over its standard input and output, one message on each line. Takes the permission to run it.
+ * A message has no line breaks in it and no headers, such as `Content-Length`, before it; a line that is no message is not heard.
  *
  * What it writes to its standard error goes to that of this process. It is not started again when it ends. To leave it, its input ends; if it has not ended 2
  * seconds later, it is killed. It keeps no program running that has nothing else to do.

@@ -333,3 +333,23 @@ Deno.test("of several middleware with hooks, the one that ends the run says why"
     assertEquals([result.status, result.reason], ["done", "Enough."]);
   }
 });
+
+Deno.test("what a configuration says is null is not said", async () => {
+  const deny: HookCallback = () => ({ decision: "block", reason: "No." });
+  const config = { PreToolUse: [{ matcher: null, timeout: null, hooks: [deny] }] };
+  assertEquals((await ran(config as never)).lines[1], "denied No.");
+});
+
+Deno.test("whoever watches is told what was expected of an answer", async () => {
+  const specific = {
+    hookEventName: "PreToolUse",
+    permissionDecision: "maybe",
+    updatedInput: "ls",
+    additionalContext: 5,
+  };
+  const { events } = await ran({ PreToolUse: hooks(saying({ hookSpecificOutput: specific } as never)) });
+  assertEquals(warnings(events), [
+    'A hook of PreToolUse gave what is left out: permissionDecision (Invalid option: expected one of "allow"|"deny"|"ask"|"defer"), ' +
+    "updatedInput (Invalid input: expected object, received string), additionalContext (Invalid input: expected string, received number).",
+  ]);
+});

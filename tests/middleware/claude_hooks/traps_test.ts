@@ -308,7 +308,7 @@ Deno.test("trap 33: a field that is wrong takes no deny with it", async () => {
   const { lines, events } = await ran({ PreToolUse: hooks(saying(answer as never)) });
   assertEquals(lines[1], "denied Blocked by a hook.");
   assertEquals(warnings(events), [
-    "A hook of PreToolUse gave what is left out: permissionDecisionReason is not as it should be.",
+    "A hook of PreToolUse gave what is left out: permissionDecisionReason (Invalid input: expected string, received number).",
   ]);
 });
 

@@ -48,6 +48,23 @@ Deno.test("a hook elsewhere takes the place of a builtin of its name, and a buil
   assertEquals(log, ["process", { log_file: "x" }]);
 });
 
+Deno.test("what a configuration says is null is not said, and names count in any case", async () => {
+  const { stdio } = programs({
+    gate: answering({ "hook.before_tool": () => ({ action: "deny_tool", reason: "No." }) }),
+  });
+  const gate = {
+    Enabled: true,
+    priority: null,
+    command: ["gate"],
+    Intercept: ["before_tool"],
+    observe: null,
+    env: null,
+  };
+  const config: unknown = { enabled: null, defaults: null, builtins: null, processes: { gate } };
+  await using hooks = rpc_hooks({ hooks: config as RpcHooksConfig }, { stdio }); // as it comes from a file
+  assertEquals((await came([call("a")], { use: [hooks] })).lines[1], "denied Tool execution denied by hook: No.");
+});
+
 Deno.test("a configuration that asks for what there is not is refused", () => {
   const process = { enabled: true, command: ["x"], intercept: ["before_tool"] };
   const refused = (config: unknown, options = {}) =>

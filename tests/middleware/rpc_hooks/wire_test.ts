@@ -128,6 +128,16 @@ Deno.test("a program that answers with an error failed, and what it says is for 
   ]);
 });
 
+Deno.test("a program may say why it failed in any form", async () => {
+  for (const [error, why] of [['"no /secret"', "no /secret"], ["{}", "no reason"], ["7", "no reason"]]) {
+    await using hooks = using(({ id, method }, say) =>
+      say(method === "hook.hello" ? { id: id ?? 0, result: {} } : `{"id":${id},"error":${error}}`)
+    );
+    const { lines, errors } = await came([call("a")], { use: [hooks] });
+    assertEquals([lines[1], errors.map(String)], ["ok sun in a", [`Error: ${why}`, `Error: ${why}`]]);
+  }
+});
+
 Deno.test("a program may answer nothing at all, which is to continue", async () => {
   for (
     const answer of [
@@ -141,6 +151,30 @@ Deno.test("a program may answer nothing at all, which is to continue", async () 
     const { lines, events } = await came([call("a")], { use: [hooks] });
     assertEquals([lines[1], warnings(events)], ["ok sun in a", []]);
   }
+});
+
+Deno.test("an answer counts whose id is a text, that comes among others, or that repeats its question", async () => {
+  const deny = '"result":{"action":"deny_tool","reason":"No."}';
+  for (
+    const answer of [
+      `{"id":"ID",${deny}}`,
+      `[{"method":"log"},{"id":ID,${deny}}]`,
+      `{"id":ID,"method":"hook.before_tool","params":{},${deny}}`,
+      `{"id":ID,"method":"hook.ask","params":{}}\n{"id":ID,${deny}}`,
+    ]
+  ) {
+    await using hooks = using(async ({ id, method }, say) => {
+      if (method === "hook.hello") return await say({ id: id ?? 0, result: {} });
+      for (const line of answer.replaceAll("ID", String(id)).split("\n")) await say(line);
+    });
+    const { lines, events } = await came([call("a")], { use: [hooks] });
+    assertEquals([lines[1], warnings(events)], ["denied Tool execution denied by hook: No.", []]);
+  }
+});
+
+Deno.test("a program that only repeats what it is told cannot be started", async () => {
+  await using hooks = using((message, say) => say(message), { defaults: { interceptor_timeout_ms: 20 } });
+  assertEquals((await came([call("a")], { use: [hooks] })).result.status, "failed");
 });
 
 Deno.test("of messages that a program does not read one is on its way, and those that waited for too long are never sent", async () => {
