@@ -138,12 +138,11 @@ function goOn(live: Live, run: RunRecord, answers: readonly PersonAnswer[], ruli
   for (const answer of answers) {
     const { callId } = answer;
     const question = live.lost ? undefined : questions.find((question) => question.callId === callId);
-    if (question) given.set(callId, { question, answer });
-    else if (!answered.some((taken) => canonical(taken.answer) === canonical(answer))) {
-      throw new SessionError(
-        `Cannot answer ${callId === undefined ? "the run" : `call ${callId}`}: it is not asked`,
-        "unasked",
-      );
+    const twice = given.has(callId);
+    if (question && !twice) given.set(callId, { question, answer });
+    else if (twice || !answered.some((taken) => canonical(taken.answer) === canonical(answer))) {
+      const what = callId === undefined ? "the run" : `call ${callId}`;
+      throw new SessionError(`Cannot answer ${what}: it is ${twice ? "answered twice" : "not asked"}`, "unasked");
     }
   }
   live.answered = [...answered, ...given.values()];

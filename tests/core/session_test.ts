@@ -152,6 +152,12 @@ Deno.test("answers are refused where nobody waits for them", async () => {
     "Cannot answer call call_2: it is not asked",
     messages,
   ]);
+  assertEquals(await refusal(answer([{ callId: approve.callId, type: "deny" }, approve])), [
+    "failed",
+    "unasked",
+    `Cannot answer call ${approve.callId}: it is answered twice`,
+    messages,
+  ]);
   assertEquals(await refusal(answer([approve], "t")), [
     "failed",
     "unknown",
