@@ -39,7 +39,7 @@ export function shutdown(): Refusal {
 export type OnFailure = (error: unknown, info: { readonly id: string; readonly run?: string }) => void;
 
 /** Answers whatever a handler threw: a client hears of a failure by its id alone. */
-export function refuse(error: Error, c: Context, onError: OnFailure | undefined): Response {
+export function refuse(error: unknown, c: Context, onError: OnFailure | undefined): Response {
   if (error instanceof HTTPException) return error.getResponse(); // made for the client by whoever wrote `vars` or `owner`
   const refusal = refusalOf(error);
   if (refusal instanceof Refusal) {
@@ -75,7 +75,7 @@ const statuses: { readonly [key in SessionError["code"] | RecordProblem | Capsul
 };
 
 /** What is not to be had: the message names nothing but what the client sent. */
-function refusalOf(error: Error): Error {
+function refusalOf(error: unknown): unknown {
   if (error instanceof ShapeError) return new Refusal(400, "invalid", error.message, error.field);
   if (!(error instanceof SessionError || error instanceof RecordError || error instanceof CapsuleError)) return error;
   return new Refusal(statuses[error.code] ?? 409, error.code, error.message);

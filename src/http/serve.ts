@@ -60,6 +60,7 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
   const served: Served = { how, runs };
   const { begin, answer, compact } = beginning(served);
   const app = new Hono<E>();
+  app.use((c, next) => next().catch((thrown) => refuse(thrown, c, how.onError))); // what is no error, Hono lets through
   const routes = how.wires.flatMap((wire) => wire.routes(agent.name));
   for (const route of routes) app.on(route.method, route.path, speaking(route, served, { begin, answer }));
   for (const [path, at] of Map.groupBy(routes, ({ path }) => path)) {

@@ -364,6 +364,22 @@ Deno.test("serve() tells a client of a failure before the run nothing but an id,
   }
 });
 
+Deno.test("serve() answers for what is thrown that is no error, by itself and mounted", async () => {
+  for (const thrown of [null, undefined, secret, Object.freeze({})]) {
+    const told: unknown[] = [];
+    const make = () =>
+      serve(agent({ model: scripted() }), {
+        vars: () => Promise.reject(thrown),
+        onError: (error, { id }) => told.push([error, id]),
+      });
+    for (const [prefix, app] of everywhere(make)) {
+      const [status, error] = await refusalOf(post(app, `${prefix}/runs`, { prompt: "Hi" }));
+      const [[what, id]] = told.splice(0) as [[unknown, string]]; // pushed above
+      assertEquals([status, error, what], [500, { code: "internal", message: "The request failed.", id }, thrown]);
+    }
+  }
+});
+
 Deno.test("serve() lets what vars answer with HTTP's words through", async () => {
   const told: unknown[] = [];
   const make = () =>
