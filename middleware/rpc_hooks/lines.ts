@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { stopping } from "../../src/core/abandon.ts";
+import { later, stopping } from "../../src/core/abandon.ts";
 import { Slots } from "../../src/core/slots.ts";
 import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./wire.ts";
 
@@ -43,7 +43,12 @@ export interface Duplex {
   readonly readable: ReadableStream<Uint8Array>;
   /** What the hook is told. */
   readonly writable: WritableStream<Uint8Array>;
+  /** Settles when the hook has ended, whoever else it has left these to. Default: it has when there is no more to read. */
+  readonly ended?: Promise<unknown>;
 }
+
+/** Milliseconds after its end in which what a hook has said is heard. */
+const patience = 200;
 
 /** A way to a hook over lines. */
 export interface LinesWire extends Wire {
@@ -52,13 +57,14 @@ export interface LinesWire extends Wire {
 }
 
 /** A way to a hook over lines. Answers come in any order; what is none, or comes too late, is left out. */
-export function linesWire({ readable, writable }: Duplex): LinesWire {
+export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   const reader = readable.getReader();
   const writer = writable.getWriter();
   const encoder = new TextEncoder();
   const turn = new Slots(1); // a message that nobody reads keeps the others waiting, and not in memory
   let gone: Error | undefined;
+  let leaving: ReturnType<typeof setTimeout> | undefined;
 
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
@@ -86,6 +92,7 @@ export function linesWire({ readable, writable }: Duplex): LinesWire {
 
   function leave(error: Error): void {
     gone ??= error;
+    clearTimeout(leaving);
     for (const { reject } of waiting.values()) reject(gone);
     waiting.clear();
   }
@@ -106,6 +113,10 @@ export function linesWire({ readable, writable }: Duplex): LinesWire {
   }
 
   const listening = listen(); // whoever waits for an answer is told how it ends
+  const leaveSoon = () => {
+    if (!gone) leaving = later(() => leave(new Error("It has ended")), patience);
+  };
+  ended?.then(leaveSoon, leaveSoon); // who starts it is told how
 
   return {
     tell,

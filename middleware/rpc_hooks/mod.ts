@@ -62,7 +62,8 @@ export type RpcHooks = Middleware & AsyncDisposable;
  * and `hard_abort` keeps nothing, as "cancelled". Calls of one response go through `before_tool` one after another, run at the same time, and come back through
  * `after_tool` one after another.
  *
- * Hooks are started by the first run, and every run fails where one of them does not answer to `hook.hello`.
+ * Hooks are started by the first run, and every run fails where one of them does not answer to `hook.hello` within 30 seconds, or as many as it may take for
+ * other answers.
  *
  * Throws a `TypeError` where the configuration is none, or asks for what there is not.
  *
@@ -124,7 +125,7 @@ export function rpc_hooks(
 
   async function start(hook: Mounted): Promise<void> {
     try {
-      await inTime(interceptor, never, (signal) => hook.start(signal));
+      await inTime(Math.max(interceptor, beginning), never, (signal) => hook.start(signal));
     } catch (error) {
       throw new Error(`Cannot start the hook "${hook.name}"`, { cause: error });
     }
@@ -148,6 +149,9 @@ export function rpc_hooks(
     },
   };
 }
+
+/** The least milliseconds that a hook has to answer to `hook.hello`: it may have to be started first. */
+const beginning = 30_000;
 
 const warn: Warn = ({ run, emit }, { hook, why, point, error }) => {
   const id = error === undefined ? undefined : run.report(error);

@@ -33,6 +33,10 @@ for await (const line of linesOf(Deno.stdin.readable.values())) {
   const { id, method, params } = JSON.parse(line);
   if (does === "noise") say(`not JSON\n${"x".repeat(1_100_000)}`);
   if (does === "crash" && method !== "hook.hello") Deno.exit(3);
+  if (does === "orphan" && method !== "hook.hello") {
+    new Deno.Command("sleep", { args: ["10"], stdin: "null", stderr: "null" }).spawn(); // it holds the output of this program
+    Deno.exit(0);
+  }
   if (id !== undefined) say(JSON.stringify({ jsonrpc: "2.0", id, result: answerTo(params.arguments?.command ?? "") }));
 }
 if (does === "pid") await new Promise((resolve) => setTimeout(resolve, 60_000)); // it does not end when its input does

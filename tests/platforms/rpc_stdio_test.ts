@@ -71,6 +71,15 @@ Deno.test("a program that does not end when its input does is killed two seconds
   assertEquals([await lives(), took > 1_900 && took < 10_000], [false, true]);
 });
 
+Deno.test("trap 49: a program that ends has ended, whatever it has started that goes on", async () => {
+  await using hooks = gate("orphan", { intercept: ["before_tool"] });
+  const { said, warned } = await run(hooks, "ls");
+  assertEquals([said, warned], [["ok ran ls"], [
+    'The hook "gate" failed at before_tool, and was passed over.',
+    'The hook "gate" failed at after_tool, and was passed over.',
+  ]]);
+});
+
 Deno.test("a program that is not there fails every run", async () => {
   await using hooks = rpc_hooks({
     processes: { gate: { enabled: true, command: ["/no/such/program"], intercept: ["before_tool"] } },

@@ -40,7 +40,7 @@ export function stdio({ command: [program = "", ...args], dir, env }: Program): 
     stderr: "inherit",
   }).spawn();
   process.unref();
-  const wire = linesWire({ readable: process.stdout, writable: process.stdin });
+  const wire = linesWire({ readable: process.stdout, writable: process.stdin, ended: process.status });
 
   return {
     ...wire,

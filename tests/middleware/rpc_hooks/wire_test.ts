@@ -1,4 +1,5 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { linesOf, linesWire } from "../../../middleware/rpc_hooks/lines.ts";
 import { batch, call, came, gauge, settled, three } from "../../support/batch.ts";
@@ -173,8 +174,31 @@ Deno.test("an answer counts whose id is a text, that comes among others, or that
 });
 
 Deno.test("a program that only repeats what it is told cannot be started", async () => {
-  await using hooks = using((message, say) => say(message), { defaults: { interceptor_timeout_ms: 20 } });
-  assertEquals((await came([call("a")], { use: [hooks] })).result.status, "failed");
+  using time = new FakeTime();
+  const running = batch([call("a")], { use: [using((message, say) => say(message))] }).run();
+  await time.tickAsync(30_000);
+  await time.tickAsync(0);
+  assertEquals((await running.came).result.status, "failed");
+});
+
+Deno.test("what a program said before its end is heard, and then it is left, whoever still holds its outputs", async () => {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const answers = new TransformStream<Uint8Array, Uint8Array>();
+  const end = Promise.withResolvers<void>();
+  using time = new FakeTime();
+  const wire = linesWire({ readable: answers.readable, writable, ended: end.promise });
+  const asked = [1, 2].map((id) => wire.ask({ jsonrpc: "2.0", id, method: "hook.before_tool", params: {} }, never));
+  const lines = linesOf(readable.values());
+  for (let line = 0; line < 2; line++) await lines.next();
+  end.resolve();
+  await time.tickAsync(0);
+  await answers.writable.getWriter().write(new TextEncoder().encode('{"id":1,"result":"last"}\n'));
+  assertEquals(await asked[0], { id: 1, result: "last" });
+  const failed = assertRejects(async () => await asked[1], Error, "It has ended");
+  await time.tickAsync(200);
+  await failed;
+  await assertRejects(() => wire.tell({ jsonrpc: "2.0", method: "hook.event", params: {} }, never), Error, "ended");
+  await Promise.all([wire[Symbol.asyncDispose](), lines.return(undefined)]);
 });
 
 Deno.test("of messages that a program does not read one is on its way, and those that waited for too long are never sent", async () => {
