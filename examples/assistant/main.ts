@@ -12,7 +12,7 @@ import { logger } from "@jizai/jizai/middleware/logger";
 import { playground } from "@jizai/jizai/playground";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
-import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
@@ -25,7 +25,7 @@ const log = logger(({ point, tool, outcome, ms }) => {
 const model = chooseModel();
 const served = serve(assistant(model, { use: [log], trace: true }), {
   page: playground(),
-  wires: [aiSdkUi(), agUi(), chatCompletions(), responses()],
+  wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
   log: memoryLog(),
   onClientGone: "detach", // whoever loads the page again finds the run going on
   onError: (error, { id }) => console.error(id, error),

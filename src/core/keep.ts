@@ -85,8 +85,11 @@ export class Keeping {
   /** Saves the session for the last time, with the last event of the run. */
   end(event: Event): Promise<boolean> {
     if (!this.#always) return Promise.resolve(true);
-    const { id: run, transcript: { messages, earlier } } = this.#live;
-    return this.#ask(() => ({ messages, ...(earlier !== undefined && { earlier }), last: { run, event } }), true);
+    const { id: run, transcript: { messages, earlier, began: before } } = this.#live;
+    return this.#ask(
+      () => ({ messages, ...(earlier !== undefined && { earlier }), last: { run, event, before } }),
+      true,
+    );
   }
 
   /** Keeps the transcript as it is, in a session of its own, before it is compacted. */

@@ -13,7 +13,7 @@ import type { Beginning } from "./begin.ts";
 import { bodyOf } from "./body.ts";
 import { type Caller, callerOf } from "./caller.ts";
 import { formOf } from "./form.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, unknown } from "./refusal.ts";
 import { type Served, streamRecord } from "./served.ts";
 
 /** Handles the requests of a route of a wire. */
@@ -64,6 +64,12 @@ export function speaking(
     return await streamRecord(c, served, (leaving) => records.follow(place, caller, leaving), formOf(reply));
   }
 
+  async function show(c: Context, caller: Caller, { session, body }: Wanted & { type: "show" }): Promise<Response> {
+    const kept = await runs.load(session, caller);
+    if (!kept) throw unknown(`show session "${session}"`);
+    return c.json(body(kept));
+  }
+
   async function stop(c: Context, caller: Caller, session: string): Promise<Response> {
     const run = (await runs.load(session, caller))?.run?.id;
     const here = run === undefined ? undefined : runs.get(run, caller);
@@ -81,6 +87,7 @@ export function speaking(
     const meant = session === undefined ? asked : { ...asked, session };
     if (meant.type === "talk") return await talk(c, caller, meant);
     if (meant.type === "follow") return await follow(c, caller, meant);
+    if (meant.type === "show") return await show(c, caller, meant);
     return await stop(c, caller, meant.session);
   };
 }

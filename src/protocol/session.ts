@@ -25,8 +25,8 @@ export interface Session {
   readonly state?: readonly (readonly [string, unknown])[];
   /** What a person has allowed for good. */
   readonly rules?: readonly Rule[];
-  /** The last event of the run that ended last, for whoever did not hear it. */
-  readonly last?: { readonly run: string; readonly event: Event };
+  /** The last event of the run that ended last, for whoever did not hear it, and how many messages there were before that run. */
+  readonly last?: { readonly run: string; readonly event: Event; readonly before?: number };
 }
 
 /** Calls that nobody is asked about any more: those of a tool, or those of it with this very input. A denial still wins. */

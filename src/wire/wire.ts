@@ -8,6 +8,7 @@ import type { AnyTool } from "../core/tool.ts";
 import type { Event } from "../protocol/event.ts";
 import type { PersonAnswer, Question } from "../protocol/question.ts";
 import type { Message } from "../protocol/message.ts";
+import type { Session } from "../protocol/session.ts";
 
 /** A client dialect. */
 export interface Wire {
@@ -35,11 +36,12 @@ export interface WireRequest {
   readonly session: string | undefined;
 }
 
-/** What a request asks for: to talk, to hear the rest of the run that a session has, to stop that run, or to know something. */
+/** What a request asks for: to talk, to hear the rest of the run that a session has, to stop that run, to see a session, or to know something. */
 export type Wanted =
   | Talk
   | { readonly type: "follow"; readonly session: string; readonly reply: Reply }
   | { readonly type: "stop"; readonly session: string }
+  | { readonly type: "show"; readonly session: string; body(session: Session): object }
   | { readonly type: "know"; readonly body: object };
 
 /** A prompt, or answers to what a session asks. */

@@ -17,7 +17,7 @@ const total = await zipped(await bundled("served.ts", "esm"));
 const base = await zipped(await bundled("alone.ts", "esm"));
 const client = await zipped(await bundled("client.ts", "esm"));
 const wires: Measure[] = [];
-for (const name of ["ai_sdk", "chat_completions", "responses", "ag_ui"]) {
+for (const name of ["ai_sdk", "ai_sdk_messages", "chat_completions", "responses", "ag_ui"]) {
   const figure = await zipped(await bundled(`wires/${name}.ts`, "esm")) - total;
   wires.push({ what: `the wire ${name}, gzip`, figure, budget: 3, unit: "KB" });
 }

@@ -9,6 +9,7 @@ import type { Question } from "../../protocol/question.ts";
 import { type Call, type CallResult, textOf } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
 import { done, frameOf, outputOf } from "../frames.ts";
+import { agentsOf, approvalId, steering } from "./parts.ts";
 
 type Growing = Extract<Event, { readonly part: number }>;
 
@@ -19,11 +20,6 @@ const finishes: { readonly [key in FinishReason]: string } = {
   filter: "content-filter",
   other: "other",
 };
-
-/** By what the client is asked about a call, as it was in that pause. */
-export function approvalId(callId: string, pause: number): string {
-  return `${callId}@${pause}`;
-}
 
 /** Begins a response; gives the chunks of each event, as frames. */
 export function chunking(): (event: Event, id: number) => string {
@@ -136,9 +132,8 @@ export function chunking(): (event: Event, id: number) => string {
     if (isForClient(question)) return "";
     const id = approvalId(callId, pause);
     asked.set(callId, id);
-    const agents = callId.split("/").slice(0, -1).map((_, index, above) => above.slice(0, index + 1).join("/"));
     return [
-      ...agents.map((agent) => output(agent, questions.join("\n"))), // a client goes on where nothing else is open
+      ...agentsOf(callId).map((agent) => output(agent, questions.join("\n"))),
       ...(knows(callId, input) ? [] : [ready({ id: callId, name: tool, input })]),
       frameOf({ type: "tool-approval-request", approvalId: id, toolCallId: callId, reason: questions.join("\n") }),
     ].join("");
@@ -179,6 +174,8 @@ export function chunking(): (event: Event, id: number) => string {
         const text = event.text === "" ? "" : whole(`${event.turn}.final`, event.text);
         return reset() + text + kept.map(ready).join("");
       }
+      case "steering.injected":
+        return event.messages.map((message, index) => frameOf(steering(message, `${id}.${index}`))).join("");
       case "turn.finished":
         return frameOf({ type: "finish-step" });
       case "notice":

@@ -5,9 +5,10 @@
  */
 import type { Reply, Wire } from "../wire.ts";
 import { chunking } from "./chunks.ts";
+import { messagesOf } from "./messages.ts";
 import { chatOf } from "./request.ts";
 
-/** What `aiSdkUi()` takes. */
+/** What `aiSdkUi()` and `aiSdkMessages()` take. */
 export interface AiSdkUiOptions {
   /** Where chats are served. Default: `/chat`. */
   readonly path?: string;
@@ -60,5 +61,41 @@ export function aiSdkUi({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
         read: ({ params: { id = "" } }) => ({ type: "stop", session: id }),
       },
     ],
+  };
+}
+
+/**
+ * Tells `useChat` what there is of a chat, for a page that was loaded anew: `GET /chat/:id` gives its messages, 404 where there is none. They go together
+ * with `resume: true`, whatever the chat is in the middle of: with what a person is asked, and without anything twice. What was sent as data is not in them.
+ *
+ * ```ts
+ * import { agent, serve } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const app = serve(agent({ model: scripted("Hello!") }), { wires: [aiSdkUi(), aiSdkMessages()] });
+ *
+ * const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] }];
+ * const answer = await app.request("/chat", { // as useChat() does
+ *   method: "POST",
+ *   headers: { "content-type": "application/json" },
+ *   body: JSON.stringify({ id: "c1", messages }),
+ * });
+ * await answer.text();
+ *
+ * const response = await app.request("/chat/c1"); // as a page does that is loaded anew
+ * const [hi, hello] = response.ok ? await response.json() : [];
+ * assertEquals(hi.parts, [{ type: "text", text: "Hi" }]);
+ * assertEquals(hello.parts, [{ type: "step-start" }, { type: "text", text: "Hello!", state: "done" }]);
+ * ```
+ */
+export function aiSdkMessages({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
+  return {
+    routes: () => [{
+      method: "GET",
+      path: `${path}/:id`,
+      read: ({ params: { id = "" } }) => ({ type: "show", session: id, body: messagesOf }),
+    }],
   };
 }

@@ -7,7 +7,7 @@ import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
 import { flag, json, list, optional, record, text, wrong } from "../shape.ts";
 import type { Said, Talk, Waiting } from "../wire.ts";
-import { approvalId } from "./chunks.ts";
+import { approvalId } from "./parts.ts";
 
 /** A message as the chat has it. */
 interface UiMessage {

@@ -1,5 +1,5 @@
 /**
- * A page as one writes it with `useChat`. It keeps its messages over a reload, and asks for the rest when it is online again.
+ * A page as one writes it with `useChat`. It asks for its messages when it is loaded, and for the rest when it is online again.
  *
  * @module
  */
@@ -11,7 +11,8 @@ import { StrictMode, useEffect } from "npm:react@19.3.1";
 import { createRoot } from "npm:react-dom@19.3.1/client";
 
 const transport = new DefaultChatTransport({ api: "/chat" });
-const kept = JSON.parse(sessionStorage.getItem("messages") ?? "[]");
+const response = await fetch("/chat/tab");
+const kept = response.ok ? await response.json() : [];
 
 function Page() {
   const { messages, status, sendMessage, addToolApprovalResponse, resumeStream } = useChat({
@@ -21,7 +22,6 @@ function Page() {
     resume: true,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
-  useEffect(() => sessionStorage.setItem("messages", JSON.stringify(messages)), [messages]);
   useEffect(() => {
     const goOn = () => void resumeStream();
     addEventListener("online", goOn);

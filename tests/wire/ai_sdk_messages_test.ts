@@ -1,0 +1,250 @@
+import { agent, type Middleware, type Model, serve, type ServeOptions, tool, ToolError } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { assertEquals } from "@std/assert";
+import {
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  type UIMessage,
+  validateUIMessages,
+} from "npm:ai@7.0.173";
+import * as z from "zod";
+import { Chat } from "../support/chat.ts";
+import { type App, post, refusalOf } from "../support/requests.ts";
+
+type Options = Parameters<typeof agent>[0];
+
+function served(options: Options, serving: ServeOptions = {}): App {
+  return serve(agent(options), { wires: [aiSdkUi(), aiSdkMessages()], ...serving });
+}
+
+/** Three tools, one of which asks and one of which fails, and what they did. */
+function own() {
+  const did: string[] = [];
+  const input = z.object({ table: z.string() });
+  const does = (what: string) => ({ table }: { readonly table: string }) => {
+    did.push(`${what} ${table}`);
+    return { [what]: table };
+  };
+  const fails = () => {
+    throw new ToolError("No ink.");
+  };
+  return {
+    did,
+    tools: [
+      tool({ name: "look", description: "Looks", input, execute: does("saw") }),
+      tool({ name: "drop", description: "Drops", input, ask: true, execute: does("dropped") }),
+      tool({ name: "print", description: "Prints", input, execute: fails }),
+    ],
+  };
+}
+
+/** The chat as a page begins with it that was loaded anew. */
+async function loaded(app: App): Promise<Chat> {
+  const messages: UIMessage[] = await (await app.request("/chat/chat")).json();
+  assertEquals(await validateUIMessages({ messages }), messages);
+  return new Chat(app, { messages, sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
+}
+
+/** All that a chat shows, a line for each part. */
+function shown({ messages }: Chat): string[] {
+  return messages.flatMap(({ role, parts }) =>
+    parts.map((part) => {
+      const { type, state, parts, text, url, output, errorText, approval } = part as Readonly<Record<string, unknown>>;
+      const said = [text, url, parts, output, errorText, (approval as { reason?: string } | undefined)?.reason];
+      const words = said.filter((value) => value !== undefined)
+        .map((value) => typeof value === "string" ? value : JSON.stringify(value));
+      return [role, type, state, ...words].filter((word) => word !== undefined).join(" ");
+    })
+  );
+}
+
+/** Answers what a chat was asked last, and waits for what comes of it. */
+async function answer(chat: Chat, approved: boolean): Promise<void> {
+  const asked = chat.lastMessage?.parts.findLast((part) => "state" in part && part.state === "approval-requested");
+  const { approval } = asked as unknown as { readonly approval: { readonly id: string } }; // what is asked has one
+  await chat.addToolApprovalResponse({ id: approval.id, approved, ...(!approved && { reason: "Too dear" }) });
+  await chat.settled();
+}
+
+const drops = { text: "See.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] } as const;
+
+Deno.test("aiSdkMessages() gives a chat what it had: texts, thoughts, files, and what calls came to", async () => {
+  const { tools } = own();
+  const model = scripted(
+    { reasoning: "Hm.", text: "Let me.", calls: [["look", { table: "a" }], ["print", { table: "a" }]] },
+    "Done.",
+    { calls: [["drop", { table: "a" }]] },
+    "A pity.",
+  );
+  const app = served({ model, tools });
+  const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
+  const png = { type: "file", mediaType: "image/png", url: "data:image/png;base64,iVBORw==" } as const;
+  const jpg = { type: "file", mediaType: "image/jpeg", url: "https://example.com/a.jpg" } as const;
+  await chat.sendMessage({ text: "Go", files: [png, jpg] });
+  await chat.sendMessage({ text: "Drop it" });
+  await answer(chat, false);
+  const before = [
+    `user file ${png.url}`,
+    `user file ${jpg.url}`,
+    "user text Go",
+    "assistant step-start",
+    "assistant reasoning done Hm.",
+    "assistant text done Let me.",
+    `assistant tool-look output-available {"saw":"a"}`,
+    "assistant tool-print output-error No ink.",
+    "assistant step-start",
+    "assistant text done Done.",
+    "user text Drop it",
+    "assistant step-start",
+  ];
+  const after = ["assistant step-start", "assistant text done A pity."];
+  const anew = await loaded(app);
+  assertEquals(shown(chat), [...before, "assistant tool-drop output-denied Too dear", ...after]);
+  assertEquals(shown(anew), [...before, "assistant tool-drop output-denied A person said no: Too dear", ...after]);
+  assertEquals(anew.messages.map(({ role }) => role), ["user", "assistant", "user", "assistant"]);
+  assertEquals(anew.lastMessage?.id, chat.lastMessage?.id);
+});
+
+for (const log of [undefined, memoryLog()]) {
+  const how = log ? "and follows its run" : "without a log";
+  Deno.test(`aiSdkMessages() gives a chat what it is asked, which goes on with the answer, ${how}`, async () => {
+    const { did, tools } = own();
+    const model = scripted(drops, "Done.", "Again.");
+    const app = served({ model, tools }, { onClientGone: "detach", ...(log && { log }) });
+    await new Chat(app).sendMessage({ text: "Go" });
+    const chat = await loaded(app);
+    const before = ["user text Go", "assistant step-start", "assistant text done See."];
+    const saw = `assistant tool-look output-available {"saw":"b"}`;
+    assertEquals(shown(chat), [...before, "assistant tool-drop approval-requested", saw]);
+    await chat.resumeStream();
+    assertEquals(shown(chat), [...before, "assistant tool-drop approval-requested", saw]);
+    await answer(chat, true);
+    const after = [...before, `assistant tool-drop output-available {"dropped":"a"}`, saw];
+    assertEquals(shown(chat), [...after, "assistant step-start", "assistant text done Done."]);
+    const anew = await loaded(app);
+    await anew.resumeStream();
+    assertEquals(shown(anew), shown(chat));
+    await anew.sendMessage({ text: "More" });
+    assertEquals(shown(anew).slice(-3), ["user text More", "assistant step-start", "assistant text done Again."]);
+    assertEquals([anew.messages.length, anew.status, did], [4, "ready", ["saw b", "dropped a"]]);
+  });
+}
+
+/** A model that says something, and goes on once it is told to. */
+function halting() {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const model: Model = {
+    id: "halting",
+    async *stream() {
+      yield [{ type: "text", text: "One." }];
+      begun.resolve();
+      await gate.promise;
+      yield [{ type: "text", text: " Two." }, { type: "finish", reason: "stop" }];
+    },
+  };
+  return { model, begun: begun.promise, goOn: gate.resolve };
+}
+
+Deno.test("aiSdkMessages() gives a chat that is loaded in the middle of a run what was said before, and the run follows", async () => {
+  const { model, begun, goOn } = halting();
+  const app = served({ model }, { log: memoryLog(), onClientGone: "detach" });
+  const sending = new Chat(app).sendMessage({ text: "Go" });
+  await begun;
+  const chat = await loaded(app);
+  assertEquals(shown(chat), ["user text Go"]);
+  const resuming = chat.resumeStream();
+  goOn();
+  await resuming;
+  await sending;
+  assertEquals(shown(chat), ["user text Go", "assistant step-start", "assistant text done One. Two."]);
+});
+
+Deno.test("aiSdkMessages() shows what a person said to a run within what that says, as the run itself does", async () => {
+  const going = Promise.withResolvers<string>();
+  const gate = Promise.withResolvers<void>();
+  const wait = tool({
+    name: "wait",
+    description: "Waits",
+    input: z.object({}),
+    async execute(_input, { run }) {
+      going.resolve(run.id);
+      await gate.promise;
+      return "Waited.";
+    },
+  });
+  const model = scripted("Hello.", { calls: [["wait", {}]] }, "Blue it is.", "Bye.");
+  const app = served({ model, tools: [wait] }, { log: memoryLog(), onClientGone: "detach" });
+  const chat = new Chat(app);
+  await chat.sendMessage({ text: "Hi" });
+  const sending = chat.sendMessage({ text: "Paint" });
+  const run = await going.promise;
+  assertEquals((await post(app, `/runs/${run}/messages`, { text: "In blue" })).status, 202);
+  gate.resolve();
+  await sending;
+  const hi = ["user text Hi", "assistant step-start", "assistant text done Hello."];
+  const paint = ["user text Paint", "assistant step-start", "assistant tool-wait output-available Waited."];
+  const blue = `assistant steering-message [{"type":"text","text":"In blue"}]`;
+  const all = [...hi, ...paint, blue, "assistant step-start", "assistant text done Blue it is."];
+  const anew = await loaded(app);
+  assertEquals([shown(chat), shown(anew)], [all, all]);
+  await anew.resumeStream();
+  assertEquals(shown(anew), all);
+  await anew.sendMessage({ text: "Bye" });
+  assertEquals(shown(await loaded(app)).filter((line) => line.startsWith("user")), [
+    "user text Hi",
+    "user text Paint",
+    "user text In blue", // nobody knows any more that it was said to a run
+    "user text Bye",
+  ]);
+});
+
+Deno.test("aiSdkMessages() shows what is asked about the calls of agents that are tools", async () => {
+  const { did, tools } = own();
+  const child = agent({ name: "child", model: scripted(drops, "Both."), tools });
+  const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
+  const app = served({ model, tools: [child.asTool()] });
+  await new Chat(app).sendMessage({ text: "Go" });
+  const chat = await loaded(app);
+  assertEquals(shown(chat), [
+    "user text Go",
+    "assistant step-start",
+    "assistant tool-child output-available Run drop?",
+    "assistant tool-drop approval-requested",
+  ]);
+  await answer(chat, true);
+  assertEquals([chat.status, did], ["ready", ["saw b", "dropped a"]]);
+  assertEquals(shown(chat).at(-1), "assistant text done Done.");
+});
+
+Deno.test("aiSdkMessages() shows what a hook asks, and a prompt that it has not let in", async () => {
+  const asking: Middleware = {
+    name: "asking",
+    async prompt(ctx, next) {
+      const said = ctx.run.answers.find((answer) => answer.type === "reply");
+      if (!said) throw ctx.run.pause("Blue or red?");
+      return await next();
+    },
+  };
+  const app = served({ model: scripted("Red it is."), use: [asking] });
+  await new Chat(app).sendMessage({ text: "Paint" });
+  const chat = await loaded(app);
+  assertEquals(shown(chat), ["user text Paint", "assistant text done Blue or red?"]);
+  await chat.sendMessage({ text: "Red" });
+  assertEquals(shown(await loaded(app)), ["user text Paint", "assistant step-start", "assistant text done Red it is."]);
+});
+
+Deno.test("aiSdkMessages() shows nobody the chat of somebody else, and none that is not there", async () => {
+  const app = served({ model: scripted("Hello.") }, { owner: (c) => c.req.header("who") });
+  const body = { id: "chat", messages: [{ id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] }] };
+  await (await post(app, "/chat", body, { who: "ada" })).text();
+  const as = (who: string, chat = "chat") => app.request(`/chat/${chat}`, { headers: { who } });
+  const refused = (chat: string) =>
+    [404, { code: "unknown", message: `Cannot show session "${chat}": there is none` }] as const;
+  assertEquals((await as("ada")).status, 200);
+  assertEquals(await refusalOf(as("eve")), refused("chat"));
+  assertEquals(await refusalOf(as("ada", "other")), refused("other"));
+  assertEquals((await as("")).status, 403);
+  assertEquals((await post(app, "/chat/chat", {})).headers.get("allow"), "GET");
+});
