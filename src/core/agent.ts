@@ -134,7 +134,7 @@ export interface Handle<O> {
   readonly stop: Started["stop"];
   /**
    * Says something to it while it runs: delivered at the next safe place. Settles when it is on record. Rejects with a `RangeError` where ten messages
-   * wait, and with an `Error` where the run is over.
+   * wait, and with a `SessionError` where the run is over.
    */
   readonly send: Started["send"];
   /** Has it end with one more answer, without tools; calls that have not begun are skipped. */

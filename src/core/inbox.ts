@@ -4,10 +4,11 @@
  * @module
  */
 import type { ToolResult, UserMessage } from "../protocol/message.ts";
+import type { Mail } from "../protocol/session.ts";
 import { skipped } from "./answers.ts";
 
 /** The most messages that wait for one run. */
-const most = 10;
+export const most = 10;
 
 /** How a message is delivered to a run. */
 export interface SendOptions {
@@ -29,7 +30,19 @@ export class Inbox {
 
   /** Takes a message. Throws a `RangeError` where too many wait. */
   add(message: UserMessage, { after = "batch" }: SendOptions = {}): void {
-    if (this.waiting.length === most) throw new RangeError(`Cannot send a message to the run: ${most} wait already`);
+    if (this.waiting.length >= most) throw new RangeError(`Cannot send a message to the run: ${most} wait already`);
+    this.#put(message, after);
+  }
+
+  /** Takes what others have put in the run's record: it was accepted already. */
+  receive(mail: readonly Mail[]): void {
+    for (const piece of mail) {
+      if (piece.type === "finish") this.finish();
+      else this.#put(piece.message, piece.after);
+    }
+  }
+
+  #put(message: UserMessage, after: SendOptions["after"]): void {
     this.waiting = [...this.waiting, message];
     if (after === "calls") this.skipping = skipped("Skipped due to queued user message.");
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Event } from "../protocol/event.ts";
-import type { RunRecord, Session } from "../protocol/session.ts";
+import type { Mail, RunRecord, Session } from "../protocol/session.ts";
 import { later, reasonOf } from "./abandon.ts";
 import { canonical } from "./canonical.ts";
 import type { Live } from "./live.ts";
@@ -154,28 +154,47 @@ export class Keeping {
     this.#over = last;
     const done = this.#saved.then(async () => {
       clearTimeout(this.#renewal);
-      const said = say();
-      const { session: id, rules, lasting } = this.#live;
-      const version = await persist(this.#store, {
-        id,
-        version: this.#version,
-        ...(this.#owner !== undefined && { owner: this.#owner }),
-        ...(lasting.size > 0 && { state: [...lasting] }),
-        ...(rules.length > 0 && { rules }),
-        ...said,
-      });
-      if (version === undefined) {
-        this.#live.sink.yield?.();
-        return false;
+      let said = say();
+      while (!await this.#persist(said)) {
+        const mail = await this.#receive();
+        if (!mail) {
+          this.#live.sink.yield?.();
+          return false;
+        }
+        said = having(said, mail);
       }
       this.#said = said;
-      this.#version = version;
       this.#always = true;
       this.#renewLater();
       return true;
     });
     this.#saved = done.catch(() => {}); // whoever asked for it hears of that
     return done;
+  }
+
+  /** Gives whether nobody else was faster. */
+  async #persist(said: Said): Promise<boolean> {
+    const { session: id, rules, lasting } = this.#live;
+    const version = await persist(this.#store, {
+      id,
+      version: this.#version,
+      ...(this.#owner !== undefined && { owner: this.#owner }),
+      ...(lasting.size > 0 && { state: [...lasting] }),
+      ...(rules.length > 0 && { rules }),
+      ...said,
+    });
+    this.#version = version ?? this.#version;
+    return version !== undefined;
+  }
+
+  /** Takes what others have put in the session for the run; gives nothing where they have done anything else to it. */
+  async #receive(): Promise<readonly Mail[] | undefined> {
+    const { version = 0, run } = await this.#store.load(this.#live.session) ?? {};
+    const { mail = [] } = run ?? {};
+    if (run?.id !== this.#live.id || mail.length === 0 || version !== this.#version + mail.length) return undefined;
+    this.#version = version;
+    this.#live.inbox.receive(mail);
+    return mail;
   }
 
   #record(status: RunRecord["status"]): Said {
@@ -203,6 +222,13 @@ export class Keeping {
       },
     };
   }
+}
+
+/** What a save says where mail has come since it was asked for. After the end, whoever comes next reads it. */
+function having({ messages, run, ...said }: Said, mail: readonly Mail[]): Said {
+  const more = mail.flatMap((piece) => piece.type === "message" ? [piece.message] : []);
+  if (!run) return { ...said, messages: [...messages, ...more] };
+  return { ...said, messages, run: { ...run, inbox: [...run.inbox ?? [], ...more] } };
 }
 
 /** Why a run is being ended, where it is. */

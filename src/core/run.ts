@@ -61,7 +61,7 @@ export interface Started {
   stop(reason?: string, options?: StopOptions): void;
   /**
    * Says something to it while it runs: delivered at the next safe place. Settles when it is on record. Rejects with a `RangeError` where ten messages
-   * wait, and with an `Error` where the run is over.
+   * wait, and with a `SessionError` where the run is over.
    */
   send(message: string | UserMessage, options?: SendOptions): Promise<void>;
   /** Has it end with one more answer, without tools; calls that have not begun are skipped. */
@@ -92,7 +92,9 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
     live.draining ??= reason;
   };
   const send = async (message: string | UserMessage, options?: SendOptions) => {
-    if (live.events.closed) throw new Error(`Cannot send a message to run ${live.id}: it is over`);
+    if (live.events.closed) {
+      throw new SessionError(`Cannot send a message to run "${live.id}": it is over`, "unknown");
+    }
     live.inbox.add(typeof message === "string" ? user(message) : message, options);
     if (live.keeping?.steady) await live.keep();
   };

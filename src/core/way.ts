@@ -57,7 +57,7 @@ function openBatch({ message, results, started, children }: RunningBatch): OpenB
 
 /** Goes on where a record ends. */
 export function restore(live: Live, record: RunRecord): void {
-  const { id, startedAt, events, usage, used, before, state, pending, inbox = [] } = record;
+  const { id, startedAt, events, usage, used, before, state, pending, inbox = [], mail = [] } = record;
   Object.assign(live, { id, startedAt, usage, used: { ...used } });
   live.events.count = events;
   live.transcript.mark(before);
@@ -72,5 +72,6 @@ export function restore(live: Live, record: RunRecord): void {
   live.turning = turned ? "done" : undefined;
   live.stopping = stopping;
   live.inbox.waiting = inbox;
+  live.inbox.receive(mail);
   live.resumed = true;
 }

@@ -39,6 +39,7 @@ export function runsOf(
     lease,
     signal,
     load: async (id, asker) => theirs(await store?.load(id), asker),
+    save: async (session) => await store?.save(session),
     get: (run, asker) => live.get(recordId(run, asker)),
     isDead: (run, asker) => sole && !live.has(recordId(run, asker)),
     launch,

@@ -67,7 +67,14 @@ export interface RunRecord {
   readonly pending?: Pending;
   /** What waits to be said to it. */
   readonly inbox?: readonly UserMessage[];
+  /** What others have put here for it since it was last saved, each with a save of its own. */
+  readonly mail?: readonly Mail[];
 }
+
+/** What somebody puts in the record of a run that runs elsewhere: a message, and where it goes in, or that it is to finish. */
+export type Mail =
+  | { readonly type: "message"; readonly message: UserMessage; readonly after?: "batch" | "calls" }
+  | { readonly type: "finish" };
 
 /** What a run has used. */
 export interface Tally {

@@ -116,7 +116,7 @@ Deno.test("ten messages wait for a run; an eleventh, and one for a run that is o
   assertEquals(lines(messages).slice(3, -1), Array.from({ length: 10 }, (_, index) => `user ${index + 1}`));
   assertEquals(refused, ["RangeError: Cannot send a message to the run: 10 wait already"]);
   const { run: id } = await run.result;
-  await assertRejects(() => run.send("Late"), Error, `Cannot send a message to run ${id}: it is over`);
+  await assertRejects(() => run.send("Late"), Error, `Cannot send a message to run "${id}": it is over`);
 });
 
 Deno.test("what was not delivered is kept for whoever goes on with the session, and survives a crash", async () => {

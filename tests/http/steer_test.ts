@@ -86,7 +86,7 @@ Deno.test("serve() names what is wrong with what is said to a run", async () => 
   await rest();
   assertEquals(await say({ text: "Hi" }), [404, {
     code: "unknown",
-    message: `Cannot send a message to run "${run}": it does not run here`,
+    message: `Cannot send a message to run "${run}": it does not run`,
   }]);
 });
 

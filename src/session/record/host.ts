@@ -48,6 +48,8 @@ export interface Host {
   readonly signal: AbortSignal | undefined;
   /** The session of this id, where it is the asker's. */
   load(session: string, asker: Asker): Promise<Session | undefined>;
+  /** Keeps a session, as its store does. */
+  save(session: Session): Promise<number | undefined>;
   /** The run of this id, where it runs here and is the asker's. */
   get(run: string, asker: Asker): LiveRun | undefined;
   /** Whether it is known that a run runs nowhere. */

@@ -6,11 +6,12 @@
 import { SessionError } from "../../core/claim.ts";
 import type { Event } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
-import type { RunRecord, Session } from "../../protocol/session.ts";
+import type { Mail, RunRecord, Session } from "../../protocol/session.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
 import type { Lines, Log, LogPage, RecordsOf } from "../log.ts";
 import { type Asker, type Given, type Host, type LiveRun, type Place, recordId } from "./host.ts";
+import { post } from "./mail.ts";
 import { hasBegun, type Keyed, onceIn, type Ways } from "./keys.ts";
 import { patiently } from "./patient.ts";
 import { RecordError } from "./record_error.ts";
@@ -27,6 +28,8 @@ export interface Records {
   follow(place: Place, asker: Asker, signal: AbortSignal): Promise<AsyncIterable<LogPage> | undefined>;
   /** Ends a run that does not run here: it runs elsewhere, it was lost, or it waits for a person. Gives whether there is such a run. */
   stop(run: string, asker: Asker): Promise<boolean>;
+  /** Says something to a run that runs elsewhere. Gives whether there was room for it; nothing where there is no such run. */
+  post(run: string, mail: Mail, asker: Asker): Promise<boolean | undefined>;
   /** Ends the run that has a session and does not run here; gives it as it does that, or nothing where somebody else was faster. */
   close(run: string, session: string, reason: string, asker: Asker): Promise<LiveRun | undefined>;
   /** Ends the run that has a session, where it was lost, so that another one may have it. */
@@ -140,6 +143,10 @@ export function recordsOf(log: Log, host: Host): Records {
       if (kept?.run?.id === run) await close(run, kept.id, "stop", asker);
       else await mend({ run }, asker);
       return true;
+    },
+    async post(run, mail, asker) {
+      const session = isId(run) ? await sessionOf(run, asker) : undefined;
+      return session === undefined ? undefined : await post({ run, session }, mail, asker, host);
     },
     async free({ id, run }, asker) {
       if (run && isLost(run, host, asker)) await (await close(run.id, id, "lost", asker))?.over;

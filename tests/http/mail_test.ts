@@ -1,0 +1,119 @@
+import { agent, type Store, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assert, assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { pass } from "../support/meanwhile.ts";
+import { processOf, shared } from "../support/process.ts";
+import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { lines } from "../support/told.ts";
+
+/** A run whose tool waits, and another process that serves from the same store and log. */
+async function elsewhere(store: (given: Store) => Store = (given) => given) {
+  const among = shared();
+  const gate = Promise.withResolvers<string>();
+  const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => gate.promise });
+  const model = scripted({ calls: [["work", {}]] }, "Done.");
+  const made = () => agent({ model, tools: [work] });
+  const here = processOf({ ...among, store: store(among.store) }, made());
+  const there = processOf(among, made()).app;
+  const pieces = piecesOf(await post(here.app, "/runs", { prompt: "Go" }));
+  const begun = await pieces.until(`"tool.started"`);
+  const { run, session } = first("run.started", framesOf(begun));
+  const rest = async () => {
+    gate.resolve("worked");
+    return framesOf(begun + await pieces.rest());
+  };
+  return { among, here, there, run, session, model, rest };
+}
+
+const say = (app: App, run: string, text: string) => post(app, `/runs/${run}/messages`, { text });
+
+Deno.test("what is said to a run in another process is delivered where it runs, in its order", async () => {
+  const { there, run, model, rest } = await elsewhere();
+  const sent = [await say(there, run, "Make it red"), await say(there, run, "And large")];
+  assertEquals(sent.map(({ status }) => status), [202, 202]);
+  const { messages } = first("steering.injected", await rest());
+  assertEquals(lines(messages), ["user Make it red", "user And large"]);
+  assertEquals(lines(model.requests[1]?.messages ?? []), [
+    "user Go",
+    "call work",
+    "ok worked",
+    "user Make it red",
+    "user And large",
+  ]);
+});
+
+Deno.test("a run is finished from another process", async () => {
+  const { there, run, model, rest } = await elsewhere();
+  assertEquals((await post(there, `/runs/${run}/finish`)).status, 204);
+  const { status, reason } = first("run.finished", await rest());
+  assertEquals([status, reason, model.requests[1]?.tools], ["done", "interrupted", []]);
+});
+
+Deno.test("a run takes what was said to it in another process when it says that it lives", async () => {
+  using time = new FakeTime();
+  const { among, there, run, session, rest } = await elsewhere();
+  await say(there, run, "Make it red");
+  await pass(time, 11_000);
+  const { run: record } = await among.store.load(session) ?? {};
+  assertEquals([lines(record?.inbox ?? []), record?.mail], [["user Make it red"], undefined]);
+  await rest();
+});
+
+Deno.test("no more is said to a run in another process than may wait for it, and nothing to one that is over", async () => {
+  const { there, run, rest } = await elsewhere();
+  for (let index = 0; index < 10; index++) assertEquals((await say(there, run, "Hi")).status, 202);
+  const full = { code: "full", message: `Cannot send a message to run "${run}": too many wait` };
+  assertEquals(await refusalOf(say(there, run, "Hi")), [409, full]);
+  await rest();
+  for (const id of [run, "none"]) {
+    const over = { code: "unknown", message: `Cannot send a message to run "${id}": it does not run` };
+    assertEquals(await refusalOf(say(there, id, "Hi")), [404, over]);
+  }
+});
+
+Deno.test("what is said to a run as it ends is there for who comes next", async () => {
+  const { promise: ending, resolve: end } = Promise.withResolvers<void>();
+  const { promise: said, resolve: goOn } = Promise.withResolvers<void>();
+  const { among, there, run, session, rest } = await elsewhere((store) => ({
+    ...store,
+    async save(session) {
+      if (!session.run) {
+        end();
+        await said;
+      }
+      return await store.save(session);
+    },
+  }));
+  const all = rest();
+  await ending;
+  assertEquals((await say(there, run, "Make it red")).status, 202);
+  goOn();
+  assertEquals((await all).at(-1)?.type, "run.finished");
+  const { messages = [], run: left } = await among.store.load(session) ?? {};
+  assertEquals([lines(messages).slice(-2), left], [["assistant Done.", "user Make it red"], undefined]);
+});
+
+Deno.test("what was said to a run whose process died is delivered where it goes on", async () => {
+  using time = new FakeTime();
+  const { here, there, run, rest } = await elsewhere();
+  await say(there, run, "Make it red");
+  here.kill();
+  await pass(time, 30_000);
+  const followed = there.request(`/runs/${run}`);
+  const events = framesOf(await (await followed).text());
+  assertEquals(lines(first("steering.injected", events).messages), ["user Make it red"]);
+  void rest;
+});
+
+Deno.test("a run that somebody else has taken is not mistaken for one that has mail", async () => {
+  const { among, there, run, session, model, rest } = await elsewhere();
+  const kept = await among.store.load(session);
+  assert(kept);
+  await among.store.save(kept); // as who goes on with it does
+  assertEquals((await say(there, run, "Make it red")).status, 202);
+  assertEquals((await rest()).at(-1)?.type, "approval.decided"); // the rest is told by who has it
+  assertEquals(model.requests.length, 1);
+  assertEquals((await among.store.load(session))?.run?.mail?.length, 1);
+});
