@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import type { Asker } from "../session/record/host.ts";
 import type { Settled } from "./options.ts";
+import { wrong } from "../wire/shape.ts";
 import { Refusal, shutdown } from "./refusal.ts";
 
 /** Who asks, in a request. */
@@ -31,4 +32,13 @@ export async function callerOf(c: Context, { owner, vars, signal }: Settled): Pr
       }
     },
   };
+}
+
+/** The most characters of an id that is asked for: a database takes keys of 2 KiB, and a character three bytes. */
+const longestId = 500;
+
+/** An id that is asked for; throws where it is too long to be kept. */
+export function idOf(id = ""): string {
+  if (id.length > longestId) throw wrong("id", `${longestId} characters at most`);
+  return id;
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Context } from "hono";
-import { callerOf } from "./caller.ts";
+import { callerOf, idOf } from "./caller.ts";
 import { Refusal, unknown } from "./refusal.ts";
 import { type Served, streamRecord } from "./served.ts";
 
@@ -12,7 +12,7 @@ import { type Served, streamRecord } from "./served.ts";
 export async function followRun(c: Context, served: Served): Promise<Response> {
   const { how, runs: { records } } = served;
   const caller = await callerOf(c, how);
-  const run = c.req.param("id") ?? "";
+  const run = idOf(c.req.param("id"));
   const after = positionOf(c);
   if (!records) throw unknown(`follow run "${run}"`);
   return await streamRecord(c, served, (leaving) => records.follow({ run, after }, caller, leaving));
@@ -31,7 +31,7 @@ function positionOf({ req }: Context): number {
 /** Stops a run. Where it is on record, it may run elsewhere or wait for a person, and one that has ended is stopped already. */
 export async function stopRun(c: Context, { how, runs }: Served): Promise<Response> {
   const caller = await callerOf(c, how);
-  const run = c.req.param("id") ?? "";
+  const run = idOf(c.req.param("id"));
   const here = runs.get(run, caller);
   here?.stop("stop", { rollback: c.req.query("rollback") !== undefined });
   if (!here && !await runs.records?.stop(run, caller)) {

@@ -11,6 +11,7 @@ import { RecordError } from "../session/record/record_error.ts";
 import type { Recorder } from "../session/record/recorder.ts";
 import type { Records, recordsOf } from "../session/record/records.ts";
 import type { Sink } from "../stream/channel.ts";
+import { idOf } from "./caller.ts";
 import type { Settled } from "./options.ts";
 import { report, shutdown } from "./refusal.ts";
 import type { Outlet } from "./stream.ts";
@@ -38,7 +39,7 @@ export function runsOf(
     keeps: store !== undefined,
     lease,
     signal,
-    load: async (id, asker) => theirs(await store?.load(id), asker),
+    load: async (id, asker) => theirs(await store?.load(idOf(id)), asker),
     save: async (session) => await store?.save(session),
     get: (run, asker) => live.get(recordId(run, asker)),
     isDead: (run, asker) => sole && !live.has(recordId(run, asker)),

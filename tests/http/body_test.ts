@@ -1,5 +1,8 @@
 import { agent, type Message, serve } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
+import { denoKvLog, denoKvStore } from "../../src/session/deno_kv/mod.ts";
+import { agUi } from "../../src/wire/ag_ui/mod.ts";
+import { aiSdkUi } from "../../src/wire/ai_sdk/mod.ts";
 import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
 import { eventsOf, first, post, refusalOf } from "../support/requests.ts";
@@ -226,4 +229,43 @@ Deno.test("serve() takes the messages a client holds, leaves out what it does no
     },
     { role: "user", from: "me", parts: [{ type: "media", mediaType: "image/png", data: "iVBO" }] },
   ]);
+});
+
+Deno.test("serve() refuses ids that no database would take for a key, wherever they are, and takes any other", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const app = serve(agent({ model: scripted("Hello!", "Hello!", "Hello!") }), {
+    store: denoKvStore(kv),
+    log: denoKvLog(kv),
+    session: (c) => c.req.query("room"),
+    wires: [aiSdkUi(), agUi()],
+  });
+  /** What comes of every request that names an id. */
+  async function answered(id: string): Promise<readonly (readonly [number, unknown])[]> {
+    const chat = { id, messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Hi" }] }] };
+    const thread = { threadId: id, runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] };
+    const asked: readonly (() => Response | Promise<Response>)[] = [
+      () => app.request(`/runs/${id}`),
+      () => app.request(`/sessions/${id}`),
+      () => app.request(`/chat/${id}/stream`),
+      () => post(app, `/runs/${id}/stop`),
+      () => post(app, `/sessions/${id}/answers`, { answers: [] }),
+      () => post(app, `/sessions/${id}/compact`, {}),
+      () => post(app, "/runs", { prompt: "Hi", session: id }),
+      () => post(app, `/runs?room=${id}`, { prompt: "Hi" }),
+      () => post(app, "/chat", chat),
+      () => post(app, "/ag-ui", thread),
+    ];
+    const answers: (readonly [number, unknown])[] = [];
+    for (const ask of asked) {
+      const response = await ask();
+      const text = await response.text();
+      answers.push([response.status, response.status === 400 ? JSON.parse(text).error : undefined]);
+    }
+    return answers;
+  }
+
+  const [status, error] = refused("id", "500 characters at most");
+  assertEquals(await answered("語".repeat(501)), Array(10).fill([status, error]));
+  const statuses = (await answered("語".repeat(500))).map(([status]) => status);
+  assertEquals(statuses, [404, 404, 204, 404, 404, 404, 404, 200, 200, 200]);
 });
