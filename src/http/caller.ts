@@ -22,7 +22,9 @@ export async function callerOf(c: Context, { owner, vars, signal }: Settled): Pr
   if (owner && !mine) throw new Refusal(403, "nobody", "Cannot serve this: it is not known whose it is");
   return {
     owner: mine,
-    leaving: c.req.raw.signal,
+    get leaving() { // Deno warns whoever asks for it, and few do
+      return c.req.raw.signal;
+    },
     vars: async () => await vars?.(c),
     outlive(work) {
       try {

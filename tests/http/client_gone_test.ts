@@ -244,3 +244,16 @@ Deno.test("serve() over the network stops a run whose client left before it was 
   const last = await ended.promise;
   assertEquals("reason" in last && last.reason, "client-gone");
 });
+
+Deno.test("serve() does not ask a request for its signal where nobody waits for a session: Deno warns of that", async () => {
+  const request = new Request("http://localhost/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ prompt: "Hi" }),
+  });
+  let asked = 0;
+  Object.defineProperty(request, "signal", { get: () => void asked++ });
+  const response = await serve(agent({ model: scripted("Hello!") }), { log: memoryLog() }).fetch(request);
+  await response.text();
+  assertEquals([response.status, asked], [200, 0]);
+});
