@@ -12,6 +12,7 @@ export function checkOrder(use: readonly Middleware[]): void {
   use.forEach((middleware, index) => {
     const { after = [], requires = [] } = middleware;
     const name = nameOf(middleware, index);
+    if (typeof middleware === "function") throw new TypeError(`Cannot use "${name}": call it, as ${name}()`);
     for (const other of requires) {
       if (!names.includes(other)) {
         throw new TypeError(`Cannot use "${name}" without "${other}": add ${other}() to use`);

@@ -37,6 +37,12 @@ Deno.test("a middleware without a name is called by its place", () => {
   assertThrows(make({ requires: ["last"] }), TypeError, 'Cannot use "use[0]" without "last"');
 });
 
+Deno.test("what makes a middleware is no middleware", () => {
+  const guard = (): Middleware => ({ approval: async (_, next) => await next() });
+  // @ts-expect-error: types say so too, to whoever asks them
+  assertThrows(make(guard), TypeError, 'Cannot use "guard": call it, as guard()');
+});
+
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
 
 Deno.test("two tools of one name are refused, with who brings them", () => {
