@@ -1,0 +1,42 @@
+import { assert } from "@std/assert";
+import { linesOf } from "../../middleware/rpc_hooks/lines.ts";
+import { type Came, type Leg, likeAtOnce } from "../support/improvised/legs.ts";
+import { seeds, withSeed } from "../support/seeded.ts";
+import { killing } from "./killing.ts";
+
+/** A process that walks legs, until it is disposed of. */
+function walker() {
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", new URL("walker.ts", import.meta.url).pathname],
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const kill = killing(process);
+  const input = process.stdin.getWriter();
+  const lines = linesOf(process.stdout.values(), Infinity);
+  return {
+    async walk(leg: Leg): Promise<Came> {
+      await input.write(new TextEncoder().encode(`${JSON.stringify(leg)}\n`));
+      const { value, done } = await lines.next();
+      if (done) throw new Error("Cannot walk any more: the process has ended");
+      return JSON.parse(value);
+    },
+    async [Symbol.asyncDispose]() {
+      await input.close();
+      await lines.return(undefined);
+      await kill();
+    },
+  };
+}
+
+Deno.test("on Deno, a run that is paused anywhere goes on in another process, and comes to the same", async () => {
+  await using odd = walker();
+  await using even = walker();
+  let pauses = 0;
+  for (const seed of seeds(100)) {
+    let legs = 0;
+    const walk = (leg: Leg) => (legs++ % 2 === 0 ? even : odd).walk(leg);
+    pauses += await withSeed(seed, () => likeAtOnce(seed, walk));
+  }
+  assert(pauses > 0);
+});

@@ -1,0 +1,11 @@
+/**
+ * A program that walks legs of runs: each comes as a line on its standard input, and what comes of it goes to its standard output.
+ *
+ * @module
+ */
+import { linesOf } from "../../middleware/rpc_hooks/lines.ts";
+import { walk } from "../support/improvised/legs.ts";
+
+for await (const line of linesOf(Deno.stdin.readable.values(), Infinity)) {
+  console.log(JSON.stringify(await walk(JSON.parse(line))));
+}
