@@ -143,9 +143,9 @@ imports("a middleware imports core, protocol, model and stream, and nothing else
   const own = from.match(/^middleware\/\w+\//)?.[0];
   const speaksMcp = own === "middleware/mcp/" && target.startsWith("@modelcontextprotocol/client");
   const checksAnswers = /^middleware\/\w+_hooks\//.test(from); // of hooks that were written for another system
-  const builtOn = [["command", "claude"], ["export", "claude"], ["export", "rpc"]].some(([upper, lower]) =>
-    own === `middleware/${upper}_hooks/` && target.startsWith(`middleware/${lower}_hooks/`)
-  );
+  const builtOn = [["command", "claude"], ["command", "copilot"], ["export", "claude"], ["export", "rpc"]].some((
+    [upper, lower],
+  ) => own === `middleware/${upper}_hooks/` && target.startsWith(`middleware/${lower}_hooks/`));
   return !(own && target.startsWith(own)) && !speaksMcp && !builtOn && !(checksAnswers && target === "zod") &&
     !/^src\/(core|protocol|model|stream)\//.test(target);
 }, {

@@ -24,7 +24,8 @@ export function matching(matcher: string | undefined, event: HookEvent, { list, 
   return (about) => about === undefined || (malformed === "itself" && about === matcher);
 }
 
-function patternOf(text: string): RegExp | undefined {
+/** A regular expression; nothing where the text is none. */
+export function patternOf(text: string): RegExp | undefined {
   try {
     return new RegExp(text);
   } catch (error) {

@@ -11,7 +11,7 @@ import { hooksOf, type HooksOptions } from "./hooks.ts";
 import type { CanUseTool } from "./permission_request.ts";
 import { judging } from "./pre_tool_use.ts";
 import { prompt } from "./prompt.ts";
-import { session } from "./session.ts";
+import { session, warned } from "./session.ts";
 import { error, stop } from "./stop.ts";
 import { tool } from "./tool.ts";
 import { turn } from "./turn.ts";
@@ -32,10 +32,10 @@ export function middlewareOf(
   const asked = judging(hooks);
   const guards = has("PreToolUse", "PermissionRequest") || canUseTool;
   const reviews = has("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied", "PostToolBatch");
-  return {
+  return warned({
     name: options.name,
     inherit: true,
-    ...session(hooks, silent),
+    ...session(hooks),
     ...prompt(hooks),
     ...turn(hooks),
     ...(reviews || has("WorktreeCreate", "WorktreeRemove") ? tool(hooks, asked) : {}),
@@ -43,5 +43,5 @@ export function middlewareOf(
     ...(has("Stop", "SubagentStop") && stop(hooks)),
     ...(has("PreCompact", "PostCompact", "SessionStart") && compact(hooks)),
     ...(has("StopFailure") && error(hooks)),
-  };
+  }, silent);
 }

@@ -9,14 +9,28 @@ import { hearing } from "./heard.ts";
 import { ended, type Hooks } from "./hooks.ts";
 import { start } from "./start.ts";
 
-/** The hooks of a middleware at `session`. Whoever watches is warned of those that are never asked. */
-export function session(hooks: Hooks, silent: readonly string[]): Pick<Middleware, "session"> {
+/** Has a middleware warn whoever watches of hooks that are never asked, when a run begins. */
+export function warned(middleware: Middleware, silent: readonly string[]): Middleware {
+  if (silent.length === 0) return middleware;
+  const { name = "hooks" } = middleware;
+  return {
+    ...middleware,
+    async session(ctx, next) {
+      for (const message of ctx.run.parent || ctx.resumed ? [] : silent) {
+        ctx.emit({ type: "warning", code: "hook.skipped", message, middleware: name, point: "session" });
+      }
+      return await (middleware.session ? middleware.session(ctx, next) : next());
+    },
+  };
+}
+
+/** The hooks of a middleware at `session`. */
+export function session(hooks: Hooks): Pick<Middleware, "session"> {
   const { memory, background } = hooks;
   const hear = hearing(hooks);
 
   async function opened(ctx: SessionContext): Promise<readonly string[]> {
     const { source, resumed, run } = ctx;
-    if (!run.parent && !resumed) warn(ctx);
     memory.model.set(ctx, ctx.settings.model.id);
     if (!run.parent) return contextOf(await start(hooks, ctx, source === "new" ? "startup" : "resume"));
     if (resumed) return [];
@@ -28,12 +42,6 @@ export function session(hooks: Hooks, silent: readonly string[]): Pick<Middlewar
         told: () => ({ agent_id, agent_type }),
       }),
     );
-  }
-
-  function warn(ctx: SessionContext): void {
-    for (const message of silent) {
-      ctx.emit({ type: "warning", code: "hook.skipped", message, middleware: hooks.name, point: "session" });
-    }
   }
 
   /** After a run that was stopped, its hooks have as long as anybody's cleanup. */

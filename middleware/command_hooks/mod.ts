@@ -4,8 +4,11 @@
  * @module
  */
 import type { Middleware } from "../../src/core/points.ts";
+import { warned } from "../claude_hooks/session.ts";
 import { type DialectName, dialects } from "../claude_hooks/dialect.ts";
 import { middlewareOf } from "../claude_hooks/middleware.ts";
+import { copilot_hooks } from "../copilot_hooks/mod.ts";
+import { copilot } from "./copilot.ts";
 import { commandHook } from "./hook.ts";
 import { type CommandSettings, configured } from "./settings.ts";
 
@@ -14,8 +17,8 @@ export type { DialectName };
 
 /** For which system commands were written, and where they run. */
 export interface CommandHooksOptions {
-  /** The system, in whose manner commands are chosen, run and heard. Default: "qoder". */
-  readonly dialect?: DialectName | undefined;
+  /** The system, in whose manner commands are chosen, run and heard: "copilot", or one that `claude_hooks()` knows. Default: "qoder". */
+  readonly dialect?: DialectName | "copilot" | undefined;
   /** The directory that commands run in, which is the root of the agent's files. Default: that of this process. */
   readonly cwd?: string | undefined;
   /**
@@ -44,6 +47,12 @@ export interface CommandHooksOptions {
  * when a run begins. There is no `CLAUDE_ENV_FILE`, since no shell here is the agent's own; `once` means nothing in
  * settings, there as here.
  *
+ * The dialect "copilot" takes what GitHub Copilot keeps in `.github/hooks/*.json`, and hands it to `copilot_hooks()`: commands that are told
+ * `{ toolName, toolArgs, ... }`, where `toolArgs` is JSON in a text, and run one after another. They answer by JSON alone; `preToolUse` denies
+ * what they exit with another code than 0 for, and passes over those that are too late, after `timeoutSec` or 30 seconds. A `matcher` is for whole names of tools.
+ * Its hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification` are never asked, and nor are those whose
+ * events begin with a capital letter: they are written for "claude".
+ *
  * Takes the permission to run these commands, and a system with process groups: not Windows. Whoever can write the settings can run anything.
  * Throws a `TypeError` where the hooks of an event are not as they should be.
  *
@@ -67,9 +76,15 @@ export function command_hooks(
   settings: CommandSettings,
   { dialect: name = "qoder", cwd = Deno.cwd(), env = {} }: CommandHooksOptions = {},
 ): Middleware {
-  const dialect = dialects[name];
-  if (!dialect) throw new TypeError(`Cannot use hooks of "${name}": there is ${Object.keys(dialects).join(", ")}`);
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
+  if (name === "copilot") {
+    const { hooks, silent } = copilot(settings, place);
+    return warned({ ...copilot_hooks(hooks, { cwd }), name: "command_hooks" }, silent);
+  }
+  const dialect = dialects[name];
+  if (!dialect) {
+    throw new TypeError(`Cannot use hooks of "${name}": there is ${Object.keys(dialects).join(", ")}, copilot`);
+  }
   return middlewareOf(configured(settings, dialect, (command) => commandHook(command, place)), {
     name: "command_hooks",
     dialect,

@@ -56,13 +56,13 @@ export function saidBy({ code, stdout, stderr }: Exited, event: HookEvent, comma
 }
 
 /** What may be JSON in what was written: all of it, or, where text is for nobody, what stands among lines that are none. */
-function jsonIn(written: string, event: HookEvent): string {
-  const [json = ""] = written.match(telling.includes(event) ? /^\{[^]*\}$/ : /^\{[^]*\}$/m) ?? [];
+export function jsonIn(written: string, event?: HookEvent): string {
+  const [json = ""] = written.match(event && telling.includes(event) ? /^\{[^]*\}$/ : /^\{[^]*\}$/m) ?? [];
   return json;
 }
 
 /** The object that a text is the JSON of; nothing where it is none. */
-function objectIn(text: string): object | undefined {
+export function objectIn(text: string): object | undefined {
   try {
     return text === "" ? undefined : object.parse(JSON.parse(text));
   } catch (error) {

@@ -11,7 +11,7 @@ import type { HookEvent } from "../claude_hooks/input.ts";
 import { matching } from "../claude_hooks/matcher.ts";
 
 /** What may be there; null is not there. */
-const maybe = <S extends z.ZodType>(schema: S) => schema.nullish().transform((given) => given ?? undefined);
+export const maybe = <S extends z.ZodType>(schema: S) => schema.nullish().transform((given) => given ?? undefined);
 
 const command = z.object({
   type: z.literal("command").default("command"),

@@ -62,15 +62,17 @@ export function handlersOf(
           point,
           ...(error !== undefined && { error: ctx.run.report(error) }),
         });
+      const failed = (error: unknown) => warn(`${name} failed, and is left out.`, error);
       try {
         const input = structuredClone({ ...baseOf(ctx), ...given }); // its own: what it writes there is lost
         const handler = hooks[name] as HookHandler<typeof input, unknown>; // each takes what its hook is given
-        const output = await handler.call(hooks, input, { sessionId: outermost(ctx.run).session });
+        const invocation = { sessionId: outermost(ctx.run).session };
+        const output = await handler.call(hooks, input, invocation, { signal: ctx.signal, failed });
         return output === undefined || output === null
           ? {}
           : read(name, output, (message) => warn(`${name} gave something that is left out: ${message}`));
       } catch (error) {
-        warn(`${name} failed, and is left out.`, error);
+        failed(error);
         return {};
       }
     },

@@ -207,8 +207,20 @@ export interface SessionEndHookOutput {
   sessionSummary?: string;
 }
 
+/** How a hook is asked: what none is given at home. */
+export interface HookAsking {
+  /** Aborts when nobody waits for it any more. */
+  readonly signal: AbortSignal;
+  /** Tells that a part of it failed, and the rest is to be heard. */
+  readonly failed: (error: unknown) => void;
+}
+
 /** A hook: at once or later, and nothing leaves everything as it is. */
-export type HookHandler<I, O> = (input: I, invocation: HookInvocation) => O | null | void | Promise<O | null | void>;
+export type HookHandler<I, O> = (
+  input: I,
+  invocation: HookInvocation,
+  asking: HookAsking,
+) => O | null | void | Promise<O | null | void>;
 
 /** A set of hooks. `T` is how they are told the time. */
 export interface SessionHooks<T = number> {

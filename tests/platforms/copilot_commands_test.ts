@@ -1,0 +1,108 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { command_hooks, type CommandSettings } from "@jizai/jizai/middleware/command_hooks";
+import { batch, type Came } from "../support/batch.ts";
+import { command, shell, warnings } from "../support/hooked.ts";
+import { lines } from "../support/told.ts";
+import { folder } from "./folder.ts";
+
+/** Settings as they are in a file. */
+function settings(hooks: Readonly<Record<string, unknown>>): CommandSettings {
+  const file: unknown = { version: 1, hooks };
+  return file as CommandSettings; // as `JSON.parse` gives it
+}
+
+async function ran(hooks: Readonly<Record<string, unknown>>, cwd?: string): Promise<Came> {
+  const use = [command_hooks(settings(hooks), { dialect: "copilot", cwd })];
+  return await batch([command("a", "rm -rf dist", "bash")], { tools: [shell({ name: "bash" })], use }).run().came;
+}
+
+/** A command, as the file has it. */
+function bash(bash: string, more: object = {}) {
+  return { type: "command", bash, powershell: "exit 1", ...more };
+}
+
+Deno.test("a command of Copilot's denies a call by what it says, or by another exit code than 0", async () => {
+  const said = (decision: object) => bash(`echo '${JSON.stringify(decision)}'`);
+  const outcome = async (...commands: readonly object[]) => {
+    const { lines, events } = await ran({ preToolUse: commands });
+    return [lines[1], ...warnings(events)];
+  };
+  const deny = { permissionDecision: "deny", permissionDecisionReason: "No." };
+  const denied = "denied Denied by preToolUse hook:";
+  assertEquals(await outcome(said(deny)), [`${denied} No.`]);
+  assertEquals(await outcome(said({ permissionDecision: "allow" }), said(deny)), [`${denied} No.`]);
+  assertEquals(await outcome(said({ permissionDecision: "deny" })), [`${denied} No reason provided`]);
+  assertEquals(await outcome(bash("echo Threats; exit 1")), [`${denied} hook exited with code 1`]);
+  assertEquals(await outcome(bash("echo Checked")), ["ok ran rm -rf dist"]);
+  assertEquals(await outcome(bash("exit 1", { matcher: "ba" })), ["ok ran rm -rf dist"]);
+  assertEquals(await outcome(bash("exit 1", { matcher: "ba.*|view" })), [`${denied} hook exited with code 1`]);
+});
+
+Deno.test("a command of Copilot's that is too late is killed and passed over, and those after it are asked", async () => {
+  const late = bash("sleep 100", { timeoutSec: 0.2 });
+  const { lines, events, errors } = await ran({ preToolUse: [late, bash("exit 2")] });
+  assertEquals(lines[1], "denied Denied by preToolUse hook: hook exited with code 2");
+  assertEquals(warnings(events), ["onPreToolUse failed, and is left out."]);
+  assertEquals(errors.map(String), ["TimeoutError: Not done after 200 ms"]);
+});
+
+Deno.test("a command of Copilot's is told of a call with its arguments as a text, where the settings say", async () => {
+  await using disk = await folder();
+  await Deno.mkdir(`${disk.path}/sub`);
+  const cwd = await Deno.realPath(disk.path);
+  const keep = (name: string) => bash(`cat > "$NAME"`, { cwd: "sub", env: { NAME: name } });
+  const { result } = await ran({ preToolUse: [keep("pre")], postToolUse: [keep("post")] }, cwd);
+  const told = async (name: string) => {
+    const { timestamp: _, ...rest } = JSON.parse(await Deno.readTextFile(`${cwd}/sub/${name}`));
+    return rest;
+  };
+  const call = { sessionId: result.session, cwd, toolName: "bash", toolArgs: '{"command":"rm -rf dist"}' };
+  assertEquals(await told("pre"), call);
+  const toolResult = { textResultForLlm: "ran rm -rf dist", resultType: "success" };
+  assertEquals(await told("post"), { ...call, toolResult });
+});
+
+Deno.test("what several commands of Copilot's say counts together", async () => {
+  const say = (said: object) => bash(`echo '${JSON.stringify(said)}'`);
+  const { result } = await ran({
+    sessionStart: [say({ additionalContext: "One." }), bash("exit 3"), say({ additionalContext: "Two." })],
+  });
+  assertEquals(lines(result.messages).slice(0, 2), ["session One.\nTwo.", "user Hi"]);
+});
+
+Deno.test("a run that is stopped kills the commands of Copilot's that it waits for", async () => {
+  await using disk = await folder();
+  const hooks = { preToolUse: [bash("echo $$ > own; sleep 100"), bash("touch after")] };
+  const use = [command_hooks(settings(hooks), { dialect: "copilot", cwd: disk.path })];
+  const running = batch([command("a", "ls", "bash")], { tools: [shell({ name: "bash" })], use }).run();
+  const read = (name: string) => Deno.readTextFile(`${disk.path}/${name}`).catch(() => "");
+  while (await read("own") === "") await new Promise((resolve) => setTimeout(resolve, 10));
+  running.stop();
+  assertEquals((await running.came).result.status, "aborted");
+  const pid = (await read("own")).trim();
+  const lives = async () => {
+    const { stdout } = await new Deno.Command("ps", { args: ["-o", "stat=", "-p", pid] }).output();
+    return /^[^Z]/.test(new TextDecoder().decode(stdout).trim());
+  };
+  while (await lives()) await new Promise((resolve) => setTimeout(resolve, 10)); // it would for 100 seconds
+  assertEquals(await Deno.stat(`${disk.path}/after`).catch(() => "none"), "none");
+});
+
+Deno.test("whoever watches is warned of what of Copilot's settings is never asked, and the rest is read or refused", async () => {
+  const { events, lines } = await ran({
+    preToolUse: [bash("exit 1", { matcher: "(" }), { type: "http", url: "http://localhost" }],
+    PreToolUse: [{ type: "command", command: "exit 2" }],
+    notification: [bash("true")],
+  });
+  assertEquals(lines[1], "ok ran rm -rf dist");
+  assertEquals(warnings(events), [
+    "Hooks of preToolUse are never asked whose matcher is no regular expression: (.",
+    "Hooks of preToolUse are never asked that are no commands: http.",
+    'Hooks of PreToolUse are never asked: they are written for "claude".',
+    "Hooks of notification are never asked: that does not happen here.",
+  ]);
+  for (const wrong of [{}, { bash: 7 }, { bash: "true", timeoutSec: 0 }]) {
+    const make = () => command_hooks(settings({ preToolUse: [wrong] }), { dialect: "copilot" });
+    assertThrows(make, TypeError, "Cannot use the hooks of preToolUse");
+  }
+});
