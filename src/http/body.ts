@@ -31,10 +31,16 @@ export interface AnswersBody {
   readonly capsule?: string | undefined;
 }
 
-const content: Shape<ContentPart> = tagged("type", {
+const part: Shape<ContentPart> = tagged("type", {
   text: { text },
   media: { mediaType: text, data: optional(text), url: optional(text) },
 });
+
+const content: Shape<ContentPart> = (value, at) => {
+  const read = part(value, at);
+  if (read.type === "media" && (read.data ?? read.url) === undefined) throw wrong(at, "data or a url");
+  return read;
+};
 
 const said: Shape<AnswerPart> = tagged("type", {
   text: { text },

@@ -36,6 +36,11 @@ const runs: readonly (readonly [body: unknown, field: string, expected: string])
   ],
   [{ messages: [{ role: "user", parts: [{ type: "call" }] }] }, "messages.0.parts.0.type", "text, media"],
   [{ messages: [{ role: "user", parts: [{ type: "media", url: "a" }] }] }, "messages.0.parts.0.mediaType", "a text"],
+  [
+    { messages: [{ role: "user", parts: [{ type: "media", mediaType: "a/b" }] }] },
+    "messages.0.parts.0",
+    "data or a url",
+  ],
   [{ messages: [{ role: "user", parts: [], from: {} }] }, "messages.0.from", "a text"],
   [
     { messages: [{ role: "assistant", parts: [{ type: "media" }] }] },
