@@ -232,6 +232,7 @@ export class Live implements Stopping {
 
   /** Lets what is told in one go travel together: until the event loop turns, at the latest. */
   gather(): void {
+    if (this.events.closed) return;
     this.sink.cork();
     this.#gathering ??= turn(() => {
       this.#gathering = undefined;

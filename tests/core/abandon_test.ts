@@ -165,6 +165,24 @@ Deno.test("a hook that ignores the end of its run is left behind, wherever it wa
   }
 });
 
+Deno.test("what goes on beneath a hook that was left behind sets no timer once the run is over", async () => {
+  using time = new FakeTime();
+  const { here, wait, wake } = deafness();
+  const over = Promise.withResolvers<void>();
+  const use: Middleware[] = [
+    { turn: (_, next) => next().finally(over.resolve) },
+    { tool: async (_, next) => (await wait(), await next()) },
+  ];
+  const run = agent({ model: scripted({ calls: [["look", {}]] }), tools: [look], use, limits }).run("Hi");
+  await here;
+  run.stop();
+  await time.tickAsync(300);
+  await run.result;
+  wake();
+  await over.promise; // before the event loop turns: a timer of its own clock would be left here
+  assertEquals(time.next(), false);
+});
+
 Deno.test("what a hook that was left behind comes to while the run is cleaned up is not kept twice", async () => {
   using time = new FakeTime();
   const { here, wait, wake } = deafness();
