@@ -1,8 +1,10 @@
 import { again, agent, failed, type Handle, type Middleware, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import { alone, watch } from "../../src/testing/watch.ts";
 import { call, drop, three, weather } from "../support/batch.ts";
+import { meanwhile } from "../support/meanwhile.ts";
 import { piecesOf, post } from "../support/requests.ts";
 
 /** Does `work` so many times, and gives what timers are left, and what listeners on a signal that it was lent every time. */
@@ -10,10 +12,11 @@ async function leftAfter(times: number, work: (signal: AbortSignal) => Promise<u
   const { signal } = new AbortController();
   let left: readonly string[] = [];
   await alone(async () => {
+    using time = new FakeTime();
     const watching = watch();
     watching.lend(signal);
     try {
-      for (let time = 0; time < times; time++) await work(signal);
+      for (let again = 0; again < times; again++) await meanwhile(time, work(signal));
       left = watching.left();
     } finally {
       watching.end();

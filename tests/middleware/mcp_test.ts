@@ -6,6 +6,7 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { McpServer as Server } from "@modelcontextprotocol/server";
 import { assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { served } from "../support/mcp_server.ts";
 
@@ -278,14 +279,20 @@ Deno.test("mcp() does without a server that takes too long to let us in", async 
 });
 
 Deno.test("mcp() gives up a call that takes too long", async () => {
+  using time = new FakeTime();
+  const begun = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
   await using server = served((server) => {
     server.registerTool("wait", { description: "" }, ({ mcpReq: { signal } }) => {
+      begun.resolve();
       signal.addEventListener("abort", () => stopped.resolve());
       return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     });
   });
-  const { results } = await called([["mcp__s__wait", {}]], { s: { url: server.url, time: 500 } });
+  const calling = called([["mcp__s__wait", {}]], { s: { url: server.url, time: 500 } });
+  await begun.promise;
+  time.tick(500);
+  const { results } = await calling;
   assertEquals(results, [{
     status: "timeout",
     parts: [{ type: "text", text: "mcp__s__wait did not finish in time." }],

@@ -20,8 +20,10 @@ import { truncate } from "@jizai/jizai/middleware/truncate";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { happened, told } from "../support/happened.ts";
+import { meanwhile } from "../support/meanwhile.ts";
 import { lines } from "../support/told.ts";
 
 const secrets = ["hunter2"];
@@ -417,10 +419,11 @@ Deno.test("redact() lets nothing out of an answer that was stopped, nor keeps it
       yield new Promise<never>(() => {});
     })(),
   });
+  using time = new FakeTime();
   const run = agent({ model, use: [redact({ secrets, patterns: [] })], limits: { grace: 1 } }).run("Go");
   await said.promise;
   run.stop("enough");
-  const events = await happened(run);
+  const events = await meanwhile(time, happened(run));
   const { messages } = await run.result;
   assertEquals(told(events).slice(-3), [
     "warning hook.abandoned The model scripted did not stop when it was told to. model",
