@@ -39,15 +39,18 @@ const driver = "npm:playwright-core@1.65.1";
 /** Where the browser is: `CHROMIUM` says so, if it is elsewhere than where Debian has it. */
 const executablePath = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium-headless-shell";
 
+/** Milliseconds that each thing may take, however busy the machine is. */
+const timeout = 60_000;
+
 /** Tests that need the browser are left out where there is none. */
 export const inBrowser = { ignore: !await Deno.stat(executablePath).then(({ isFile }) => isFile, () => false) };
 
 /** Opens a page of its own. */
 export async function opened(): Promise<Page> {
   const { chromium } = await import(driver);
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout });
   const page = await browser.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(timeout);
   const troubles: string[] = [];
   page.on("console", (message: { text(): string }) => troubles.push(message.text()));
   page.on("pageerror", (error: unknown) => troubles.push(String(error)));

@@ -37,23 +37,21 @@ function gate() {
   return { wait, open: resolve };
 }
 
-/** Cuts the connection of whoever begins a run, once there is `mark` in the stream. */
-function cutting(mark: string): MiddlewareHandler {
-  return async (c, next) => {
+/** A connection of whoever begins a run, which can be cut. */
+function cable() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const before: MiddlewareHandler = async (c, next) => {
     await next();
     const { body } = c.res;
     if (c.req.method !== "POST" || !body) return;
-    const decoder = new TextDecoder();
-    let text = "";
-    const cut = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        controller.enqueue(chunk);
-        text += decoder.decode(chunk, { stream: true });
-        if (text.includes(mark)) setTimeout(() => controller.error(new Error("The cable is cut")), 50);
+    const open = new TransformStream<Uint8Array, Uint8Array>({
+      start(controller) {
+        promise.then(() => controller.error(new Error("The cable is cut")));
       },
     });
-    c.res = new Response(body.pipeThrough(cut), c.res);
+    c.res = new Response(body.pipeThrough(open), c.res);
   };
+  return { before, cut: resolve };
 }
 
 /** Calls `then` when a request to a path that ends so has been answered. */
@@ -184,9 +182,12 @@ Deno.test("playground: a page that is loaded again in the middle goes on where i
 Deno.test("playground: a page whose connection is cut asks for the rest", options, async () => {
   const { wait, open } = gate();
   const steps = [{ calls: [["wait", { who: "Ada" }]] } as const, "She is there."];
-  await using talk = await talking({ steps, tools: [wait], before: cutting("tool.started") });
+  const { before, cut } = cable();
+  await using talk = await talking({ steps, tools: [wait], before });
   const { page } = talk;
   await say(page, "Who is there?");
+  await page.locator("#log .call").waitFor();
+  cut();
   await until(page, "reconnecting");
   open();
   await until(page, "done");

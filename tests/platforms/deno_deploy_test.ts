@@ -113,7 +113,7 @@ Deno.test("on Deno, of calls that a kill has cut one runs again with its key, an
 
 Deno.test("on Deno, a client hears all of an answer, though the server is killed while it speaks", async () => {
   await using disk = await folder();
-  await using killed = await shop(disk.path, 50);
+  await using killed = await shop(disk.path, 200);
   const heard = await cut(killed, "Hello", `"text":" kettles"`);
   await using program = await shop(disk.path, 0);
   const events = [...heard, ...await rest(program, heard)];

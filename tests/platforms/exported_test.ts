@@ -31,7 +31,10 @@ const shortened = "ok ran ls xxx\n\n[... OMITTED 76 chars ...]\n\nx end";
 Deno.test("middleware that is a hook process of PicoClaw decides as it does here", async () => {
   const intercept = ["before_tool", "approve_tool"];
   await using hooks = rpc_hooks(
-    { processes: { exported: { enabled: true, command: [...command, "rpc"], intercept } } },
+    {
+      defaults: { interceptor_timeout_ms: 60_000 },
+      processes: { exported: { enabled: true, command: [...command, "rpc"], intercept } },
+    },
     { stdio },
   );
   assertEquals(await run(hooks), {
