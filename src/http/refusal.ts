@@ -9,6 +9,7 @@ import { SessionError } from "../core/claim.ts";
 import { CapsuleError, type CapsuleProblem } from "../session/capsule/capsule_error.ts";
 import { RecordError, type RecordProblem } from "../session/record/record_error.ts";
 import { ShapeError } from "../wire/shape.ts";
+import type { Refused } from "../wire/wire.ts";
 
 /** A request that is not served. What it says is written for the client. */
 export class Refusal extends Error {
@@ -19,7 +20,7 @@ export class Refusal extends Error {
     readonly status: 400 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 503,
     readonly code: string,
     message: string,
-    readonly field?: string,
+    readonly field?: string | undefined,
   ) {
     super(message);
   }
@@ -38,16 +39,22 @@ export function shutdown(): Refusal {
 /** Told of what went wrong; `id` is what the client was told instead. `run` is missing where none had begun. */
 export type OnFailure = (error: unknown, info: { readonly id: string; readonly run?: string }) => void;
 
-/** Answers whatever a handler threw: a client hears of a failure by its id alone. */
-export function refuse(error: unknown, c: Context, onError: OnFailure | undefined): Response {
+/** Answers whatever a handler threw, as `tell` tells of it: a client hears of a failure by its id alone. */
+export function refuse(
+  error: unknown,
+  c: Context,
+  onError: OnFailure | undefined,
+  tell: (refused: Refused) => object = native,
+): Response {
   if (error instanceof HTTPException) return error.getResponse(); // made for the client by whoever wrote `vars` or `owner`
   const refusal = refusalOf(error);
-  if (refusal instanceof Refusal) {
-    const { status, code, message, field } = refusal;
-    return c.json({ error: { code, message, ...(field !== undefined && { field }) } }, status);
-  }
+  if (refusal instanceof Refusal) return c.json(tell(refusal), refusal.status);
   const id = report(onError, error);
-  return c.json({ error: { code: "internal", message: "The request failed.", id } }, 500);
+  return c.json(tell({ status: 500, code: "internal", message: "The request failed.", id }), 500);
+}
+
+function native({ code, message, field, id }: Refused): object {
+  return { error: { code, message, field, id } };
 }
 
 /** Tells the operator what went wrong; gives the id that a client may be told. */

@@ -13,12 +13,12 @@ import type { Beginning } from "./begin.ts";
 import { bodyOf } from "./body.ts";
 import { type Caller, callerOf } from "./caller.ts";
 import { formOf } from "./form.ts";
-import { Refusal, unknown } from "./refusal.ts";
+import { Refusal, refuse, unknown } from "./refusal.ts";
 import { type Served, streamRecord } from "./served.ts";
 
 /** Handles the requests of a route of a wire. */
 export function speaking(
-  { method, read }: WireRoute,
+  { method, read, refuse: tell }: WireRoute,
   served: Served,
   { begin, answer }: Pick<Beginning, "begin" | "answer">,
 ): (c: Context) => Promise<Response> {
@@ -78,7 +78,7 @@ export function speaking(
     return c.body(null, 204);
   }
 
-  return async (c) => {
+  async function serve(c: Context): Promise<Response> {
     const caller = await callerOf(c, how);
     const body = method === "POST" ? await bodyOf(c, json, how.maxBody) : undefined;
     const session = how.session?.(c);
@@ -89,7 +89,9 @@ export function speaking(
     if (meant.type === "follow") return await follow(c, caller, meant);
     if (meant.type === "show") return await show(c, caller, meant);
     return await stop(c, caller, meant.session);
-  };
+  }
+
+  return (c) => serve(c).catch((error) => refuse(error, c, how.onError, tell));
 }
 
 function waitingOf({ run }: Partial<Session> = {}): Waiting {

@@ -24,6 +24,22 @@ export interface WireRoute {
   readonly path: string;
   /** What a request asks for. Throws a `ShapeError` for one that cannot be read. */
   read(request: WireRequest): Wanted;
+  /** How a client is told that its request is refused, or has failed. Default: `{ error }`. */
+  readonly refuse?: (refused: Refused) => object;
+}
+
+/** Why a request is not served. */
+export interface Refused {
+  /** The status of the response. */
+  readonly status: number;
+  /** Why, for programs. */
+  readonly code: string;
+  /** Why, for people. */
+  readonly message: string;
+  /** The field that is wrong. */
+  readonly field?: string | undefined;
+  /** By which the operator was told, where it failed. */
+  readonly id?: string;
 }
 
 /** A request, as a wire reads it. */

@@ -571,7 +571,7 @@ Deno.test("both of OpenAI's APIs refuse what no client sends, and say what is wr
   const { app } = served({ model: scripted() });
   const refused = async (path: string, body: unknown) => {
     const [status, error] = await refusalOf(post(app, `/v1/${path}`, body));
-    return [status, (error as { readonly field?: string }).field];
+    return [status, (error as { readonly param?: string }).param];
   };
   const chat = (body: unknown) => refused("chat/completions", body);
   assertEquals(await chat({}), [400, "messages"]);

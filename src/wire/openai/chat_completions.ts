@@ -6,6 +6,7 @@
 import type { Reply, Wanted, Wire, WireRequest } from "../wire.ts";
 import { completed, streamed } from "./chat_reply.ts";
 import { chatRequest } from "./chat_request.ts";
+import { refuse } from "./ended.ts";
 import { models, type OpenaiOptions, wholeHeaders as headers } from "./models.ts";
 import { talkOf } from "./said.ts";
 
@@ -19,6 +20,9 @@ import { talkOf } from "./said.ts";
  * The agent's own tools run here, unseen. Those that a request declares are its client's: a call of one comes back as a tool call, whose id says which session
  * waits, and the run goes on once a request brings what it came to. What a person is asked about a call can only be said, as text.
  * On a server with `capsules` no call can be answered, since nothing in a request would bring them back.
+ *
+ * Hints to a model, such as `temperature`, are left alone, since the agent's model is its own. What asks for another kind of answer, such as `response_format`
+ * that is no text, is refused.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -40,7 +44,7 @@ import { talkOf } from "./said.ts";
 export function chatCompletions({ path = "/v1" }: OpenaiOptions = {}): Wire {
   return {
     routes: (agent) => [
-      { method: "POST", path: `${path}/chat/completions`, read: (request) => read(agent, request) },
+      { method: "POST", path: `${path}/chat/completions`, read: (request) => read(agent, request), refuse },
       ...models(agent, path),
     ],
   };

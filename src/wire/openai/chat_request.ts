@@ -6,29 +6,48 @@
 import { textOf } from "../../protocol/message.ts";
 import { toolName } from "../client_tool.ts";
 import { flag, list, object, record, text, word } from "../shape.ts";
-import { content, maybe } from "./content.ts";
+import { choice, content, declaredOf, format, maybe, only } from "./content.ts";
 import { callOf, type Conversation, type Entry, outcome } from "./said.ts";
 
-const call = record({ id: text, function: record({ name: text, arguments: text }) });
+// made where they are needed: who bundles one of the two APIs has nothing of the other
+const call = () => record({ id: text, function: record({ name: text, arguments: text }) });
 
-const message = record({
-  role: word("system", "developer", "user", "assistant", "tool"),
-  content: maybe(content),
-  tool_calls: maybe(list(call)),
-  tool_call_id: maybe(text),
-});
+const message = () =>
+  record({
+    role: word("system", "developer", "user", "assistant", "tool"),
+    content: maybe(content),
+    tool_calls: maybe(list(call())),
+    tool_call_id: maybe(text),
+  });
 
-const declared = record({
-  type: text,
-  function: maybe(record({ name: toolName, description: maybe(text), parameters: maybe(object) })),
-});
+const declared = () =>
+  record({
+    type: word("function"),
+    function: record({ name: toolName, description: maybe(text), parameters: maybe(object) }),
+  });
 
-const request = record({
-  messages: list(message),
-  tools: maybe(list(declared)),
-  stream: maybe(flag),
-  stream_options: maybe(record({ include_usage: maybe(flag) })),
-});
+const request = () =>
+  record({
+    messages: list(message()),
+    tools: maybe(list(declared())),
+    stream: maybe(flag),
+    stream_options: maybe(record({ include_usage: maybe(flag) })),
+    tool_choice: choice,
+    response_format: format,
+    modalities: maybe(list(word("text"))),
+    n: only(1),
+    logprobs: only(false),
+    top_logprobs: only(0),
+    parallel_tool_calls: only(true),
+    stop: only(),
+    logit_bias: only(),
+    audio: only(),
+    functions: only(),
+    function_call: only(),
+    web_search_options: only(),
+    previous_response_id: only(),
+    conversation: only(),
+  });
 
 /** A request as it was read. */
 export interface ChatRequest {
@@ -40,19 +59,21 @@ export interface ChatRequest {
 
 /** Reads a request. */
 export function chatRequest(body: unknown): ChatRequest {
-  const { messages, tools = [], stream = false, stream_options } = request(body, "");
+  const { messages, tools, tool_choice, stream = false, stream_options } = request()(body, "");
   return {
     conversation: {
       field: "messages",
       entries: messages.map(entryOf),
-      tools: tools.flatMap(({ function: said }) => said ? [{ ...said, schema: said.parameters }] : []),
+      tools: declaredOf(tool_choice, tools?.map((tool) => tool.function)),
     },
     stream,
     usage: stream_options?.include_usage ?? false,
   };
 }
 
-function entryOf({ role, content: parts = [], tool_calls = [], tool_call_id = "" }: ReturnType<typeof message>): Entry {
+function entryOf(
+  { role, content: parts = [], tool_calls = [], tool_call_id = "" }: ReturnType<ReturnType<typeof message>>,
+): Entry {
   switch (role) {
     case "user":
       return { role, parts };

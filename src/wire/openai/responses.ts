@@ -4,6 +4,7 @@
  * @module
  */
 import type { Reply, Wanted, Wire, WireRequest } from "../wire.ts";
+import { refuse } from "./ended.ts";
 import { type OpenaiOptions, wholeHeaders as headers } from "./models.ts";
 import { responding } from "./responses_reply.ts";
 import { responsesRequest } from "./responses_request.ts";
@@ -18,6 +19,9 @@ import { talkOf } from "./said.ts";
  * The agent's own tools run here, unseen. Those that a request declares are its client's: a call of one comes back as a function call, whose id says which
  * session waits, and the run goes on once a request brings what it came to. What a person is asked about a call is a request for an approval, as of a call to
  * an MCP server. On a server with `capsules` no call can be answered, since nothing in a request would bring them back.
+ *
+ * Hints to a model, such as `temperature`, are left alone, since the agent's model is its own. What asks for another kind of answer, such as `text.format`
+ * that is no text, is refused.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -39,7 +43,7 @@ import { talkOf } from "./said.ts";
 export function responses({ path = "/v1" }: OpenaiOptions = {}): Wire {
   return {
     routes: (agent) => [
-      { method: "POST", path: `${path}/responses`, read: (request) => read(agent, request) },
+      { method: "POST", path: `${path}/responses`, read: (request) => read(agent, request), refuse },
     ],
   };
 }
@@ -57,5 +61,5 @@ function read(agent: string, { body, session }: WireRequest): Wanted {
       return response.whole;
     };
   }
-  return { type: "talk", ...talkOf({ ...conversation, ...(session !== undefined && { session }) }), reply };
+  return { type: "talk", ...talkOf({ ...conversation, session: session ?? conversation.session }), reply };
 }

@@ -23,8 +23,8 @@ export interface Responding {
 /** A text that grows: the model's own, or its thought. */
 interface Growing {
   readonly kind: "output_text" | "reasoning_text";
-  readonly item_id: string;
-  readonly output_index: number;
+  /** Where it is. */
+  readonly at: { readonly item_id: string; readonly output_index: number; readonly content_index: 0 };
   readonly texts: string[];
 }
 
@@ -35,7 +35,9 @@ export function responding(model: string): Responding {
   let head = {};
   let sequence = 0;
   let items = 0;
+  /** What grows, and where that is as JSON. */
   let growing: Growing | undefined;
+  let where = "";
   let over: Whole | undefined;
   /** What is complete; what comes after the mark belongs to the turn that goes on, and may be taken back. */
   const output: object[] = [];
@@ -71,34 +73,32 @@ export function responding(model: string): Responding {
 
   function grow(kind: Growing["kind"], text: string): string {
     const before = growing?.kind === kind ? "" : end() + open(kind);
-    const { item_id, output_index, texts } = growing as Growing; // it is open by now
-    texts.push(text);
-    return `${before}data: {"type":"response.${kind}.delta","sequence_number":${sequence++},"item_id":"${item_id}","output_index":${output_index},"content_index":0,"delta":${
-      JSON.stringify(text)
-    }}\n\n`;
+    growing?.texts.push(text);
+    const delta = JSON.stringify(text);
+    return `${before}data: {"type":"response.${kind}.delta","sequence_number":${sequence++},${where},"delta":${delta}}\n\n`;
   }
 
   function open(kind: Growing["kind"]): string {
     const output_index = items++;
-    const item_id = `${run}_${output_index}`;
-    growing = { kind, item_id, output_index, texts: [] };
+    const at = { item_id: `${run}_${output_index}`, output_index, content_index: 0 } as const;
+    growing = { kind, at, texts: [] };
+    where = JSON.stringify(at).slice(1, -1);
     return frame("response.output_item.added", { output_index, item: itemOf(growing, "in_progress", []) }) +
-      frame("response.content_part.added", { item_id, output_index, content_index: 0, part: partOf(kind, "") });
+      frame("response.content_part.added", { ...at, part: partOf(kind, "") });
   }
 
   /** Ends what grows; where it is taken back, it is not in the response. */
   function end(status = "completed"): string {
     if (!growing) return "";
-    const { kind, item_id, output_index, texts } = growing;
+    const { kind, at, texts } = growing;
     const text = texts.join("");
     const part = partOf(kind, text);
     const item = itemOf(growing, status, [part]);
     growing = undefined;
-    const at = { item_id, output_index, content_index: 0 };
     output.push(item);
     return frame(`response.${kind}.done`, { ...at, text }) +
       frame("response.content_part.done", { ...at, part }) +
-      frame("response.output_item.done", { output_index, item });
+      frame("response.output_item.done", { output_index: at.output_index, item });
   }
 
   /** A text that is complete. */
@@ -132,11 +132,8 @@ export function responding(model: string): Responding {
     const error = errorOf(last);
     const short = last.type === "run.finished" && last.status === "limit";
     const status = error ? "failed" : short ? "incomplete" : "completed";
-    const response = snapshot(status, {
-      ...(error && { error }),
-      ...(short && { incomplete_details: { reason: "max_output_tokens" } }),
-      usage: usageOf(last.usage),
-    });
+    const incomplete_details = short ? { reason: "max_output_tokens" } : undefined;
+    const response = snapshot(status, { error, incomplete_details, usage: usageOf(last.usage) });
     over = error ? { status: 500, body: { error } } : { status: 200, body: response };
     return text + frame(`response.${status}`, { response });
   }
@@ -175,13 +172,13 @@ export function responding(model: string): Responding {
   };
 }
 
-function itemOf({ kind, item_id: id }: Growing, status: string, content: readonly object[]): object {
+function itemOf({ kind, at: { item_id: id } }: Growing, status: string, content: readonly object[]): object {
   const what = kind === "output_text" ? { type: "message", role: "assistant" } : { type: "reasoning", summary: [] };
   return { id, ...what, status, content };
 }
 
 function partOf(type: Growing["kind"], text: string): object {
-  return { type, text, ...(type === "output_text" && { annotations: [] }) };
+  return { type, text, annotations: type === "output_text" ? [] : undefined };
 }
 
 function usageOf({ input, output, cached = 0 }: Usage) {

@@ -5,24 +5,39 @@
  */
 import { type Json, textOf, user } from "../../protocol/message.ts";
 import { toolName } from "../client_tool.ts";
-import { flag, json, list, object, record, text } from "../shape.ts";
+import { flag, json, list, object, record, text, word, wrong } from "../shape.ts";
 import { placeOf } from "./call_id.ts";
-import { content, maybe } from "./content.ts";
+import { choice, content, declaredOf, format, maybe, only } from "./content.ts";
 import { callOf, type Conversation, type Entry, outcome } from "./said.ts";
 
-const declared = record({ type: text, name: maybe(text), description: maybe(text), parameters: maybe(object) });
+// made where they are needed: who bundles one of the two APIs has nothing of the other
+const declared = () =>
+  record({
+    type: word("function"),
+    name: toolName,
+    description: maybe(text),
+    parameters: maybe(object),
+  });
 
-const request = record({
-  input: json,
-  instructions: maybe(text),
-  previous_response_id: maybe(text),
-  tools: maybe(list(declared)),
-  stream: maybe(flag),
-});
+const request = () =>
+  record({
+    input: json,
+    instructions: maybe(text),
+    previous_response_id: maybe(text),
+    tools: maybe(list(declared())),
+    stream: maybe(flag),
+    tool_choice: choice,
+    text: maybe(record({ format })),
+    top_logprobs: only(0),
+    parallel_tool_calls: only(true),
+    background: only(false),
+    prompt: only(),
+    conversation: only(),
+  });
 
 /** Reads a request. */
 export function responsesRequest(body: unknown): { readonly conversation: Conversation; readonly stream: boolean } {
-  const { input, instructions, previous_response_id: previous, tools = [], stream = false } = request(
+  const { input, instructions, previous_response_id: previous, tools, tool_choice, stream = false } = request()(
     body,
     "",
   );
@@ -36,9 +51,7 @@ export function responsesRequest(body: unknown): { readonly conversation: Conver
       entries: [...system, ...said],
       session,
       known: previous !== undefined,
-      tools: tools.flatMap(({ type, name, ...tool }, index) =>
-        type === "function" ? [{ name: toolName(name, `tools.${index}.name`), ...tool, schema: tool.parameters }] : []
-      ),
+      tools: declaredOf(tool_choice, tools),
     },
   };
 }
@@ -63,6 +76,8 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
       const why = typeof item.reason === "string" ? { reason: item.reason } : {};
       return [outcome(said("approval_request_id"), approve ? { type: "approve" } : { type: "deny", ...why })];
     }
+    case "item_reference":
+      throw wrong(at, "the item itself");
     default:
       return [];
   }

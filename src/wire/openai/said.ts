@@ -7,6 +7,7 @@ import {
   type AnswerPart,
   type CallPart,
   type CallResult,
+  callsOf,
   type Message,
   user,
   type UserMessage,
@@ -83,14 +84,9 @@ function messagesOf(entries: readonly Entry[]): readonly Message[] {
     const before = messages.at(-1);
     if (entry.role === "user") messages.push(entry);
     else if (entry.role === "assistant") {
-      const parts = entry.parts.map((part) => {
-        if (part.type !== "call") return part;
-        const id = ours(part.id);
-        names.set(id, part.name);
-        return { ...part, id };
-      });
-      if (before?.role === "assistant") messages.splice(-1, 1, { ...before, parts: [...before.parts, ...parts] });
-      else messages.push({ role: "assistant", parts });
+      for (const { id, name } of callsOf(entry)) names.set(id, name);
+      if (before?.role === "assistant") messages.splice(-1, 1, { ...before, parts: [...before.parts, ...entry.parts] });
+      else messages.push(entry);
     } else if (entry.answer.type === "reply") {
       const callId = ours(entry.id);
       const result: CallResult = {
@@ -112,10 +108,11 @@ function ours(id: string): string {
 }
 
 /** A call as a client holds it, whose input is a text. */
-export function callOf(id: string, name: string, text: string): CallPart {
+export function callOf(outer: string, name: string, text: string): CallPart {
+  const call = { type: "call", id: ours(outer), name } as const;
   try {
-    return { type: "call", id, name, input: JSON.parse(text || "{}") };
+    return { ...call, input: JSON.parse(text || "{}") };
   } catch (error) {
-    return { type: "call", id, name, input: text, malformed: String(error) };
+    return { ...call, input: text, malformed: String(error) };
   }
 }
