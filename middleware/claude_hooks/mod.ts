@@ -51,7 +51,8 @@ export interface ClaudeHooksOptions {
  * and what is for the model never is.
  *
  * Hooks see tools by the names and with the inputs that they have here. For hooks of `Edit|Write` that read `tool_input.file_path`, name tools so, as
- * `Bash` is below; hooks for MCP tools see those of `mcp()` as `mcp__server__tool`.
+ * `Bash` is below: a tool `Edit` may hand its calls on to the `edit_file` among the `tools` of `workspace()`. Those of `mcp()` are named
+ * `mcp__server__tool`, as they are at home.
  *
  * The dialects differ where the systems do:
  *
@@ -60,6 +61,7 @@ export interface ClaudeHooksOptions {
  * | a matcher for tools | a regular expression | the same | names, where it is a list of them; else a regular expression |
  * | `defer` | is no decision | the same | pauses the run; the hook is asked again when it goes on |
  * | of several inputs or outputs | the last in the configuration counts | the same | the last that was given counts |
+ * | a `tool_response` that is JSON | its text | the same | what it says: an object, for hooks that read `tool_response.filePath` |
  * | an output that is empty | counts as none | counts | counts |
  * | of several answers to a request | a deny counts | the last one counts | a deny counts |
  * | `sequential` | one after another, each told what was changed | the same | is ignored |
