@@ -229,21 +229,24 @@ Deno.test("mcp() tells how far a call is", async () => {
 });
 
 Deno.test("mcp() does without a server that is not there, and tries it anew", async () => {
-  const gone = served(weather);
-  const { url } = gone;
-  const port = Number(new URL(url).port);
-  await gone[Symbol.asyncDispose]();
+  await using gone = served(weather);
   await using there = served(weather);
+  let isBack = false;
+  const wire = async (request: Request | URL | string, init?: RequestInit) => {
+    if (!isBack) throw new TypeError("connection refused");
+    return await fetch(request, init);
+  };
+  const transport = () => new StreamableHTTPClientTransport(new URL(gone.url), { fetch: wire });
   const model = scripted("One.", "Two.");
   const reported: string[] = [];
   const notices: string[] = [];
-  const assistant = agent({ model, use: [mcp({ servers: { gone: { url }, there: { url: there.url } } })] });
+  const assistant = agent({ model, use: [mcp({ servers: { gone: { transport }, there: { url: there.url } } })] });
   async function run(): Promise<void> {
     const { events } = assistant.run({ prompt: "Go", onError: (error) => void reported.push(String(error)) });
     for await (const event of events) if (event.type === "notice") notices.push(event.text);
   }
   await run();
-  await using _ = served(weather, { port });
+  isBack = true;
   await run();
   assertEquals(model.requests.map(({ tools }) => tools.map(({ name }) => name)), [
     ["mcp__there__weather"],

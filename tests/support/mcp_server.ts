@@ -20,14 +20,12 @@ export interface Served extends AsyncDisposable {
 export interface ServedOptions {
   /** Whether it keeps a session for each client, as servers did before 2026. Default: false. */
   readonly sessions?: boolean;
-  /** Where it listens. Default: anywhere. */
-  readonly port?: number;
 }
 
 /** Serves what `register` gives a server, which is called for every server that is made. */
 export function served(
   register: (server: McpServer) => void,
-  { sessions = false, port = 0 }: ServedOptions = {},
+  { sessions = false }: ServedOptions = {},
 ): Served {
   const open = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const heard: string[] = [];
@@ -52,7 +50,7 @@ export function served(
   }
 
   const handler = createMcpHandler(made);
-  const http = Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, async (request) => {
+  const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     headers = request.headers;
     const body = request.method === "POST" ? await request.clone().json() : {};
     heard.push(body.method ?? request.method);
