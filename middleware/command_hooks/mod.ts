@@ -1,16 +1,16 @@
 /**
- * Runs commands that were written as hooks for Qoder or for Claude Code. For Deno.
+ * Runs commands that were written as hooks for Qoder, for Claude Code or for GitHub Copilot. For Deno.
  *
  * @module
  */
 import type { Middleware } from "../../src/core/points.ts";
-import { warned } from "../claude_hooks/session.ts";
 import { type DialectName, dialects } from "../claude_hooks/dialect.ts";
 import { middlewareOf } from "../claude_hooks/middleware.ts";
+import { warned } from "../claude_hooks/session.ts";
 import { copilot_hooks } from "../copilot_hooks/mod.ts";
 import { copilot } from "./copilot.ts";
 import { commandHook } from "./hook.ts";
-import { type CommandSettings, configured } from "./settings.ts";
+import { type CommandSettings, configured, joined } from "./settings.ts";
 
 export type { CommandHook, CommandMatcher, CommandSettings } from "./settings.ts";
 export type { DialectName };
@@ -33,6 +33,9 @@ export interface CommandHooksOptions {
  * `command_hooks(JSON.parse(await Deno.readTextFile(".claude/settings.json")), { dialect: "claude" })`. What they are asked about, and what they may say,
  * is what `claude_hooks()` says of hooks.
  *
+ * Several files are one list, as at home, where all their commands are asked at once: `command_hooks([user, project])`. The file of a plugin, which wants
+ * a `CLAUDE_PLUGIN_ROOT` of its own, is one more `command_hooks()`.
+ *
  * A command reads what it is told from its standard input, as JSON, and exits with 0 where it has no objection. Exit code 2 blocks, for the reason that
  * its JSON blocks for, or that it wrote to its standard error. Where it writes JSON to its standard output, that is what it says; other text is for the
  * model at `SessionStart` and `UserPromptSubmit`, and at every other event lines before and after the JSON are left out. Any other exit code, or JSON that
@@ -44,14 +47,13 @@ export interface CommandHooksOptions {
  * event, however many matchers are for it.
  *
  * Hooks of the types `prompt`, `agent`, `http` and `mcp_tool` are never asked, and nor are those of events that cannot happen here: a `warning` names them
- * when a run begins. There is no `CLAUDE_ENV_FILE`, since no shell here is the agent's own; `once` means nothing in
- * settings, there as here.
+ * when a run begins. There is no `CLAUDE_ENV_FILE`, since no shell here is the agent's own; `once` means nothing in settings, there as here.
  *
  * The dialect "copilot" takes what GitHub Copilot keeps in `.github/hooks/*.json`, and hands it to `copilot_hooks()`: commands that are told
- * `{ toolName, toolArgs, ... }`, where `toolArgs` is JSON in a text, and run one after another. They answer by JSON alone; `preToolUse` denies
- * what they exit with another code than 0 for, and passes over those that are too late, after `timeoutSec` or 30 seconds. A `matcher` is for whole names of tools.
- * Its hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification` are never asked, and nor are those whose
- * events begin with a capital letter: they are written for "claude".
+ * `{ toolName, toolArgs, ... }`, where `toolArgs` is JSON in a text, and run one after another. They answer by JSON alone; at `preToolUse` another exit code
+ * than 0 denies, and one that is too late, after `timeoutSec` or 30 seconds, is passed over. A `matcher` is for whole names of tools. Hooks of
+ * `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification` are never asked, and nor are those whose events begin with a capital
+ * letter: they are written for "claude".
  *
  * Takes the permission to run these commands, and a system with process groups: not Windows. Whoever can write the settings can run anything.
  * Throws a `TypeError` where the hooks of an event are not as they should be.
@@ -73,9 +75,10 @@ export interface CommandHooksOptions {
  * ```
  */
 export function command_hooks(
-  settings: CommandSettings,
+  given: CommandSettings | readonly CommandSettings[],
   { dialect: name = "qoder", cwd = Deno.cwd(), env = {} }: CommandHooksOptions = {},
 ): Middleware {
+  const settings = joined([given].flat());
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
   if (name === "copilot") {
     const { hooks, silent } = copilot(settings, place);

@@ -76,6 +76,15 @@ export interface CommandSettings {
   readonly disableAllHooks?: boolean | undefined;
 }
 
+/** Several files as one: all their hooks, each event's in the order of the files, unless one switches them off. */
+export function joined(files: readonly CommandSettings[]): CommandSettings {
+  const events = new Set(files.flatMap(({ hooks }) => Object.keys(hooks ?? {})));
+  return {
+    hooks: Object.fromEntries([...events].map((event) => [event, files.flatMap(({ hooks }) => hooks?.[event] ?? [])])),
+    disableAllHooks: files.some(({ disableAllHooks }) => disableAllHooks),
+  };
+}
+
 /** Makes a hook of a command. */
 export type HookOf = (command: CommandHook) => Definition["hook"];
 

@@ -370,6 +370,26 @@ Deno.test("a command may stand where its matcher would", async () => {
   assertEquals((await ran(flat as CommandSettings, { calls, tools, dialect: "claude" })).lines[1], "ok ran ls");
 });
 
+Deno.test("several files are one: their commands are asked about the same, and one may switch all of them off", async () => {
+  const change = (to: string) =>
+    `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"${to}"}}}'`;
+  const files = [
+    on("PreToolUse", change("one")),
+    {},
+    on("PreToolUse", change("two")),
+    on("SessionStart", "echo Word."),
+  ];
+  const came = async (settings: readonly CommandSettings[]) =>
+    (await batch([command("a", "ls")], { tools: [shell()], use: [command_hooks(settings)] }).run().came).result
+      .messages;
+  assertEquals(lines(await came(files)).slice(0, 4), ["session Word.", "user Hi", "call Bash", "ok ran two"]);
+  assertEquals(lines(await came([...files, { disableAllHooks: true }])).slice(0, 3), [
+    "user Hi",
+    "call Bash",
+    "ok ran ls",
+  ]);
+});
+
 Deno.test("settings that cannot be read are refused, and those that are switched off do nothing", async () => {
   const wrong = on("PreToolUse", { command: ["exit", "2"] as never });
   assertThrows(() => command_hooks(wrong), TypeError, "Cannot use the hooks of PreToolUse");
