@@ -34,7 +34,7 @@ for await (const line of linesOf(Deno.stdin.readable.values())) {
   if (does === "noise") say(`not JSON\n${"x".repeat(1_100_000)}`);
   if (does === "crash" && method !== "hook.hello") Deno.exit(3);
   if (does === "orphan" && method !== "hook.hello") {
-    new Deno.Command("sleep", { args: ["10"], stdin: "null", stderr: "null" }).spawn(); // it holds the output of this program
+    new Deno.Command("sleep", { args: ["100"], stdin: "null", stderr: "null" }).spawn(); // it holds the output of this program
     Deno.exit(0);
   }
   if (id !== undefined) say(JSON.stringify({ jsonrpc: "2.0", id, result: answerTo(params.arguments?.command ?? "") }));
