@@ -38,6 +38,14 @@ export function authored<C, R>({ name, returned, below, own }: Layer<C, R, { aut
   return returned;
 }
 
+/** Refuses what does not say by `key` what it is: a hook that was written without types may give anything. */
+export function saying<C, R extends object, E>(point: Point, key: keyof R & string): (layer: Layer<C, R, E>) => R {
+  return ({ name, returned }) => {
+    if (typeof returned?.[key] === "string") return returned;
+    throw new TypeError(`Cannot leave ${point}: "${name}" returned no answer, which has a ${key}`);
+  };
+}
+
 /** `base` with what `change` defines. */
 export function merged<T extends object>(base: T, change: Partial<T>): T {
   const whole = { ...base };

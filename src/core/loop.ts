@@ -11,7 +11,7 @@ import { fit } from "./compact.ts";
 import { blaming } from "./failure.ts";
 import { runBatch } from "./fanout.ts";
 import { leaveBatch } from "./outcome.ts";
-import { authored, lawOf } from "./law.ts";
+import { authored, lawOf, saying } from "./law.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
 import { parseOutput } from "./output.ts";
@@ -32,6 +32,7 @@ import { lastWords, steer } from "./steering.ts";
 /** The law of `prompt`. In a resumed run the prompt has been accepted: changes of it are ignored. */
 export const promptLaw: Law<PromptContext, PromptChange, Answer, Live> = lawOf("prompt", ["prompt", "context"], {
   derive: (beneath, { resumed, prompt, context }) => resumed ? { ...beneath, prompt, context } : beneath,
+  seal: saying("prompt", "status"),
 });
 
 /** The law of `turn`. */
@@ -41,7 +42,7 @@ export const turnLaw: Law<TurnContext, TurnChange, TurnResult, Live> = lawOf("tu
 });
 
 /** The law of `stop`. */
-export const stopLaw: Law<StopContext, Change, Stop, Live> = lawOf("stop", []);
+export const stopLaw: Law<StopContext, Change, Stop, Live> = lawOf("stop", [], { seal: saying("stop", "type") });
 
 /** The core of `prompt`: takes it in, and goes on until there is an answer. */
 export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answer> {

@@ -11,7 +11,7 @@ import { claim, type ClaimOptions, SessionError } from "./claim.ts";
 import { compactByHand } from "./compact.ts";
 import { conclude, end, fromAnswer, resultOf } from "./conclude.ts";
 import { cleanUp } from "./failure.ts";
-import { lawOf, merged } from "./law.ts";
+import { lawOf, merged, saying } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./events.ts";
 import { Live, patience } from "./live.ts";
@@ -183,6 +183,7 @@ export const sessionLaw: Law<SessionContext, SessionChange, RunResult, Live> = l
   {
     derive: (beneath, { settings }) =>
       beneath.settings === settings ? beneath : { ...beneath, settings: merged(settings, beneath.settings) },
+    seal: saying("session", "status"),
   },
 );
 

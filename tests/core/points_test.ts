@@ -497,3 +497,17 @@ Deno.test("a batch that nobody waited for is not added twice, however long the c
   const { outcome } = await reach("tool", [cleanup, lazy, slow]);
   assertEquals(outcome, ["failed", ...toolCalled, "aborted Stopped before it was done."]);
 });
+
+for (const [point, key] of [["session", "status"], ["prompt", "status"], ["stop", "type"]] as const) {
+  for (const given of ["Hello!", true, null, { text: "Hello!" }]) {
+    Deno.test(`${point}: a hook that returns ${JSON.stringify(given)} is named`, async () => {
+      const wrong = at(point, "wrong", async (_, next) => {
+        await next();
+        return given;
+      });
+      const { result } = await reach(point, [wrong], { log: [] });
+      const complaint = `TypeError: Cannot leave ${point}: "wrong" returned no answer, which has a ${key}`;
+      assertEquals([result.status, String(result.error)], ["failed", complaint]);
+    });
+  }
+}
