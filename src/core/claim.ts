@@ -104,6 +104,7 @@ export async function claim(
   if (messages) {
     live.pending = run?.pending;
     leaveBatch(live, skipped("The conversation went on without an answer."));
+    live.transcript.push(...run?.inbox ?? []);
     live.transcript.mark();
     live.prompt = messages;
   } else if (compact) {

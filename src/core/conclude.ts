@@ -91,6 +91,7 @@ export function resultOf(live: Live, status: RunResult["status"], reason?: strin
 /** The last events, and the session given back. */
 export async function end(live: Live, given: RunResult): Promise<RunResult> {
   const { id: run, session, usage, events, keeping } = live;
+  live.inbox.closed = true;
   if (!live.pending) live.transcript.push(...live.inbox.take()); // who comes next reads it
   const result: RunResult = { ...given, run, session, usage, messages: live.transcript.messages };
   events.emit({ type: "session.closed" });

@@ -25,6 +25,8 @@ export class Inbox {
   waiting: readonly UserMessage[] = [];
   /** What a call comes to that has not begun; nothing where it may. */
   skipping: ToolResult | undefined;
+  /** Whether nobody reads any more what comes. */
+  closed = false;
   /** Whether the run answers once more, without tools, and ends. */
   finishing = false;
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Event } from "../protocol/event.ts";
+import type { UserMessage } from "../protocol/message.ts";
 import type { Mail, RunRecord, Session } from "../protocol/session.ts";
 import { later, reasonOf } from "./abandon.ts";
 import { canonical } from "./canonical.ts";
@@ -11,7 +12,7 @@ import type { Live } from "./live.ts";
 import type { Store } from "./store.ts";
 import { type Way, wayOf } from "./way.ts";
 
-/** How often a save is tried that fails, and the milliseconds before each next try, which is later each time. */
+/** How often something is tried that fails, and the milliseconds before each next try, which is later each time. */
 const tries = 3;
 const backoff = 100;
 
@@ -47,6 +48,8 @@ export class Keeping {
   /** The last save, and what it said. */
   #saved: Promise<unknown> = Promise.resolve();
   #said: Said | undefined;
+  /** What the one that was asked for is about to say. */
+  #saying: Said | undefined;
   /** How far the run was when it began to end. */
   #way: Way | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
@@ -77,19 +80,21 @@ export class Keeping {
     return this.#due;
   }
 
-  /** Says no more how far the run is: it is coming to its end, which is kept as a whole or not at all. */
+  /** Says no more how far the run is: it is coming to its end, which is kept as a whole or not at all. Nothing is said to it any more. */
   hold(): void {
     this.#way ??= wayOf(this.#live);
+    this.#live.inbox.closed = true;
   }
 
   /** Saves the session for the last time, with the last event of the run. */
   end(event: Event): Promise<boolean> {
     if (!this.#always) return Promise.resolve(true);
-    const { id: run, transcript: { messages, earlier, began: before } } = this.#live;
-    return this.#ask(
-      () => ({ messages, ...(earlier !== undefined && { earlier }), last: { run, event, before } }),
-      true,
-    );
+    const { id: run, transcript: { messages, earlier, began: before }, inbox } = this.#live;
+    return this.#ask(() => ({
+      messages: [...messages, ...inbox.take()], // what has come in the meantime
+      ...(earlier !== undefined && { earlier }),
+      last: { run, event, before },
+    }), true);
   }
 
   /** Keeps the transcript as it is, in a session of its own, before it is compacted. */
@@ -123,8 +128,9 @@ export class Keeping {
     this.#ending = last;
     const done = this.#asked.then(async () => {
       const said = say();
+      this.#saying = said;
       if (last || this.steady) await this.#live.sink.settled?.();
-      return await this.#save(() => said, last);
+      return await this.#save(() => this.#saying ?? said, last);
     });
     this.#asked = done.catch(() => {}); // whoever asked for it hears of that
     return done;
@@ -154,16 +160,11 @@ export class Keeping {
     this.#over = last;
     const done = this.#saved.then(async () => {
       clearTimeout(this.#renewal);
-      let said = say();
-      while (!await this.#persist(said)) {
-        const mail = await this.#receive();
-        if (!mail) {
-          this.#live.sink.yield?.();
-          return false;
-        }
-        said = having(said, mail);
+      while (!await this.#persist(say())) {
+        if (await this.#receive()) continue;
+        this.#live.sink.yield?.();
+        return false;
       }
-      this.#said = said;
       this.#always = true;
       this.#renewLater();
       return true;
@@ -183,22 +184,27 @@ export class Keeping {
       ...(rules.length > 0 && { rules }),
       ...said,
     });
-    this.#version = version ?? this.#version;
-    return version !== undefined;
+    if (version === undefined) return false;
+    this.#version = version;
+    this.#said = said;
+    return true;
   }
 
-  /** Takes what others have put in the session for the run; gives nothing where they have done anything else to it. */
-  async #receive(): Promise<readonly Mail[] | undefined> {
-    const { version = 0, run } = await this.#store.load(this.#live.session) ?? {};
+  /** Takes what others have put in the session for the run, and says that too from now on. Gives whether they have done nothing else to it. */
+  async #receive(): Promise<boolean> {
+    const { version = 0, run } = await insisting(() => this.#store.load(this.#live.session)) ?? {};
     const { mail = [] } = run ?? {};
-    if (run?.id !== this.#live.id || mail.length === 0 || version !== this.#version + mail.length) return undefined;
+    if (run?.id !== this.#live.id || mail.length === 0 || version !== this.#version + mail.length) return false;
     this.#version = version;
     this.#live.inbox.receive(mail);
-    return mail;
+    this.#way &&= waiting(this.#way, mail);
+    this.#said &&= having(this.#said, mail);
+    this.#saying &&= having(this.#saying, mail);
+    return true;
   }
 
   #record(status: RunRecord["status"]): Said {
-    const { id, request, startedAt, usage, state, events, inbox: { waiting } } = this.#live;
+    const { id, request, startedAt, usage, state, events } = this.#live;
     const { messages, earlier, pending, ...way } = this.#way ?? wayOf(this.#live);
     const { questions = [] } = this.#live.pending ?? {};
     const runs = status === "running";
@@ -218,17 +224,23 @@ export class Keeping {
         ...way,
         state: [...state],
         ...((pending || questions.length > 0) && { pending: { ...pending, questions } }),
-        ...(waiting.length > 0 && { inbox: waiting }),
       },
     };
   }
 }
 
-/** What a save says where mail has come since it was asked for. After the end, whoever comes next reads it. */
-function having({ messages, run, ...said }: Said, mail: readonly Mail[]): Said {
-  const more = mail.flatMap((piece) => piece.type === "message" ? [piece.message] : []);
-  if (!run) return { ...said, messages: [...messages, ...more] };
-  return { ...said, messages, run: { ...run, inbox: [...run.inbox ?? [], ...more] } };
+/** What a save says once there is mail. Of a run that has ended, whoever comes next reads it. */
+function having({ run, ...said }: Said, mail: readonly Mail[]): Said {
+  return run ? { ...said, run: waiting(run, mail) } : { ...said, messages: [...said.messages, ...messagesOf(mail)] };
+}
+
+/** The same, once mail waits too. */
+function waiting<T extends Pick<RunRecord, "inbox">>(record: T, mail: readonly Mail[]): T {
+  return { ...record, inbox: [...record.inbox ?? [], ...messagesOf(mail)] };
+}
+
+function messagesOf(mail: readonly Mail[]): UserMessage[] {
+  return mail.flatMap((piece) => piece.type === "message" ? [piece.message] : []);
 }
 
 /** Why a run is being ended, where it is. */
@@ -236,13 +248,19 @@ function closingOf({ closing, aborted, failure, reason }: Live): string | undefi
   return aborted && !failure ? reasonOf(reason) : closing;
 }
 
-/** Saves, a few times where that fails: a save that failed may have been made all the same. */
+/** Saves: a save that failed may have been made all the same. */
 async function persist(store: Store, session: Session): Promise<number | undefined> {
+  return await insisting(async (tried) => {
+    const kept = tried > 0 ? await store.load(session.id) : undefined;
+    return kept && isSame(kept, session) ? kept.version : await store.save(session);
+  });
+}
+
+/** Does what may fail, a few times. */
+async function insisting<T>(work: (tried: number) => Promise<T>): Promise<T> {
   for (let tried = 0;; tried++) {
     try {
-      const kept = tried > 0 ? await store.load(session.id) : undefined;
-      if (kept && isSame(kept, session)) return kept.version;
-      return await store.save(session);
+      return await work(tried);
     } catch (error) {
       if (tried + 1 === tries) throw error;
       await new Promise((resolve) => setTimeout(resolve, backoff * (tried + 1)));

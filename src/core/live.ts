@@ -252,6 +252,7 @@ export class Live implements Stopping {
     clearTurn(this.#gathering);
     this.sink.uncork();
     this.#leaving.clear();
+    this.inbox.closed = true;
     this.keeping?.close();
     this.events.close();
   }

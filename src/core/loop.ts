@@ -54,7 +54,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
   if (live.closing && live.closing !== "lost") leaveBatch(live);
   if (live.stopping && !live.turning && !live.closing) {
     const answer = await stopping(scope, live, true);
-    if (answer) return answer;
+    if (answer && live.inbox.waiting.length === 0) return answer;
   }
   for (;;) {
     const resumed = live.pending?.batch !== undefined || live.turning !== undefined;

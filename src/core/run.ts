@@ -92,11 +92,14 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
     live.draining ??= reason;
   };
   const send = async (message: string | UserMessage, options?: SendOptions) => {
-    if (live.events.closed) {
+    await opened.promise; // what waits for it already comes first
+    if (live.inbox.closed) {
       throw new SessionError(`Cannot send a message to run "${live.id}": it is over`, "unknown");
     }
     live.inbox.add(typeof message === "string" ? user(message) : message, options);
-    if (live.keeping?.steady) await live.keep();
+    if (!live.keeping?.steady) return;
+    await live.keep();
+    if (live.aborted) throw new SessionError(`Cannot send a message to run "${live.id}": it ends`, "busy");
   };
   return { session, opened: opened.promise, result, stop, drain, send, finish: () => live.inbox.finish() };
 }

@@ -7,11 +7,11 @@ import type { OpenBatch, Pending, RunRecord, Session } from "../protocol/session
 import type { Live } from "./live.ts";
 
 /** How far a run is on its way. */
-export type Way = Pick<Session, "messages" | "earlier"> & Pick<RunRecord, "used" | "before" | "pending">;
+export type Way = Pick<Session, "messages" | "earlier"> & Pick<RunRecord, "used" | "before" | "pending" | "inbox">;
 
 /** How far a run is now. */
 export function wayOf(live: Live): Way {
-  const { used, transcript: { messages, earlier, began: before }, turning } = live;
+  const { used, transcript: { messages, earlier, began: before }, turning, inbox: { waiting } } = live;
   const pending = pendingOf(live);
   const anew = turning === "begun" && !pending?.batch;
   return {
@@ -20,6 +20,7 @@ export function wayOf(live: Live): Way {
     used: { ...used, turns: used.turns - (anew ? 1 : 0) },
     before,
     ...(pending && { pending }),
+    ...(waiting.length > 0 && { inbox: waiting }),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   type Handle,
   type Limits,
   type Middleware,
+  SessionError,
   state,
   text,
   tool,
@@ -12,7 +13,7 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { mortal } from "../support/mortal.ts";
+import { found, mortal } from "../support/mortal.ts";
 import { lines } from "../support/told.ts";
 
 /** A tool that does something to the run it is called in, by the name that it is given. */
@@ -130,6 +131,82 @@ Deno.test("what was not delivered is kept for whoever goes on with the session, 
   assertEquals(saved.map(({ run }) => lines(run?.inbox ?? [])).filter((said) => said.length > 0)[0], [
     "user Are you there?",
   ]);
+});
+
+Deno.test("what was said to a run that pauses is there where the conversation goes on without an answer", async () => {
+  const { store } = mortal();
+  const doing = {
+    description: "Works",
+    input: z.object({ what: z.string() }),
+    execute: async () => {
+      await run.send("Make it red");
+      return "did it";
+    },
+  };
+  const work = tool({ ...doing, name: "work" });
+  const asked = tool({ ...doing, name: "asked", ask: true });
+  const calls = [["work", { what: "a" }], ["asked", { what: "b" }]] as const;
+  const assistant = agent({ model: scripted({ calls }, "Red."), tools: [work, asked] });
+  const run = assistant.run({ prompt: "Go", session: "s", store });
+  assertEquals((await run.result).status, "paused");
+  const { messages } = await assistant.run({ prompt: "Well?", session: "s", store }).result;
+  assertEquals(lines(messages), [
+    "user Go",
+    "call work asked",
+    "ok did it",
+    "skipped The conversation went on without an answer.",
+    "user Make it red",
+    "user Well?",
+    "assistant Red.",
+  ]);
+});
+
+Deno.test("what is said to a run before it has its session waits for that", async () => {
+  const { store } = mortal();
+  const model = scripted("One.", "Two.");
+  await agent({ model }).run({ prompt: "1", session: "s", store }).result;
+  const run = agent({ model }).run({ prompt: "2", session: "s", store });
+  await run.send("Make it red");
+  assertEquals(lines((await run.result).messages).slice(2), ["user 2", "user Make it red", "assistant Two."]);
+  const refused = agent({ model }).resume({ session: "s", store, answers: [] });
+  await assertRejects(() => refused.send("Hi"), SessionError, 'Cannot resume session "s": it is not paused');
+  await refused.result;
+});
+
+Deno.test("a run that has lost its session says so to whoever says something to it", async () => {
+  const { store } = mortal();
+  const begun = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const model = scripted({
+    before: () => {
+      begun.resolve();
+      return gate.promise;
+    },
+    text: "One.",
+  }, "Two.");
+  const assistant = agent({ model });
+  const run = assistant.run({ prompt: "1", session: "s", store });
+  await begun.promise;
+  await assistant.run({ prompt: "2", session: "s", store, busy: "replace" }).result;
+  await assertRejects(() => run.send("Make it red"), SessionError, "Cannot send a message to run");
+  gate.resolve();
+  assertEquals((await run.result).reason, "lost");
+});
+
+Deno.test("a run whose process died as it was about to finish still answers what was said to it", async () => {
+  const deaths = mortal();
+  const use: Middleware[] = [{
+    name: "late",
+    stop: async (_, next) => {
+      if (!deaths.saved.some(({ run }) => run?.inbox)) await run.send("Wait!");
+      return await next();
+    },
+  }];
+  const run = agent({ model: scripted("One.", "Two."), use }).run({ prompt: "Go", session: "s", store: deaths.store });
+  await run.result;
+  const { store } = await found(deaths.saved.find(({ run }) => run?.inbox));
+  const again = agent({ model: scripted("Three.") }).resume({ session: "s", store, answers: [], lost: () => true });
+  assertEquals(lines((await again.result).messages), ["user Go", "assistant One.", "user Wait!", "assistant Three."]);
 });
 
 Deno.test("finish() has the agent answer once more, without tools, and skips what has not begun", async () => {

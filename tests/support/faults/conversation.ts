@@ -9,6 +9,7 @@ import type { Person } from "../improvised/person.ts";
 import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
 import { type Network, Unreachable } from "./network.ts";
+import { aside } from "./laws.ts";
 import type { Tell } from "./process.ts";
 
 /** A run, as it was heard. */
@@ -33,16 +34,18 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
   const { below } = chance;
   const { run: begin, follow } = client("", { fetch: network.fetch, attempts: 40 });
   const heard: Heard[] = [];
-  const aside: Promise<unknown>[] = [];
+  const going: Promise<unknown>[] = [];
   const overheard: Heard[] = [];
   const before: PersonAnswer[] = [];
+  const asides: string[] = [];
+  let steered = 0;
   let interrupted = false;
   let over = false;
 
   /** Has something go on, which is waited for in the end. */
   function beside(work: Promise<void>): void {
     work.catch(() => {}); // whoever waits for it hears of that
-    aside.push(work);
+    going.push(work);
   }
 
   /** Hears a run to its end, over any number of pages; or to where nobody waits for an answer any more. */
@@ -73,6 +76,7 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
         tell(`  ${run.state.at} ${JSON.stringify(event)}`);
         if (event.type === "run.started" && !event.resumed && below(3) === 0) beside(overhear(event.run));
         if (below(200) === 0) beside(interrupt(run));
+        if (below(100) === 0) beside(steer(run.state));
         if (below(60) === 0) return "left";
       }
       return "end";
@@ -88,6 +92,19 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
     if (below(2) === 0 || interrupted) return await run.stop().catch(ifRefused);
     interrupted = true;
     await hear("Meanwhile.", session);
+  }
+
+  /** Says something to the run while it runs, through whichever process it reaches. */
+  async function steer({ run }: RunState): Promise<void> {
+    const text = aside(`${++steered}`);
+    const body = JSON.stringify({ text, ...(below(2) === 0 && { after: "calls" }) });
+    try {
+      const headers = { "content-type": "application/json" };
+      const { status } = await network.fetch(`/runs/${run}/messages`, { method: "POST", headers, body });
+      if (status === 202) asides.push(text);
+    } catch (error) {
+      ifRefused(error);
+    }
   }
 
   /** Somebody else, who begins to listen some time. */
@@ -131,8 +148,8 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
   let session: string | undefined;
   for (let n = 1; n <= prompts; n++) session = (await hear(`Prompt ${n}`, session)).session;
   over = true;
-  for (let left = aside.length; left > 0; left = aside.length) await Promise.all(aside.splice(0, left));
-  return { heard, overheard, interrupted, session: session ?? "" };
+  for (let left = going.length; left > 0; left = going.length) await Promise.all(going.splice(0, left));
+  return { heard, overheard, asides, interrupted, session: session ?? "" };
 }
 
 /** Lets pass that a server has refused something, or could not be reached. */

@@ -23,14 +23,36 @@ export async function checkRun({ state: { run = "", at, status, messages }, even
   assertEquals(events.length, at);
   const repaired = events.filter((event) => event.type === "warning" && event.code === "transcript.repaired");
   assertEquals(repaired, []);
-  assert(messages.filter(({ role }) => role === "user").length <= 1, "A prompt is shown twice");
+  assert(
+    messages.filter((shown) => shown.role === "user" && !isAside(textOf(shown))).length <= 1,
+    "A prompt is shown twice",
+  );
+}
+
+/** What is said to a run while it runs, and nowhere else. */
+export function aside(what: string): string {
+  return `By the way: ${what}`;
+}
+
+/** Everything that was accepted of what was said to runs is kept, and nothing is kept twice. */
+export function checkAsides(messages: readonly Message[], accepted: readonly string[]): void {
+  const kept = saidIn(messages).filter(isAside);
+  assertEquals(kept, [...new Set(kept)]);
+  assertEquals(accepted.filter((text) => !kept.includes(text)), []);
+}
+
+function isAside(text: string): boolean {
+  return text.startsWith(aside(""));
+}
+
+/** What the person has said. */
+function saidIn(messages: readonly Message[]): string[] {
+  return messages.flatMap((message) => message.role === "user" && message.from === undefined ? [textOf(message)] : []);
 }
 
 /** What was accepted is kept, and so is what was answered. */
 export function checkPrompts(messages: readonly Message[], heard: readonly Heard[]): void {
-  const said = messages.flatMap((message) =>
-    message.role === "user" && message.from === undefined ? [textOf(message)] : []
-  );
+  const said = saidIn(messages).filter((text) => !isAside(text));
 
   const accepted = heard.flatMap(({ events }) =>
     events.flatMap((event) => event.type === "prompt.accepted" ? [textOf(event.prompt)] : [])

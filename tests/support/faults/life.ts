@@ -9,7 +9,7 @@ import { improvised } from "../improvised/agent.ts";
 import { simulate } from "../simulation.ts";
 import { cluster } from "./cluster.ts";
 import { converse } from "./conversation.ts";
-import { checkAnswers, checkDone, checkPrompts, checkQuestions, checkRun, checkViews } from "./laws.ts";
+import { checkAnswers, checkAsides, checkDone, checkPrompts, checkQuestions, checkRun, checkViews } from "./laws.ts";
 import { network } from "./network.ts";
 import type { Tell } from "./process.ts";
 import type { Place } from "./storage.ts";
@@ -26,7 +26,7 @@ export async function live(seed: number, open: () => Place, told: Tell = () => {
     const agent = improvised(seed, { tame: true });
     const processes = cluster({ chance, agent, place, tell });
     const way = network(processes, chance, tell);
-    const { heard, overheard, interrupted, session } = await converse({
+    const { heard, overheard, asides, interrupted, session } = await converse({
       chance,
       network: way,
       person: agent.person,
@@ -40,6 +40,7 @@ export async function live(seed: number, open: () => Place, told: Tell = () => {
     for (const run of [...heard, ...overheard]) await checkRun(run, log);
     assertEquals([kept?.run, mend(messages).problems], [undefined, []]);
     checkPrompts(messages, heard);
+    checkAsides(messages, asides);
     checkDone(processes.done);
     checkAnswers(way.taken, messages, processes.done, interrupted);
     for (const run of heard) checkQuestions(way.taken, run);
@@ -50,6 +51,7 @@ export async function live(seed: number, open: () => Place, told: Tell = () => {
       ...way.figures,
       pauses: events.filter(({ type }) => type === "run.paused").length,
       rescues: events.filter((event) => event.type === "run.started" && event.resumed).length,
+      asides: asides.length,
       deeds: processes.done.length,
     };
   });
