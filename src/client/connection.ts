@@ -49,12 +49,12 @@ export async function ask(
   signals: AbortSignal[] = [],
 ): Promise<Response> {
   const response = await send(base + path, {
-    ...(body !== undefined && { method: "POST", body }),
+    ...(body && { method: "POST", body }),
     headers: { ...headers, ...more },
     signal: AbortSignal.any(signals),
   });
-  const { ok, status } = response;
-  if (ok) return response;
+  const { status } = response;
+  if (response.ok) return response;
   const { error }: Refused = await response.json().catch(() => ({})); // whoever is in between speaks no JSON
   throw new ClientError(error?.message ?? `Status ${status}`, status, error?.code);
 }

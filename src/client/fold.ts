@@ -50,6 +50,8 @@ function told(state: RunState, event: Event): Change {
       return { run: event.run, session: event.session, status: "running", questions: [] };
     case "prompt.accepted":
       return { messages: [event.prompt] };
+    case "steering.injected":
+      return { messages: [...messages, ...event.messages] };
     case "model.started": // again, where a pause had cut the turn short
     case "model.reset": {
       const { turn } = event;
@@ -64,9 +66,9 @@ function told(state: RunState, event: Event): Change {
       const { text } = event;
       if (text === undefined) return undefined;
       return say(state, (parts) => [
-        ...parts.filter(({ type }) => type === "reasoning"),
+        ...parts.filter((part) => part.type === "reasoning"),
         { type: "text", id: parts.length, text },
-        ...parts.filter(({ type }) => type === "call"),
+        ...parts.filter((part) => part.type === "call"),
       ]);
     }
     case "call.ready":
@@ -98,8 +100,7 @@ function told(state: RunState, event: Event): Change {
     case "run.failed":
     case "run.aborted": {
       const { type, ...end } = event;
-      const status = type.slice(4) as RunStatus; // `finished` says its own
-      return { questions: [], status, ...end };
+      return { questions: [], status: type.slice(4) as RunStatus, ...end }; // `finished` says its own status
     }
     default:
       return undefined;

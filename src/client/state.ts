@@ -48,7 +48,7 @@ export interface RunState {
   readonly message?: string;
 }
 
-/** What the person says: before the first turn, and so in none. */
+/** What the person says: before the first turn, or between two, and so in none. */
 export interface PromptView extends UserMessage {
   /** None. */
   readonly turn?: undefined;

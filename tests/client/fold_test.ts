@@ -270,6 +270,22 @@ Deno.test("fold() folds what the agent behind a call does, goes on with it after
   assertEquals(again?.type === "call" && again.child, noRun);
 });
 
+Deno.test("fold() keeps what a person says to the run, where they said it", () => {
+  const blue = { role: "user", parts: [{ type: "text", text: "In blue" }] } as const;
+  const red = { role: "user", parts: [{ type: "text", text: "Or red" }] } as const;
+  const state = told(
+    model,
+    delta("One."),
+    started("a"),
+    finished("a", "ok", "A"),
+    { type: "steering.injected", messages: [blue, red] },
+    { ...model, turn: 2 },
+    { ...delta("Two."), turn: 2 },
+  );
+  assertEquals(state.messages.map((message) => message.turn ?? message), [1, blue, red, 2]);
+  assertEquals(partsOf(state), [{ type: "text", id: 0, text: "Two." }]);
+});
+
 Deno.test("fold() counts what says nothing of the conversation, and what it does not know", () => {
   const unknown = { type: "tomorrow.invented", turn: 1 } as never;
   const kinds = {
@@ -286,7 +302,6 @@ Deno.test("fold() counts what says nothing of the conversation, and what it does
     "file.changed": { type: "file.changed", path: "a.md", change: "add" },
     "cwd.changed": { type: "cwd.changed", turn: 1, call: "a", from: "", to: "docs" },
     "instructions.loaded": { type: "instructions.loaded", path: "AGENTS.md", reason: "session" },
-    "steering.injected": { type: "steering.injected", messages: [] },
     "steering.interrupted": { type: "steering.interrupted" },
     "hook.acted": { type: "hook.acted", middleware: "m", point: "tool", did: ["passed"], ms: 1 },
   } satisfies { readonly [T in Exclude<Event["type"], Shown>]: Extract<Event, { type: T }> };
@@ -306,6 +321,7 @@ type Shown =
   | `model.${string}`
   | `approval.${string}`
   | "prompt.accepted"
+  | "steering.injected"
   | "subagent.started"
   | "subagent.event";
 
