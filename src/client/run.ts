@@ -18,7 +18,7 @@ export interface ClientRun {
    * which does not stop it. Throws a `ClientError` where it is refused or given up, and the reason of its signal.
    */
   readonly events: AsyncIterable<Event>;
-  /** Reads the events to their end, and gives what the run has come to. */
+  /** Reads the events to their end, and gives what the run has come to; where the loop was left, what it had come to then. */
   result(): Promise<RunState>;
   /** Stops it; its events say when it has stopped. Rejects with a `ClientError` where it does not run, or not yet. */
   stop(): Promise<void>;

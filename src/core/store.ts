@@ -6,7 +6,7 @@
 import type { Message } from "../protocol/message.ts";
 import type { Session } from "../protocol/session.ts";
 
-/** Where sessions are kept, as what JSON can say. Ids are not empty. */
+/** Where sessions are kept, as what JSON can say. Ids are not empty. Runs wait for it without end: where it may hang, it fails by itself in time. */
 export interface Store {
   /** The session, or nothing where there is none of that id. */
   load(id: string): Promise<Session | undefined>;
