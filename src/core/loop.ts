@@ -62,7 +62,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
     live.checkpoint();
     const over = live.draining ?? (live.used.turns >= live.limits.turns ? "turns" : undefined);
     if (!resumed && over !== undefined) return limit(over, live);
-    if (!resumed) steer(live, scope);
+    if (!resumed && steer(live, scope)) await live.keep();
     const lastTurn = !resumed && live.inbox.finishing;
     if (lastTurn) live.events.announce(scope.emit, { type: "steering.interrupted" });
     const { response, results } = await runTurn(scope, live, resumed);
@@ -78,6 +78,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
     if (live.inbox.finishing || live.inbox.waiting.length > 0) continue;
     const answer = await stopping(scope, live, false, response);
     if (answer && live.inbox.waiting.length === 0) return answer;
+    if (!answer) await live.keep();
   }
 }
 

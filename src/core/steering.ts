@@ -6,12 +6,14 @@
 import type { Live } from "./live.ts";
 import type { Scope } from "./scope.ts";
 
-/** Says to the model what waits to be said. */
-export function steer(live: Live, { emit }: Scope): void {
+/** Says to the model what waits to be said. Gives whether there was anything. */
+export function steer(live: Live, { emit }: Scope): boolean {
   const messages = live.inbox.take();
-  if (messages.length === 0) return;
+  if (messages.length === 0) return false;
+  live.stopping = false;
   live.transcript.push(...messages);
   live.events.announce(emit, { type: "steering.injected", messages });
+  return true;
 }
 
 /** What the model is told that is to answer once more and end. */
