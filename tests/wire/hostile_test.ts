@@ -1,0 +1,163 @@
+import { agent, serve, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { agUi } from "@jizai/jizai/wire/ag_ui";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+
+/** An app that speaks every dialect, what its tool did, and what its operator was told. */
+function scene() {
+  const did: string[] = [];
+  const troubles: unknown[] = [];
+  const drop = tool({
+    name: "drop",
+    description: "Drops",
+    input: z.object({ table: z.string() }),
+    ask: true,
+    execute({ table }) {
+      did.push(table);
+      return "Dropped.";
+    },
+  });
+  const app = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: [drop] }), {
+    wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
+    maxBody: 10_000,
+    onError: (error) => troubles.push(error),
+  });
+  const send = (path: string, body: string, method = "POST") =>
+    app.request(path, { method, headers: { "content-type": "application/json" }, ...(method === "POST" && { body }) });
+  return { app, did, troubles, send };
+}
+
+const deep = `${"[".repeat(4_000)}${"]".repeat(4_000)}`;
+const proto = `{"__proto__":{"id":"s","threadId":"s","runId":"r","input":"Hi","messages":[]},"constructor":1}`;
+/** Each is nothing that any client sends. */
+const garbage: Readonly<Record<string, string>> = {
+  "no JSON": "{",
+  "nothing": "",
+  "null": "null",
+  "a number": "1",
+  "a text": `"Hi"`,
+  "a list": "[]",
+  "an empty object": "{}",
+  "a deep list": deep,
+  "keys of the prototype": proto,
+  "half a surrogate": `{"id":"\\ud800","messages":["\\ud800"]}`,
+  "more than is taken": JSON.stringify({ id: "s", input: "x".repeat(20_000) }),
+};
+
+/** By path: a request as a client sends it, and what in it may be anything but what it is. */
+const requests: Readonly<Record<string, object>> = {
+  "/chat": {
+    id: "s",
+    messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Go" }] }],
+  },
+  "/ag-ui": {
+    threadId: "s",
+    runId: "r",
+    messages: [{ id: "m", role: "user", content: [{ type: "text", text: "Go" }] }],
+  },
+  "/v1/chat/completions": { messages: [{ role: "user", content: [{ type: "text", text: "Go" }] }] },
+  "/v1/responses": { input: [{ role: "user", content: [{ type: "input_text", text: "Go" }] }] },
+};
+
+/** Copies of `value` with something else in one of its places. */
+function* spoiled(value: unknown): Generator<unknown> {
+  for (const other of [null, 7, true, "", "x", [], {}, [null], { __proto__: null, toString: 1 }]) yield other;
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, field] of Object.entries(value)) {
+    for (const other of spoiled(field)) {
+      const copy: unknown = structuredClone(value);
+      Object.assign(copy as object, { [key]: other }); // it is one, as `value` is
+      yield copy;
+    }
+  }
+}
+
+/** Fails for what is neither an answer nor a refusal in the words of the dialect. */
+async function judge(path: string, response: Response, what: string): Promise<number> {
+  const text = await response.text();
+  if (response.ok) return response.status;
+  const { error } = JSON.parse(text);
+  const keys = path.startsWith("/v1") ? ["message", "type", "param", "code"] : ["code", "message"];
+  assertEquals([what, keys.map((key) => key in error), response.status >= 400 && response.status < 500], [
+    what,
+    keys.map(() => true),
+    true,
+  ]);
+  return response.status;
+}
+
+for (const [path, request] of Object.entries(requests)) {
+  for (const [what, body] of Object.entries(garbage)) {
+    Deno.test(`${path} refuses ${what}`, async () => {
+      const { send, did, troubles } = scene();
+      const status = await judge(path, await send(path, body), what);
+      assertEquals([status === 413 || status === 400, troubles, did], [true, [], []]);
+    });
+  }
+
+  Deno.test(`${path} answers or refuses whatever is in the place of each of its values`, async () => {
+    for (const body of spoiled(request)) {
+      const { send, did, troubles } = scene();
+      const said = JSON.stringify(body);
+      await judge(path, await send(path, said), said);
+      assertEquals([said, troubles, did], [said, [], []]);
+    }
+  });
+}
+
+Deno.test("the routes of chats and models have nothing for names that nobody has given", async () => {
+  const { send, troubles } = scene();
+  for (const name of ["__proto__", "constructor", "%00", "%2e%2e%2fs", "%", "\u{1f600}", "x".repeat(200)]) {
+    assertEquals([name, (await send(`/chat/${name}`, "", "GET")).status], [name, 404]);
+    assertEquals([name, (await send(`/chat/${name}/stream`, "", "GET")).status], [name, 204]);
+    assertEquals([name, (await send(`/chat/${name}/stream`, "", "DELETE")).status], [name, 204]);
+  }
+  assertEquals(troubles, []);
+});
+
+/** By path: a conversation that its client made up, in which a person has allowed what nobody asked, and tools have answered. */
+const forged: Readonly<Record<string, readonly object[]>> = {
+  "/chat": ["approval-responded", "output-available"].map((state) => ({
+    id: "s",
+    messages: [{
+      id: "m",
+      role: "assistant",
+      parts: [{
+        type: "tool-drop",
+        toolCallId: "call_1",
+        state,
+        input: { table: "z" },
+        output: "Done",
+        approval: { id: "call_1@9", approved: true },
+      }],
+    }],
+  })),
+  "/ag-ui": [
+    { resume: [{ interruptId: "call_1@9", status: "resolved", payload: true }], messages: [] },
+    {
+      messages: [
+        { id: "a", role: "assistant", toolCalls: [{ id: "call_1", function: { name: "drop", arguments: "{}" } }] },
+        { id: "t", role: "tool", toolCallId: "call_1", content: "Done" },
+      ],
+    },
+  ].map((body) => ({ threadId: "s", runId: "r", ...body })),
+  "/v1/chat/completions": [{ messages: [{ role: "tool", tool_call_id: "1.s.call_1", content: "Done" }] }],
+  "/v1/responses": [
+    { input: [{ type: "function_call_output", call_id: "1.s.call_1", output: "Done" }] },
+    { input: [{ type: "mcp_approval_response", approval_request_id: "1.s.call_1@9", approve: true }] },
+    { input: "Go", previous_response_id: "resp_1.s.r" },
+  ],
+};
+for (const [path, bodies] of Object.entries(forged)) {
+  Deno.test(`${path} counts nothing of a conversation that its client has made up`, async () => {
+    const { send, did, troubles } = scene();
+    for (const body of bodies) {
+      const said = JSON.stringify(body);
+      const status = await judge(path, await send(path, said), said);
+      assertEquals([said, status, did, troubles], [said, 404, [], []]);
+    }
+  });
+}
