@@ -223,10 +223,11 @@ export class Live implements Stopping {
     this.tools = new Map(tools.map((tool) => [tool.name, tool]));
     this.definitions = [...this.tools.values()].map(({ definition }) => definition);
     if (settings.limits !== this.limits) {
+      const { time } = this.limits;
       this.limits = limited(this.limits, settings.limits);
       if (!this.parent) this.slots = new Slots(this.limits.parallel);
       this.crew = new Slots(this.limits.agents);
-      this.arm();
+      if (this.limits.time !== time) this.arm();
     }
   }
 

@@ -53,6 +53,25 @@ Deno.test("a run has the agent's limits, its own, and those that a hook chose", 
   assertEquals(seen, [run, { ...run, calls: 3 }]);
 });
 
+Deno.test("time: the clock does not start again where a hook chooses other limits", async () => {
+  using time = new FakeTime();
+  const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const slow: Middleware = {
+    async session(ctx, next) {
+      await wait(60);
+      return await next({ settings: { limits: { ...ctx.settings.limits, calls: 3 } } });
+    },
+    async turn(_, next) {
+      await wait(60);
+      return await next();
+    },
+  };
+  const { result } = agent({ model: scripted("Hello!"), use: [slow], limits: { time: 100 } }).run("Hi");
+  await time.tickAsync(120);
+  const { status, reason } = await result;
+  assertEquals([status, reason], ["limit", "deadline"]);
+});
+
 Deno.test("turns: a run ends after as many responses of the model, with what was said last", async () => {
   const play = async (turns: number) => {
     const model = scripted(looking(1), looking(1), "Done.");
