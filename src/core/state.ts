@@ -51,18 +51,18 @@ export function state<T>(
 ): State<T> {
   const key = version === 1 ? name : `${name}@${version}`;
   /** Where the value has been looked at. */
-  const known = new WeakSet<Map<string, unknown>>();
+  const known = schema && new WeakSet<Map<string, unknown>>();
   const heldIn = ({ run }: Scope) => lasts === "session" ? run.lasting : run.state;
 
   function read(at: Scope): T {
     const held = heldIn(at);
-    if (!held.has(key) || (schema && !known.has(held) && !fits(schema, held.get(key)))) held.set(key, init());
-    known.add(held);
+    if (!held.has(key) || (schema && !known?.has(held) && !fits(schema, held.get(key)))) held.set(key, init());
+    known?.add(held);
     return held.get(key) as T; // only this state writes under its name
   }
   function write(at: Scope, value: T): T {
     const held = heldIn(at);
-    known.add(held);
+    known?.add(held);
     held.set(key, value);
     return value;
   }

@@ -33,21 +33,20 @@ export class Transcript {
   /** Adds messages; after the run's end nothing is added any more. */
   push(...messages: readonly Message[]): void {
     if (this.#events.closed || messages.length === 0) return;
-    const all = [...this.messages, ...messages];
-    if (this.messages === this.#measured) this.#measure(all, this.#size + sizeOf(messages));
-    this.messages = all;
+    this.messages = [...this.messages, ...messages];
     this.#learn(messages);
   }
 
   /** Tokens that they will take, estimated: what has only grown is measured where it has. */
   get tokens(): number {
-    if (this.messages !== this.#measured) this.#measure(this.messages, sizeOf(this.messages));
+    const { messages } = this;
+    const before = this.#measured;
+    if (messages !== before) {
+      const grown = before.every((message, index) => message === messages[index]);
+      this.#size = grown ? this.#size + sizeOf(messages.slice(before.length)) : sizeOf(messages);
+      this.#measured = messages;
+    }
     return tokensOf(this.#size);
-  }
-
-  #measure(messages: readonly Message[], size: number): void {
-    this.#measured = messages;
-    this.#size = size;
   }
 
   /** Replaces the messages by `messages`, mended. */
