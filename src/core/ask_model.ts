@@ -32,9 +32,7 @@ export const modelLaw: Law<ModelContext, ModelChange, ModelResponse, Asking> = l
       request: { ...request, messages: live.transcript.mended(request.messages, "model", name) },
     };
   },
-  seal({ name, returned, below, own: { live } }) {
-    return returned === below ? returned : distinct(returned, live, name);
-  },
+  seal: ({ name, returned, own: { live } }) => distinct(returned, live, name),
 });
 
 /** A response that a hook gave, its calls told from those that the session knows: a cache gives the same ones again. */

@@ -11,7 +11,7 @@ import { approve } from "./approval.ts";
 import { canonical } from "./canonical.ts";
 import type { Entry, Step } from "./entry.ts";
 import { lawOf } from "./law.ts";
-import type { Law, Layer } from "./onion.ts";
+import type { Law, Layer, Review } from "./onion.ts";
 import type { Approval, ApprovalContext, ToolChange, ToolContext } from "./points.ts";
 import { prepare, resultBy } from "./prepare.ts";
 import { answerSchema, suggestions } from "./question.ts";
@@ -21,12 +21,13 @@ const mostEdits = 3;
 /** The law of `tool`. */
 export const toolLaw: Law<ToolContext, ToolChange, ToolResult, Entry> = lawOf("tool", ["input", "name"], {
   hint: ": a retry belongs at execute",
+  late: true,
   derive: (beneath, above, { live }) =>
     beneath.name === above.name ? beneath : { ...beneath, tool: live.tools.get(beneath.name) },
   seal({ name, returned, ctx, own }: Layer<ToolContext, ToolResult, Entry>) {
     resultBy(name, "tool", returned);
     const { step } = own;
-    if (!step) return arrive(ctx, own, returned); // answered from above: asked all the same
+    if (!step) return arrive(ctx, own, undefined, returned); // answered from above: asked all the same
     return step.type === "answer" && step.result.status === "denied" && returned.status !== "denied"
       ? { ...returned, status: "denied" }
       : returned;
@@ -34,10 +35,16 @@ export const toolLaw: Law<ToolContext, ToolChange, ToolResult, Entry> = lawOf("t
 });
 
 /** The core of `tool`, and of every hook that answers instead. */
-export async function arrive(ctx: ToolContext, entry: Entry, proposed?: ToolResult): Promise<ToolResult> {
+export async function arrive(
+  ctx: ToolContext,
+  entry: Entry,
+  review?: Review<ToolResult>,
+  proposed?: ToolResult,
+): Promise<ToolResult> {
   entry.step = await decide(ctx, entry, proposed);
   entry.parked.resolve();
-  return await entry.gate.promise;
+  const result = await entry.gate.promise;
+  return review ? review(result) : result;
 }
 
 async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | undefined): Promise<Step> {

@@ -33,8 +33,8 @@ export function lawOf<C extends object, D extends object, R, E>(
 }
 
 /** Notes who gave what did not lie beneath them: should it have to be mended, the warning says their name. */
-export function authored<C, R>({ name, returned, below, own }: Layer<C, R, { author: string | undefined }>): R {
-  if (returned !== below) own.author = name;
+export function authored<C, R>({ name, returned, own }: Layer<C, R, { author: string | undefined }>): R {
+  own.author = name;
   return returned;
 }
 

@@ -29,14 +29,16 @@ export function nameOf({ name }: Middleware, index: number): string {
 export function compose(use: readonly Middleware[], trace: boolean): Onions {
   function fold<C extends Scope, D extends Change, R, E>(
     point: Point,
-    pick: (middleware: Middleware) => onion.Hook<C, D, R> | undefined,
-    core: onion.Onion<C, R, E>,
+    pick: (middleware: Middleware) => onion.Hook<C, D, R> | onion.Layered<C, D, R> | undefined,
+    core: Parameters<typeof onion.compose<C, D, R, E>>[1],
     law: onion.Law<C, D, R, E>,
   ): onion.Onion<C, R, E> {
     const hooks = use.flatMap((middleware, index) => {
-      const hook = pick(middleware)?.bind(middleware);
+      const hook = pick(middleware);
+      if (!hook) return [];
       const name = nameOf(middleware, index);
-      return hook ? [{ name, hook: trace ? traced(point, name, hook) : hook }] : [];
+      if (trace) return [{ name, hook: traced(point, name, hook.bind(middleware)) }];
+      return [{ name, hook: "~layer" in hook ? hook : hook.bind(middleware) }];
     });
     return onion.compose(hooks, core, law);
   }

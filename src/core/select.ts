@@ -4,7 +4,7 @@
  * @module
  */
 import { eachHook, points } from "./each_hook.ts";
-import type { Hook, Next } from "./onion.ts";
+import type { Beneath, Hook, Layered, Next, Wrap } from "./onion.ts";
 import type { Middleware, ToolHooks } from "./points.ts";
 import type { Scope } from "./scope.ts";
 import type { AnyTool, Tool } from "./tool.ts";
@@ -66,6 +66,38 @@ function chosen<V>(middleware: Middleware<V>, holds: (ctx: Scope<V>) => boolean)
   return eachHook(middleware, (hook) => choose(hook, holds));
 }
 
-function choose<C extends Scope<V>, V, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean): Hook<C, D, R> {
-  return (ctx: C, next: Next<D, R>) => holds(ctx) ? hook(ctx, next) : next();
+/** `hook` where `holds`; elsewhere it is as if it were not there. */
+export function choose<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean): Layered<C, D, R> {
+  const chosen = (ctx: C, next: Next<D, R>) => holds(ctx) ? hook(ctx, next) : next();
+  function layer<E>(wrap: Wrap<C, D, R, E>, beneath: Beneath<C, R, E>): Beneath<C, R, E> {
+    const inside = wrap(hook, beneath);
+    return (ctx, own, waited, review) => {
+      try {
+        return (holds(ctx) ? inside : beneath)(ctx, own, waited, review);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    };
+  }
+  return Object.assign(chosen, { "~layer": layer });
+}
+
+/** What `act` makes of results that it `wants`; elsewhere it is as if it were not there. */
+export function review<C, D, R>(
+  wants: (result: R) => boolean,
+  act: (ctx: C, result: R) => Promise<R>,
+): Layered<C, D, R> {
+  const acting = async (ctx: C, next: Next<D, R>) => await act(ctx, await next());
+  const chosen = async (ctx: C, next: Next<D, R>) => {
+    const result = await next();
+    return wants(result) ? await act(ctx, result) : result;
+  };
+  function layer<E>(wrap: Wrap<C, D, R, E>, beneath: Beneath<C, R, E>): Beneath<C, R, E> {
+    return (ctx, own, waited, review) =>
+      beneath(ctx, own, waited, (result) => {
+        if (!wants(result)) return review ? review(result) : result;
+        return wrap(acting, () => Promise.resolve(result))(ctx, own, waited, review);
+      });
+  }
+  return Object.assign(chosen, { "~layer": layer });
 }

@@ -1,4 +1,4 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import {
   agent,
@@ -15,6 +15,8 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { eachHook, points } from "../../src/core/each_hook.ts";
+import { compose, type Hook, type Named } from "../../src/core/onion.ts";
+import { choose, review } from "../../src/core/select.ts";
 import { lines } from "../support/told.ts";
 
 function named(name: string): AnyTool {
@@ -178,4 +180,124 @@ Deno.test("eachHook() wraps every hook there is, and tells which", () => {
   assertEquals(Object.keys(made), ["name", ...points]);
   const { length } = agent({ model: scripted(), use: [made] }).explain().match(/all → core/g) ?? [];
   assertEquals(length, points.length);
+});
+
+/** An onion of texts, whose core goes into the log; gives what came out, and the log. */
+async function through(
+  law: { readonly late?: boolean },
+  ...hooks: readonly ((log: string[]) => Hook<string, string, string>)[]
+): Promise<readonly string[]> {
+  const log: string[] = [];
+  const named = hooks.map((make, index): Named<string, string, string> => ({ name: `h${index}`, hook: make(log) }));
+  const onion = compose<string, string, string, undefined>(
+    named,
+    async (ctx, _, review) => {
+      log.push(`core ${ctx}`);
+      await undefined;
+      return review ? review(`(${ctx})`) : `(${ctx})`;
+    },
+    { point: "tool", ...law, change: (_, change) => change },
+  );
+  const came = await onion("a", undefined).catch(String);
+  return [...log, came];
+}
+
+/** Changes what lies beneath, and what comes of it. */
+const marks = (mark: string) => (log: string[]): Hook<string, string, string> => async (ctx, next) => {
+  log.push(`${mark} in ${ctx}`);
+  return `${await next(ctx + mark)}${mark}`;
+};
+/** Adds to results that have a mark. */
+const reviews = (mark: string, wanted: string) => () =>
+  review<string, string, string>(
+    (result) => result.includes(wanted),
+    (ctx, result) => Promise.resolve(`${result}${mark}[${ctx}]`),
+  );
+
+for (const law of [{}, { late: true }]) {
+  const core = law.late ? "a core that reviews" : "a core";
+
+  Deno.test(`choose() is not there where it has nothing to do, around ${core}`, async () => {
+    const chosen = (holds: boolean) => (log: string[]) => choose(marks("x")(log), () => holds);
+    assertEquals(await through(law, chosen(false)), ["core a", "(a)"]);
+    assertEquals(await through(law, chosen(true)), ["x in a", "core ax", "(ax)x"]);
+    assertEquals(await through(law, chosen(false), marks("y"), chosen(true), chosen(false)), [
+      "y in a",
+      "x in ay",
+      "core ayx",
+      "(ayx)xy",
+    ]);
+  });
+
+  Deno.test(`review() sees results it wants where it stands, around ${core}`, async () => {
+    assertEquals(await through(law, reviews("r", "none")), ["core a", "(a)"]);
+    assertEquals(await through(law, reviews("r", "a")), ["core a", "(a)r[a]"]);
+    const never = () => choose(marks("n")([]), () => false);
+    assertEquals(await through(law, reviews("s", "r"), never, reviews("r", "a"), reviews("q", "r")), [
+      "core a",
+      "(a)r[a]s[a]",
+    ]);
+    assertEquals(await through(law, reviews("s", "r"), marks("y"), reviews("r", "a")), [
+      "y in a",
+      "core ay",
+      "(ay)r[ay]ys[a]",
+    ]);
+  });
+
+  Deno.test(`review() fails as any hook does, around ${core}`, async () => {
+    const broken = () => review<string, string, string>(() => true, () => Promise.reject(new Error("broken")));
+    assertEquals(await through(law, reviews("s", "a"), broken), ["core a", "Error: broken"]);
+    const blind = () =>
+      review<string, string, string>(() => {
+        throw new Error("blind");
+      }, (_, result) => Promise.resolve(result));
+    assertEquals(await through(law, blind, reviews("s", "a")), ["core a", "Error: blind"]);
+    const empty = () => review<string, string, string>(() => true, () => Promise.resolve(undefined as never)); // what no type allows
+    assertEquals(await through(law, empty), [
+      "core a",
+      'TypeError: Cannot leave tool: "h0" returned nothing; return what next() gave, or an answer',
+    ]);
+    const passes = () =>
+      choose(marks("x")([]), () => {
+        throw new Error("blind");
+      });
+    assertEquals(await through(law, reviews("s", "a"), passes), ["Error: blind"]);
+  });
+}
+
+Deno.test("choose() and review() do the same where they are called as hooks", async () => {
+  const next = (change = "a") => Promise.resolve(`(${change})`);
+  assertEquals(await choose(marks("x")([]), () => true)("a", next), "(ax)x");
+  assertEquals(await choose(marks("x")([]), () => false)("a", next), "(a)");
+  assertEquals(await reviews("r", "a")()("b", next), "(a)r[b]");
+  assertEquals(await reviews("r", "none")()("b", next), "(a)");
+});
+
+Deno.test("hooks that have nothing to do are told in a trace as those that pass", async () => {
+  const idle: Middleware = {
+    name: "idle",
+    tool: choose((_, next) => next(), () => false),
+    execute: review(() => false, (_, result) => Promise.resolve(result)),
+  };
+  const events: string[] = [];
+  await agent({
+    model: scripted({ calls: [["read", {}]] }, "Done."),
+    tools,
+    use: [idle],
+    trace: true,
+    observe: (event) => {
+      if (event.type === "hook.acted") events.push(`${event.middleware} ${event.point} ${event.did}`);
+    },
+  }).run("Hi").result;
+  assertEquals(events, ["idle execute passed", "idle tool passed"]);
+});
+
+Deno.test("a hook that hands on what next() gives adds nothing to it", async () => {
+  let promise: Promise<string> | undefined;
+  const pass: Hook<string, string, string> = (_, next) => promise = next();
+  const law = { point: "tool", late: true, change: (_: string, change: string) => change };
+  const onion = compose([{ name: "pass", hook: pass }], (ctx: string) => Promise.resolve(ctx), law);
+  const came = onion("a", undefined);
+  assertStrictEquals(came, promise);
+  assertEquals(await came, "a");
 });
