@@ -5,10 +5,11 @@
  */
 import { failed } from "../src/core/answers.ts";
 import { isInterrupt } from "../src/core/interrupt.ts";
-import type { Middleware } from "../src/core/points.ts";
+import type { Middleware, ToolContext } from "../src/core/points.ts";
 import type { Scope } from "../src/core/scope.ts";
+import { review } from "../src/core/select.ts";
 import { ToolError } from "../src/core/tool.ts";
-import type { Artifact, ContentPart } from "../src/protocol/message.ts";
+import type { Artifact, ContentPart, ToolResult } from "../src/protocol/message.ts";
 
 /** What is handed over. */
 export interface Delivery {
@@ -55,21 +56,21 @@ export interface Delivery {
 export function delivery<V = unknown>(
   deliver: (delivery: Delivery, scope: Scope<V>) => void | Promise<void>,
 ): Middleware<V> {
+  async function handOver(ctx: ToolContext<V>, result: ToolResult): Promise<ToolResult> {
+    const { parts, artifacts = [], input } = result;
+    try {
+      await deliver({ callId: ctx.call.id, tool: ctx.name, parts, artifacts }, ctx);
+      return result;
+    } catch (error) {
+      if (isInterrupt(error)) throw error;
+      ctx.run.report(error);
+      const why = error instanceof ToolError ? `: ${error.message}` : ".";
+      return { ...failed(`What ${ctx.name} made could not be delivered${why}`), input };
+    }
+  }
+
   return {
     name: "delivery",
-    async tool(ctx, next) {
-      const result = await next();
-      if (!result.handled || result.status !== "ok") return result;
-      const { parts, artifacts = [], input } = result;
-      try {
-        await deliver({ callId: ctx.call.id, tool: ctx.name, parts, artifacts }, ctx);
-        return result;
-      } catch (error) {
-        if (isInterrupt(error)) throw error;
-        ctx.run.report(error);
-        const why = error instanceof ToolError ? `: ${error.message}` : ".";
-        return { ...failed(`What ${ctx.name} made could not be delivered${why}`), input };
-      }
-    },
+    tool: review(({ handled, status }) => handled === true && status === "ok", handOver),
   };
 }

@@ -6,6 +6,7 @@
 import type { Next } from "../../src/core/onion.ts";
 import type { Middleware, ToolChange, ToolContext } from "../../src/core/points.ts";
 import type { Scope } from "../../src/core/scope.ts";
+import { choose } from "../../src/core/select.ts";
 import { state } from "../../src/core/state.ts";
 import type { Event } from "../../src/protocol/event.ts";
 import type { Files } from "../../src/protocol/files.ts";
@@ -125,9 +126,7 @@ export function instructions<V = unknown>(
       const own = ctx.settings.instructions;
       return await next({ settings: { instructions: [...own ? [own] : [], ...all.map(told)].join("\n\n") } });
     },
-    tool(ctx, next) {
-      return ctx.name === "change_directory" ? entering(ctx, next) : next();
-    },
+    tool: choose(entering, ({ name }) => name === "change_directory"),
   };
 }
 

@@ -7,6 +7,7 @@ import { denied } from "../../src/core/answers.ts";
 import type { Next } from "../../src/core/onion.ts";
 import type { Middleware, ToolChange, ToolContext } from "../../src/core/points.ts";
 import type { Run, Scope } from "../../src/core/scope.ts";
+import { choose } from "../../src/core/select.ts";
 import { ToolError } from "../../src/core/tool.ts";
 import type { Files } from "../../src/protocol/files.ts";
 import type { ToolResult } from "../../src/protocol/message.ts";
@@ -69,7 +70,8 @@ export function workspace<V = unknown>(
   const own = new Set<unknown>(tools);
 
   /** Has a call go on with its path from the root, so that whoever is asked for approval sees which file it is. */
-  async function fromRoot(ctx: ToolContext<V, WithPath>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
+  async function fromRoot(ctx: ToolContext<V>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
+    if (!hasPath(ctx)) return await next();
     let path: string;
     try {
       path = resolve(startOf(ctx), ctx.input.path);
@@ -91,9 +93,7 @@ export function workspace<V = unknown>(
         await end();
       }
     },
-    tool(ctx, next) {
-      return own.has(ctx.tool) && hasPath(ctx) ? fromRoot(ctx, next) : next();
-    },
+    tool: choose(fromRoot, ({ tool }) => own.has(tool)),
   };
 }
 

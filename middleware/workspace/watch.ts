@@ -46,7 +46,7 @@ export async function watch(desk: Desk, { emit, run }: Scope): Promise<() => Pro
 
   const end = await tried(() => desk.files.watch?.(hear));
   return async () => {
-    over.abort();
+    over.abort("over"); // with a reason, since an error that nobody reads costs more than the watch
     await tried(() => end?.());
     await Promise.all(telling);
   };
