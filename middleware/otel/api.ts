@@ -21,6 +21,18 @@ export interface Span {
   setStatus(status: { readonly code: number }): unknown;
   /** Ends it: now, or at a time in milliseconds since 1970. */
   end(time?: number): void;
+  /** By which it is known elsewhere. */
+  spanContext?(): SpanContext;
+}
+
+/** By which a span is known elsewhere: OpenTelemetry's own, and passed on as it is. */
+export interface SpanContext {
+  /** Of all that belongs together. */
+  readonly traceId: string;
+  /** Its own. */
+  readonly spanId: string;
+  /** Whether it is sampled. */
+  readonly traceFlags: number;
 }
 
 /** How a span begins. */
@@ -61,7 +73,7 @@ export interface Meter {
   createHistogram(name: string, options?: HistogramOptions): Histogram;
 }
 
-/** The module `@opentelemetry/api`, as far as it is used. */
+/** The module `@opentelemetry/api`, as far as it is used. What may be missing tells whether anybody records; without it, everything is measured. */
 export interface Telemetry {
   /** Spans. */
   readonly trace: {
@@ -70,6 +82,10 @@ export interface Telemetry {
   };
   /** Measurements. */
   readonly metrics: { getMeter(name: string): Meter };
+  /** Whether a span is known elsewhere. */
+  readonly isSpanContextValid?: (context: SpanContext) => boolean;
+  /** The meter of who records no measurements. */
+  readonly createNoopMeter?: () => Meter;
   /** What is going on, where the platform can tell. */
   readonly context: {
     active(): Context;

@@ -45,12 +45,14 @@ export interface Begun {
 export interface Measures {
   /** Begins an operation. */
   begin(operation: Operation, parent: Context): Begun;
+  /** Whether nobody records: neither spans nor measurements. */
+  idle(span: Span): boolean;
   /** Tells of something that is over, and took so many milliseconds. */
   mark(name: string, outcome: Outcome, parent: Context, ms?: number): void;
 }
 
 /** Makes spans, and records the time and the tokens that operations take. */
-export function measures({ trace, metrics }: Telemetry): Measures {
+export function measures({ trace, metrics, isSpanContextValid, createNoopMeter }: Telemetry): Measures {
   const tracer = trace.getTracer("jizai");
   const meter = metrics.getMeter("jizai");
   const duration = meter.createHistogram("gen_ai.client.operation.duration", {
@@ -89,6 +91,10 @@ export function measures({ trace, metrics }: Telemetry): Measures {
           usage.record(tokens.output, { ...known, ...labels, "gen_ai.token.type": "output" }, context);
         },
       };
+    },
+    idle(span) {
+      const known = span.spanContext?.(); // a sampler's refusal is known all the same, and may be of this span alone
+      return meter === createNoopMeter?.() && known !== undefined && isSpanContextValid?.(known) === false;
     },
     mark(name, outcome, parent, ms = 0) {
       const startTime = performance.timeOrigin + performance.now() - ms;

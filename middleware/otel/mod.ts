@@ -3,9 +3,12 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
-import type { Run, Scope } from "../../src/core/scope.ts";
+import type { Next } from "../../src/core/onion.ts";
+import type { ExecuteContext, Middleware, ModelChange, ModelContext, ModelResponse } from "../../src/core/points.ts";
+import type { Change, Run, Scope } from "../../src/core/scope.ts";
+import { choose } from "../../src/core/select.ts";
 import type { Emit } from "../../src/protocol/event.ts";
+import type { ToolResult } from "../../src/protocol/message.ts";
 import type {
   Attributes,
   Context,
@@ -13,6 +16,7 @@ import type {
   HistogramOptions,
   Meter,
   Span,
+  SpanContext,
   SpanOptions,
   Telemetry,
   Tracer,
@@ -21,7 +25,18 @@ import { type Begun, measures, type Operation, type Outcome, thrown } from "./me
 import { answered, called, chat, cut, execution, invocation, invoked, type Saying } from "./operations.ts";
 import { watch, type Watched } from "./watch.ts";
 
-export type { Attributes, Context, Histogram, HistogramOptions, Meter, Span, SpanOptions, Telemetry, Tracer };
+export type {
+  Attributes,
+  Context,
+  Histogram,
+  HistogramOptions,
+  Meter,
+  Span,
+  SpanContext,
+  SpanOptions,
+  Telemetry,
+  Tracer,
+};
 
 /** What is said beside the facts. */
 export interface OtelOptions {
@@ -64,6 +79,9 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
     content,
   };
   const runs = new WeakMap<Run, Watched>();
+  /** The runs that nobody records. */
+  const idle = new WeakSet<Run>();
+  const busy = ({ run }: Scope) => !idle.has(run);
 
   /** Begins something in a run; where none is watched, it belongs to what goes on. */
   function begin({ run }: Scope, id: string, operation: Operation): Begun {
@@ -88,12 +106,24 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
     }
   }
 
+  async function asking(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
+    return await during(begin(ctx, "", chat(ctx, saying)), next, (response) => answered(response, saying));
+  }
+
+  async function executing(ctx: ExecuteContext, next: Next<Change, ToolResult>): Promise<ToolResult> {
+    return await during(begin(ctx, ctx.callId, execution(ctx, saying)), next, (result) => called(result, saying));
+  }
+
   return {
     name: "otel",
     after: ["retry", "fallback"],
     inherit: true,
     async session(ctx, next) {
       const begun = measuring.begin(invocation(ctx, saying), around(ctx.run));
+      if (measuring.idle(begun.span)) {
+        idle.add(ctx.run);
+        return await next();
+      }
       const run = watch(begun, measuring, saying);
       runs.set(ctx.run, run);
       const emit: Emit = (event) => {
@@ -102,12 +132,8 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
       };
       return await during(run, () => next({ emit }), (result) => invoked(result, saying));
     },
-    async model(ctx, next) {
-      return await during(begin(ctx, "", chat(ctx, saying)), next, (response) => answered(response, saying));
-    },
-    async execute(ctx, next) {
-      return await during(begin(ctx, ctx.callId, execution(ctx, saying)), next, (result) => called(result, saying));
-    },
+    model: choose(asking, busy),
+    execute: choose(executing, busy),
     async abort(ctx, next) {
       try {
         await next();

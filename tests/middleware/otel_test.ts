@@ -15,11 +15,12 @@ import {
   ToolError,
 } from "@jizai/jizai";
 import { fallback } from "@jizai/jizai/middleware/fallback";
-import { otel, type OtelOptions } from "@jizai/jizai/middleware/otel";
+import { otel, type OtelOptions, type Telemetry } from "@jizai/jizai/middleware/otel";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
+import * as api from "@opentelemetry/api";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
@@ -578,4 +579,33 @@ Deno.test("otel() shows no input that cannot be written as JSON, and no media", 
 
 Deno.test("otel() keeps the laws of a middleware", async () => {
   await testMiddleware(() => otel(recorder().api, { content: true }));
+});
+
+/** A run under the module itself, where `span` is what each span is known by: the names of the spans that were begun. */
+async function begun(span: api.SpanContext, changes: Partial<Telemetry> = {}): Promise<string[]> {
+  const names: string[] = [];
+  const trace: Telemetry["trace"] = {
+    getTracer: () => ({
+      startSpan(name) {
+        names.push(name);
+        return api.trace.wrapSpanContext(span);
+      },
+    }),
+    setSpan: (context) => context,
+  };
+  const use = [otel({ ...api, trace, ...changes })];
+  await agent({ model: scripted(calls("Kyoto"), "Sun."), tools: [weather], use }).run("Hi").result;
+  return names;
+}
+
+Deno.test("otel() asks once for each run whether anybody records, and then keeps out of the way", async () => {
+  assertEquals(await begun(api.INVALID_SPAN_CONTEXT), ["invoke_agent agent"]);
+});
+
+Deno.test("otel() does all its work where a span, or a measurement, might be recorded", async () => {
+  const all = ["invoke_agent agent", "chat scripted", "execute_tool weather", "chat scripted"];
+  const refused = { traceId: "1".repeat(32), spanId: "2".repeat(16), traceFlags: api.TraceFlags.NONE };
+  assertEquals(await begun(refused), all);
+  const metrics = { getMeter: () => ({ createHistogram: () => ({ record: () => {} }) }) };
+  assertEquals(await begun(api.INVALID_SPAN_CONTEXT, { metrics }), all);
 });
