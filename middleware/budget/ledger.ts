@@ -22,6 +22,10 @@ export interface Amounts {
 export interface Ledger {
   /** What is left of the limits, less what is reserved. */
   left(at: Scope): Amounts;
+  /** Takes a call, where one is left, and time. */
+  take(at: Scope): boolean;
+  /** Gives calls back that did not come to anything. */
+  giveBack(at: Scope, calls: number): void;
   /** Takes `most`, until it is settled by what it came to. */
   reserve(at: Scope, most: Partial<Amounts>): (real: Partial<Amounts>) => void;
   /** Begins with a run, and counts its time until it is told to stop; that of agents beneath is in it. */
@@ -43,8 +47,7 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
     return run === at.run ? at : { ...at, run };
   }
 
-  function add(at: Scope, amounts: Partial<Amounts>, sign: 1 | -1 = 1): void {
-    const { tokens, cost, calls, ms } = { ...nothing, ...amounts };
+  function add(at: Scope, { tokens = 0, cost = 0, calls = 0, ms = 0 }: Partial<Amounts>, sign: 1 | -1 = 1): void {
     spent.update(where(at), (was) => ({
       tokens: was.tokens + sign * tokens,
       cost: was.cost + sign * cost,
@@ -53,17 +56,31 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
     }));
   }
 
+  function timeLeft(kept: Scope): number {
+    if (limits.ms === Infinity) return Infinity;
+    const start = since.get(kept);
+    return limits.ms - spent.get(kept).ms - (start === null ? 0 : Date.now() - start);
+  }
+
   return {
     left(at) {
-      const { tokens, cost, calls, ms } = spent.get(where(at));
-      const start = since.get(where(at));
+      const kept = where(at);
+      const { tokens, cost, calls } = spent.get(kept);
       return {
         tokens: limits.tokens - tokens,
         cost: limits.cost - cost,
         calls: limits.calls - calls,
-        ms: limits.ms - ms - (start === null ? 0 : Date.now() - start),
+        ms: timeLeft(kept),
       };
     },
+    take(at) {
+      const kept = where(at);
+      const was = spent.get(kept);
+      if (limits.calls - was.calls < 1 || timeLeft(kept) <= 0) return false;
+      spent.set(kept, { ...was, calls: was.calls + 1 });
+      return true;
+    },
+    giveBack: (at, calls) => add(at, { calls: -calls }),
     reserve(at, most) {
       add(at, most);
       return (real) => {
@@ -73,7 +90,7 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
     },
     start(at) {
       begun.add(at.run);
-      if (where(at) !== at) return () => {};
+      if (where(at) !== at || limits.ms === Infinity) return () => {};
       const now = Date.now();
       since.set(at, now);
       return () => {

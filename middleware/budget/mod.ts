@@ -4,12 +4,15 @@
  * @module
  */
 import { refused, reply, skipped } from "../../src/core/answers.ts";
-import { Pause, Paused } from "../../src/core/interrupt.ts";
-import type { Middleware } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
+import { Pause } from "../../src/core/interrupt.ts";
+import type { Next } from "../../src/core/onion.ts";
+import type { Middleware, ModelChange, ModelContext, ModelResponse, ToolContext } from "../../src/core/points.ts";
+import type { Run, Scope } from "../../src/core/scope.ts";
+import { choose } from "../../src/core/select.ts";
 import { state } from "../../src/core/state.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
-import { textOf, user } from "../../src/protocol/message.ts";
+import type { Emit } from "../../src/protocol/event.ts";
+import { textOf, type ToolResult, user } from "../../src/protocol/message.ts";
 import { charge, estimator, type Price, type Prices } from "./charge.ts";
 import { type Amounts, ledgerOf } from "./ledger.ts";
 
@@ -76,15 +79,55 @@ export function budget(options: BudgetOptions = {}): Budget {
     if (!(value >= 0)) throw new RangeError(`Cannot budget ${value} for "${what}": expected a number of 0 or more`);
   }
   const priced = limits.cost < Infinity ? prices : undefined;
+  const bounded = limits.tokens < Infinity || priced !== undefined;
   const estimate = estimator();
   const ledger = ledgerOf(name, limits);
   /** Whether this run asked for more than was left, and what it answered at last. */
   const own = state<{ readonly over: boolean; readonly answer?: string }>(`${name}.own`, () => ({ over: false }));
+  /** The calls of each run that are reserved. */
+  const open = new WeakMap<Run, Set<string>>();
 
   function expected(request: ModelRequest): Partial<Amounts> {
-    if (limits.tokens === Infinity && !priced) return {};
+    if (!bounded) return {};
     const { maxTokens = reserve } = request.options;
     return charge(request.model.id, { input: estimate(request), output: maxTokens }, priced);
+  }
+
+  /** Whether there is something to say about the next request: what it may take is bounded, or it is the last one, or comes after that. */
+  function concerned(ctx: Scope): boolean {
+    const { over, answer } = own.get(ctx);
+    return bounded || over || answer !== undefined || ledger.left(ctx).ms <= 0;
+  }
+
+  async function asking(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
+    const { request } = ctx;
+    const { over, answer } = own.get(ctx);
+    if (answer !== undefined) return reply(""); // whoever goes on after the last answer hears nothing more
+    const most = expected(request);
+    const last = over || !fits(most, ledger.left(ctx));
+    const settle = ledger.reserve(ctx, most);
+    let took: Partial<Amounts> = {};
+    try {
+      const response = await next(last ? { request: lastOf(request, name) } : undefined);
+      took = most; // which stands where whoever answered has no price
+      took = charge(response.model, response.usage, priced);
+      if (last) own.set(ctx, { over, answer: textOf(response) });
+      return response;
+    } finally {
+      settle(took);
+    }
+  }
+
+  /** Reserves a call, until it comes to a result; not where none is left. */
+  function reserved(ctx: ToolContext): boolean {
+    if (own.get(ctx).answer !== undefined || !ledger.take(ctx)) return false;
+    open.get(ctx.run)?.add(ctx.call.id);
+    return true;
+  }
+
+  function refusing(ctx: ToolContext): Promise<ToolResult> {
+    own.update(ctx, (was) => ({ ...was, over: true }));
+    return Promise.resolve(skipped(`Not run: ${spent}.`));
   }
 
   return {
@@ -94,58 +137,34 @@ export function budget(options: BudgetOptions = {}): Budget {
     left: ledger.left,
     async prompt(ctx, next) {
       const stop = ledger.start(ctx);
+      const calls = new Set<string>();
+      open.set(ctx.run, calls);
+      const emit: Emit = (event) => {
+        if (event.type === "tool.finished" && calls.delete(event.call)) {
+          const { status } = event.result;
+          if (status === "denied" || status === "skipped") ledger.giveBack(ctx, 1);
+        }
+        ctx.emit(event);
+      };
       try {
-        const result = await next();
+        const result = await next({ emit });
         const { answer } = own.get(ctx);
         const stands = answer === undefined || result.status === "cancelled";
         return stands ? result : { status: "limit", text: answer, reason: name };
+      } catch (error) {
+        if (error instanceof Pause) ledger.giveBack(ctx, calls.size); // they begin anew
+        throw error;
       } finally {
         stop();
       }
     },
-    async model(ctx, next) {
-      const { request } = ctx;
-      const { over, answer } = own.get(ctx);
-      if (answer !== undefined) return reply(""); // whoever goes on after the last answer hears nothing more
-      const most = expected(request);
-      const last = over || !fits(most, ledger.left(ctx));
-      const settle = ledger.reserve(ctx, most);
-      let took: Partial<Amounts> = {};
-      try {
-        const response = await next(last ? { request: lastOf(request, name) } : undefined);
-        took = most; // which stands where whoever answered has no price
-        took = charge(response.model, response.usage, priced);
-        if (last) own.set(ctx, { over, answer: textOf(response) });
-        return response;
-      } finally {
-        settle(took);
-      }
-    },
+    model: choose(asking, concerned),
+    tool: choose(refusing, (ctx) => !reserved(ctx)),
     async compact(ctx, next) {
       const compaction = await next();
       const { usage } = compaction;
       if (usage) ledger.reserve(ctx, {})(charge(ctx.model.id, usage, priced)); // at the price of the run's own model
       return compaction;
-    },
-    async tool(ctx, next) {
-      const { calls, ms } = ledger.left(ctx);
-      const { answer } = own.get(ctx);
-      if (calls < 1 || ms <= 0 || answer !== undefined) {
-        own.update(ctx, (was) => ({ ...was, over: true }));
-        return skipped(`Not run: ${spent}.`);
-      }
-      const settle = ledger.reserve(ctx, { calls: 1 });
-      let ran = true;
-      try {
-        const result = await next();
-        ran = result.status !== "denied" && result.status !== "skipped";
-        return result;
-      } catch (error) {
-        ran = !(error instanceof Paused || error instanceof Pause); // it begins anew
-        throw error;
-      } finally {
-        settle({ calls: ran ? 1 : 0 });
-      }
     },
     async subagent(ctx, next) {
       const { tokens, cost, ms } = ledger.left(ctx);

@@ -2,12 +2,14 @@ import {
   type Agent,
   agent,
   compacted,
+  denied,
   deny,
   memory,
   type Middleware,
   ModelError,
   type ModelRequest,
   reply,
+  text,
   textOf,
   tool,
   user,
@@ -193,6 +195,22 @@ Deno.test("budget() does not count a call that was denied or skipped, and counts
   const model = scripted({ calls: [["look", {}], ["look", {}], ["broken", {}], ["missing", {}]] }, "Done.");
   await agent({ model, tools: [look, broken], use: [...use, guard] }).run("Hi").result;
   assertEquals(seen, [5, 5, 2, 2, 2, 2]);
+});
+
+Deno.test("budget() neither counts nor gives back a call that never came to it", async () => {
+  const block: Middleware = {
+    name: "block",
+    tool: (ctx, next) => ctx.index === 0 ? Promise.resolve(denied("No.")) : next(),
+  };
+  const cache: Middleware = {
+    name: "cache",
+    tool: (ctx, next) => ctx.index === 1 ? Promise.resolve(text("1")) : next(),
+  };
+  const spend = budget({ calls: 5 });
+  const { seen, use } = noting(spend, "calls");
+  const model = scripted(looking(3), "Done.");
+  await agent({ model, tools: [look], use: [block, cache, ...use] }).run("Hi").result;
+  assertEquals(seen, [5, 5, 4, 4, 4, 4]);
 });
 
 Deno.test("budget() counts what each model costs, and less for what was cached", async () => {
