@@ -4,17 +4,13 @@
  * @module
  */
 import type { Event } from "../protocol/event.ts";
-import type { UserMessage } from "../protocol/message.ts";
-import type { Mail, RunRecord, Session } from "../protocol/session.ts";
+import type { RunRecord } from "../protocol/session.ts";
 import { later, reasonOf } from "./abandon.ts";
-import { canonical } from "./canonical.ts";
 import type { Live } from "./live.ts";
+import { having, type Said, waiting } from "./mail.ts";
+import { insisting, persist } from "./persist.ts";
 import type { Store } from "./store.ts";
 import { type Way, wayOf } from "./way.ts";
-
-/** How often something is tried that fails, and the milliseconds before each next try, which is later each time. */
-const tries = 3;
-const backoff = 100;
 
 /** What a session is kept with. */
 export interface KeepingOptions {
@@ -27,9 +23,6 @@ export interface KeepingOptions {
   /** Milliseconds for which a save says that the run lives. */
   readonly lease: number;
 }
-
-/** What a save says. */
-type Said = Pick<Session, "messages" | "earlier" | "run" | "last">;
 
 /** The keeping of one run's session: one save after another, and one in time to say that the run lives. */
 export class Keeping {
@@ -229,46 +222,7 @@ export class Keeping {
   }
 }
 
-/** What a save says once there is mail. Of a run that has ended, whoever comes next reads it. */
-function having({ run, ...said }: Said, mail: readonly Mail[]): Said {
-  return run ? { ...said, run: waiting(run, mail) } : { ...said, messages: [...said.messages, ...messagesOf(mail)] };
-}
-
-/** The same, once mail waits too. */
-function waiting<T extends Pick<RunRecord, "inbox">>(record: T, mail: readonly Mail[]): T {
-  return { ...record, inbox: [...record.inbox ?? [], ...messagesOf(mail)] };
-}
-
-function messagesOf(mail: readonly Mail[]): UserMessage[] {
-  return mail.flatMap((piece) => piece.type === "message" ? [piece.message] : []);
-}
-
 /** Why a run is being ended, where it is. */
 function closingOf({ closing, aborted, failure, reason }: Live): string | undefined {
   return aborted && !failure ? reasonOf(reason) : closing;
-}
-
-/** Saves: a save that failed may have been made all the same. */
-async function persist(store: Store, session: Session): Promise<number | undefined> {
-  return await insisting(async (tried) => {
-    const kept = tried > 0 ? await store.load(session.id) : undefined;
-    return kept && isSame(kept, session) ? kept.version : await store.save(session);
-  });
-}
-
-/** Does what may fail, a few times. */
-async function insisting<T>(work: (tried: number) => Promise<T>): Promise<T> {
-  for (let tried = 0;; tried++) {
-    try {
-      return await work(tried);
-    } catch (error) {
-      if (tried + 1 === tries) throw error;
-      await new Promise((resolve) => setTimeout(resolve, backoff * (tried + 1)));
-    }
-  }
-}
-
-function isSame(kept: Session, session: Session): boolean {
-  return kept.version === session.version + 1 &&
-    canonical({ ...kept, version: 0 }) === canonical({ ...session, version: 0 });
 }

@@ -95,6 +95,28 @@ Deno.test("what is said to a run as it ends is there for who comes next", async 
   assertEquals([lines(messages).slice(-2), left], [["assistant Done.", "user Make it red"], undefined]);
 });
 
+Deno.test("what is said to a run is delivered where the save before it failed, and was made", async () => {
+  const { promise: made, resolve } = Promise.withResolvers<void>();
+  let failing = false;
+  const { there, run, rest } = await elsewhere((store) => ({
+    ...store,
+    async save(session) {
+      const version = await store.save(session);
+      if (!failing) return version;
+      failing = false;
+      resolve();
+      throw new Error("The line is dead");
+    },
+  }));
+  failing = true;
+  const all = rest();
+  await made;
+  assertEquals((await say(there, run, "Make it red")).status, 202);
+  const events = await all;
+  assertEquals(lines(first("steering.injected", events).messages), ["user Make it red"]);
+  assertEquals(events.at(-1)?.type, "run.finished");
+});
+
 Deno.test("what was said to a run whose process died is delivered where it goes on", async () => {
   using time = new FakeTime();
   const { here, there, run, rest } = await elsewhere();
