@@ -42,9 +42,10 @@ export interface Voice {
 /** The voice of an agent; `within` stands before the ids of its calls, and `tag` says whose they are, where it is a tool of another. */
 export function voice(run: string, told: Told, within = "", tag: { readonly subagentRunId?: string } = {}): Voice {
   let step: string | undefined;
-  /** What grows, and the frame of more of it up to that. */
+  /** What grows, the frame of more of it up to that, and the frames that end it. */
   let growing: keyof typeof roles | undefined;
   let before = "";
+  let after = "";
   /** The message that the model is saying. */
   let id = "";
   let message: Saying | undefined;
@@ -65,27 +66,20 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
   }
 
   function start(kind: keyof typeof roles): string {
+    const at = { messageId: kind === "TEXT" ? id : `${id}.thought` }; // a thought has a message of its own
+    const around = (what: string) => kind === "TEXT" ? "" : frame(`REASONING_${what}`, at);
     growing = kind;
-    before = frameOf({ type: `${kind}_MESSAGE_CONTENT`, ...grown(), ...tag, delta: "" }).slice(0, -'""}\n\n'.length);
-    return around("START") + frame(`${kind}_MESSAGE_START`, { ...grown(), role: roles[kind] });
+    before = frameOf({ type: `${kind}_MESSAGE_CONTENT`, ...at, ...tag, delta: "" }).slice(0, -'""}\n\n'.length);
+    after = frame(`${kind}_MESSAGE_END`, at) + around("END");
+    return around("START") + frame(`${kind}_MESSAGE_START`, { ...at, role: roles[kind] });
   }
 
   /** Ends what grows. */
   function stop(): string {
-    if (!growing) return "";
-    const ended = frame(`${growing}_MESSAGE_END`, grown()) + around("END");
+    const ended = after;
     growing = undefined;
+    after = "";
     return ended;
-  }
-
-  /** What a thought has around its message. */
-  function around(what: "START" | "END"): string {
-    return growing === "TEXT" ? "" : frame(`REASONING_${what}`, grown());
-  }
-
-  /** The message that grows: a thought has one of its own. */
-  function grown(): object {
-    return { messageId: growing === "TEXT" ? id : `${id}.thought` };
   }
 
   function custom(name: string, value: unknown): string {

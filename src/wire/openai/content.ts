@@ -17,7 +17,7 @@ export function maybe<T>(shape: Shape<T>): Shape<T | undefined> {
 export function only(...values: readonly unknown[]): Shape<undefined> {
   return (value, at) => {
     if (value !== undefined && value !== null && !values.includes(value)) {
-      throw wrong(at, [...values, "nothing: it is not supported"].join(", or "));
+      throw wrong(at, "nothing else than its default");
     }
   };
 }
@@ -42,13 +42,11 @@ export const format = maybe(record({ type: only("text") }));
 
 const part = record<Part>({
   text: maybe(text),
-  refusal: maybe(text),
   image_url: maybe((value, at) => typeof value === "string" ? value : record({ url: text })(value, at).url),
 });
 
 interface Part {
   readonly text?: string | undefined;
-  readonly refusal?: string | undefined;
   readonly image_url?: string | undefined;
 }
 
@@ -57,8 +55,8 @@ export const content: Shape<readonly ContentPart[]> = (value, at) =>
   typeof value === "string" ? [{ type: "text", text: value }] : list(partOf)(value, at);
 
 const partOf: Shape<ContentPart> = (value, at) => {
-  const { text, refusal = text, image_url } = part(value, at);
-  if (refusal !== undefined) return { type: "text", text: refusal };
+  const { text, image_url } = part(value, at);
+  if (text !== undefined) return { type: "text", text };
   if (image_url === undefined) throw wrong(at, "a text or an image");
   return imageAt(image_url);
 };

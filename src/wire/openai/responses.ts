@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Reply, Wanted, Wire, WireRequest } from "../wire.ts";
+import type { Event } from "../../protocol/event.ts";
+import type { Reply, Wanted, Whole, Wire, WireRequest } from "../wire.ts";
 import { refuse } from "./ended.ts";
 import { type OpenaiOptions, wholeHeaders as headers } from "./models.ts";
 import { responding } from "./responses_reply.ts";
@@ -50,15 +51,14 @@ export function responses({ path = "/v1" }: OpenaiOptions = {}): Wire {
 
 function read(agent: string, { body, session }: WireRequest): Wanted {
   const { conversation, stream } = responsesRequest(body);
-  const reply: Reply = stream
-    ? { type: "stream", open: () => responding(agent).tell }
-    : { type: "whole", headers, open: whole };
+  const reply: Reply = stream ? { type: "stream", open: () => responding(agent) } : { type: "whole", headers, open };
 
-  function whole() {
-    const response = responding(agent);
-    return (...event: Parameters<typeof response.tell>) => {
-      response.tell(...event);
-      return response.whole;
+  function open() {
+    let told: Whole | undefined;
+    const tell = responding(agent, (whole) => told = whole);
+    return (event: Event, id: number) => {
+      tell(event, id);
+      return told;
     };
   }
   return { type: "talk", ...talkOf({ ...conversation, session: session ?? conversation.session }), reply };

@@ -12,14 +12,6 @@ import type { Whole } from "../wire.ts";
 import { outerId } from "./call_id.ts";
 import { errorOf, type Last } from "./ended.ts";
 
-/** What a response says as a whole. */
-export interface Responding {
-  /** The frames of an event. */
-  tell(event: Event, id: number): string;
-  /** The response, once it is complete. */
-  readonly whole: Whole | undefined;
-}
-
 /** A text that grows: the model's own, or its thought. */
 interface Growing {
   readonly kind: "output_text" | "reasoning_text";
@@ -28,8 +20,11 @@ interface Growing {
   readonly texts: string[];
 }
 
-/** Begins a response of the agent `model`. */
-export function responding(model: string): Responding {
+/** Begins a response of the agent `model`; gives the frames of each event. `over` hears what they come to. */
+export function responding(
+  model: string,
+  over: (whole: Whole) => void = () => {},
+): (event: Event, id: number) => string {
   let run = "";
   let session = "";
   let head = {};
@@ -38,7 +33,6 @@ export function responding(model: string): Responding {
   /** What grows, and where that is as JSON. */
   let growing: Growing | undefined;
   let where = "";
-  let over: Whole | undefined;
   /** What is complete; what comes after the mark belongs to the turn that goes on, and may be taken back. */
   const output: object[] = [];
   let mark = 0;
@@ -134,41 +128,36 @@ export function responding(model: string): Responding {
     const status = error ? "failed" : short ? "incomplete" : "completed";
     const incomplete_details = short ? { reason: "max_output_tokens" } : undefined;
     const response = snapshot(status, { error, incomplete_details, usage: usageOf(last.usage) });
-    over = error ? { status: 500, body: { error } } : { status: 200, body: response };
+    over(error ? { status: 500, body: { error } } : { status: 200, body: response });
     return text + frame(`response.${status}`, { response });
   }
 
-  return {
-    get whole() {
-      return over;
-    },
-    tell(event, id) {
-      switch (event.type) {
-        case "text.delta":
-          return grow("output_text", event.text);
-        case "reasoning.delta":
-          return grow("reasoning_text", event.text);
-        case "run.started":
-          return sequence > 0 ? "" : begin(event);
-        case "model.started": {
-          const before = event.turn === turn ? reset() : ""; // it is asked again, since its process died
-          turn = event.turn;
-          mark = output.length;
-          return before;
-        }
-        case "model.reset":
-          return reset();
-        case "model.finished":
-          return event.text === undefined ? end() : reset() + whole(event.text);
-        case "run.paused":
-        case "run.finished":
-        case "run.failed":
-        case "run.aborted":
-          return close(event, id);
-        default:
-          return "";
+  return (event, id) => {
+    switch (event.type) {
+      case "text.delta":
+        return grow("output_text", event.text);
+      case "reasoning.delta":
+        return grow("reasoning_text", event.text);
+      case "run.started":
+        return sequence > 0 ? "" : begin(event);
+      case "model.started": {
+        const before = event.turn === turn ? reset() : ""; // it is asked again, since its process died
+        turn = event.turn;
+        mark = output.length;
+        return before;
       }
-    },
+      case "model.reset":
+        return reset();
+      case "model.finished":
+        return event.text === undefined ? end() : reset() + whole(event.text);
+      case "run.paused":
+      case "run.finished":
+      case "run.failed":
+      case "run.aborted":
+        return close(event, id);
+      default:
+        return "";
+    }
   };
 }
 

@@ -28,7 +28,6 @@ const request = () =>
     stream: maybe(flag),
     tool_choice: choice,
     text: maybe(record({ format })),
-    top_logprobs: only(0),
     parallel_tool_calls: only(true),
     background: only(false),
     prompt: only(),
