@@ -12,11 +12,11 @@ import { interruptId, type RunInput } from "./request.ts";
 import { type Told, type Voice, voice } from "./voice.ts";
 
 /** Begins a response to `input`; gives the events of AG-UI that an event is, as frames. */
-export function telling({ threadId, runId, messages, ran }: RunInput): (event: Event, id: number) => string {
+export function telling({ threadId, runId, messages }: RunInput): (event: Event, id: number) => string {
   const told: Told = {
     messages: [],
     again: () => frameOf({ type: "MESSAGES_SNAPSHOT", messages: [...messages, ...told.messages] }),
-    ran,
+    ran: (call) => messages.some(({ toolCallId }) => toolCallId === call),
   };
   let root: Voice | undefined;
 

@@ -61,8 +61,6 @@ export interface RunInput {
   readonly runId: string;
   /** What the client holds, as it holds it. */
   readonly messages: readonly { readonly [key: string]: Json }[];
-  /** The calls that it has run itself. */
-  readonly ran: ReadonlySet<string>;
   /** What came with the newest pause. */
   readonly capsule: string | undefined;
   readonly say: (waiting: Waiting) => Said;
@@ -97,9 +95,8 @@ export function runInput(body: unknown): RunInput {
     const said: UserMessage = { role: "user", parts: contentOf(prompt) };
     return { messages: [said], tools: clientTools(declared) };
   }
-  const ran = new Set(messages.flatMap(({ role, toolCallId }) => role === "tool" && toolCallId ? [toolCallId] : []));
   const { encryptedValue: capsule } = messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) ?? {};
-  return { threadId, runId, messages: held, ran, capsule, say };
+  return { threadId, runId, messages: held, capsule, say };
 }
 
 function replyOf(text: string): Suggestion {

@@ -13,8 +13,8 @@ export interface Told {
   readonly messages: { readonly id: string }[];
   /** The frames that tell it again. */
   again(): string;
-  /** The calls that the client has run itself. */
-  readonly ran: ReadonlySet<string>;
+  /** Whether the client has run a call itself. */
+  ran(toolCallId: string): boolean;
 }
 
 /** What the model says, as far as the client has heard it. */
@@ -147,7 +147,7 @@ export function voice(run: string, told: Told, within = "", tag: { readonly suba
 
   function finished(call: string, { status, parts }: CallResult): string {
     const toolCallId = within + call;
-    if (told.ran.has(toolCallId)) return "";
+    if (told.ran(toolCallId)) return "";
     const content = parts.every(({ type }) => type === "text") ? textOf({ parts }) : parts.map(partOf);
     const id = `${run}.${call}`;
     const result = { role: "tool", toolCallId, content };

@@ -11,15 +11,16 @@ export type Last = Extract<Event, { readonly type: "run.finished" | "run.paused"
 
 /** Why a request is not served. */
 export function refuse({ status, code, message, field, id }: Refused): object {
-  const type = status < 500 ? "invalid_request_error" : "server_error";
-  return { error: { message, type, param: field ?? null, code, id } };
+  const type = status < 500 ? "invalid_request_error" : undefined;
+  return { error: { ...errorWith(message, code, type), param: field ?? null, id } };
 }
 
 /** Why there is no answer, where there is none. */
-export function errorOf(
-  last: Last,
-): { readonly message: string; readonly type: string; readonly code: string } | undefined {
-  if (last.type === "run.failed") return { message: last.message, type: "server_error", code: last.error };
-  if (last.type !== "run.aborted") return undefined;
-  return { message: `The run was stopped: ${last.reason}`, type: "server_error", code: "aborted" };
+export function errorOf(last: Last): object | undefined {
+  if (last.type === "run.failed") return errorWith(last.message, last.error);
+  return last.type === "run.aborted" ? errorWith(`The run was stopped: ${last.reason}`, "aborted") : undefined;
+}
+
+function errorWith(message: string, code: string, type = "server_error"): object {
+  return { message, type, code };
 }

@@ -5,7 +5,7 @@
  */
 import { type Json, textOf, user } from "../../protocol/message.ts";
 import { toolName } from "../client_tool.ts";
-import { flag, json, list, object, record, text, word, wrong } from "../shape.ts";
+import { flag, json, list, object, record, text, word } from "../shape.ts";
 import { placeOf } from "./call_id.ts";
 import { choice, content, declaredOf, format, maybe, only } from "./content.ts";
 import { callOf, type Conversation, type Entry, outcome } from "./said.ts";
@@ -61,7 +61,8 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
   const said = (name: string) => text(item[name], `${at}.${name}`);
   const parts = (name: string) => content(item[name], `${at}.${name}`);
   switch (item.type ?? "message") {
-    case "message": {
+    case "message":
+    case "item_reference": { // refused, as it does not say whose it is
       const role = said("role");
       if (role === "assistant") return [{ role, parts: parts("content").filter((part) => part.type === "text") }];
       return [{ role: "user", parts: parts("content"), ...(role !== "user" && { from: role }) }];
@@ -75,8 +76,6 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
       const why = typeof item.reason === "string" ? { reason: item.reason } : {};
       return [outcome(said("approval_request_id"), approve ? { type: "approve" } : { type: "deny", ...why })];
     }
-    case "item_reference":
-      throw wrong(at, "the item itself");
     default:
       return [];
   }
