@@ -14,23 +14,26 @@ import { isClosed } from "./walk.ts";
  * the operator is told instead.
  */
 export async function watch(desk: Desk, { emit, run }: Scope): Promise<() => Promise<void>> {
-  const over = new AbortController();
+  /** Ends what is being told: made when there is something to tell. */
+  let over: AbortController | undefined;
+  let ended = false;
   const telling = new Set<Promise<void>>();
 
-  async function tell(change: FileChange): Promise<void> {
+  async function tell(change: FileChange, signal: AbortSignal): Promise<void> {
     try {
       // when whoever works on it is done, it can be seen whether it was them
-      await desk.locks.hold(change.path, stopping(over.signal), async () => {
-        if (!await desk.isOwn(change.path) && !over.signal.aborted) emit({ type: "file.changed", ...change });
+      await desk.locks.hold(change.path, stopping(signal), async () => {
+        if (!await desk.isOwn(change.path) && !signal.aborted) emit({ type: "file.changed", ...change });
       });
     } catch (error) {
-      if (!over.signal.aborted) run.report(error);
+      if (!signal.aborted) run.report(error);
     }
   }
 
   function hear(change: FileChange): void {
-    if (isClosed(change.path)) return;
-    const told = tell(change).finally(() => telling.delete(told)); // it reports its own failure
+    if (ended || isClosed(change.path)) return;
+    over ??= new AbortController();
+    const told = tell(change, over.signal).finally(() => telling.delete(told)); // it reports its own failure
     telling.add(told);
   }
 
@@ -46,7 +49,8 @@ export async function watch(desk: Desk, { emit, run }: Scope): Promise<() => Pro
 
   const end = await tried(() => desk.files.watch?.(hear));
   return async () => {
-    over.abort("over"); // with a reason, since an error that nobody reads costs more than the watch
+    ended = true;
+    over?.abort();
     await tried(() => end?.());
     await Promise.all(telling);
   };
