@@ -7,11 +7,13 @@ import type { OpenBatch, Pending, RunRecord, Session } from "../protocol/session
 import type { Live } from "./live.ts";
 
 /** How far a run is on its way. */
-export type Way = Pick<Session, "messages" | "earlier"> & Pick<RunRecord, "used" | "before" | "pending" | "inbox">;
+export type Way =
+  & Pick<Session, "messages" | "earlier">
+  & Pick<RunRecord, "used" | "before" | "pending" | "inbox" | "finishing">;
 
 /** How far a run is now. */
 export function wayOf(live: Live): Way {
-  const { used, transcript: { messages, earlier, began: before }, turning, inbox: { waiting } } = live;
+  const { used, transcript: { messages, earlier, began: before }, turning, inbox: { waiting, finishing } } = live;
   const pending = pendingOf(live);
   const anew = turning === "begun" && !pending?.batch;
   return {
@@ -21,6 +23,7 @@ export function wayOf(live: Live): Way {
     before,
     ...(pending && { pending }),
     ...(waiting.length > 0 && { inbox: waiting }),
+    ...(finishing && { finishing }),
   };
 }
 
@@ -58,7 +61,7 @@ function openBatch({ message, results, started, children }: RunningBatch): OpenB
 
 /** Goes on where a record ends. */
 export function restore(live: Live, record: RunRecord): void {
-  const { id, startedAt, events, usage, used, before, state, pending, inbox = [], mail = [] } = record;
+  const { id, startedAt, events, usage, used, before, state, pending, inbox = [], finishing, mail = [] } = record;
   Object.assign(live, { id, startedAt, usage, used: { ...used } });
   live.events.count = events;
   live.transcript.mark(before);
@@ -73,6 +76,7 @@ export function restore(live: Live, record: RunRecord): void {
   live.turning = turned ? "done" : undefined;
   live.stopping = stopping;
   live.inbox.waiting = inbox;
+  if (finishing) live.inbox.finish();
   live.inbox.receive(mail);
   live.resumed = true;
 }

@@ -67,6 +67,8 @@ export interface RunRecord {
   readonly pending?: Pending;
   /** What waits to be said to it. */
   readonly inbox?: readonly UserMessage[];
+  /** Whether it is to answer once more, and end. Default: false. */
+  readonly finishing?: boolean;
   /** What others have put here for it since it was last saved, each with a save of its own. */
   readonly mail?: readonly Mail[];
 }

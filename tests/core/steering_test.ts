@@ -209,6 +209,24 @@ Deno.test("a run whose process died as it was about to finish still answers what
   assertEquals(lines((await again.result).messages), ["user Go", "assistant One.", "user Wait!", "assistant Three."]);
 });
 
+Deno.test("finish() still counts for a run that has paused since", async () => {
+  const { store } = mortal();
+  const work = tool({
+    name: "work",
+    description: "Works",
+    input: z.object({}),
+    ask: true,
+    execute: () => "did it",
+  });
+  const model = scripted({ calls: [["work", {}]], before: () => run.finish() }, "As far as I came.");
+  const assistant = agent({ model, tools: [work] });
+  const run = assistant.run({ prompt: "Go", session: "s", store });
+  assertEquals((await run.result).status, "paused");
+  const answers = [{ callId: "call_1", type: "approve" }] as const;
+  const { status, reason } = await assistant.resume({ session: "s", store, answers }).result;
+  assertEquals([status, reason, model.requests[1]?.tools], ["done", "interrupted", []]);
+});
+
 Deno.test("finish() has the agent answer once more, without tools, and skips what has not begun", async () => {
   const model = scripted(working("a", "b"), "As far as I came.");
   const { run, ran } = agentOf(model, { limits: { parallel: 1 }, act: (_, run) => run.finish() });
