@@ -5,6 +5,7 @@
  */
 import type { Message } from "../protocol/message.ts";
 import type { Session } from "../protocol/session.ts";
+import { shelf } from "./shelf.ts";
 
 /** Where sessions are kept, as what JSON can say. Ids are not empty. Runs wait for it without end: where it may hang, it fails by itself in time. */
 export interface Store {
@@ -33,7 +34,7 @@ export interface ListOptions {
 
 /** How much is kept in memory, and for how long. */
 export interface MemoryOptions {
-  /** The most sessions; the one that was saved longest ago goes first. Default: 1,000. */
+  /** The most sessions beside those that a run has; the one that was saved longest ago goes first. Default: 1,000. */
   readonly max?: number;
   /** Milliseconds after its last save that a session is forgotten. Default: never. */
   readonly expireIn?: number;
@@ -46,7 +47,6 @@ interface Kept {
   /** What they are texts of, while a run has the session: each message is made a text once, since a transcript grows at its end. */
   readonly messages: readonly Message[];
   readonly rest: string;
-  readonly expires: number;
 }
 
 /**
@@ -66,44 +66,32 @@ interface Kept {
  * ```
  */
 export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {}): Store {
-  /** As texts, so that nobody changes what is kept. The one saved longest ago comes first. */
-  const sessions = new Map<string, Kept>();
-  function forget(): void {
-    const now = Date.now();
-    for (const [id, { expires }] of sessions) {
-      if (expires > now && sessions.size <= max) return;
-      sessions.delete(id);
-    }
-  }
+  /** As texts, so that nobody changes what is kept. */
+  const sessions = shelf<Kept>({ max, expireIn });
 
   return {
     volatile: true,
     load(id) {
-      forget();
       const kept = sessions.get(id);
       return Promise.resolve(kept && { ...JSON.parse(kept.rest), messages: JSON.parse(`[${kept.texts.join()}]`) });
     },
     save: ({ messages, ...session }) =>
       Promise.try(() => {
-        forget();
         const { id, run } = session;
         const kept = sessions.get(id);
         if ((kept?.version ?? 0) !== session.version) return undefined;
         const version = session.version + 1;
         const rest = JSON.stringify({ ...session, version });
         const texts = textsOf(messages, kept);
-        sessions.delete(id);
-        sessions.set(id, { version, texts, messages: run ? messages : [], rest, expires: Date.now() + expireIn });
-        forget();
+        sessions.put(id, { version, texts, messages: run ? messages : [], rest }, run?.status === "running");
         return version;
       }),
     delete(id) {
-      sessions.delete(id);
+      sessions.remove(id);
       return Promise.resolve();
     },
     list({ after = "", limit = 100 } = {}) {
-      forget();
-      return Promise.resolve([...sessions.keys()].filter((id) => id > after).sort().slice(0, limit));
+      return Promise.resolve(sessions.ids().filter((id) => id > after).sort().slice(0, limit));
     },
   };
 }

@@ -3,13 +3,14 @@
  *
  * @module
  */
+import { shelf } from "../core/shelf.ts";
 import { bell, follow } from "./follow.ts";
 import type { Log, LogPage } from "./log.ts";
 import { records } from "./record/records.ts";
 
 /** How many logs are kept in memory, and for how long. */
 export interface MemoryLogOptions {
-  /** The most runs; the one that was added to longest ago goes first. Default: 1,000. */
+  /** The most runs beside those that go on; the one that was added to longest ago goes first. Default: 1,000. */
   readonly max?: number;
   /** Milliseconds after its last event that a run is forgotten. Default: 600,000, ten minutes. */
   readonly expireIn?: number;
@@ -20,7 +21,6 @@ interface Kept {
   readonly before: number;
   readonly lines: string[];
   readonly ended: boolean;
-  readonly expires: number;
 }
 
 /**
@@ -36,20 +36,10 @@ interface Kept {
  * ```
  */
 export function memoryLog({ max = 1_000, expireIn = 600_000 }: MemoryLogOptions = {}): Log {
-  /** The one that was added to longest ago comes first. */
-  const runs = new Map<string, Kept>();
+  const runs = shelf<Kept>({ max, expireIn });
   const added = bell();
 
-  function forget(): void {
-    const now = Date.now();
-    for (const [run, { expires }] of runs) {
-      if (expires > now && runs.size <= max) return;
-      runs.delete(run);
-    }
-  }
-
   function read(run: string, after: number): Promise<LogPage | undefined> {
-    forget();
     const kept = runs.get(run);
     if (!kept) return Promise.resolve(undefined);
     const { before, lines, ended } = kept;
@@ -60,20 +50,17 @@ export function memoryLog({ max = 1_000, expireIn = 600_000 }: MemoryLogOptions 
   return {
     records,
     append(run, { after, lines, ended }) {
-      forget();
       const kept: Pick<Kept, "before" | "lines"> = runs.get(run) ?? { before: after, lines: [] };
       if (after !== kept.before + kept.lines.length) return Promise.resolve(false);
       for (const line of lines) kept.lines.push(line);
-      runs.delete(run);
-      runs.set(run, { ...kept, ended, expires: Date.now() + expireIn });
-      forget();
+      runs.put(run, { ...kept, ended }, !ended);
       added.ring(run);
       return Promise.resolve(true);
     },
     read,
     tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => added.listen(run, signal)),
     delete(run) {
-      runs.delete(run);
+      runs.remove(run);
       added.ring(run);
       return Promise.resolve();
     },
