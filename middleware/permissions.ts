@@ -37,7 +37,7 @@ export interface PermissionsOptions<V = unknown> {
  *
  * A rule to allow answers what is asked beneath it, and never a denial: no `allow` of any guard, nor a person, overrides one. A rule to ask is not
  * silenced by what is allowed beneath. Name rules see the name that will run; a tool that takes paths or commands needs a `when`, and one that
- * throws denies.
+ * throws denies. Throws a `TypeError` for a name that no tool can have: such a rule would never hold.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -86,9 +86,13 @@ interface Compiled<V> extends RuleOptions<V> {
 }
 
 function compiled<V>(rule: Rule<V>, decides: Compiled<V>["decides"]): Compiled<V> {
-  const options = typeof rule === "string" ? { tool: rule } : rule;
-  const literals = (options.tool ?? "*").split("*").map((text) => text.replace(/[\\^$.+?()[\]{}|]/g, "\\$&"));
-  return { ...options, decides, name: new RegExp(`^${literals.join(".*")}$`, "s") };
+  const { tool = "*", ...more } = typeof rule === "string" ? { tool: rule } : rule;
+  if (!/^[\w*-]+$/.test(tool)) {
+    throw new TypeError(
+      `Cannot make a rule for "${tool}": no tool has that name, in which only * stands for anything else`,
+    );
+  }
+  return { ...more, decides, name: new RegExp(`^${tool.replaceAll("*", ".*")}$`, "s") };
 }
 
 /** The first rule that holds. */
