@@ -8,7 +8,7 @@ import { canonical } from "./canonical.ts";
 import type { Store } from "./store.ts";
 
 /** How often something is tried that fails, and the milliseconds before each next try, which is later each time. */
-const tries = 3;
+const tries = 5;
 const backoff = 100;
 
 /** Saves: a save that failed may have been made all the same. */
