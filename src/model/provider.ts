@@ -83,7 +83,10 @@ function headersOf(
 /** The body of a request: `fields`, and over them what is given by `layers`, the last of which counts most. */
 export function bodyOf(fields: Fields, ...layers: readonly (Fields | undefined)[]): string {
   const all: Fields = Object.assign({}, fields, ...layers);
-  return JSON.stringify(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)));
+  const body = JSON.stringify(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)));
+  if (!body.includes("\\ud")) return body;
+  // half a surrogate pair is no character, and providers refuse it
+  return body.replace(/\\(?:\\|ud[89a-f]..)/g, (escape) => escape === "\\\\" ? escape : "\ufffd");
 }
 
 /** Sends `body`, and reads the answer: one array for every read. Throws a {@linkcode ModelError} where it is refused or cut. */

@@ -56,6 +56,16 @@ Deno.test("openai() asks OpenAI, with the key and what the request says", async 
   });
 });
 
+Deno.test("openai() sends no half of a character, which would be refused with every request that follows", async () => {
+  const texts = ["\ud83e", "\ude9d", "\ude9d\ud83e", "\u{1fa9d}", "\\ud83e", "\\\ud83e", '"\n\ud83e"'];
+  const said = ["\ufffd", "\ufffd", "\ufffd\ufffd", "\u{1fa9d}", "\\ud83e", "\\\ufffd", '"\n\ufffd"'];
+  const { body } = await sentFor({ instructions: "\ud83e", messages: texts.map((text) => user(text)) });
+  assertEquals(body.messages, [
+    { role: "system", content: "\ufffd" },
+    ...said.map((content) => ({ role: "user", content })),
+  ]);
+});
+
 Deno.test("openai() sends neither a key nor tools nor instructions where there are none", async () => {
   const { headers, body } = await sentFor({ messages: [user("Hi")] });
   assertEquals([headers.authorization, Object.keys(body)], [undefined, [
