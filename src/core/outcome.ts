@@ -66,7 +66,8 @@ export function bounded(parts: readonly ContentPart[], limit: number): readonly 
     if (part.type !== "text") return part;
     const { length } = part.text;
     const fits = length <= left;
-    const text = fits ? part.text : `${part.text.slice(0, left)}\n[cut: ${left} of ${length} characters]`;
+    const kept = part.text.slice(0, left);
+    const text = fits ? part.text : `${kept.toWellFormed()}\n[cut: ${left} of ${length} characters]`;
     left = Math.max(0, left - length);
     return fits ? part : { ...part, text };
   });

@@ -175,6 +175,14 @@ Deno.test("output: a result is cut only after every hook has seen it whole", asy
   assertEquals(lengths, [12]);
 });
 
+Deno.test("output: a result is cut, but no character is", async () => {
+  const hooks = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "\u{1fa9d}\u{1fa9d}" });
+  const { messages } = await agent({ model: scripted(looking(1), "Done."), tools: [hooks], limits: { output: 3 } })
+    .run("Hi").result;
+  const parts: readonly ContentPart[] = [{ type: "text", text: "\u{1fa9d}\ufffd\n[cut: 3 of 4 characters]" }];
+  assertEquals(messages[2]?.role === "tool" && messages[2].results.map(({ parts }) => parts), [parts]);
+});
+
 Deno.test("parallel: no more tools run at once, whoever set it", async () => {
   const peak = async (limits: Partial<Limits>, ...use: Middleware[]) => {
     let running = 0;
