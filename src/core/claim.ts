@@ -11,6 +11,7 @@ import { canonical } from "./canonical.ts";
 import { Keeping } from "./keep.ts";
 import type { Live } from "./live.ts";
 import { leaveBatch } from "./outcome.ts";
+import { complaint } from "./schema.ts";
 import type { Store } from "./store.ts";
 import { restore } from "./way.ts";
 
@@ -54,7 +55,7 @@ export class SessionError extends Error {
   /** Says what could not be done, and why as a word. */
   constructor(
     message: string,
-    readonly code: "busy" | "unknown" | "not-paused" | "unasked",
+    readonly code: "busy" | "unknown" | "not-paused" | "unasked" | "invalid",
     /** The run that has the session, where it is busy. */
     readonly run?: string,
   ) {
@@ -115,6 +116,7 @@ export async function claim(
       throw new SessionError(`Cannot resume ${named}: it is not paused${run ? " there any more" : ""}`, "not-paused");
     }
     goOn(live, run, answers, !child);
+    if (!child) await checkInputs(live);
     live.closing = closing ?? run.closing;
     live.request = options.request ?? (live.lost ? run.request : undefined);
     live.events.count = options.after ?? live.events.count;
@@ -150,6 +152,21 @@ function goOn(live: Live, run: RunRecord, answers: readonly PersonAnswer[], ruli
   const open = questions.filter(({ callId }) => callId !== undefined && !given.has(callId));
   live.pending = { ...live.pending, questions: open }; // the run's own are asked again
   if (ruling) live.rules.push(...[...given.values()].flatMap(ruleOf));
+}
+
+/** Holds what a person made of inputs to the schemas of the tools, so that they hear what is wrong while they can still mend it. */
+async function checkInputs({ answered, blueprint: { tools } }: Live): Promise<void> {
+  for (const { question, answer } of answered) {
+    if (answer.type !== "approve" || answer.input === undefined || question.path) continue;
+    const tool = tools.find(({ name }) => name === question.tool);
+    const { issues } = await tool?.input["~standard"].validate(answer.input) ?? {};
+    if (issues) {
+      throw new SessionError(
+        `Cannot answer call ${answer.callId}: its input is wrong: ${complaint(issues)}`,
+        "invalid",
+      );
+    }
+  }
 }
 
 /** What a person allowed for good. */

@@ -71,6 +71,7 @@ export function report(onError: OnFailure | undefined, error: unknown, run?: str
 /** What is not simply in conflict with how things are. */
 const statuses: { readonly [key in SessionError["code"] | RecordProblem | CapsuleProblem]?: Refusal["status"] } = {
   "unknown": 404,
+  "invalid": 400,
   "forgotten": 410,
   "unrecorded": 503,
   "forged": 400,

@@ -519,21 +519,23 @@ Deno.test("a person's edit is checked, asked again, and then runs", async () => 
   assertEquals(seen, [{ city: "a" }, { city: "a" }, { city: "oslo" }]);
 });
 
-Deno.test("a person's edit cannot get around a guard, nor around the schema", async () => {
+Deno.test("a person's edit cannot get around a guard", async () => {
   const log: string[] = [];
-  const edited = async (city: unknown) => {
-    const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [noRome] });
-    const { result } = await started.run().came;
-    const answer = { callId: "a", type: "approve", input: { city } } as const;
-    const { lines } = await started.resume(result.session, [answer]).came;
-    return lines[1];
-  };
-  assertEquals(await edited("rome"), "denied no rome");
-  assertEquals(
-    await edited(7),
-    "error The input of drop is not valid: city: Invalid input: expected string, received number",
-  );
-  assertEquals(log, []);
+  const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [noRome] });
+  const { result } = await started.run().came;
+  const answer = { callId: "a", type: "approve", input: { city: "rome" } } as const;
+  const { lines } = await started.resume(result.session, [answer]).came;
+  assertEquals([lines[1], log], ["denied no rome", []]);
+});
+
+Deno.test("a person's edit that does not fit the schema is refused, and they may answer again", async () => {
+  const started = batch([call("a", { name: "drop" })], { tools: [drop()] });
+  const { result: { session } } = await started.run().came;
+  const edited = (city: unknown) => started.resume(session, [{ callId: "a", type: "approve", input: { city } }]).came;
+  const { status, error } = (await edited(7)).result;
+  const message = "Cannot answer call a: its input is wrong: city: Invalid input: expected string, received number";
+  assertEquals([status, `${error}`], ["failed", `SessionError: ${message}`]);
+  assertEquals((await edited("oslo")).lines[1], "ok dropped oslo");
 });
 
 Deno.test("a person's edit that a guard edits once more is asked anew", async () => {

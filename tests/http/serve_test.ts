@@ -230,6 +230,15 @@ Deno.test("serve() lets a person change what they approve", async () => {
   assertEquals(first("tool.finished", rest).result.parts, [{ type: "text", text: "Removed b" }]);
 });
 
+Deno.test("serve() tells a person what is wrong with a change, and takes another one", async () => {
+  const { answer } = await paused();
+  const changed = (path: unknown) => answer({ callId: "call_1", type: "approve", input: { path } });
+  const message =
+    "Cannot answer call call_1: its input is wrong: path: Invalid input: expected string, received number";
+  assertEquals(await refusalOf(changed(7)), [400, { code: "invalid", message }]);
+  assertEquals(first("tool.finished", await eventsOf(changed("b"))).result.status, "ok");
+});
+
 Deno.test("serve() tells the model what a person denied", async () => {
   const { answer } = await paused();
   const rest = await eventsOf(answer({ callId: "call_1", type: "deny", reason: "Not that one." }));
