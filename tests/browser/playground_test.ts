@@ -6,18 +6,11 @@ import { memoryLog } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
+import { order } from "../support/asking.ts";
 import { inBrowser, opened, type Page } from "./chromium.ts";
 
 // a browser that is driven holds on to more than a test can see
 const options = { ...inBrowser, sanitizeOps: false, sanitizeResources: false };
-
-const order = tool({
-  name: "order",
-  description: "Orders",
-  input: z.object({ what: z.string() }),
-  ask: true,
-  execute: ({ what }) => `Ordered ${what}.`,
-});
 
 /** Waits until it is let go, or stopped. */
 function gate() {

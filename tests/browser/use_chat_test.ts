@@ -5,18 +5,11 @@ import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
 import * as z from "zod";
+import { order } from "../support/asking.ts";
 import { inBrowser, type Locator, opened, type Page } from "./chromium.ts";
 
 // a browser that is driven holds on to more than a test can see
 const options = { ...inBrowser, sanitizeOps: false, sanitizeResources: false };
-
-const order = tool({
-  name: "order",
-  description: "Orders",
-  input: z.object({ what: z.string() }),
-  ask: true,
-  execute: ({ what }) => `Ordered ${what}.`,
-});
 
 /** The script of a page, with the packages that it needs. No lock knows those: what only these tests need is nowhere else downloaded. */
 async function bundled(path: string): Promise<Uint8Array<ArrayBuffer>> {

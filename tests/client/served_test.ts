@@ -6,6 +6,7 @@ import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import * as z from "zod";
 import { cable } from "../support/cable.ts";
+import { waiting } from "../support/halting.ts";
 import { named } from "../support/happened.ts";
 import { answers, asking, recorded } from "../support/recorded.ts";
 
@@ -16,13 +17,6 @@ const drop = tool({
   ask: true,
   execute: ({ table }) => `Dropped ${table}.`,
 });
-
-/** A model that waits until it is told to stop. */
-const waiting = () =>
-  scripted({
-    before: (_request, signal) =>
-      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
-  });
 
 Deno.test("client() reads a run of a served agent, and goes on with its session", async () => {
   const model = scripted({ text: ["Hel", "lo!"] }, "Hello again!");

@@ -3,16 +3,9 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
+import { drop } from "../support/asking.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
-
-const drop = tool({
-  name: "drop",
-  description: "Drops a table",
-  input: z.object({ table: z.string() }),
-  ask: true,
-  execute: ({ table }) => `Dropped ${table}`,
-});
 
 const calls = [["drop", { table: "a" }]] as const;
 

@@ -3,19 +3,12 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { drop } from "../support/asking.ts";
 import { meanwhile, pass } from "../support/meanwhile.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
 const lease = 30_000;
-
-const drop = tool({
-  name: "drop",
-  description: "Drops a table",
-  input: z.object({ table: z.string() }),
-  ask: true,
-  execute: ({ table }) => `Dropped ${table}`,
-});
 
 /** A model that says "Half", and nothing more until it is told to stop. */
 const stuck: Model = {

@@ -1,19 +1,11 @@
-import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
+import { agent, memory, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { capsules } from "@jizai/jizai/session/capsule";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { HTTPException } from "hono/http-exception";
-import * as z from "zod";
+import { drop } from "../support/asking.ts";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
-
-const drop = tool({
-  name: "drop",
-  description: "Drops a table",
-  input: z.object({ table: z.string() }),
-  ask: true,
-  execute: ({ table }) => `Dropped ${table}`,
-});
 
 /** An app that believes a header. */
 function app(options: ServeOptions = {}) {

@@ -11,6 +11,7 @@ import { look } from "../../src/http/playground/look.ts";
 import { drawOnion } from "../../src/http/playground/onion.ts";
 import { drawTalk } from "../../src/http/playground/talk.ts";
 import type { Frame, View } from "../../src/http/playground/view.ts";
+import { order } from "../support/asking.ts";
 
 const nothing: View = { at: 0, status: "idle", said: [], spans: [], questions: [], began: 1_000, waited: 0 };
 
@@ -156,13 +157,6 @@ Deno.test("the page shows a hook around those that were told of before it", () =
 });
 
 Deno.test("the page asks the person, and counts no time in which it waits", async () => {
-  const order = tool({
-    name: "order",
-    description: "Orders",
-    input: z.object({ what: z.string() }),
-    ask: true,
-    execute: ({ what }) => `Ordered ${what}.`,
-  });
   const model = scripted({ calls: [["order", { what: "tea" }]] }, "It is on its way.");
   const assistant = agent({ model, tools: [order], trace: true });
   const events = await happened(assistant.run({ prompt: "Tea!", session: "s1" }));

@@ -1,20 +1,12 @@
-import { agent, type Event, type Model, serve, type ServeOptions, type Session, tool } from "@jizai/jizai";
+import { agent, type Event, type Model, serve, type ServeOptions, type Session } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { type Addition, type Log, memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertLess } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import * as z from "zod";
+import { drop } from "../support/asking.ts";
 import { meanwhile, pass } from "../support/meanwhile.ts";
 import { shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
-
-const drop = tool({
-  name: "drop",
-  description: "Drops a table",
-  input: z.object({ table: z.string() }),
-  ask: true,
-  execute: ({ table }) => `Dropped ${table}`,
-});
 
 /** A log that does as `append` says, and what it was given. */
 function watched(append: (log: Log, run: string, addition: Addition) => Promise<boolean>) {

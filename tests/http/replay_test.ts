@@ -1,18 +1,10 @@
-import { agent, type Event, type Model, serve, tool } from "@jizai/jizai";
+import { agent, type Event, type Model, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import * as z from "zod";
+import { drop } from "../support/asking.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
-
-const drop = tool({
-  name: "drop",
-  description: "Drops a table",
-  input: z.object({ table: z.string() }),
-  ask: true,
-  execute: ({ table }) => `Dropped ${table}`,
-});
 
 /** Asks for what comes after an event. */
 async function follow(app: App, run: string, after?: number | string): Promise<Response> {

@@ -1,20 +1,10 @@
-import {
-  agent,
-  memory,
-  type Middleware,
-  type Model,
-  type ModelEvent,
-  serve,
-  type Store,
-  tool,
-  type ToolExecutionContext,
-  vars,
-} from "../../mod.ts";
+import { agent, memory, type Middleware, serve, type Store, tool, type ToolExecutionContext, vars } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
 import { assertEquals, assertThrows } from "@std/assert";
 import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import * as z from "zod";
+import { waiting } from "../support/halting.ts";
 import { type App, eventsOf, first, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { bare } from "../support/bare.ts";
 
@@ -407,15 +397,4 @@ Deno.test("serve() lets what vars answer with HTTP's words through", async () =>
 /** Settles once a run whose last event was read is over. */
 function over(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
-}
-
-/** A model that says a word, and then waits until it is told to stop. */
-function waiting(): Model {
-  return {
-    id: "waiting",
-    async *stream(_request, { signal }): AsyncGenerator<readonly ModelEvent[]> {
-      yield [{ type: "text", text: "Wait" }];
-      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    },
-  };
 }

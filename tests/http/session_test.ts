@@ -1,18 +1,10 @@
-import { agent, memory, type Middleware, serve, type ServeOptions, state, type Store, tool } from "@jizai/jizai";
+import { agent, memory, type Middleware, serve, type ServeOptions, state, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
 import { Hono } from "hono";
-import * as z from "zod";
+import { drop } from "../support/asking.ts";
 import { eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
-
-const drop = tool({
-  name: "drop",
-  description: "Drops a table",
-  input: z.object({ table: z.string() }),
-  ask: true,
-  execute: ({ table }) => `Dropped ${table}`,
-});
 
 const call = (table: string) => ({ calls: [["drop", { table }]] } as const);
 

@@ -1,7 +1,8 @@
-import { agent, type Model, type ModelEvent, serve } from "../../mod.ts";
+import { agent, type Model, serve } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
 import { assertEquals, assertLess } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
+import { waiting } from "../support/halting.ts";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 
 const usage = { input: 1, output: 1 };
@@ -149,14 +150,3 @@ Deno.test("serve() streams two runs at once, each its own", async () => {
     [1, 2].map(() => Array.from({ length: 11 }, (_, i) => i + 1)),
   );
 });
-
-/** A model that says a word, and then waits until it is told to stop. */
-function waiting(): Model {
-  return {
-    id: "waiting",
-    async *stream(_request, { signal }): AsyncGenerator<readonly ModelEvent[]> {
-      yield [{ type: "text", text: "Wait" }];
-      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    },
-  };
-}

@@ -1,11 +1,9 @@
 import {
   agent,
   type Event,
-  type Model,
   serve,
   type ServeOptions,
   ShapeError,
-  tool,
   user,
   type Wire,
   type WireRequest,
@@ -16,7 +14,8 @@ import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertEquals } from "@std/assert";
-import * as z from "zod";
+import { drop } from "../support/asking.ts";
+import { halting } from "../support/halting.ts";
 import { type App, piecesOf, post, refusalOf } from "../support/requests.ts";
 
 /** A dialect of one's own: a line for each text, or all of it at once. */
@@ -52,24 +51,6 @@ function plain(): Wire {
       { method: "GET", path: "/plain", read: () => ({ type: "know", body: { name } }) },
     ],
   };
-}
-
-/** A model that says "One.", and "Two." once it is told to go on. */
-function halting() {
-  const gate = Promise.withResolvers<void>();
-  const begun = Promise.withResolvers<void>();
-  const model: Model = {
-    id: "halting",
-    async *stream(_request, { signal }) {
-      yield [{ type: "text", text: "One." }];
-      begun.resolve();
-      const { promise: aborted, resolve } = Promise.withResolvers<void>();
-      signal.addEventListener("abort", () => resolve());
-      await Promise.race([gate.promise, aborted]);
-      yield [{ type: "text", text: "Two." }, { type: "finish", reason: "stop" }];
-    },
-  };
-  return { model, goOn: gate.resolve, begun: begun.promise };
 }
 
 Deno.test("serve() speaks a wire of one's own: frame by frame, as a whole, and of itself", async () => {
@@ -111,7 +92,7 @@ for (const body of ["Hi", "Hi!"]) {
 }
 
 Deno.test("serve() follows and stops over a wire the run that a session has", async () => {
-  const { model, begun, goOn } = halting();
+  const { model, begun, goOn } = halting("Two.");
   const app = serve(agent({ model }), { wires: [plain()], log: memoryLog(), onClientGone: "detach" });
   const first = piecesOf(await post(app, "/plain/one", "Hi"));
   await begun;
@@ -121,7 +102,7 @@ Deno.test("serve() follows and stops over a wire the run that a session has", as
   assertEquals(await (await rest).text(), "One.\nTwo.\n");
   const head = await app.request("/plain/one", { method: "HEAD" });
   assertEquals([head.status, await head.text()], [200, ""]);
-  const other = halting();
+  const other = halting("Two.");
   const stopping = serve(agent({ model: other.model }), { wires: [plain()] });
   const talking = post(stopping, "/plain/one", "Hi");
   await other.begun;
@@ -133,7 +114,7 @@ Deno.test("serve() follows and stops over a wire the run that a session has", as
 const busy = { refuse: 409, queue: 200 } as const;
 for (const [how, expected] of Object.entries(busy)) {
   Deno.test(`serve() has a prompt of a wire whose session is busy ${how === "queue" ? "wait" : "refused"}`, async () => {
-    const { model, begun, goOn } = halting();
+    const { model, begun, goOn } = halting("Two.");
     const app = serve(agent({ model }), { wires: [plain()], busy: how as keyof typeof busy }); // one of its keys
     const first = await post(app, "/plain/one", "Hi");
     await begun;
@@ -146,7 +127,7 @@ for (const [how, expected] of Object.entries(busy)) {
 }
 
 Deno.test("serve() drains a run whose client has gone before it was answered as a whole", async () => {
-  const { model, begun, goOn } = halting();
+  const { model, begun, goOn } = halting("Two.");
   const ended = Promise.withResolvers<Event>();
   const observe = (event: Event) => void (event.type === "run.finished" && ended.resolve(event));
   const app = serve(agent({ model, observe }), { wires: [plain()], onClientGone: "drain" });
@@ -163,14 +144,6 @@ Deno.test("serve() drains a run whose client has gone before it was answered as 
   goOn();
   assertEquals((await ended.promise as { readonly text: string }).text, "One.Two.");
   await responding;
-});
-
-const drop = tool({
-  name: "drop",
-  description: "Drops a table",
-  input: z.object({ table: z.string() }),
-  ask: true,
-  execute: ({ table }) => `Dropped ${table}`,
 });
 
 /** What each client sends. */

@@ -4,15 +4,8 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
+import { remove } from "../support/asking.ts";
 import { lines } from "../support/told.ts";
-
-const remove = tool({
-  name: "remove",
-  description: "Removes a file",
-  input: z.object({ path: z.string() }),
-  ask: true,
-  execute: ({ path }) => `Removed ${path}.`,
-});
 
 /** Asks about every path that `questions` names. */
 function guard(questions: Readonly<Record<string, string>>): Middleware {

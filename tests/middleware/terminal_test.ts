@@ -1,19 +1,11 @@
-import { agent, tool } from "@jizai/jizai";
+import { agent } from "@jizai/jizai";
 import { human } from "@jizai/jizai/middleware/human";
 import { terminal } from "@jizai/jizai/middleware/terminal";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import * as z from "zod";
+import { remove } from "../support/asking.ts";
 import { lines } from "../support/told.ts";
-
-const remove = tool({
-  name: "remove",
-  description: "Removes a file",
-  input: z.object({ path: z.string() }),
-  ask: true,
-  execute: ({ path }) => `Removed ${path}.`,
-});
 
 /** What the terminal shows, and what becomes of the call, where `typed` is typed. */
 async function answered(typed: string | null, path = "a") {

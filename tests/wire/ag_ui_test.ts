@@ -11,6 +11,7 @@ import {
   type Message,
 } from "npm:@ag-ui/client@1.0.0";
 import * as z from "zod";
+import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { reaching } from "../support/chat.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/told.ts";
@@ -57,27 +58,10 @@ function held(messages: readonly Message[]): string[] {
   });
 }
 
-/** Two tools, one of which asks, and what they did. */
-function own() {
-  const did: string[] = [];
-  const input = z.object({ table: z.string() });
-  const does = (what: string) => ({ table }: { readonly table: string }) => {
-    did.push(`${what} ${table}`);
-    return `${what} ${table}.`;
-  };
-  return {
-    did,
-    tools: [
-      tool({ name: "look", description: "Looks", input, execute: does("Saw") }),
-      tool({ name: "drop", description: "Drops", input, ask: true, execute: does("Dropped") }),
-    ],
-  };
-}
-
 const paint = { name: "paint", description: "Paints", parameters: { type: "object", properties: {} } };
 
 Deno.test("agUi() tells a client of thought, text, calls as they are written, what they come to, and the answer", async () => {
-  const { tools } = own();
+  const { tools } = lookAndDrop();
   const model = scripted(
     { reasoning: ["H", "m."], text: ["Let me ", "look."], calls: [["look", { table: "京都" }]] },
     { text: ["Do", "ne."] },
@@ -135,7 +119,7 @@ Deno.test("agUi() goes on with a thread that it keeps itself, whatever history a
 
 /** What a client would be asked, and an agent that asks it. */
 async function interrupted(options: Partial<Options> = {}) {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const model = scripted(
     { text: "See.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] },
     "Done.",
@@ -234,15 +218,7 @@ Deno.test("agUi() counts no answer to another pause, to another call, or without
 });
 
 Deno.test("agUi() asks what a hook asks about the run", async () => {
-  const asking: Middleware = {
-    name: "asking",
-    async stop(ctx, next) {
-      const said = ctx.run.answers.find((answer) => answer.type === "reply");
-      if (!said) throw ctx.run.pause("Blue or red?");
-      return await next();
-    },
-  };
-  const { client } = served({ model: scripted("Let me ask."), use: [asking] });
+  const { client } = served({ model: scripted("Let me ask."), use: [blueOrRed("stop")] });
   await say(client, "Paint");
   const [interrupt] = client.pendingInterrupts as Interrupt[];
   assertEquals([interrupt?.reason, interrupt?.message, interrupt?.toolCallId], [
@@ -255,7 +231,7 @@ Deno.test("agUi() asks what a hook asks about the run", async () => {
 });
 
 Deno.test("agUi() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const model = scripted(
     { calls: [["paint", { color: "red" }], ["look", { table: "a" }]] },
     (request) => lines(request.messages).slice(-2).join("; "),
@@ -344,7 +320,7 @@ Deno.test("agUi() takes back what a try of the model had shown that failed, and 
       return ctx.turn === 2 ? { ...response, parts: [{ type: "text", text: "[changed]" }] } : response;
     },
   };
-  const { tools } = own();
+  const { tools } = lookAndDrop();
   const model = scripted(
     { text: ["Fir", "st"], calls: [["look", { table: "x" }]], error: new Error("cut") },
     { text: "Second", calls: [["look", { table: "a" }]] },
@@ -378,7 +354,7 @@ Deno.test("agUi() tells of an answer that no model gave", async () => {
 });
 
 Deno.test("agUi() tells of agents that are tools as subagents, and what a person is asked about their calls", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const child = agent({
     name: "child",
     model: scripted({ text: "Hm.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] }, "Both."),
@@ -523,7 +499,7 @@ Deno.test("agUi() refuses what no client sends, and says what is wrong with it",
 const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 
 Deno.test("agUi() has its client keep what it is asked about, where there is no store", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const model = scripted(
     { text: "See.", calls: [["drop", { table: "a" }], ["paint", {}]] },
     { calls: [["paint", {}]] },
@@ -542,21 +518,15 @@ Deno.test("agUi() has its client keep what it is asked about, where there is no 
 });
 
 Deno.test("agUi() has its client keep a question that comes before any answer, where there is no store", async () => {
-  const asking: Middleware = {
-    name: "asking",
-    async prompt(ctx, next) {
-      const said = ctx.run.answers.find((answer) => answer.type === "reply");
-      if (!said) throw ctx.run.pause("Blue or red?");
-      return await next();
-    },
-  };
-  const { client } = served({ model: scripted("Red it is."), use: [asking] }, { capsules: capsules({ keys }) });
+  const { client } = served({ model: scripted("Red it is."), use: [blueOrRed("prompt")] }, {
+    capsules: capsules({ keys }),
+  });
   await say(client, "Paint");
   assertEquals((await answer(client, "Red")).result, "Red it is.");
 });
 
 Deno.test("agUi() runs nothing on a capsule that is not what its client was given", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
   const { app, client } = served({ model, tools }, { capsules: capsules({ keys }) });
   await say(client, "Go");

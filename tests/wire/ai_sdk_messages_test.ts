@@ -1,4 +1,4 @@
-import { agent, type Middleware, type Model, serve, type ServeOptions, tool, ToolError } from "@jizai/jizai";
+import { agent, serve, type ServeOptions, tool, ToolError } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
@@ -9,7 +9,9 @@ import {
   validateUIMessages,
 } from "npm:ai@7.0.173";
 import * as z from "zod";
+import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { Chat } from "../support/chat.ts";
+import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
 
 type Options = Parameters<typeof agent>[0];
@@ -20,23 +22,16 @@ function served(options: Options, serving: ServeOptions = {}): App {
 
 /** Three tools, one of which asks and one of which fails, and what they did. */
 function own() {
-  const did: string[] = [];
-  const input = z.object({ table: z.string() });
-  const does = (what: string) => ({ table }: { readonly table: string }) => {
-    did.push(`${what} ${table}`);
-    return { [what]: table };
-  };
-  const fails = () => {
-    throw new ToolError("No ink.");
-  };
-  return {
-    did,
-    tools: [
-      tool({ name: "look", description: "Looks", input, execute: does("saw") }),
-      tool({ name: "drop", description: "Drops", input, ask: true, execute: does("dropped") }),
-      tool({ name: "print", description: "Prints", input, execute: fails }),
-    ],
-  };
+  const { did, tools } = lookAndDrop({ json: true });
+  const print = tool({
+    name: "print",
+    description: "Prints",
+    input: z.object({ table: z.string() }),
+    execute: () => {
+      throw new ToolError("No ink.");
+    },
+  });
+  return { did, tools: [...tools, print] };
 }
 
 /** The chat as a page begins with it that was loaded anew. */
@@ -131,22 +126,6 @@ for (const log of [undefined, memoryLog()]) {
   });
 }
 
-/** A model that says something, and goes on once it is told to. */
-function halting() {
-  const gate = Promise.withResolvers<void>();
-  const begun = Promise.withResolvers<void>();
-  const model: Model = {
-    id: "halting",
-    async *stream() {
-      yield [{ type: "text", text: "One." }];
-      begun.resolve();
-      await gate.promise;
-      yield [{ type: "text", text: " Two." }, { type: "finish", reason: "stop" }];
-    },
-  };
-  return { model, begun: begun.promise, goOn: gate.resolve };
-}
-
 Deno.test("aiSdkMessages() gives a chat that is loaded in the middle of a run what was said before, and the run follows", async () => {
   const { model, begun, goOn } = halting();
   const app = served({ model }, { log: memoryLog(), onClientGone: "detach" });
@@ -219,15 +198,7 @@ Deno.test("aiSdkMessages() shows what is asked about the calls of agents that ar
 });
 
 Deno.test("aiSdkMessages() shows what a hook asks, and a prompt that it has not let in", async () => {
-  const asking: Middleware = {
-    name: "asking",
-    async prompt(ctx, next) {
-      const said = ctx.run.answers.find((answer) => answer.type === "reply");
-      if (!said) throw ctx.run.pause("Blue or red?");
-      return await next();
-    },
-  };
-  const app = served({ model: scripted("Red it is."), use: [asking] });
+  const app = served({ model: scripted("Red it is."), use: [blueOrRed("prompt")] });
   await new Chat(app).sendMessage({ text: "Paint" });
   const chat = await loaded(app);
   assertEquals(shown(chat), ["user text Paint", "assistant text done Blue or red?"]);

@@ -1,4 +1,4 @@
-import { again, agent, memory, type Middleware, type Model, reply, serve, tool, ToolError } from "@jizai/jizai";
+import { again, agent, memory, type Middleware, reply, serve, tool, ToolError } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { capsules } from "@jizai/jizai/session/capsule";
 import { memoryLog } from "@jizai/jizai/session/log";
@@ -12,29 +12,14 @@ import {
   type UIMessage,
 } from "npm:ai@7.0.173";
 import * as z from "zod";
+import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { Chat, chunksOf, reaching } from "../support/chat.ts";
+import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
 import { found, mortal } from "../support/mortal.ts";
 import { lines } from "../support/told.ts";
 
 const wires = [aiSdkUi()];
-
-/** Two tools, one of which asks, and what they did. */
-function tools() {
-  const did: string[] = [];
-  const input = z.object({ table: z.string() });
-  const does = (what: string) => ({ table }: { readonly table: string }) => {
-    did.push(`${what} ${table}`);
-    return { [what]: table };
-  };
-  return {
-    did,
-    tools: [
-      tool({ name: "look", description: "Looks", input, execute: does("saw") }),
-      tool({ name: "drop", description: "Drops", input, ask: true, execute: does("dropped") }),
-    ],
-  };
-}
 
 const user = (text: string) => ({ id: "m1", role: "user", parts: [{ type: "text", text }] });
 
@@ -45,7 +30,7 @@ function answered(part: object, toolCallId = "call_1") {
 
 /** An agent that drops a table, and is asked whether it may; nothing else is known of it. */
 async function pausedAt(pauses = 1) {
-  const { did, tools: both } = tools();
+  const { did, tools: both } = lookAndDrop({ json: true });
   const calls = [["drop", { table: "a" }]] as const;
   const model = scripted(...Array.from({ length: pauses }, () => ({ calls })), "Done.");
   const app = serve(agent({ model, tools: both }), { wires });
@@ -59,7 +44,7 @@ Deno.test("aiSdkUi() tells a chat of thought, text, calls as they are written, w
     { reasoning: ["H", "m."], text: ["Let me ", "look."], calls: [["look", { table: "京都 \u2028" }]] },
     { text: ["Do", "ne."] },
   );
-  const app = serve(agent({ model, tools: tools().tools }), { wires });
+  const app = serve(agent({ model, tools: lookAndDrop({ json: true }).tools }), { wires });
   const response = await post(app, "/chat", { id: "chat", messages: [user("Go")] });
   assertEquals(response.headers.get("x-vercel-ai-ui-message-stream"), "v1");
   assertEquals(response.headers.get("content-type"), "text/event-stream");
@@ -93,7 +78,7 @@ Deno.test("aiSdkUi() tells a chat of thought, text, calls as they are written, w
 
 Deno.test("aiSdkUi() is read by readUIMessageStream()", async () => {
   const model = scripted({ reasoning: "Hm.", text: "See.", calls: [["look", { table: "a" }]] }, "Done.");
-  const app = serve(agent({ model, tools: tools().tools }), { wires });
+  const app = serve(agent({ model, tools: lookAndDrop({ json: true }).tools }), { wires });
   const transport = new DefaultChatTransport<UIMessage>({ api: "/chat", fetch: reaching(app) });
   const stream = await transport.sendMessages({
     chatId: "chat",
@@ -128,7 +113,7 @@ Deno.test("aiSdkUi() goes on with a conversation that it keeps itself, whatever 
 });
 
 Deno.test("aiSdkUi() asks a chat about a call, which goes on with the same message once a person has approved", async () => {
-  const { did, tools: both } = tools();
+  const { did, tools: both } = lookAndDrop({ json: true });
   const model = scripted({ text: "See.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] }, "Done.");
   const app = serve(agent({ model, tools: both }), { wires });
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
@@ -162,7 +147,7 @@ async function approve(chat: Chat, approved: boolean, reason?: string): Promise<
 }
 
 Deno.test("aiSdkUi() tells the model why a person said no, and the chat that the call was denied", async () => {
-  const { did, tools: both } = tools();
+  const { did, tools: both } = lookAndDrop({ json: true });
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "A pity.");
   const app = serve(agent({ model, tools: both }), { wires });
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
@@ -244,7 +229,7 @@ Deno.test("aiSdkUi() goes on without an answer where the person says something e
 });
 
 Deno.test("aiSdkUi() gives a tool that the chat has, and its output, in place of a run on the server", async () => {
-  const { did, tools: both } = tools();
+  const { did, tools: both } = lookAndDrop({ json: true });
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
   const app = serve(agent({ model, tools: both }), { wires });
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls });
@@ -257,15 +242,7 @@ Deno.test("aiSdkUi() gives a tool that the chat has, and its output, in place of
 });
 
 Deno.test("aiSdkUi() says what a hook asks about the run, which the next message answers", async () => {
-  const asking: Middleware = {
-    name: "asking",
-    async stop(ctx, next) {
-      const said = ctx.run.answers.find((answer) => answer.type === "reply");
-      if (!said) throw ctx.run.pause("Blue or red?");
-      return await next();
-    },
-  };
-  const app = serve(agent({ model: scripted("Let me ask.", "unreached"), use: [asking] }), { wires });
+  const app = serve(agent({ model: scripted("Let me ask.", "unreached"), use: [blueOrRed("stop")] }), { wires });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Paint" });
   assertEquals(chat.told, ["step-start", "text done Let me ask.", "text done Blue or red?"]);
@@ -344,7 +321,7 @@ Deno.test("aiSdkUi() takes back what a try of the model had shown that failed, a
     { text: "Second", calls: [["look", { table: "a" }]] },
     { text: ["as ", "said"] },
   );
-  const app = serve(agent({ model, tools: tools().tools, use: [hook] }), { wires });
+  const app = serve(agent({ model, tools: lookAndDrop({ json: true }).tools, use: [hook] }), { wires });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Go" });
   assertEquals(chat.told, [
@@ -384,24 +361,6 @@ Deno.test("aiSdkUi() tells a chat that a run failed, with what it had said, and 
   ]);
   assertEquals(secrets.length > 0, true);
 });
-
-/** A model that says "One.", and "Two." once it is told to go on. */
-function halting() {
-  const gate = Promise.withResolvers<void>();
-  const begun = Promise.withResolvers<void>();
-  const model: Model = {
-    id: "halting",
-    async *stream(_request, { signal }) {
-      yield [{ type: "text", text: "One." }];
-      begun.resolve();
-      const { promise: aborted, resolve } = Promise.withResolvers<void>();
-      signal.addEventListener("abort", () => resolve());
-      await Promise.race([gate.promise, aborted]);
-      yield [{ type: "text", text: " Two." }, { type: "finish", reason: "stop" }];
-    },
-  };
-  return { model, goOn: gate.resolve, begun: begun.promise };
-}
 
 Deno.test("aiSdkUi() stops a run whose chat was stopped", async () => {
   const { model, begun } = halting();
@@ -476,7 +435,7 @@ Deno.test("aiSdkUi() takes back what a process had said that died, where another
 });
 
 Deno.test("aiSdkUi() gives a chat that comes back to a question the question, and what became of it", async () => {
-  const { tools: both } = tools();
+  const { tools: both } = lookAndDrop({ json: true });
   const model = scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, "Done.");
   const app = serve(agent({ model, tools: both }), { wires, log: memoryLog() });
   await new Chat(app).sendMessage({ text: "Go" });
@@ -509,7 +468,7 @@ Deno.test("aiSdkUi() stops a run that has outlived its connection, and a stopped
 });
 
 Deno.test("aiSdkUi() tells of agents that are tools: their calls as parts, and what a person is asked about those", async () => {
-  const { did, tools: both } = tools();
+  const { did, tools: both } = lookAndDrop({ json: true });
   const child = agent({
     name: "child",
     model: scripted({ text: "Hm.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] }, "Both."),
@@ -548,7 +507,7 @@ Deno.test("aiSdkUi() tells of agents that are tools: their calls as parts, and w
 });
 
 Deno.test("aiSdkUi() shows the person what would run, where a hook has changed that", async () => {
-  const { did, tools: both } = tools();
+  const { did, tools: both } = lookAndDrop({ json: true });
   const hook: Middleware = {
     name: "hook",
     async tool(_ctx, next) {
@@ -634,7 +593,7 @@ const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 
 for (const log of [undefined, memoryLog()]) {
   Deno.test(`aiSdkUi() has a chat keep what it is asked about, where there is no store, ${log ? "with" : "without"} a log`, async () => {
-    const { did, tools: both } = tools();
+    const { did, tools: both } = lookAndDrop({ json: true });
     const calls = [["drop", { table: "a" }]] as const;
     const model = scripted({ text: "See.", calls }, { calls: [["drop", { table: "b" }]] }, "Done.");
     const app = serve(agent({ model, tools: both }), { wires, capsules: capsules({ keys }), ...(log && { log }) });
@@ -656,7 +615,7 @@ for (const log of [undefined, memoryLog()]) {
 }
 
 Deno.test("aiSdkUi() runs nothing on a capsule that is not what the chat was given", async () => {
-  const { did, tools: both } = tools();
+  const { did, tools: both } = lookAndDrop({ json: true });
   const serving = { wires, capsules: capsules({ keys }) };
   const app = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: both }), serving);
   const chunks = await chunksOf(post(app, "/chat", { id: "chat", messages: [user("Go")] }));
@@ -692,16 +651,8 @@ Deno.test("aiSdkUi() runs nothing on a capsule that is not what the chat was giv
 });
 
 Deno.test("aiSdkUi() has the next message answer what a hook asks, where there is no store", async () => {
-  const asking: Middleware = {
-    name: "asking",
-    async stop(ctx, next) {
-      const said = ctx.run.answers.find((answer) => answer.type === "reply");
-      if (!said) throw ctx.run.pause("Blue or red?");
-      return await next();
-    },
-  };
   const serving = { wires, capsules: capsules({ keys }) };
-  const app = serve(agent({ model: scripted("Let me ask.", "Anew."), use: [asking] }), serving);
+  const app = serve(agent({ model: scripted("Let me ask.", "Anew."), use: [blueOrRed("stop")] }), serving);
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Paint" });
   await chat.sendMessage({ text: "Red" });

@@ -1,12 +1,13 @@
-import { again, agent, ask, type Middleware, type Model, reply, serve, type ServeOptions, tool } from "@jizai/jizai";
+import { again, agent, ask, type Middleware, reply, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { capsules } from "@jizai/jizai/session/capsule";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertRejects } from "@std/assert";
 import OpenAI, { APIError } from "npm:openai@7.57.0";
-import * as z from "zod";
+import { lookAndDrop } from "../support/asking.ts";
 import { reaching } from "../support/chat.ts";
+import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/told.ts";
 
@@ -22,23 +23,6 @@ function clientOf(app: App): OpenAI {
   return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
 }
 
-/** Two tools of the agent's own, one of which asks, and what they did. */
-function own() {
-  const did: string[] = [];
-  const input = z.object({ table: z.string() });
-  const does = (what: string) => ({ table }: { readonly table: string }) => {
-    did.push(`${what} ${table}`);
-    return `${what} ${table}.`;
-  };
-  return {
-    did,
-    tools: [
-      tool({ name: "look", description: "Looks", input, execute: does("Saw") }),
-      tool({ name: "drop", description: "Drops", input, ask: true, execute: does("Dropped") }),
-    ],
-  };
-}
-
 const paint = {
   name: "paint",
   description: "Paints",
@@ -48,7 +32,7 @@ const paint = {
 const hi = { model: "any", messages: [{ role: "user" as const, content: "Hi" }] };
 
 Deno.test("chatCompletions() answers with what the agent says, over as many turns as that takes", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const model = scripted(
     {
       reasoning: "Hm.",
@@ -80,7 +64,7 @@ Deno.test("chatCompletions() answers with what the agent says, over as many turn
 });
 
 Deno.test("chatCompletions() streams it", async () => {
-  const { tools } = own();
+  const { tools } = lookAndDrop();
   const model = scripted({ reasoning: "Hm.", text: ["Let ", "me look."], calls: [["look", { table: "a" }]] }, "Done.");
   const { client } = served({ model, tools });
   const stream = await client.chat.completions.create({ ...hi, stream: true, stream_options: { include_usage: true } });
@@ -143,7 +127,7 @@ Deno.test("chatCompletions() hears the conversation that its client holds", asyn
 });
 
 Deno.test("chatCompletions() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const model = scripted(
     { text: "See.", calls: [["paint", { color: "red" }], ["look", { table: "a" }], ["paint", { color: "blue" }]] },
     (request) => lines(request.messages).slice(-3).join("; "),
@@ -228,7 +212,7 @@ const asks: Middleware = {
 };
 
 Deno.test("chatCompletions() can only say what a person is asked", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const model = () => scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, "unreached");
   const { choices: [whole] } = await served({ model: model(), tools }).client.chat.completions.create(hi);
   const stream = await served({ model: model(), tools }).client.chat.completions.create({ ...hi, stream: true });
@@ -238,7 +222,7 @@ Deno.test("chatCompletions() can only say what a person is asked", async () => {
 });
 
 Deno.test("chatCompletions() lets no client run what a guard denies, or have the name of one of the agent's tools", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const guard: Middleware = {
     name: "guard",
     async approval(ctx, next) {
@@ -312,20 +296,6 @@ Deno.test("chatCompletions() says that a run failed or was stopped, and has nobo
   await assertRejects(async () => await stopped, APIError, "The run was stopped: shutdown");
 });
 
-/** A model that says "One." and no more before it is stopped. */
-function halting() {
-  const begun = Promise.withResolvers<void>();
-  const model: Model = {
-    id: "halting",
-    async *stream(_request, { signal }) {
-      yield [{ type: "text", text: "One." }];
-      begun.resolve();
-      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    },
-  };
-  return { model, begun: begun.promise };
-}
-
 for (const stream of [false, true]) {
   Deno.test(`chatCompletions() stops a run whose client has gone, ${stream ? "streamed" : "as a whole"}`, async () => {
     const { model, begun } = halting();
@@ -375,7 +345,7 @@ Deno.test("both of OpenAI's APIs say what no model said, and that an answer is c
     const streamed = stream.map(({ choices: [choice] }) => choice?.delta.content ?? "").join("");
     assertEquals([completion.choices[0]?.message.content, response.output_text, streamed], [text, text, text]);
   }
-  const { tools } = own();
+  const { tools } = lookAndDrop();
   const model = scripted({ calls: [["look", { table: "a" }]] }, { calls: [["look", { table: "a" }]] });
   const { client } = served({ model, tools, limits: { turns: 1 } });
   const { choices: [choice] } = await client.chat.completions.create(hi);
@@ -386,7 +356,7 @@ Deno.test("both of OpenAI's APIs say what no model said, and that an answer is c
 });
 
 Deno.test("responses() answers with what the agent says, as items, and streams the same", async () => {
-  const { tools } = own();
+  const { tools } = lookAndDrop();
   const model = () =>
     scripted({ reasoning: ["H", "m."], text: ["Let ", "me look."], calls: [["look", { table: "a" }]] }, "Done.");
   const whole = await served({ model: model(), tools }).client.responses.create({ input: "Go" });
@@ -447,7 +417,7 @@ Deno.test("responses() goes on with the session of a response, whatever else is 
 });
 
 Deno.test("responses() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
-  const { did, tools } = own();
+  const { did, tools } = lookAndDrop();
   const model = scripted({ calls: [["paint", { color: "red" }], ["look", { table: "a" }]] }, "Done.");
   const { client } = served({ model, tools });
   const declared = [{ type: "function" as const, strict: true, ...paint }];
@@ -474,7 +444,7 @@ function approvalIn({ output }: OpenAI.Responses.Response) {
 
 for (const approve of [true, false]) {
   Deno.test(`responses() asks its client about a call, and hears ${approve ? "yes" : "no"} once`, async () => {
-    const { did, tools } = own();
+    const { did, tools } = lookAndDrop();
     const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
     const { app, client } = served({ model, tools });
     const asked = approvalIn(await client.responses.create({ input: "Go" }));
