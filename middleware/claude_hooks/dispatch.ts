@@ -73,6 +73,7 @@ async function call(
   input: HookInput,
   { toolUseId, signal, most = Infinity }: Asking,
 ): Promise<unknown> {
+  signal.throwIfAborted(); // those before it may have taken until then
   const late = new AbortController();
   const own = AbortSignal.any([signal, late.signal]);
   const time = Math.min(timeout, most);

@@ -11,7 +11,7 @@ import { patternOf } from "../claude_hooks/matcher.ts";
 import type { HookAsking, SessionHooks } from "../copilot_hooks/hooks.ts";
 import { type HookName, hookNames } from "../copilot_hooks/outputs.ts";
 import { type Place, start } from "./process.ts";
-import { jsonIn, objectIn } from "./said.ts";
+import { failure, readIn } from "./said.ts";
 import { type CommandSettings, maybe } from "./settings.ts";
 
 const entry = z.object({
@@ -79,23 +79,23 @@ function commandOf(event: string, entry: Entry, place: Place): Command {
 
   return async (told, signal) => {
     if (typeof told.toolName === "string" && !pattern.test(told.toolName)) return {};
-    const { exited, kill } = start(hook, `${JSON.stringify(told)}\n`, at);
+    const { exited, kill } = start(hook, `${JSON.stringify(told)}\n`, at, signal);
     let late: Error | undefined;
     const timer = later(() => {
       late = new DOMException(`Not done after ${timeoutSec * 1_000} ms`, "TimeoutError");
       kill();
     }, timeoutSec * 1_000);
-    signal.addEventListener("abort", kill, { once: true });
-    const { code, stdout, stderr } = await exited.finally(() => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", kill);
-    });
+    const { code, stdout, stderr } = await exited.finally(() => clearTimeout(timer));
     if (late) throw late;
-    if (code === 0) return { ...objectIn(jsonIn(stdout.trim())) };
+    if (code === 0) {
+      const { said, broken } = readIn(stdout.trim());
+      if (broken) throw failure(broken, line);
+      return { ...said };
+    }
     if (event === "preToolUse") {
       return { permissionDecision: "deny", permissionDecisionReason: `hook exited with code ${code}` };
     }
-    throw new Error(`Cannot use what the command said: exit code ${code}. ${stderr.trim()} (${line})`);
+    throw failure(`exit code ${code}. ${stderr.trim()}`, line);
   };
 }
 
@@ -110,12 +110,12 @@ function handlerOf(event: string, commands: readonly Command[]) {
     };
     const said: Fields[] = [];
     for (const command of commands) {
+      if (signal.aborted || said.at(-1)?.permissionDecision === "deny") break;
       try {
         said.push(await command(told, signal));
       } catch (error) {
         failed(error);
       }
-      if (signal.aborted || said.at(-1)?.permissionDecision === "deny") break;
     }
     return merged(said);
   };

@@ -9,7 +9,7 @@ import type { HookInput } from "../claude_hooks/input.ts";
 import { going, type GoingOn } from "../claude_hooks/output.ts";
 import { means, ruleOf } from "../claude_hooks/rule.ts";
 import { type Exited, type Place, start } from "./process.ts";
-import { about, saidBy } from "./said.ts";
+import { about, readIn, saidBy } from "./said.ts";
 import type { CommandHook } from "./settings.ts";
 
 /** What a command says first that goes on by itself. */
@@ -32,16 +32,13 @@ export function commandHook(command: CommandHook, place: Place) {
   ): Promise<unknown> {
     if (!isMeant(input)) return undefined;
     const { hook_event_name: event } = input;
-    const { line, exited, kill } = start(command, `${JSON.stringify(input)}\n`, place);
-    signal.addEventListener("abort", kill, { once: true });
-    const done = exited.finally(() => signal.removeEventListener("abort", kill));
-    done.catch(() => {}); // whoever waits for it is told
+    const { line, exited: done, kill } = start(command, `${JSON.stringify(input)}\n`, place, signal);
     if (command.async || command.asyncRewake) {
       return goingOn(
         done.then((exited) => command.asyncRewake && exited.code === 2 ? woken(exited) : saidBy(exited, event, name)),
       );
     }
-    const { success, data } = goesOn.safeParse(objectIn(await line));
+    const { success, data } = goesOn.safeParse(readIn((await line ?? "").trim()).said);
     if (!success) return saidBy(await done, event, name);
     const timer = later(kill, data.asyncTimeout);
     return goingOn(done.finally(() => clearTimeout(timer)).then((exited) => saidBy(afterFirst(exited), event, name)));
@@ -59,15 +56,4 @@ export function commandHook(command: CommandHook, place: Place) {
 
 function afterFirst({ stdout, ...exited }: Exited): Exited {
   return { ...exited, stdout: stdout.slice(stdout.indexOf("\n") + 1) };
-}
-
-/** The JSON of a line, where it is that of an object. */
-function objectIn(line = ""): unknown {
-  if (!/^\s*\{.*\}\s*$/.test(line)) return undefined;
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -39,9 +39,12 @@ const most = 1_000_000;
 /** Milliseconds after the exit in which what was written is read: whoever it has started may hold its outputs open. */
 const patience = 200;
 
-/** Starts a command, in a group of its own, and gives it `input`. */
-export function start(command: CommandHook, input: string, place: Place): Running {
+/** Starts a command, in a group of its own, and gives it `input`. It is killed when `signal` aborts; where it has, this throws its reason. */
+export function start(command: CommandHook, input: string, place: Place, signal: AbortSignal): Running {
+  signal.throwIfAborted();
   const child = spawn(command, place);
+  const end = () => kill(child);
+  signal.addEventListener("abort", end, { once: true });
   const line = Promise.withResolvers<string | undefined>();
   const stdout = reading(child.stdout, (text) => {
     const end = text.indexOf("\n");
@@ -56,9 +59,12 @@ export function start(command: CommandHook, input: string, place: Place): Runnin
     return { code, stdout: out, stderr: err };
   }
 
-  const exited = exit().finally(() => line.resolve(undefined));
+  const exited = exit().finally(() => {
+    signal.removeEventListener("abort", end);
+    line.resolve(undefined);
+  });
   exited.catch(() => {}); // whoever waits for it is told
-  return { line: line.promise, exited, kill: () => kill(child) };
+  return { line: line.promise, exited, kill: end };
 }
 
 function spawn({ command, args, shell }: CommandHook, { cwd, env }: Place): Deno.ChildProcess {

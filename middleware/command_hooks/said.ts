@@ -43,31 +43,38 @@ const blocking = z.object({
  */
 export function saidBy({ code, stdout, stderr }: Exited, event: HookEvent, command: string): unknown {
   const written = stdout.trim();
-  const json = jsonIn(written, event);
-  const said = objectIn(json);
+  const { said, broken } = readIn(written, event);
   if (code === 2) return blocked(event, said, stderr.trim());
   if (said) return said;
-  const failed = (why: string) => new Error(`Cannot use what the command said: ${why} (${command})`);
-  if (json !== "" && json === written) throw failed("it looks like JSON, and is none");
-  if (code !== 0) throw failed(`exit code ${code}. ${stderr.trim()}`);
+  if (broken) throw failure(broken, command);
+  if (code !== 0) throw failure(`exit code ${code}. ${stderr.trim()}`, command);
   if (written === "") return undefined;
   if (event === "WorktreeCreate") return about(event, { worktreePath: written.slice(written.lastIndexOf("\n") + 1) });
   return telling.includes(event) ? about(event, { additionalContext: written }) : undefined;
 }
 
-/** What may be JSON in what was written: all of it, or, where text is for nobody, what stands among lines that are none. */
-export function jsonIn(written: string, event?: HookEvent): string {
-  const [json = ""] = written.match(event && telling.includes(event) ? /^\{[^]*\}$/ : /^\{[^]*\}$/m) ?? [];
-  return json;
+/** The error for a command that failed, and why. */
+export function failure(why: string, command: string): Error {
+  return new Error(`Cannot use what the command said: ${why} (${command})`);
 }
 
-/** The object that a text is the JSON of; nothing where it is none. */
-export function objectIn(text: string): object | undefined {
+/** What was written, read. */
+export interface Read {
+  /** The object that it is the JSON of, or, where text is for nobody, that stands among lines that are none. */
+  readonly said?: object;
+  /** What is wrong with it, where all of it looks like JSON. */
+  readonly broken?: string;
+}
+
+/** Reads what was written at an event. */
+export function readIn(written: string, event?: HookEvent): Read {
+  const [json] = written.match(event && telling.includes(event) ? /^\{[^]*\}$/ : /^\{[^]*\}$/m) ?? [];
+  if (json === undefined) return {};
   try {
-    return text === "" ? undefined : object.parse(JSON.parse(text));
+    return { said: object.parse(JSON.parse(json)) };
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
+    if (!(error instanceof SyntaxError)) throw error;
+    return json === written ? { broken: "it looks like JSON, and is none" } : {};
   }
 }
 

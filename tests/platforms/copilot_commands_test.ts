@@ -38,6 +38,13 @@ Deno.test("a command of Copilot's denies a call by what it says, or by another e
   assertEquals(await outcome(bash("exit 1", { matcher: "ba.*|view" })), [`${denied} hook exited with code 1`]);
 });
 
+Deno.test("what looks like JSON, and is none, is a failure of Copilot's commands too", async () => {
+  const { lines, events, errors } = await ran({ preToolUse: [bash(`echo '{"permissionDecision":"deny",}'`)] });
+  assertEquals([lines[1], ...warnings(events)], ["ok ran rm -rf dist", "onPreToolUse failed, and is left out."]);
+  const why = `it looks like JSON, and is none (echo '{"permissionDecision":"deny",}')`;
+  assertEquals(errors.map(String), [`Error: Cannot use what the command said: ${why}`]);
+});
+
 Deno.test("a command of Copilot's that is too late is killed and passed over, and those after it are asked", async () => {
   const late = bash("sleep 100", { timeoutSec: 0.2 });
   const { lines, events, errors } = await ran({ preToolUse: [late, bash("exit 2")] });
@@ -72,9 +79,10 @@ Deno.test("what several commands of Copilot's say counts together", async () => 
 
 Deno.test("a run that is stopped kills the commands of Copilot's that it waits for", async () => {
   await using disk = await folder();
-  const hooks = { preToolUse: [bash("echo $$ > own; sleep 100"), bash("touch after")] };
+  const hooks = { preToolUse: [bash("echo asked >> all; echo $$ > own; sleep 100"), bash("touch after")] };
   const use = [command_hooks(settings(hooks), { dialect: "copilot", cwd: disk.path })];
-  const running = batch([command("a", "ls", "bash")], { tools: [shell({ name: "bash" })], use }).run();
+  const calls = [command("a", "ls", "bash"), command("b", "ls", "bash")];
+  const running = batch(calls, { tools: [shell({ name: "bash" })], use }).run();
   const read = (name: string) => Deno.readTextFile(`${disk.path}/${name}`).catch(() => "");
   while (await read("own") === "") await new Promise((resolve) => setTimeout(resolve, 10));
   running.stop();
@@ -85,7 +93,7 @@ Deno.test("a run that is stopped kills the commands of Copilot's that it waits f
     return /^[^Z]/.test(new TextDecoder().decode(stdout).trim());
   };
   while (await lives()) await new Promise((resolve) => setTimeout(resolve, 10)); // it would for 100 seconds
-  assertEquals(await Deno.stat(`${disk.path}/after`).catch(() => "none"), "none");
+  assertEquals([await read("all"), await Deno.stat(`${disk.path}/after`).catch(() => "none")], ["asked\n", "none"]);
 });
 
 Deno.test("whoever watches is warned of what of Copilot's settings is never asked, and the rest is read or refused", async () => {

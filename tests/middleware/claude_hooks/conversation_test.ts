@@ -96,6 +96,17 @@ Deno.test("one after another, each hook of a prompt is told what those before it
   assertEquals(lines(model.requests[0]?.messages ?? []), ["user Hi", "prompt Note 1.Note 2."]);
 });
 
+Deno.test("of hooks that are asked one after another, none is asked once the run was stopped", async () => {
+  const asked: string[] = [];
+  const stops: HookCallback = () => {
+    asked.push("stops");
+    running.stop();
+  };
+  const after: HookCallback = () => void asked.push("after");
+  const running = hooked({ PreToolUse: [{ sequential: true, hooks: [stops, after] }] }).run();
+  assertEquals([(await running.came).result.status, asked], ["aborted", ["stops"]]);
+});
+
 Deno.test("a command is not expanded where a hook blocks it, and what it adds is told", async () => {
   const config = {
     UserPromptExpansion: [
