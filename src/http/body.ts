@@ -4,9 +4,16 @@
  * @module
  */
 import type { Context } from "hono";
-import type { AnswerPart, Artifact, CallResult, ContentPart, Message } from "../protocol/message.ts";
+import {
+  type AnswerPart,
+  type Artifact,
+  type CallResult,
+  type ContentPart,
+  type Message,
+  user,
+} from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/question.ts";
-import type { SendOptions } from "../core/inbox.ts";
+import type { Mail } from "../protocol/session.ts";
 import { Refusal } from "./refusal.ts";
 import { answers } from "../wire/answer.ts";
 import { count, flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "../wire/shape.ts";
@@ -15,11 +22,6 @@ import { count, flag, json, list, optional, record, type Shape, tagged, text, wo
 export type RunBody =
   & { readonly session?: string }
   & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
-
-/** Something said to a run while it runs. */
-export type MessageBody =
-  & Pick<SendOptions, "after">
-  & ({ readonly text: string } | { readonly parts: readonly ContentPart[] });
 
 /** A person's answers. */
 export interface AnswersBody {
@@ -86,12 +88,11 @@ export const runBody: Shape<RunBody> = (value, at) => {
 const sent = record({ text: optional(text), parts: optional(list(content)), after: optional(word("batch", "calls")) });
 
 /** The body of a request that says something to a run. */
-export const messageBody: Shape<MessageBody> = (value, at) => {
+export const messageBody: Shape<Extract<Mail, { type: "message" }>> = (value, at) => {
   const { parts, after, text: said } = sent(value, at);
-  const when = after && { after };
-  if (!parts) return { ...when, text: text(said, "text") };
-  if (said !== undefined) throw wrong("parts", "none beside a text");
-  return { ...when, parts };
+  if (parts && said !== undefined) throw wrong("parts", "none beside a text");
+  const message = parts ? { role: "user", parts } as const : user(text(said, "text"));
+  return { type: "message", message, ...(after && { after }) };
 };
 
 /** The body of a request that answers questions. */

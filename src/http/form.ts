@@ -8,8 +8,9 @@ import type { Numbered } from "../core/events.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Lines } from "../session/log.ts";
 import { lineOf } from "../stream/line.ts";
+import { frame, sse } from "../stream/sse.ts";
 import type { Reply, Whole } from "../wire/wire.ts";
-import { headers, type Outlet, outlet, type OutletOptions } from "./stream.ts";
+import { headers, type Outlet, type OutletOptions } from "./stream.ts";
 
 /** Makes what takes events, and the response that tells of them. */
 export type Form = (c: Context, options: OutletOptions) => {
@@ -19,27 +20,24 @@ export type Form = (c: Context, options: OutletOptions) => {
 
 /** Events as they are, with their numbers. */
 export const native: Form = (c, options) => {
-  const { out, stream } = outlet({ ...options, frame: nativeFrames });
+  const { sink: out, stream } = sse({ ...options, frame: nativeFrames });
   return { out, respond: () => c.body(stream, 200, headers) };
 };
 
 function nativeFrames(item: Numbered | Lines): string {
-  if ("event" in item) return nativeFrame(item.id, lineOf(item.event));
-  return item.lines.map((line, index) => nativeFrame(item.first + index, line)).join("");
-}
-
-function nativeFrame(id: number, line: string): string {
-  return `id: ${id}\ndata: ${line}\n\n`;
+  if ("event" in item) return frame(item.id, lineOf(item.event));
+  return item.lines.map((line, index) => frame(item.first + index, line)).join("");
 }
 
 /** The form of a wire's reply. */
 export function formOf(reply: Reply): Form {
   if (reply.type === "whole") return whole(reply);
   return (c, options) => {
-    const frame = reply.open();
-    const frames = (item: Numbered | Lines) =>
-      "event" in item ? frame(item.event, item.id) : each(item, frame).join("");
-    const { out, stream } = outlet({ ...options, frame: frames });
+    const tell = reply.open();
+    const { sink: out, stream } = sse({
+      ...options,
+      frame: (item: Numbered | Lines) => "event" in item ? tell(item.event, item.id) : each(item, tell).join(""),
+    });
     return { out, respond: () => c.body(stream, 200, { ...headers, ...reply.headers }) };
   };
 }

@@ -28,18 +28,6 @@ function positionOf({ req }: Context): number {
   throw new Refusal(400, "invalid", `Cannot read ${field}: expected the number of an event`, field);
 }
 
-/** Stops a run. Where it is on record, it may run elsewhere or wait for a person, and one that has ended is stopped already. */
-export async function stopRun(c: Context, { how, runs }: Served): Promise<Response> {
-  const caller = await callerOf(c, how);
-  const run = idOf(c.req.param("id"));
-  const here = runs.get(run, caller);
-  here?.stop("stop", { rollback: c.req.query("rollback") !== undefined });
-  if (!here && !await runs.records?.stop(run, caller)) {
-    throw new Refusal(404, "unknown", `Cannot stop run "${run}": it does not run`);
-  }
-  return c.body(null, 204);
-}
-
 /** Answers with a session, for a page that has nothing of it. */
 export async function showSession(c: Context, { how, runs }: Served): Promise<Response> {
   const caller = await callerOf(c, how);

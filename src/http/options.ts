@@ -90,8 +90,7 @@ export type Settled = ReturnType<typeof settled>;
 
 /** Fills in defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for two that exclude each other. */
 export function settled(options: ServeOptions & { readonly vars?: (c: Context) => unknown } = {}) {
-  const { store, log, page, capsules, owner, session, signal, vars, onError } = options;
-  const { wires = [], busy = "refuse", onClientGone = "stop", sole = false, limits = {} } = options;
+  const { store, capsules, wires = [], busy = "refuse", onClientGone = "stop", sole = false, limits = {} } = options;
   const { lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576 } = options;
   if (store && capsules) throw new TypeError("Cannot serve with a store and with capsules: sessions are in one place");
   limited(defaultLimits, limits);
@@ -100,25 +99,6 @@ export function settled(options: ServeOptions & { readonly vars?: (c: Context) =
     if (!(ms > 0 && ms < 2 ** 31)) throw new RangeError(`Cannot serve with a ${name} of ${ms} ms`);
   }
   if (!(maxBody > 0)) throw new RangeError(`Cannot serve with bodies of at most ${maxBody} bytes`);
-  return {
-    store: store ?? (capsules ? undefined : memory()),
-    ...{
-      log,
-      wires,
-      page,
-      capsules,
-      owner,
-      session,
-      signal,
-      vars,
-      onError,
-      busy,
-      onClientGone,
-      sole,
-      limits,
-      lease,
-      heartbeat,
-      maxBody,
-    },
-  };
+  const kept = store ?? (capsules ? undefined : memory());
+  return { ...options, store: kept, wires, busy, onClientGone, sole, limits, lease, heartbeat, maxBody };
 }

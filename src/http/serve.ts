@@ -9,12 +9,12 @@ import type { Agent } from "../core/agent.ts";
 import { beginning } from "./begin.ts";
 import { answersBody, bodyOf, runBody } from "./body.ts";
 import { callerOf } from "./caller.ts";
-import { followRun, showSession, stopRun } from "./known.ts";
+import { followRun, showSession } from "./known.ts";
 import { type AnyEnv, type ServeVars, settled } from "./options.ts";
 import { Refusal, refuse, shutdown } from "./refusal.ts";
 import { runsOf } from "./runs.ts";
 import type { Served } from "./served.ts";
-import { finishRun, sendMessage } from "./steer.ts";
+import { finishRun, sendMessage, stopRun } from "./steer.ts";
 import { speaking } from "./wires.ts";
 
 /**
@@ -67,40 +67,34 @@ export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[opti
     app.all(path, only([...new Set(at.map(({ method }) => method))].join(", ")));
   }
 
-  const { page } = how;
-  if (page) app.get("/", () => page()).all("/", only("GET, HEAD"));
+  const get = (path: string, handle: Handle) => app.get(path, handle).all(path, only("GET, HEAD"));
+  const post = (path: string, handle: Handle) => app.post(path, handle).all(path, only("POST"));
+  if (how.page) get("/", how.page);
+  post("/runs", async (c) => await begin(c, await callerOf(c, how), await bodyOf(c, runBody, how.maxBody)));
+  get("/runs/:id", (c) => followRun(c, served));
+  post("/runs/:id/messages", (c) => sendMessage(c, served));
+  post("/runs/:id/finish", (c) => finishRun(c, served));
+  post("/runs/:id/stop", (c) => stopRun(c, served));
+  get("/sessions/:id", (c) => showSession(c, served));
+  post("/sessions/:id/answers", async (c) => {
+    const session = c.req.param("id") ?? "";
+    const caller = await callerOf(c, how);
+    return await answer(c, caller, { session, ...await bodyOf(c, answersBody, how.maxBody) });
+  });
+  post("/sessions/:id/compact", compact);
+  get("/health", (c) => {
+    if (how.signal?.aborted) throw shutdown();
+    return c.json({ status: "ok" });
+  });
 
   return app
     .onError((error, c) => refuse(error, c, how.onError))
     .notFound(() => {
       throw new Refusal(404, "unknown", "Cannot serve this path: there is none");
-    })
-    .post("/runs", async (c) => await begin(c, await callerOf(c, how), await bodyOf(c, runBody, how.maxBody)))
-    .get("/runs/:id", (c) => followRun(c, served))
-    .post("/runs/:id/messages", (c) => sendMessage(c, served))
-    .post("/runs/:id/finish", (c) => finishRun(c, served))
-    .post("/runs/:id/stop", (c) => stopRun(c, served))
-    .get("/sessions/:id", (c) => showSession(c, served))
-    .post("/sessions/:id/answers", async (c) => {
-      const session = c.req.param("id");
-      const caller = await callerOf(c, how);
-      return await answer(c, caller, { session, ...await bodyOf(c, answersBody, how.maxBody) });
-    })
-    .post("/sessions/:id/compact", compact)
-    .get("/health", (c) => {
-      if (how.signal?.aborted) throw shutdown();
-      return c.json({ status: "ok" });
-    })
-    .all("/runs", only("POST"))
-    .all("/runs/:id", only("GET, HEAD"))
-    .all("/runs/:id/messages", only("POST"))
-    .all("/runs/:id/finish", only("POST"))
-    .all("/runs/:id/stop", only("POST"))
-    .all("/sessions/:id", only("GET, HEAD"))
-    .all("/sessions/:id/answers", only("POST"))
-    .all("/sessions/:id/compact", only("POST"))
-    .all("/health", only("GET, HEAD"));
+    });
 }
+
+type Handle = (c: Context) => Response | Promise<Response>;
 
 /** Answers every other method. */
 function only(methods: string): (c: Context) => never {

@@ -1,12 +1,11 @@
 /**
- * What a client says to a run while it runs.
+ * What a client says to a run while it runs, or has it do.
  *
  * @module
  */
 import type { Context } from "hono";
-import type { UserMessage } from "../protocol/message.ts";
 import { bodyOf, messageBody } from "./body.ts";
-import { callerOf } from "./caller.ts";
+import { callerOf, idOf } from "./caller.ts";
 import { Refusal } from "./refusal.ts";
 import type { Served } from "./served.ts";
 
@@ -14,16 +13,11 @@ import type { Served } from "./served.ts";
 export async function sendMessage(c: Context, { how, runs }: Served): Promise<Response> {
   const caller = await callerOf(c, how);
   const id = c.req.param("id") ?? "";
-  const { after, ...said } = await bodyOf(c, messageBody, how.maxBody);
-  const message: UserMessage = {
-    role: "user",
-    parts: "text" in said ? [{ type: "text", text: said.text }] : said.parts,
-  };
-  const when = after && { after };
+  const mail = await bodyOf(c, messageBody, how.maxBody);
   const here = runs.get(id, caller);
   const sent = here
-    ? await here.send(message, when).then(() => true, fullness)
-    : await runs.records?.post(id, { type: "message", message, ...when }, caller);
+    ? await here.send(mail.message, mail).then(() => true, fullness)
+    : await runs.records?.post(id, mail, caller);
   if (sent === undefined) throw over("send a message to", id);
   if (!sent) throw new Refusal(409, "full", `Cannot send a message to run "${id}": too many wait`);
   return c.body(null, 202);
@@ -36,6 +30,16 @@ export async function finishRun(c: Context, { how, runs }: Served): Promise<Resp
   const here = runs.get(id, caller);
   here?.finish();
   if (!here && !await runs.records?.post(id, { type: "finish" }, caller)) throw over("finish", id);
+  return c.body(null, 204);
+}
+
+/** Stops a run. Where it is on record, it may run elsewhere or wait for a person, and one that has ended is stopped already. */
+export async function stopRun(c: Context, { how, runs }: Served): Promise<Response> {
+  const caller = await callerOf(c, how);
+  const id = idOf(c.req.param("id"));
+  const here = runs.get(id, caller);
+  here?.stop("stop", { rollback: c.req.query("rollback") !== undefined });
+  if (!here && !await runs.records?.stop(id, caller)) throw over("stop", id);
   return c.body(null, 204);
 }
 

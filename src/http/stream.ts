@@ -6,7 +6,6 @@
 import type { Numbered } from "../core/events.ts";
 import type { Lines } from "../session/log.ts";
 import type { Sink } from "../stream/channel.ts";
-import { sse } from "../stream/sse.ts";
 
 /** The headers of every stream: kept by nobody, changed by nobody, held back by nobody. */
 export const headers = {
@@ -24,12 +23,4 @@ export interface OutletOptions {
   readonly heartbeat: number;
   /** Called where the client has gone before the end: nothing else tells it. */
   readonly onCancel: () => void;
-}
-
-/** A stream of frames, and what it comes from. `frame` gives those of an item. */
-export function outlet(
-  options: OutletOptions & { readonly frame: (item: Numbered | Lines) => string },
-): { readonly out: Outlet; readonly stream: ReadableStream<Uint8Array> } {
-  const { sink: out, stream } = sse(options);
-  return { out, stream };
 }

@@ -5,9 +5,9 @@
  */
 import { channel, type Sink } from "./channel.ts";
 
-/** One frame, written. */
-export function frame(id: number, data: unknown): string {
-  return `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+/** One frame, written: `data` is a line. */
+export function frame(id: number, data: string): string {
+  return `id: ${id}\ndata: ${data}\n\n`;
 }
 
 /** How a stream of frames behaves. */

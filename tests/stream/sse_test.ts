@@ -14,10 +14,10 @@ function texts(options?: Parameters<typeof written>[0]) {
 
 Deno.test("a frame is an id, one line of data, and an empty line", () => {
   assertEquals(
-    frame(1, { type: "text.delta", text: "a\nb\r\u2028" }),
+    frame(1, JSON.stringify({ type: "text.delta", text: "a\nb\r\u2028" })),
     'id: 1\ndata: {"type":"text.delta","text":"a\\nb\\r\u2028"}\n\n',
   );
-  assertEquals(frame(12, "自在鉤"), 'id: 12\ndata: "自在鉤"\n\n');
+  assertEquals(frame(12, "自在鉤"), "id: 12\ndata: 自在鉤\n\n");
 });
 
 Deno.test("frames that wait together leave as one chunk, encoded", async () => {
