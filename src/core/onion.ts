@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Point } from "../protocol/event.ts";
 
 /** Goes on with what lies beneath; `change` is seen by it alone. */
 export type Next<D, R> = (change?: D) => Promise<R>;
@@ -39,7 +40,7 @@ export interface Layer<C, R, E> {
 /** What sets one point apart from the others. */
 export interface Law<C, D, R, E> {
   /** The point's name, for errors. */
-  readonly point: string;
+  readonly point: Point;
   /** Present where `next()` may be called again after the first call has settled: the context for what then lies beneath. */
   readonly again?: (ctx: C, own: E) => C;
   /** Where to look instead, for the error about a second `next()`. */
@@ -159,7 +160,7 @@ function wrap<C, D, R, E>(
   };
 }
 
-function misuse(how: string, name: string, { point }: { readonly point: string }, hint = ""): TypeError {
+function misuse(how: string, name: string, { point }: { readonly point: Point }, hint = ""): TypeError {
   return new TypeError(`Cannot call next() ${how} at ${point} in "${name}"${hint}`);
 }
 

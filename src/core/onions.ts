@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { Point } from "../protocol/event.ts";
 import { approvalLaw, askTool } from "./approval.ts";
 import { modelLaw, request } from "./ask_model.ts";
 import type { Onions } from "./blueprint.ts";
@@ -28,13 +27,12 @@ export function nameOf({ name }: Middleware, index: number): string {
 /** Folds the hooks of every point around its core. */
 export function compose(use: readonly Middleware[], trace: boolean): Onions {
   function fold<C extends Scope, D extends Change, R, E>(
-    point: Point,
-    pick: (middleware: Middleware) => onion.Hook<C, D, R> | onion.Layered<C, D, R> | undefined,
     core: Parameters<typeof onion.compose<C, D, R, E>>[1],
     law: onion.Law<C, D, R, E>,
   ): onion.Onion<C, R, E> {
+    const { point } = law;
     const hooks = use.flatMap((middleware, index) => {
-      const hook = pick(middleware);
+      const hook = middleware[point] as onion.Hook<C, D, R> | onion.Layered<C, D, R> | undefined; // the law is that of its point
       if (!hook) return [];
       const name = nameOf(middleware, index);
       if (trace) return [{ name, hook: traced(point, name, hook.bind(middleware)) }];
@@ -44,17 +42,17 @@ export function compose(use: readonly Middleware[], trace: boolean): Onions {
   }
 
   return {
-    session: fold("session", ({ session }) => session, openSession, sessionLaw),
-    prompt: fold("prompt", ({ prompt }) => prompt, answerPrompt, promptLaw),
-    turn: fold("turn", ({ turn }) => turn, takeTurn, turnLaw),
-    model: fold("model", ({ model }) => model, request, modelLaw),
-    tool: fold("tool", ({ tool }) => tool, arrive, toolLaw),
-    approval: fold("approval", ({ approval }) => approval, askTool, approvalLaw),
-    execute: fold("execute", ({ execute }) => execute, execute, executeLaw),
-    stop: fold("stop", ({ stop }) => stop, stop, stopLaw),
-    compact: fold("compact", ({ compact }) => compact, trim, compactLaw),
-    subagent: fold("subagent", ({ subagent }) => subagent, runSubagent, subagentLaw),
-    error: fold("error", ({ error }) => error, decideFailure, errorLaw),
-    abort: fold("abort", ({ abort }) => abort, keepPartial, abortLaw),
+    session: fold(openSession, sessionLaw),
+    prompt: fold(answerPrompt, promptLaw),
+    turn: fold(takeTurn, turnLaw),
+    model: fold(request, modelLaw),
+    tool: fold(arrive, toolLaw),
+    approval: fold(askTool, approvalLaw),
+    execute: fold(execute, executeLaw),
+    stop: fold(stop, stopLaw),
+    compact: fold(trim, compactLaw),
+    subagent: fold(runSubagent, subagentLaw),
+    error: fold(decideFailure, errorLaw),
+    abort: fold(keepPartial, abortLaw),
   };
 }

@@ -295,7 +295,7 @@ Deno.test("hooks that have nothing to do are told in a trace as those that pass"
 Deno.test("a hook that hands on what next() gives adds nothing to it", async () => {
   let promise: Promise<string> | undefined;
   const pass: Hook<string, string, string> = (_, next) => promise = next();
-  const law = { point: "tool", late: true, change: (_: string, change: string) => change };
+  const law = { point: "tool" as const, late: true, change: (_: string, change: string) => change };
   const onion = compose([{ name: "pass", hook: pass }], (ctx: string) => Promise.resolve(ctx), law);
   const came = onion("a", undefined);
   assertStrictEquals(came, promise);
