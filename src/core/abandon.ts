@@ -49,16 +49,11 @@ export function abandon<T>(work: Promise<T>, at: Stopping, grace: number, left: 
     };
     if (at.aborted) wait();
     else forget = at.onAbort(wait);
-    work.then(
-      (value) => {
-        done();
-        resolve(value);
-      },
-      (error) => {
-        done();
-        reject(error);
-      },
-    );
+    const after = <V>(settle: (value: V) => void) => (value: V) => {
+      done();
+      settle(value);
+    };
+    work.then(after(resolve), after(reject));
   });
 }
 

@@ -3,14 +3,11 @@
  *
  * @module
  */
-import type { ContentPart, Message, ResultStatus, ToolResult, Usage, UserMessage } from "../protocol/message.ts";
+import type { ContentPart, Message, ToolResult, Usage, UserMessage } from "../protocol/message.ts";
 import { noUsage, user } from "../protocol/message.ts";
 import type { Answer, Approval, Compaction, ErrorDecision, ModelResponse, RunResult, Stop } from "./points.ts";
+import { result } from "./result.ts";
 import type { Asked } from "./scope.ts";
-
-function result(status: ResultStatus, content: string | readonly ContentPart[]): ToolResult {
-  return { type: "result", status, parts: typeof content === "string" ? [{ type: "text", text: content }] : content };
-}
 
 /** At `tool` and `execute`: this is the result. */
 export function text(content: string | readonly ContentPart[]): ToolResult {

@@ -19,13 +19,11 @@ export function lawOf<C extends object, D extends object, R, E>(
   return {
     point,
     change(ctx, change, name, own) {
-      const beneath = { ...ctx };
-      for (const [key, value] of Object.entries(change)) {
-        if (!allowed.includes(key)) {
-          throw new TypeError(`Cannot change "${key}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
-        }
-        if (value !== undefined) Object.assign(beneath, { [key]: value });
+      const stray = Object.keys(change).find((key) => !allowed.includes(key));
+      if (stray !== undefined) {
+        throw new TypeError(`Cannot change "${stray}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
       }
+      const beneath = merged<C>(ctx, change as Partial<C>); // its keys are the context's
       return derive ? derive(beneath, ctx, own, name) : beneath;
     },
     ...law,
@@ -49,6 +47,6 @@ export function saying<C, R extends object, E>(point: Point, key: keyof R & stri
 /** `base` with what `change` defines. */
 export function merged<T extends object>(base: T, change: Partial<T>): T {
   const whole = { ...base };
-  for (const [key, value] of Object.entries(change)) if (value !== undefined) Object.assign(whole, { [key]: value });
+  for (const [key, value] of Object.entries(change)) if (value !== undefined) Reflect.set(whole, key, value);
   return whole;
 }

@@ -51,7 +51,10 @@ export const workers: Partial<Limits> = { parallel: 6 };
 /** For Deno Deploy and Deno. */
 export const deploy: Partial<Limits> = { parallel: 64 };
 
-/** `base` with what `change` says. Throws a `RangeError` for what is not a number of 0 or more, or where nothing could run: `parallel` and `agents` are 1 or more. */
+/**
+ * `base` with what `change` says. Throws a `TypeError` for a limit that there is not, and a `RangeError` for what is not a number of 0 or more, or where
+ * nothing could run: `parallel` and `agents` are 1 or more.
+ */
 export function limited(base: Limits, change: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(change)) {
     if (!(name in base)) throw new TypeError(`Cannot limit "${name}": there is ${Object.keys(base).join(", ")}`);

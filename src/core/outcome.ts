@@ -16,6 +16,7 @@ import type { Entry } from "./entry.ts";
 import { isInterrupt, Pause } from "./interrupt.ts";
 import type { Live } from "./live.ts";
 import { interrupted, stopped } from "./perform.ts";
+import { result } from "./result.ts";
 
 /** Why nothing of a batch may run. */
 export interface Cut {
@@ -56,7 +57,7 @@ export function withheld({ reason }: Pick<Cut, "reason"> = ended): ToolResult {
 
 /** What a call comes to that may not run. */
 export function notRun({ reason } = ended): ToolResult {
-  return { type: "result", status: "aborted", parts: [{ type: "text", text: `Not run: ${reason}.` }] };
+  return result("aborted", `Not run: ${reason}.`);
 }
 
 /** Texts cut to `limit` characters, after every hook has seen them whole. */

@@ -14,6 +14,7 @@ import { lawOf } from "./law.ts";
 import type { Law } from "./onion.ts";
 import type { ExecuteContext } from "./points.ts";
 import { resultBy, resultOf } from "./prepare.ts";
+import { result } from "./result.ts";
 import type { Change, Scope } from "./scope.ts";
 import { childOf } from "./child.ts";
 import { type AnyTool, ToolError } from "./tool.ts";
@@ -84,8 +85,8 @@ export async function perform(
   for (let attempt = 1, after = 0;; attempt++) {
     try {
       if (after > 0) await delay(after, signal);
-      const result = await live.blueprint.onions.execute(ctx, entry);
-      return result.input === undefined ? { ...result, input: raw } : result;
+      const came = await live.blueprint.onions.execute(ctx, entry);
+      return came.input === undefined ? { ...came, input: raw } : came;
     } catch (error) {
       if (isInterrupt(error)) throw error;
       if (live.aborted) return { ...stopped, input: raw };
@@ -107,24 +108,15 @@ function ranBefore({ started }: Entry, tool: AnyTool, input: unknown): ToolResul
 }
 
 /** What a call came to that was let run, where it cannot be told what it did. */
-export const interrupted: ToolResult = {
-  type: "result",
-  status: "aborted",
-  parts: [{ type: "text", text: "Interrupted: it is not known whether it was done." }],
-};
+export const interrupted: ToolResult = result("aborted", "Interrupted: it is not known whether it was done.");
 
 /** What a call came to that was cut short. */
-export const stopped: ToolResult = {
-  type: "result",
-  status: "aborted",
-  parts: [{ type: "text", text: "Stopped before it was done." }],
-};
+export const stopped: ToolResult = result("aborted", "Stopped before it was done.");
 
 /** What the model is told of a failure: what the tool's author wrote for it, and nothing internal. */
 function failure(name: string, error: unknown): ToolResult {
   if (error instanceof ToolError) return failed(error.message);
-  if (error instanceof DOMException && error.name === "TimeoutError") {
-    return { type: "result", status: "timeout", parts: [{ type: "text", text: `${name} did not finish in time.` }] };
-  }
-  return failed(`${name} failed.`);
+  return error instanceof DOMException && error.name === "TimeoutError"
+    ? result("timeout", `${name} did not finish in time.`)
+    : failed(`${name} failed.`);
 }

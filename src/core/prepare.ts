@@ -5,7 +5,7 @@
  */
 import type { ToolResult } from "../protocol/message.ts";
 import type { Point } from "../protocol/event.ts";
-import { failed } from "./answers.ts";
+import { failed, text } from "./answers.ts";
 import type { Live } from "./live.ts";
 import type { ToolContext } from "./points.ts";
 import { complaint, type Validation } from "./schema.ts";
@@ -45,8 +45,7 @@ export function prepare(
 /** What a tool returned, as a result. */
 export function resultOf(returned: unknown): ToolResult {
   if (isResult(returned)) return returned;
-  const text = typeof returned === "string" ? returned : JSON.stringify(returned) ?? "";
-  return { type: "result", status: "ok", parts: [{ type: "text", text }] };
+  return text(typeof returned === "string" ? returned : JSON.stringify(returned) ?? "");
 }
 
 /** What the hook `name` gave, where it is a result. */

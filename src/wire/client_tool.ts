@@ -29,7 +29,7 @@ export const toolName: Shape<string> = (value, at) => {
 };
 
 /** A tool that its client runs: a call of it pauses the run until the client has replied with what it came to. */
-export function clientTool({ name, description = name, schema = { type: "object" } }: DeclaredTool): AnyTool {
+function clientTool({ name, description = name, schema = { type: "object" } }: DeclaredTool): AnyTool {
   return tool({
     name,
     description,
