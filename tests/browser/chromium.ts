@@ -42,11 +42,43 @@ const executablePath = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium-headless-s
 /** Milliseconds that each thing may take, however busy the machine is. */
 const timeout = 60_000;
 
-/** Tests that need the browser are left out where there is none. */
-export const inBrowser = { ignore: !await Deno.stat(executablePath).then(({ isFile }) => isFile, () => false) };
+/** Tests that need the browser are left out where there is none. One that is driven holds on to more than they can see. */
+export const inBrowser = {
+  ignore: !await Deno.stat(executablePath).then(({ isFile }) => isFile, () => false),
+  sanitizeOps: false,
+  sanitizeResources: false,
+};
+
+/** A page at a server of its own, until both are disposed of. */
+export interface Visit extends AsyncDisposable {
+  readonly page: Page;
+}
+
+/** Serves an app on this machine, and opens a page at a path of it. */
+export async function visit(
+  { fetch }: { readonly fetch: (request: Request) => Response | Promise<Response> },
+  path = "/",
+): Promise<Visit> {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, fetch);
+  const page = await opened();
+  await page.goto(`http://127.0.0.1:${server.addr.port}${path}`);
+  return {
+    page,
+    async [Symbol.asyncDispose]() {
+      await page[Symbol.asyncDispose]();
+      await server.shutdown();
+    },
+  };
+}
+
+/** Says something where a page asks for a message. */
+export async function say(page: Page, text: string): Promise<void> {
+  await page.getByLabel("Message").fill(text);
+  await page.keyboard.press("Enter");
+}
 
 /** Opens a page of its own. */
-export async function opened(): Promise<Page> {
+async function opened(): Promise<Page> {
   const { chromium } = await import(driver);
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout });
   const page = await browser.newPage();

@@ -7,10 +7,7 @@ import { assert, assertEquals } from "@std/assert";
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { order } from "../support/asking.ts";
-import { inBrowser, opened, type Page } from "./chromium.ts";
-
-// a browser that is driven holds on to more than a test can see
-const options = { ...inBrowser, sanitizeOps: false, sanitizeResources: false };
+import { inBrowser, type Page, say, visit } from "./chromium.ts";
 
 /** Waits until it is let go, or stopped. */
 function gate() {
@@ -66,22 +63,7 @@ async function talking(
 ) {
   const assistant = agent({ model: scripted(...steps), tools, use: [logger(() => {})], trace: true });
   const served = serve(assistant, { page: playground(), log: memoryLog(), onClientGone: "detach" });
-  const app = new Hono().use(before).route(at, served);
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
-  const page = await opened();
-  await page.goto(`http://127.0.0.1:${server.addr.port}${at || "/"}`);
-  return {
-    page,
-    async [Symbol.asyncDispose]() {
-      await page[Symbol.asyncDispose]();
-      await server.shutdown();
-    },
-  };
-}
-
-async function say(page: Page, text: string): Promise<void> {
-  await page.getByLabel("Message").fill(text);
-  await page.keyboard.press("Enter");
+  return await visit(new Hono().use(before).route(at, served), at || "/");
 }
 
 async function until(page: Page, state: string): Promise<void> {
@@ -92,7 +74,7 @@ function texts(page: Page): Promise<string[]> {
   return page.locator("#log > li").allTextContents();
 }
 
-Deno.test("playground: one talks with an agent, and sees the run", options, async () => {
+Deno.test("playground: one talks with an agent, and sees the run", inBrowser, async () => {
   await using talk = await talking({ steps: ["<b>Hello</b> <script>alert(1)</script>", "Again."], at: "/assistant" });
   const { page } = talk;
   await say(page, "Hi");
@@ -119,7 +101,7 @@ Deno.test("playground: one talks with an agent, and sees the run", options, asyn
   assertEquals(page.troubles, []);
 });
 
-Deno.test("playground: one approves what was changed, denies, and answers instead", options, async () => {
+Deno.test("playground: one approves what was changed, denies, and answers instead", inBrowser, async () => {
   const asks = { calls: [["order", { what: "tea" }]] } as const;
   await using talk = await talking({ steps: [asks, "One.", asks, "Two.", asks, "Three."] });
   const { page } = talk;
@@ -149,7 +131,7 @@ Deno.test("playground: one approves what was changed, denies, and answers instea
   assertEquals(page.troubles, []);
 });
 
-Deno.test("playground: a page that is loaded again in the middle goes on where it was", options, async () => {
+Deno.test("playground: a page that is loaded again in the middle goes on where it was", inBrowser, async () => {
   const { wait, open } = gate();
   const calls = [["wait", { who: "Ada" }], ["wait", { who: "Bob" }]] as const;
   await using talk = await talking({ steps: [{ text: "Let me see.", calls }, "Both are there."], tools: [wait] });
@@ -172,7 +154,7 @@ Deno.test("playground: a page that is loaded again in the middle goes on where i
   assertEquals(page.troubles, []);
 });
 
-Deno.test("playground: a page whose connection is cut asks for the rest", options, async () => {
+Deno.test("playground: a page whose connection is cut asks for the rest", inBrowser, async () => {
   const { wait, open } = gate();
   const steps = [{ calls: [["wait", { who: "Ada" }]] } as const, "She is there."];
   const { before, cut } = cable();
@@ -188,7 +170,7 @@ Deno.test("playground: a page whose connection is cut asks for the rest", option
   assertEquals(await page.locator("#log .result").allTextContents(), ["Ada is there."]);
 });
 
-Deno.test("playground: a page that was offline hears the rest", options, async () => {
+Deno.test("playground: a page that was offline hears the rest", inBrowser, async () => {
   const { wait, open } = gate();
   await using talk = await talking({ steps: [{ calls: [["wait", { who: "Ada" }]] }, "She is there."], tools: [wait] });
   const { page } = talk;
@@ -203,7 +185,7 @@ Deno.test("playground: a page that was offline hears the rest", options, async (
   assertEquals((await texts(page)).at(-1), "AgentShe is there.");
 });
 
-Deno.test("playground: one steers a run, has it finish, and stops it", options, async () => {
+Deno.test("playground: one steers a run, has it finish, and stops it", inBrowser, async () => {
   const first = gate();
   await using talk = await talking({
     steps: [{ calls: [["wait", { who: "Ada" }]] }, ({ messages }) => JSON.stringify(messages.at(-1)?.role) ?? ""],
@@ -239,7 +221,7 @@ Deno.test("playground: one steers a run, has it finish, and stops it", options, 
 
 Deno.test(
   "playground: all of it can be reached by keyboard, and read on a phone, by day and by night",
-  options,
+  inBrowser,
   async () => {
     await using talk = await talking({ steps: [{ calls: [["order", { what: "tea" }]] }, "On its way."] });
     const { page } = talk;

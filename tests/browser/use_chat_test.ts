@@ -6,10 +6,7 @@ import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
 import * as z from "zod";
 import { order } from "../support/asking.ts";
-import { inBrowser, type Locator, opened, type Page } from "./chromium.ts";
-
-// a browser that is driven holds on to more than a test can see
-const options = { ...inBrowser, sanitizeOps: false, sanitizeResources: false };
+import { inBrowser, type Locator, type Page, say, visit } from "./chromium.ts";
 
 /** The script of a page, with the packages that it needs. No lock knows those: what only these tests need is nowhere else downloaded. */
 async function bundled(path: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -46,9 +43,8 @@ async function talking(...steps: readonly ScriptedAnswer[]) {
       if (c.res.body) c.res = new Response(c.res.body.pipeThrough(new TransformStream(), cable), c.res);
     })
     .route("", served);
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
-  const page = await opened();
-  await page.goto(`http://127.0.0.1:${server.addr.port}/`);
+  const visiting = await visit(app);
+  const { page } = visiting;
   return {
     page,
     get troubles(): readonly string[] {
@@ -69,16 +65,8 @@ async function talking(...steps: readonly ScriptedAnswer[]) {
     async goOnline() {
       await page.context().setOffline(false);
     },
-    async [Symbol.asyncDispose]() {
-      await page[Symbol.asyncDispose]();
-      await server.shutdown();
-    },
+    [Symbol.asyncDispose]: () => visiting[Symbol.asyncDispose](),
   };
-}
-
-async function say(page: Page, text: string): Promise<void> {
-  await page.getByLabel("Message").fill(text);
-  await page.keyboard.press("Enter");
 }
 
 function button(page: Page, name: "Approve" | "Deny"): Locator {
@@ -98,7 +86,7 @@ const ordered = `tool-order output-available {"what":"tea"} Ordered tea.`;
 const waits = { calls: [["wait", { who: "Ada" }]] } as const;
 const asks = { calls: [["order", { what: "tea" }]] } as const;
 
-Deno.test("useChat: one talks with an agent", options, async () => {
+Deno.test("useChat: one talks with an agent", inBrowser, async () => {
   await using talk = await talking("<b>Hello</b>", "Again.");
   const { page } = talk;
   await say(page, "Hi");
@@ -113,7 +101,7 @@ Deno.test("useChat: one talks with an agent", options, async () => {
   assertEquals(talk.troubles, []);
 });
 
-Deno.test("useChat: one approves a call, and denies another", options, async () => {
+Deno.test("useChat: one approves a call, and denies another", inBrowser, async () => {
   await using talk = await talking(asks, "On its way.", asks, "A pity.");
   const { page } = talk;
   await say(page, "Tea");
@@ -134,7 +122,7 @@ Deno.test("useChat: one approves a call, and denies another", options, async () 
 
 Deno.test(
   "useChat: a page that is loaded again goes on in the middle, at a question, and after its answer",
-  options,
+  inBrowser,
   async () => {
     await using talk = await talking({ text: "Let me see.", ...waits }, asks, waits, "On its way.");
     const { page } = talk;
@@ -161,7 +149,7 @@ Deno.test(
 
 Deno.test(
   "useChat: a page that was offline hears the rest, and is asked again what it could not answer",
-  options,
+  inBrowser,
   async () => {
     await using talk = await talking({ text: "Let me see.", ...waits }, asks, "On its way.");
     const { page } = talk;

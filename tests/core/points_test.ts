@@ -161,6 +161,14 @@ function logged(point: Point, name: string, log: string[]) {
   });
 }
 
+/** A hook that does not await a `next()` that fails. */
+function heedless(point: Point) {
+  return at(point, "lazy", (_, next) => {
+    next({ run: {} });
+    return Promise.resolve(points[point].answer);
+  });
+}
+
 for (const [point, held] of Object.entries(points) as [Point, Held][]) {
   const core = held.core ? ["core"] : [];
 
@@ -333,11 +341,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
 
   Deno.test(`${point}: a hook that does not await a next() that fails is named all the same`, async () => {
     const log: string[] = [];
-    const lazy = at(point, "lazy", (_, next) => {
-      next({ run: {} });
-      return Promise.resolve(held.answer);
-    });
-    await reach(point, [logged(point, "outer", log), lazy], { log: [] });
+    await reach(point, [logged(point, "outer", log), heedless(point)], { log: [] });
     assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
   });
 
@@ -422,11 +426,7 @@ Deno.test("a middleware without a name is named by its place", async () => {
 Deno.test("a trace does not change what is said of a hook that does not await next()", async () => {
   for (const point of Object.keys(points) as Point[]) {
     const log: string[] = [];
-    const lazy = at(point, "lazy", (_, next) => {
-      next({ run: {} });
-      return Promise.resolve(points[point].answer);
-    });
-    await reach(point, [logged(point, "outer", log), lazy], { log: [], trace: true });
+    await reach(point, [logged(point, "outer", log), heedless(point)], { log: [], trace: true });
     assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
   }
 });
@@ -448,9 +448,9 @@ Deno.test("what nobody waited for is stopped when the run fails", async () => {
   assertEquals(await stopped.promise, "AbortError: failure");
 });
 
-Deno.test("a batch that nobody waited for does not run once the run has failed", async () => {
-  const log: string[] = [];
-  const inside = Promise.withResolvers<void>();
+/** A hook that does not wait for its turn, whose batch is held by another hook until that is let go. */
+function unawaited() {
+  const held = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
   const lazy = at("turn", "lazy", async (_, next) => {
     next();
@@ -459,9 +459,15 @@ Deno.test("a batch that nobody waited for does not run once the run has failed",
   });
   const slow = at("tool", "slow", async (_, next) => {
     entered.resolve();
-    await inside.promise;
+    await held.promise;
     return await next();
   });
+  return { lazy, slow, letGo: held.resolve };
+}
+
+Deno.test("a batch that nobody waited for does not run once the run has failed", async () => {
+  const log: string[] = [];
+  const { lazy, slow, letGo } = unawaited();
   const parked = at("tool", "parked", async (_, next) => {
     try {
       return await next();
@@ -471,26 +477,15 @@ Deno.test("a batch that nobody waited for does not run once the run has failed",
   });
   const { outcome } = await reach("tool", [lazy, slow, parked], { log });
   assertEquals(outcome, ["failed", ...toolCalled, "aborted Stopped before it was done."]);
-  inside.resolve();
+  letGo();
   await new Promise((resolve) => setTimeout(resolve));
   assertEquals(log, ["unwound"]);
 });
 
 Deno.test("a batch that nobody waited for is not added twice, however long the cleanup takes", async () => {
-  const inside = Promise.withResolvers<void>();
-  const entered = Promise.withResolvers<void>();
-  const lazy = at("turn", "lazy", async (_, next) => {
-    next();
-    await entered.promise;
-    return points.turn.answer;
-  });
-  const slow = at("tool", "slow", async (_, next) => {
-    entered.resolve();
-    await inside.promise;
-    return await next();
-  });
+  const { lazy, slow, letGo } = unawaited();
   const cleanup = at("abort", "cleanup", async (_, next) => {
-    inside.resolve();
+    letGo();
     await new Promise((resolve) => setTimeout(resolve));
     await next();
   });

@@ -26,3 +26,21 @@ export function named<T>(value: T, { run, session }: { readonly run: string; rea
 export function told(events: readonly Event[]): string[] {
   return events.map((event) => Object.values(event).filter((value) => typeof value !== "object").join(" "));
 }
+
+/** What is told of a run whose model had `shown` this when it failed, and then was asked again and said "Hello!". */
+export function startedOver(...shown: readonly string[]): string[] {
+  return [
+    "run.started run session false",
+    "session.opened new",
+    "prompt.accepted",
+    "turn.started 1",
+    "model.started 1 scripted",
+    ...shown,
+    "model.reset 1",
+    "text.delta 1 0 Hello!",
+    "model.finished 1 stop 2",
+    "turn.finished 1",
+    "session.closed",
+    "run.finished done Hello!",
+  ];
+}
