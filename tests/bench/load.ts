@@ -15,6 +15,7 @@ import {
   tool,
 } from "@jizai/jizai";
 import * as z from "zod";
+import { passes } from "../support/passing.ts";
 import { drained, texts } from "./floor.ts";
 
 type Options = Omit<Parameters<typeof agent>[0], "model">;
@@ -84,21 +85,7 @@ export function working(execute: () => unknown = () => "ok"): Options {
 }
 
 /** Ten middleware with a hook at every point, each of which lets everything pass. */
-export const passing: readonly Middleware[] = ten((name) => ({
-  name,
-  session: async (_, next) => await next(),
-  prompt: async (_, next) => await next(),
-  turn: async (_, next) => await next(),
-  model: async (_, next) => await next(),
-  tool: async (_, next) => await next(),
-  approval: async (_, next) => await next(),
-  execute: async (_, next) => await next(),
-  stop: async (_, next) => await next(),
-  compact: async (_, next) => await next(),
-  subagent: async (_, next) => await next(),
-  error: async (_, next) => await next(),
-  abort: async (_, next) => await next(),
-}));
+export const passing: readonly Middleware[] = ten((name) => ({ name, ...passes }));
 
 /** Ten middleware that see every event of the model and let it pass. */
 export const filtering: readonly Middleware[] = ten((name) => ({

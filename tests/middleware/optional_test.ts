@@ -4,6 +4,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
+import { passes } from "../support/passing.ts";
 import { lines } from "../support/told.ts";
 
 const echo = tool({
@@ -32,19 +33,7 @@ async function echoed(...use: readonly Middleware[]) {
 const well = ["user Go", "call echo", "ok hi", "assistant Done."];
 
 Deno.test("optional() keeps the laws of middleware", async () => {
-  await testMiddleware(() =>
-    optional({
-      name: "all",
-      session: async (_, next) => await next(),
-      prompt: async (_, next) => await next(),
-      turn: async (_, next) => await next(),
-      model: async (_, next) => await next(),
-      tool: async (_, next) => await next(),
-      approval: async (_, next) => await next(),
-      execute: async (_, next) => await next(),
-      stop: async (_, next) => await next(),
-    })
-  );
+  await testMiddleware(() => optional({ name: "all", ...passes }));
 });
 
 Deno.test("optional() skips a hook that throws before next(), and says so", async () => {

@@ -7,6 +7,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { meanwhile } from "../support/meanwhile.ts";
+import { passes } from "../support/passing.ts";
 import { lines } from "../support/told.ts";
 
 /** Settles after so many milliseconds, whatever is asked of it. */
@@ -33,19 +34,7 @@ function thinking(ms: number) {
 }
 
 Deno.test("within() keeps the laws of middleware", async () => {
-  await testMiddleware(() =>
-    within(1_000, {
-      name: "all",
-      session: async (_, next) => await next(),
-      prompt: async (_, next) => await next(),
-      turn: async (_, next) => await next(),
-      model: async (_, next) => await next(),
-      tool: async (_, next) => await next(),
-      approval: async (_, next) => await next(),
-      execute: async (_, next) => await next(),
-      stop: async (_, next) => await next(),
-    })
-  );
+  await testMiddleware(() => within(1_000, { name: "all", ...passes }));
 });
 
 Deno.test("within() does not count the time inside next()", async () => {

@@ -1,27 +1,16 @@
-import { agent, type Message, ModelError, type ModelRequest, tool, user } from "@jizai/jizai";
+import { agent, type Message, ModelError, type ModelRequest, user } from "@jizai/jizai";
 import { aiSdk, type AiSdkModel, type AiSdkOptions } from "@jizai/jizai/model/ai_sdk";
 import { collect } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
-import * as z from "zod";
-import { LLMock } from "npm:@copilotkit/aimock@1.43.0";
 import { createOpenAI as createV2 } from "npm:@ai-sdk/openai@2.0.99";
 import { createOpenAI as createV3 } from "npm:@ai-sdk/openai@3.0.83";
 import { createOpenAI as createV4 } from "npm:@ai-sdk/openai@4.0.118";
+import { imitation, transcript, weather } from "../support/aimock.ts";
 import { lines } from "../support/told.ts";
 import { reads, thrown } from "../support/wires.ts";
 
-const mock = new LLMock({ port: 0, chunkSize: 6 });
-const usage = { prompt_tokens: 20, completion_tokens: 10, input_tokens: 20, output_tokens: 10 };
-const calls = ["Kyoto", "Oslo"].map((city) => ({ name: "weather", arguments: JSON.stringify({ city }) }));
-mock.on({ userMessage: "weather", hasToolResult: false }, { toolCalls: calls, reasoning: "Two cities.", usage });
-mock.on({ userMessage: "weather", hasToolResult: true }, { content: "Sunny in 京都 and Oslo.", usage });
-mock.on({ userMessage: "busy" }, {
-  error: { message: "Slow down", type: "rate_limit_error" },
-  status: 429,
-  retryAfter: 7,
-});
+const mock = imitation();
 mock.on({ userMessage: "long" }, { error: { message: "Too much", code: "context_length_exceeded" }, status: 400 });
-mock.on({ userMessage: "cut" }, { content: "This will not be heard to its end." }, { truncateAfterChunks: 3 });
 const settings = { baseURL: `${await mock.start()}/v1`, apiKey: "sk-0123456789" };
 
 const real: Readonly<Record<string, AiSdkModel>> = {
@@ -33,13 +22,6 @@ const real: Readonly<Record<string, AiSdkModel>> = {
   "responses of v2": createV2(settings).responses("gpt-5"),
 };
 
-const weather = tool({
-  name: "weather",
-  description: "Current weather of a city",
-  input: z.object({ city: z.string() }),
-  execute: ({ city }) => `Sunny in ${city}`,
-});
-
 for (const [name, model] of Object.entries(real)) {
   const assistant = agent({ model: aiSdk(model), instructions: "You know the weather.", tools: [weather] });
 
@@ -50,13 +32,7 @@ for (const [name, model] of Object.entries(real)) {
       "Sunny in 京都 and Oslo.",
       { input: 40, output: 20 },
     ]);
-    assertEquals(lines(result.messages), [
-      "user What is the weather?",
-      "call weather weather",
-      "ok Sunny in Kyoto",
-      "ok Sunny in Oslo",
-      "assistant Sunny in 京都 and Oslo.",
-    ]);
+    assertEquals(lines(result.messages), transcript);
   });
 
   Deno.test(`aiSdk() hears from @ai-sdk/openai, ${name}, what failed`, async () => {

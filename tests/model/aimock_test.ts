@@ -1,37 +1,19 @@
-import { agent, ModelError, tool } from "@jizai/jizai";
+import { agent, ModelError } from "@jizai/jizai";
 import { anthropic } from "@jizai/jizai/model/anthropic";
 import { openai } from "@jizai/jizai/model/openai";
 import { collect, outline } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
-import * as z from "zod";
-import { LLMock } from "npm:@copilotkit/aimock@1.43.0";
+import { imitation, transcript, weather } from "../support/aimock.ts";
 import { lines } from "../support/told.ts";
 
-const mock = new LLMock({ port: 0, chunkSize: 6 });
-const usage = { prompt_tokens: 20, completion_tokens: 10 };
-const calls = ["Kyoto", "Oslo"].map((city) => ({ name: "weather", arguments: JSON.stringify({ city }) }));
-mock.on({ userMessage: "weather", hasToolResult: false }, { toolCalls: calls, reasoning: "Two cities.", usage });
-mock.on({ userMessage: "weather", hasToolResult: true }, { content: "Sunny in 京都 and Oslo.", usage });
-mock.on({ userMessage: "busy" }, {
-  error: { message: "Slow down", type: "rate_limit_error" },
-  status: 429,
-  retryAfter: 7,
-});
+const mock = imitation();
 mock.on({ userMessage: "down" }, { error: { message: "Overloaded", type: "overloaded_error" }, status: 529 });
-mock.on({ userMessage: "cut" }, { content: "This will not be heard to its end." }, { truncateAfterChunks: 3 });
 const url = await mock.start();
 
 const models = {
   openai: openai({ model: "gpt-5", apiKey: "sk-0123456789", baseURL: `${url}/v1` }),
   anthropic: anthropic({ model: "claude-sonnet-4-5", apiKey: "sk-0123456789", baseURL: url }),
 };
-
-const weather = tool({
-  name: "weather",
-  description: "Current weather of a city",
-  input: z.object({ city: z.string() }),
-  execute: ({ city }) => `Sunny in ${city}`,
-});
 
 for (const [name, model] of Object.entries(models)) {
   const assistant = agent({ model, instructions: "You know the weather.", tools: [weather] });
@@ -43,13 +25,7 @@ for (const [name, model] of Object.entries(models)) {
       "Sunny in 京都 and Oslo.",
       { input: 40, output: 20 },
     ]);
-    assertEquals(lines(result.messages), [
-      "user What is the weather?",
-      "call weather weather",
-      "ok Sunny in Kyoto",
-      "ok Sunny in Oslo",
-      "assistant Sunny in 京都 and Oslo.",
-    ]);
+    assertEquals(lines(result.messages), transcript);
     const thought = outline(events).filter((line) => line.startsWith("reasoning.delta"));
     assertEquals(thought, ["reasoning.delta Two cities."]);
   });

@@ -2,7 +2,7 @@ import { agent, type Message, type ModelRequest, text, tool, user } from "@jizai
 import { anthropic, type AnthropicOptions } from "@jizai/jizai/model/anthropic";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { answering, frames, key, reads, recording, wires } from "../support/wires.ts";
+import { answering, frames, key, reads, recording, schema, weather, wires } from "../support/wires.ts";
 
 const [, messagesWire] = wires;
 const done = messagesWire!.saying("Done.");
@@ -22,8 +22,6 @@ async function messagesFor(...messages: readonly Message[]) {
   return (await sentFor({ messages })).body.messages;
 }
 
-const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
-const weather = { name: "weather", description: "Current weather", schema: { $schema: "draft", ...schema } };
 const mark = { cache_control: { type: "ephemeral" } };
 
 function begin(index: number, content_block: object) {

@@ -2,7 +2,7 @@ import { agent, type Message, type ModelRequest, text, tool, user } from "@jizai
 import { openai, type ProviderOptions } from "@jizai/jizai/model/openai";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { answering, chunks, frames, key, reads, recording, type Said } from "../support/wires.ts";
+import { answering, chunks, frames, key, reads, recording, type Said, schema, weather } from "../support/wires.ts";
 
 /** What is said by an answer of these deltas. */
 async function heard(...said: readonly Said[]) {
@@ -25,8 +25,6 @@ async function messagesFor(...messages: readonly Message[]) {
 }
 
 const elsewhere = { baseURL: "http://localhost:11434/v1" };
-const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
-const weather = { name: "weather", description: "Current weather", schema: { $schema: "draft", ...schema } };
 
 /** A call made by delta. */
 function made(index: number | undefined, id: string | undefined, name: string | undefined, input: string) {

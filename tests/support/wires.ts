@@ -10,6 +10,12 @@ import { openai } from "@jizai/jizai/model/openai";
 /** A key that has to stay where it is. */
 export const key = "sk-secret-0123456789";
 
+/** What a tool of requests takes. */
+export const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+
+/** That tool, whose schema says of which draft it is. */
+export const weather = { name: "weather", description: "Current weather", schema: { $schema: "draft", ...schema } };
+
 /** A wire. */
 export interface Wire {
   readonly name: string;
