@@ -12,7 +12,7 @@ import type { HookAsking, SessionHooks } from "../copilot_hooks/hooks.ts";
 import { type HookName, hookNames } from "../copilot_hooks/outputs.ts";
 import { type Place, start } from "./process.ts";
 import { failure, readIn } from "./said.ts";
-import { type CommandSettings, maybe } from "./settings.ts";
+import { type CommandSettings, maybe, neverAsked } from "./settings.ts";
 
 const entry = z.object({
   type: z.string().default("command"),
@@ -39,7 +39,7 @@ export function copilot({ hooks = {}, disableAllHooks = false }: CommandSettings
   const silent: string[] = [];
   for (const [event, given] of disableAllHooks ? [] : Object.entries(hooks)) {
     const name = hookNames.find((name) => name === `on${event.charAt(0).toUpperCase()}${event.slice(1)}`);
-    const never = (why: string) => silent.push(`Hooks of ${event} are never asked${why}.`);
+    const never = (why: string) => silent.push(neverAsked(event, why));
     if (/^[A-Z]/.test(event)) never(': they are written for "claude"');
     else if (!name) never(": that does not happen here");
     else {
@@ -110,7 +110,7 @@ function handlerOf(event: string, commands: readonly Command[]) {
     };
     const said: Fields[] = [];
     for (const command of commands) {
-      if (signal.aborted || said.at(-1)?.permissionDecision === "deny") break;
+      if (signal.aborted || said.some((one) => decisionOf(one) === "deny")) break;
       try {
         said.push(await command(told, signal));
       } catch (error) {
@@ -123,12 +123,17 @@ function handlerOf(event: string, commands: readonly Command[]) {
 
 /** What commands say together: the strictest decision, all that is for the model, and of the rest the last. */
 function merged(said: readonly Fields[]): Fields {
-  const decision = ["deny", "ask", "allow"].find((each) => said.some((one) => one.permissionDecision === each));
-  const { permissionDecisionReason } = said.find((one) => one.permissionDecision === decision) ?? {};
+  const decision = ["deny", "ask", "allow"].find((each) => said.some((one) => decisionOf(one) === each));
+  const { permissionDecisionReason } = said.find((one) => decisionOf(one) === decision) ?? {};
   const context = lines(said.map(({ additionalContext: text }) => typeof text === "string" ? text : undefined));
   return {
     ...Object.assign({}, ...said),
     ...(decision && { permissionDecision: decision, permissionDecisionReason }),
     ...(context && { additionalContext: context }),
   };
+}
+
+/** What a command decides, however it is capitalized. */
+function decisionOf({ permissionDecision: said }: Fields): unknown {
+  return typeof said === "string" ? said.trim().toLowerCase() : said;
 }

@@ -4,8 +4,10 @@
  * @module
  */
 import * as z from "zod";
+import { complaint } from "../../src/core/schema.ts";
 import { type Configured, type Definition, refusal } from "../claude_hooks/config.ts";
 import type { Dialect } from "../claude_hooks/dialect.ts";
+import { guarded } from "../claude_hooks/dispatch.ts";
 import { silenceOf } from "../claude_hooks/events.ts";
 import type { HookEvent } from "../claude_hooks/input.ts";
 import { matching } from "../claude_hooks/matcher.ts";
@@ -13,6 +15,8 @@ import { matching } from "../claude_hooks/matcher.ts";
 /** What may be there; null is not there. */
 export const maybe = <S extends z.ZodType>(schema: S) => schema.nullish().transform((given) => given ?? undefined);
 
+const file = z.looseObject({ hooks: maybe(z.record(z.string(), z.unknown())) });
+const onFailure = maybe(z.enum(["continue", "block"]));
 const command = z.object({
   type: z.literal("command").default("command"),
   command: z.string(),
@@ -22,12 +26,12 @@ const command = z.object({
   async: maybe(z.boolean()),
   asyncRewake: maybe(z.boolean()),
   if: maybe(z.string()),
-  onFailure: maybe(z.enum(["continue", "block"])),
+  onFailure,
 });
 const matcher = z.object({
   matcher: maybe(z.string()),
   sequential: maybe(z.boolean()),
-  hooks: z.array(z.looseObject({ type: z.string().default("command") })),
+  hooks: z.array(z.looseObject({ type: z.string().default("command"), onFailure })),
 });
 /** Matchers; where one would be, some write its hook. */
 const matchers = z.array(z.preprocess((given) => isHook(given) ? { ...given, hooks: [given] } : given, matcher));
@@ -76,8 +80,10 @@ export interface CommandSettings {
   readonly disableAllHooks?: boolean | undefined;
 }
 
-/** Several files as one: all their hooks, each event's in the order of the files, unless one switches them off. */
+/** Several files as one: all their hooks, each event's in the order of the files, unless one switches them off. Throws a `TypeError` where one is none. */
 export function joined(files: readonly CommandSettings[]): CommandSettings {
+  const { error } = z.array(file).safeParse(files);
+  if (error) throw new TypeError(`Cannot use settings: ${complaint(error.issues)}`);
   const events = new Set(files.flatMap(({ hooks }) => Object.keys(hooks ?? {})));
   return {
     hooks: Object.fromEntries([...events].map((event) => [event, files.flatMap(({ hooks }) => hooks?.[event] ?? [])])),
@@ -101,13 +107,22 @@ export function configured(
     if (silence !== undefined) silent.push(silence);
     else {
       const { commands, others } = commandsOf(event, given);
-      if (others.length > 0) {
-        silent.push(`Hooks of ${event} are never asked that are no commands: ${others.join(", ")}.`);
-      }
+      if (others.size > 0) silent.push(neverAsked(event, ` that are no commands: ${[...others].join(", ")}`));
       definitions.set(event, commands.map((command) => defined(command, event as HookEvent, dialect, hookOf))); // it is none of the others
     }
   }
   return { definitions, silent };
+}
+
+/** Says that hooks of an event are never asked, and what that means where they are guards. */
+export function neverAsked(event: string, why: string): string {
+  const gap = isGuarded(event) ? " What they would block is not blocked." : "";
+  return `Hooks of ${event} are never asked${why}.${gap}`;
+}
+
+/** Whether hooks may block what an event is about, however the event is capitalized. */
+function isGuarded(event: string): boolean {
+  return guarded.some((each) => each.toLowerCase() === event.toLowerCase());
 }
 
 /** A command, and what it is for. */
@@ -115,14 +130,17 @@ interface Command extends Omit<CommandMatcher, "hooks"> {
   readonly command: CommandHook;
 }
 
-/** The commands of an event, and what other hooks it has. */
+/** The commands of an event, and the types of its other hooks: of those, nobody can ask one whose failure is to block. */
 function commandsOf(event: string, given: unknown) {
   const commands: Command[] = [];
-  const others: string[] = [];
+  const others = new Set<string>();
   for (const { hooks, ...matcher } of read(event, matchers, given)) {
     for (const hook of hooks) {
-      if (hook.type === "command") commands.push({ ...matcher, command: read(event, command, hook) });
-      else others.push(hook.type);
+      const { type, onFailure } = hook;
+      if (type === "command") commands.push({ ...matcher, command: read(event, command, hook) });
+      else if (onFailure === "block" && isGuarded(event)) {
+        throw refusal(event, `nothing asks a hook of the type "${type}" here, and its failure is to block`);
+      } else others.add(type);
     }
   }
   return { commands, others };

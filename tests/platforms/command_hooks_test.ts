@@ -372,12 +372,23 @@ Deno.test("of settings that say more than can be done here the rest is used, and
   const { lines, events } = await ran(settings as CommandSettings); // as `JSON.parse` gives it
   assertEquals(lines[1], "denied Blocked by a hook.");
   assertEquals(warnings(events), [
-    "Hooks of PreToolUse are never asked that are no commands: http.",
+    "Hooks of PreToolUse are never asked that are no commands: http. What they would block is not blocked.",
     "Hooks of Stop are never asked that are no commands: prompt, agent.",
     "Hooks of TaskCompleted are never asked: that does not happen here.",
     "Hooks of preToolUse are never asked: there is no such event, but PreToolUse.",
     "Hooks of Anything are never asked: there is no such event.",
   ]);
+});
+
+Deno.test("a hook that nobody can ask is refused where its failure is to block", async () => {
+  const guard = (event: string, more: object) => on(event, { type: "http" as "command", ...more });
+  for (const event of ["PreToolUse", "PermissionRequest", "UserPromptSubmit"]) {
+    const make = () => command_hooks(guard(event, { onFailure: "block" }));
+    const why = 'nothing asks a hook of the type "http" here, and its failure is to block';
+    assertThrows(make, TypeError, `Cannot use the hooks of ${event}: ${why}`);
+  }
+  const { events } = await ran(guard("PostToolUse", { onFailure: "block" }));
+  assertEquals(warnings(events), ["Hooks of PostToolUse are never asked that are no commands: http."]);
 });
 
 Deno.test("a command may stand where its matcher would", async () => {
@@ -415,6 +426,9 @@ Deno.test("settings that cannot be read are refused, and those that are switched
   assertThrows(() => command_hooks(wrong), TypeError, "Cannot use the hooks of PreToolUse");
   assertThrows(() => command_hooks({ hooks: { Stop: [{} as never] } }), TypeError, "Cannot use the hooks of Stop");
   assertThrows(() => command_hooks({}, { dialect: "other" as never }), TypeError, 'Cannot use hooks of "other"');
+  for (const file of [null, "{}", { hooks: [] }, [{}, 1]]) {
+    assertThrows(() => command_hooks(file as never), TypeError, "Cannot use settings: ");
+  }
   assertEquals((await ran({ ...on("PreToolUse", "exit 2"), disableAllHooks: true })).lines[1], "ok ran ls");
   const more = {
     $schema: "x",

@@ -32,6 +32,8 @@ Deno.test("a command of Copilot's denies a call by what it says, or by another e
   assertEquals(await outcome(said(deny)), [`${denied} No.`]);
   assertEquals(await outcome(said({ permissionDecision: "allow" }), said(deny)), [`${denied} No.`]);
   assertEquals(await outcome(said({ permissionDecision: "deny" })), [`${denied} No reason provided`]);
+  const shouted = { permissionDecision: "Deny", permissionDecisionReason: "No!" };
+  assertEquals(await outcome(said(shouted), said({ permissionDecision: "allow" })), [`${denied} No!`]);
   assertEquals(await outcome(bash("echo Threats; exit 1")), [`${denied} hook exited with code 1`]);
   assertEquals(await outcome(bash("echo Checked")), ["ok ran rm -rf dist"]);
   assertEquals(await outcome(bash("exit 1", { matcher: "ba" })), ["ok ran rm -rf dist"]);
@@ -104,9 +106,9 @@ Deno.test("whoever watches is warned of what of Copilot's settings is never aske
   });
   assertEquals(lines[1], "ok ran rm -rf dist");
   assertEquals(warnings(events), [
-    "Hooks of preToolUse are never asked whose matcher is no regular expression: (.",
-    "Hooks of preToolUse are never asked that are no commands: http.",
-    'Hooks of PreToolUse are never asked: they are written for "claude".',
+    "Hooks of preToolUse are never asked whose matcher is no regular expression: (. What they would block is not blocked.",
+    "Hooks of preToolUse are never asked that are no commands: http. What they would block is not blocked.",
+    'Hooks of PreToolUse are never asked: they are written for "claude". What they would block is not blocked.',
     "Hooks of notification are never asked: that does not happen here.",
   ]);
   for (const wrong of [{}, { bash: 7 }, { bash: "true", timeoutSec: 0 }]) {
