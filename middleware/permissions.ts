@@ -37,7 +37,7 @@ export interface PermissionsOptions<V = unknown> {
  *
  * A rule to allow answers what is asked beneath it, and never a denial: no `allow` of any guard, nor a person, overrides one. A rule to ask is not
  * silenced by what is allowed beneath. Name rules see the name that will run; a tool that takes paths or commands needs a `when`, and one that
- * throws denies. Throws a `TypeError` for a name that no tool can have: such a rule would never hold.
+ * throws denies. Throws a `TypeError` for a name that no tool can have, since such a rule would never hold, and for an `otherwise` that decides nothing.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -62,6 +62,9 @@ export interface PermissionsOptions<V = unknown> {
 export function permissions<V = unknown>(
   { allow: allowed = [], ask: asked = [], deny: denied = [], otherwise }: PermissionsOptions<V>,
 ): Middleware<V> {
+  if (![undefined, "allow", "ask", "deny"].includes(otherwise)) {
+    throw new TypeError(`Cannot decide "${otherwise}" otherwise: expected "allow", "ask" or "deny"`);
+  }
   const rules = [
     ...denied.map((rule) => compiled(rule, "deny")),
     ...asked.map((rule) => compiled(rule, "ask")),

@@ -54,7 +54,7 @@ const finish = "The budget is spent. Answer now, with what you have: you cannot 
  * A call over the budget is answered as skipped; one that is denied does not count. What runs when the time is up is not stopped: `limits.time` does that.
  *
  * It stands after `retry` and `fallback`, so that it counts every try. Where there is a `cost`, a request to a model that has no price fails.
- * Throws a `RangeError` where a limit is less than 0.
+ * Throws a `RangeError` where a limit, or a price, is less than 0.
  *
  * ```ts
  * import { agent, type Middleware } from "@jizai/jizai";
@@ -75,8 +75,9 @@ const finish = "The budget is spent. Answer now, with what you have: you cannot 
 export function budget(options: BudgetOptions = {}): Budget {
   const { prices = {}, reserve = 1_000, name = "budget", ...given } = options;
   const limits: Amounts = { tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity, ...given };
-  for (const [what, value] of Object.entries({ ...limits, reserve })) {
-    if (!(value >= 0)) throw new RangeError(`Cannot budget ${value} for "${what}": expected a number of 0 or more`);
+  expectAmounts({ ...limits, reserve }, (what) => `"${what}"`);
+  for (const [model, { input, output, cached = input }] of Object.entries(prices)) {
+    expectAmounts({ input, output, cached }, (what) => `"${what}" of "${model}"`);
   }
   const priced = limits.cost < Infinity ? prices : undefined;
   const bounded = limits.tokens < Infinity || priced !== undefined;
@@ -174,6 +175,13 @@ export function budget(options: BudgetOptions = {}): Budget {
       return answered ? { ...result, status: "done" } : result; // its last answer is an answer
     },
   };
+}
+
+/** Throws a `RangeError` where one of `amounts` is none; `of` says whose it is. */
+function expectAmounts(amounts: object, of: (what: string) => string): void {
+  for (const [what, value] of Object.entries(amounts)) {
+    if (!(value >= 0)) throw new RangeError(`Cannot budget ${value} for ${of(what)}: expected a number of 0 or more`);
+  }
 }
 
 function fits({ tokens = 0, cost = 0 }: Partial<Amounts>, left: Amounts): boolean {

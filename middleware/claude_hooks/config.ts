@@ -65,12 +65,15 @@ export interface Configured {
   readonly silent: readonly string[];
 }
 
-/** Reads a configuration. Throws a `TypeError` where the hooks of an event are no list of matchers with hooks. */
+/** Reads a configuration. Throws a `TypeError` where it is none, or the hooks of an event are no list of matchers with hooks. */
 export function configured(config: HookConfig, dialect: Dialect): Configured {
+  if (typeof config !== "object" || config === null) {
+    throw new TypeError("Cannot use hooks: expected an object with a list of matchers for each event");
+  }
   const events = Object.entries(config) as [HookEvent, HookConfig[HookEvent]][]; // of others, `silent` says so
   const definitions = new Map(events.map(([event, matchers = []]) => {
     if (!Array.isArray(matchers)) throw refusal(event, "expected a list of matchers");
-    return [event, matchers.flatMap((matcher: HookMatcher<never>) => defined(matcher, event, dialect))] as const;
+    return [event, matchers.flatMap((matcher: HookMatcher<never>) => defined(matcher ?? {}, event, dialect))] as const;
   }));
   const silent = events.flatMap(([event]) => definitions.get(event)?.length ? silenceOf(event) ?? [] : []);
   return { definitions, silent };
@@ -80,16 +83,18 @@ function defined(given: HookMatcher<never>, event: HookEvent, dialect: Dialect):
   const { hooks } = given;
   const matcher = given.matcher ?? undefined; // some write null
   const timeout = given.timeout ?? dialect.timeouts[event] ?? dialect.timeouts.callback;
+  const onFailure = given.onFailure ?? "continue";
   if (!Array.isArray(hooks) || hooks.some((hook) => typeof hook !== "function")) {
     throw refusal(event, "expected `hooks`, a list of functions");
   }
   if (matcher !== undefined && typeof matcher !== "string") throw refusal(event, "expected a text as `matcher`");
   if (!(timeout > 0)) throw refusal(event, "expected a `timeout` of more than 0 seconds");
+  if (!["continue", "block"].includes(onFailure)) throw refusal(event, 'expected "continue" or "block" as `onFailure`');
   return hooks.map((hook: HookCallback<never>) => ({
     matches: matching(matcher, event, dialect),
     hook,
     timeout: timeout * 1_000,
-    blocks: given.onFailure === "block",
+    blocks: onFailure === "block",
     sequential: dialect.sequential && given.sequential === true,
   }));
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { later } from "../../src/core/abandon.ts";
 import type { Next } from "../../src/core/onion.ts";
 import type { Middleware, ToolChange, ToolContext } from "../../src/core/points.ts";
 import type { Scope } from "../../src/core/scope.ts";
@@ -49,7 +50,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
  *
  * What is not there is no failure. What cannot be loaded is left out, and the operator is told. Whoever can write these files tells the agent what to do.
  *
- * Throws a `TypeError` for a URL that is none, or is not `https:`.
+ * Throws a `TypeError` for a URL that is none, or is not `https:`, and a `RangeError` where `maxBytes` is not 1 or more, or `time` not more than 0.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -69,6 +70,8 @@ export function instructions<V = unknown>(
   from: Files | ((scope: Scope<V>) => Files),
   { files = ["AGENTS.md"], urls = [], maxBytes = 65_536, time = 5_000, insecure = false }: InstructionsOptions = {},
 ): Middleware<V> {
+  if (!(maxBytes >= 1)) throw new RangeError(`Cannot load instructions of ${maxBytes} bytes: expected 1 or more`);
+  if (!(time > 0)) throw new RangeError(`Cannot load instructions in ${time} ms: expected more than 0`);
   const allowed = new Set(urls.map((url) => addressOf(url, insecure)));
   const placeOf = typeof from === "function" ? from : () => from;
   const addresses = Array.from(allowed, (url): Source => ({ path: shown(url), load: (ctx) => fetched(url, ctx) }));
@@ -91,7 +94,7 @@ export function instructions<V = unknown>(
 
   async function fetched(address: string, { signal }: Scope): Promise<string> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
+    const timer = later(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
     try {
       return await textAt(address, { allowed, maxBytes, signal: AbortSignal.any([signal, late.signal]) });
     } finally {

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { complaint } from "../../src/core/schema.ts";
 import { type Kind, kindsOf } from "./kinds.ts";
-import { struct } from "./struct.ts";
+import { isObject, struct } from "./struct.ts";
 
 /** What a hook is asked about. */
 export type Stage = "before_llm" | "after_llm" | "before_tool" | "after_tool" | "approve_tool";
@@ -106,6 +106,7 @@ export type Process = Config["processes"][string];
 
 /** Reads a configuration; a whole one, with everything else beside `hooks`, too. Throws a `TypeError` where it is none. */
 export function configOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): Config {
+  if (!isObject(given)) throw new TypeError("Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
   const read = shape.safeParse("hooks" in given ? given.hooks : given);
   if (!read.success) throw new TypeError(`Cannot use hooks: ${complaint(read.error.issues)}`);
   return read.data;

@@ -85,6 +85,8 @@ const failure = state("yoi_hooks.failure", () => "");
  * 7. `when()` makes hooks conditional on the run; on a tool, an `if` in the method does.
  * 8. A hook is an object to be called by itself; `testMiddleware()` of the testing kit tests it in all that can happen to a run.
  *
+ * Throws a `TypeError` where a method is no function.
+ *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
  * import { PreToolCallResult, type YoiHook, yoi_hooks } from "@jizai/jizai/middleware/yoi_hooks";
@@ -116,6 +118,10 @@ const failure = state("yoi_hooks.failure", () => "");
  */
 export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "listed" }: YoiOptions = {}): Middleware {
   const inwards = [hooks].flat();
+  for (const hook of inwards) {
+    const wrong = Object.values(needs).flat().find((event) => !["undefined", "function"].includes(typeof hook[event]));
+    if (wrong) throw new TypeError(`Cannot use ${wrong}: expected a function, received ${typeof hook[wrong]}`);
+  }
   const outwards = outward === "onion" ? inwards.toReversed() : inwards;
   const has = (event: keyof YoiHook) => inwards.some((hook) => hook[event] !== undefined);
   const requests = has("pre_llm_request");

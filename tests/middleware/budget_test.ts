@@ -526,6 +526,16 @@ Deno.test("budget() refuses limits that mean nothing", () => {
   }
 });
 
+Deno.test("budget() refuses prices that mean nothing", () => {
+  for (const price of [{ input: -1, output: 1 }, { input: 1, output: NaN }, { input: 1, output: 1, cached: -1 }]) {
+    assertThrows(
+      () => budget({ prices: { scripted: price } }),
+      RangeError,
+      ' of "scripted": expected a number of 0 or more',
+    );
+  }
+});
+
 Deno.test("budget() keeps the laws of a middleware", async () => {
   await testMiddleware(() => budget({ tokens: 1_000_000, calls: 1_000, ms: 60_000 }));
   await testMiddleware(() => budget({ tokens: 1_050, calls: 2 }));

@@ -240,6 +240,16 @@ Deno.test("instructions() waits for a URL only so long", async () => {
   assertEquals([loaded, errors], [[], ["Cannot load instructions from http://127.0.0.1/a: Not done after 1000 ms"]]);
 });
 
+Deno.test("instructions() waits for a URL as long as it takes, where that is its time", async () => {
+  await using server = served(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return new Response("Be brief.");
+  });
+  const path = `${server.origin}/a`;
+  const { loaded, errors } = await told(from([path], { time: Infinity }));
+  assertEquals([loaded, errors], [[{ type: "instructions.loaded", path, reason: "session" }], []]);
+});
+
 Deno.test("instructions() stops fetching when the run is stopped", async () => {
   using _ = { [Symbol.dispose]: hanging() };
   const handle = agent({ model: scripted("Done."), use: from(["http://127.0.0.1/a"]) }).run("Go");
@@ -273,4 +283,12 @@ Deno.test("instructions() refuses what is no URL, and what is not https unless i
   );
   assertThrows(make("data:text/plain,hi", true), TypeError, "expected https:");
   make("https://example.com/a")();
+});
+
+Deno.test("instructions() refuses a size and a time in which nothing can be loaded", () => {
+  for (const none of [0, -1, NaN]) {
+    const make = (options: InstructionsOptions) => () => instructions(memoryFiles(), options);
+    assertThrows(make({ maxBytes: none }), RangeError, `Cannot load instructions of ${none} bytes: expected 1 or more`);
+    assertThrows(make({ time: none }), RangeError, `Cannot load instructions in ${none} ms: expected more than 0`);
+  }
 });

@@ -68,6 +68,11 @@ Deno.test("permissions() refuses a name that no tool has, since such a rule woul
   }
 });
 
+Deno.test("permissions() refuses to decide otherwise by what is no decision", () => {
+  const error = 'Cannot decide "denied" otherwise: expected "allow", "ask" or "deny"';
+  assertThrows(() => permissions({ otherwise: "denied" as never }), TypeError, error); // as it comes from a file
+});
+
 Deno.test("permissions() takes * for any characters, and everything else as it is, from the first to the last", async () => {
   const denies = async (rule: Rule, ...names: readonly string[]) => {
     const outcome = await decided(names, permissions({ deny: [rule] }));

@@ -25,7 +25,7 @@ import {
 } from "@jizai/jizai/middleware/yoi_hooks";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { batch, call, came, drop, gauge, settled, three, weather } from "../support/batch.ts";
 import { lines } from "../support/told.ts";
@@ -901,4 +901,9 @@ Deno.test("question 8: a hook is an object that can be called by itself", async 
   });
   assertEquals(given, "Skip");
   await testMiddleware(() => yoi_hooks(new CountingHook()));
+});
+
+Deno.test("a method that is no function is refused by its name", () => {
+  const make = () => yoi_hooks([{}, { pre_tool_call: "Skip" as never }]); // as untyped code writes it
+  assertThrows(make, TypeError, "Cannot use pre_tool_call: expected a function, received string");
 });

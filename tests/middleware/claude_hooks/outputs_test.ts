@@ -64,6 +64,12 @@ Deno.test("a configuration that cannot be read is refused by the name of its eve
   const wrong: readonly (readonly [unknown, string])[] = [
     [{ PreToolUse: {} }, "Cannot use the hooks of PreToolUse: expected a list of matchers"],
     [{ Stop: [{ hooks: ["rm"] }] }, "Cannot use the hooks of Stop: expected `hooks`, a list of functions"],
+    [null, "Cannot use hooks: expected an object with a list of matchers for each event"],
+    [{ Stop: [null] }, "Cannot use the hooks of Stop: expected `hooks`, a list of functions"],
+    [
+      { Stop: [{ onFailure: "deny", hooks: [] }] },
+      'Cannot use the hooks of Stop: expected "continue" or "block" as `onFailure`',
+    ],
     [{ Stop: [{}] }, "Cannot use the hooks of Stop: expected `hooks`, a list of functions"],
     [
       { PreToolUse: [{ matcher: /Bash/, hooks: [] }] },

@@ -69,6 +69,9 @@ Deno.test("a configuration that asks for what there is not is refused", () => {
   const process = { enabled: true, command: ["x"], intercept: ["before_tool"] };
   const refused = (config: unknown, options = {}) =>
     assertThrows(() => rpc_hooks(config as RpcHooksConfig, options), TypeError).message; // as it comes from a file
+  for (const none of [null, "{}", [{}]]) {
+    assertEquals(refused(none), "Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
+  }
   const of = (change: object, options: object = programs({})) =>
     refused({ processes: { p: { ...process, ...change } } }, options);
   assertEquals([
