@@ -24,6 +24,9 @@ export const points = [
   "abort",
 ] as const satisfies readonly Point[];
 
+/** Those around one call. */
+export const ofOneCall: readonly Point[] = ["tool", "approval", "execute"];
+
 const ofNoPoint = ["name", "after", "requires", "inherit", "tools"] as const;
 
 /** What makes a hook of a hook. */

@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { eachHook, points } from "./each_hook.ts";
+import { eachHook, ofOneCall, points } from "./each_hook.ts";
 import type { Beneath, Hook, Layered, Next, Wrap } from "./onion.ts";
 import type { Middleware, ToolHooks } from "./points.ts";
 import type { Scope } from "./scope.ts";
 import type { AnyTool, Tool } from "./tool.ts";
-
-const ofOneCall: readonly string[] = ["tool", "approval", "execute"];
 
 /**
  * `hooks` for calls of one tool, whose input is then typed, or of those whose name matches `pattern` as a whole, a regular expression.

@@ -26,6 +26,26 @@ export type Make<P> = (options: {
   readonly expireIn?: number;
 }) => P | Promise<P>;
 
+/** Milliseconds after which what is tried forgets: less than what a law may take, as that time may be the one that passes. */
+export const expireIn = 1_000;
+
+/** The laws of what forgets after `expireIn`, for whom `pass` has time pass. */
+export type Expiring<P> = (pass: NonNullable<LawOptions["pass"]>) => Laws<P>;
+
+/** Tries every law; those of what forgets too, where time can be had pass. Throws an `Error` with a paragraph for each that is broken. */
+export async function hold<P>(
+  make: Make<P>,
+  laws: Laws<P>,
+  expiring: Expiring<P>,
+  { pass, time }: LawOptions,
+): Promise<void> {
+  const told = [
+    ...await broken(laws, () => make({}), time),
+    ...pass ? await broken(expiring(pass), () => make({ expireIn }), time) : [],
+  ];
+  if (told.length > 0) throw new Error(told.join("\n"));
+}
+
 /** Tries every law, and gives a paragraph for each that is broken. */
 export async function broken<P>(laws: Laws<P>, make: () => P | Promise<P>, time = 10_000): Promise<readonly string[]> {
   const told: string[] = [];

@@ -6,7 +6,7 @@
 import { type Agent, agent } from "../core/agent.ts";
 import type { Limits } from "../core/limits.ts";
 import type { Middleware } from "../core/points.ts";
-import type { Schema } from "../core/schema.ts";
+import { type Schema, schemaOf } from "../core/schema.ts";
 import { type AnyTool, tool } from "../core/tool.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { scripted, type ScriptedStep } from "../model/scripted.ts";
@@ -75,14 +75,7 @@ function actor({ calls, first, onRequest }: ActorOptions): Model {
 }
 
 /** A schema that takes whatever it is given. */
-export const anything: Schema = {
-  "~standard": {
-    version: 1,
-    vendor: "jizai",
-    validate: (value) => ({ value }),
-    jsonSchema: { input: () => ({ type: "object" }), output: () => ({ type: "object" }) },
-  },
-};
+export const anything: Schema = schemaOf({ type: "object" });
 
 const echo = tool({
   name: "echo",

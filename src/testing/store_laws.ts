@@ -4,7 +4,7 @@
  * @module
  */
 import type { Store } from "../core/store.ts";
-import { broken, type LawOptions, type Laws, type Make } from "./hold.ts";
+import { expireIn, type Expiring, hold, type LawOptions, type Laws, type Make } from "./hold.ts";
 import { long, saying, sessions } from "./sessions.ts";
 
 /**
@@ -28,12 +28,8 @@ import { long, saying, sessions } from "./sessions.ts";
  * await assertRejects(() => storeLaws(forgetful), Error, "gives back what it was given");
  * ```
  */
-export async function storeLaws(make: Make<Store>, { pass, time }: LawOptions = {}): Promise<void> {
-  const told = [
-    ...await broken(laws, () => make({}), time),
-    ...pass ? await broken(expiring(pass), () => make({ expireIn }), time) : [],
-  ];
-  if (told.length > 0) throw new Error(told.join("\n"));
+export async function storeLaws(make: Make<Store>, options: LawOptions = {}): Promise<void> {
+  await hold(make, laws, expiring, options);
 }
 
 const laws: Laws<Store> = {
@@ -168,10 +164,7 @@ const laws: Laws<Store> = {
   },
 };
 
-/** Milliseconds: less than what a law may take, as that time may be the one that passes. */
-const expireIn = 1_000;
-
-const expiring = (pass: (ms: number) => void | Promise<void>): Laws<Store> => ({
+const expiring: Expiring<Store> = (pass) => ({
   async "forgets what has expired"(store, expect) {
     const long = "x".repeat(200_000);
     await store.save(saying("old", long));

@@ -24,11 +24,7 @@ export const tailLaws: Laws<Log> = {
     expect("what came after 5", await ahead.all, ["6 f"]);
   },
 
-  async "lets a long run be followed"(
-    log,
-    expect,
-    signal,
-  ) {
+  async "lets a long run be followed"(log, expect, signal) {
     const lines = Array.from({ length: 20 }, (_, index) => `${index}${"x".repeat(200_000)}`);
     for (const [after, line] of lines.entries()) await add(log, after, line);
     const behind = follower(log.tail("r", 0, signal));

@@ -4,6 +4,7 @@
  * @module
  */
 import { cancelled, declined, denied, deny, goOn, refused, reply, skip, skipped } from "../core/answers.ts";
+import { ofOneCall } from "../core/each_hook.ts";
 import { isInterrupt } from "../core/interrupt.ts";
 import type { Hook } from "../core/onion.ts";
 import type { Middleware } from "../core/points.ts";
@@ -141,12 +142,9 @@ const tryTwice: AnyHook = async (_, next) => {
   }
 };
 
-/** Where a hook acts for the second call, so that the first one is parked. */
-const ofOneCall: readonly Point[] = ["tool", "approval", "execute"];
-
 /** A middleware with a hook at `point` that acts once, and passes otherwise. */
 function once(point: Point, scene: Scene, hook: AnyHook, late = false): Middleware {
-  let left = ofOneCall.includes(point) ? 2 : 1;
+  let left = ofOneCall.includes(point) ? 2 : 1; // for the second call, so that the first one is parked
   return at(point, async (ctx, next) => {
     if (--left !== 0) return await next();
     const result = late ? await next() : undefined;
