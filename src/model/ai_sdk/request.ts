@@ -71,12 +71,9 @@ function saidIn(parts: readonly AnswerPart[], modelId: string): readonly Fields[
     if (part.type === "reasoning") {
       const { model, options, next: noted } = isFields(part.meta) ? part.meta : {};
       if (model !== modelId) continue;
+      const own = options === undefined ? {} : { providerOptions: options };
       if (noted) next = { providerOptions: noted };
-      else {said.push({
-          type: "reasoning",
-          text: part.text,
-          ...(options !== undefined && { providerOptions: options }),
-        });}
+      else said.push({ type: "reasoning", text: part.text, ...own });
       continue;
     }
     said.push(
