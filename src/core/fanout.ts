@@ -13,6 +13,7 @@ import type { Live } from "./live.ts";
 import { bounded, commit, type Cut, cutBy, notRun, pauseOf, resultOf, withheld } from "./outcome.ts";
 import { perform, stopped } from "./perform.ts";
 import type { Scope } from "./scope.ts";
+import type { RunningBatch } from "./way.ts";
 
 /** A batch to run: the message that makes the calls, and how far they are where it goes on after a pause. */
 export interface Batch extends Partial<OpenBatch> {
@@ -24,18 +25,22 @@ export interface Batch extends Partial<OpenBatch> {
 
 /** Runs one batch and adds it to the transcript: one result for each call, in the model's order, whatever happens. */
 export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<readonly CallResult[]> {
-  const { message, results: before = [], resumed = false } = batch;
-  const answered = new Map(before.map((result) => [result.callId, result]));
-  const entries = enter(live, batch, answered);
-  const started = new Map(batch.started?.map((call) => [call.callId, call]));
-  const children = new Map(Object.entries(batch.children ?? {}));
-  const running = { message, results: answered, started, children };
+  const { message, results = [], started = [], children = {}, resumed = false } = batch;
+  const answered = new Map(results.map((result) => [result.callId, result]));
+  const running = {
+    message,
+    results: answered,
+    started: new Map(started.map((call) => [call.callId, call])),
+    children: new Map(Object.entries(children)),
+  };
+  const entries = enter(live, batch, running);
   live.batch = running;
   live.open = entries.map((entry) => entry.call);
+  const tell = (entry: Entry, came: ToolResult) => answered.set(entry.call.id, finish(live, scope, entry, came));
   const giveUp = () => {
     for (const entry of entries) {
       shut(entry.gate, new End("the run is over"));
-      if (!answered.has(entry.call.id)) answered.set(entry.call.id, finish(live, scope, entry, stopped));
+      if (!answered.has(entry.call.id)) tell(entry, stopped);
     }
     commit(live, message, answered);
   };
@@ -47,20 +52,15 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   live.gather();
   for (const entry of entries) {
     await comeOut(entry, cut);
-    if (!entry.waiting) answered.set(entry.call.id, finish(live, scope, entry, resultOf(entry, cut)));
+    if (!entry.waiting) tell(entry, resultOf(entry, cut));
   }
 
   const fatal = await fatalOf(live, scope, entries);
   const waiting = entries.filter((entry) => entry.waiting);
   if (waiting.length > 0 && fatal.length === 0 && !live.ended && !live.aborted) {
-    const pause = cut?.pause ?? new Pause(questionsOf(waiting));
-    live.unfinished = undefined;
-    live.batch = undefined;
-    live.open = [];
-    const results = [...answered.values()];
-    throw live.hold(pause, { batch: { message, results, ...startedOf(waiting), ...childrenOf(waiting) } });
+    throw pauseWith(live, running, waiting, cut);
   }
-  for (const entry of waiting) answered.set(entry.call.id, finish(live, scope, entry, resultOf(entry, cut)));
+  for (const entry of waiting) tell(entry, resultOf(entry, cut));
   if (live.unfinished !== giveUp) return []; // given up, and nobody waits for it
   const kept = live.ended?.withhold
     ? commit(live, message, new Map(), withheld(live.ended))
@@ -72,22 +72,33 @@ export async function runBatch(live: Live, scope: Scope, batch: Batch): Promise<
   return kept;
 }
 
+/** Pauses the run, which goes on with what is open of the batch. */
+function pauseWith(
+  live: Live,
+  { message, results }: RunningBatch,
+  waiting: readonly Entry[],
+  cut: Cut | undefined,
+): Pause {
+  live.unfinished = undefined;
+  live.batch = undefined;
+  live.open = [];
+  const batch = { message, results: [...results.values()], ...startedOf(waiting), ...childrenOf(waiting) };
+  return live.hold(cut?.pause ?? new Pause(questionsOf(waiting)), { batch });
+}
+
 /** The entries of the calls that have no result yet. */
-function enter(live: Live, batch: Batch, answered: ReadonlyMap<string, unknown>): Entry[] {
-  const { message, turn, resumed = false, started = [], children = {} } = batch;
+function enter(live: Live, { turn, resumed }: Batch, { message, results, started, children }: RunningBatch): Entry[] {
   live.used.batches++;
   const batchId = `${live.id}:${live.used.batches}`;
   live.pending = undefined;
-  const before = new Map(started.map((call) => [call.callId, call]));
   const calls = callsOf(message);
   if (!resumed) live.used.calls += calls.length;
   const room = live.limits.calls - (live.used.calls - calls.length);
   const entries: Entry[] = [];
   for (const [index, { type: _, ...call }] of calls.entries()) {
-    if (answered.has(call.id)) continue;
-    const over = index >= room;
-    const entry = new Entry(live, call, index, batchId, turn, over, before.get(call.id));
-    entry.child = children[call.id];
+    if (results.has(call.id)) continue;
+    const entry = new Entry(live, call, index, batchId, turn, index >= room, started.get(call.id));
+    entry.child = children.get(call.id);
     entries.push(entry);
   }
   return entries;
