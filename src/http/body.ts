@@ -20,7 +20,7 @@ import { count, flag, json, list, optional, record, type Shape, tagged, text, wo
 
 /** A run to begin: a prompt, or the messages that the client holds, the last of them the person's. */
 export type RunBody =
-  & { readonly session?: string }
+  & { readonly session?: string | undefined }
   & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
 
 /** A person's answers. */
@@ -78,11 +78,10 @@ const run = record({ prompt: optional(text), messages: optional(list(message)), 
 /** The body of a request that begins a run. */
 export const runBody: Shape<RunBody> = (value, at) => {
   const { prompt, messages, session } = run(value, at);
-  const named = session === undefined ? {} : { session };
-  if (!messages) return { ...named, prompt: text(prompt, "prompt") };
+  if (!messages) return { session, prompt: text(prompt, "prompt") };
   if (prompt !== undefined) throw wrong("messages", "none beside a prompt");
   if (messages.at(-1)?.role !== "user") throw wrong("messages", "the last of them to be the person's");
-  return { ...named, messages };
+  return { session, messages };
 };
 
 const sent = record({ text: optional(text), parts: optional(list(content)), after: optional(word("batch", "calls")) });

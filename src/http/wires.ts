@@ -24,17 +24,12 @@ export function speaking(
 ): (c: Context) => Promise<Response> {
   const { how, runs, runs: { records } } = served;
 
-  async function talk(c: Context, caller: Caller, talk: Talk): Promise<Response> {
-    const { session, known, capsule, say, reply } = talk;
-    const kept = await keptOf(talk, caller);
+  async function talk(c: Context, caller: Caller, wanted: Talk): Promise<Response> {
+    const { session, known, capsule, say, reply } = wanted;
+    const kept = await keptOf(wanted, caller);
     const said = say(waitingOf(kept));
     if ("messages" in said) {
-      return await begin(
-        c,
-        caller,
-        { ...said, ...(session !== undefined && { session, anew: !known }) },
-        formOf(reply),
-      );
+      return await begin(c, caller, { ...said, session, anew: !known }, formOf(reply));
     }
     if (kept && said.answers.length === 0) {
       throw new SessionError(`Cannot resume session "${session}": nothing that it asks is answered`, "unasked");
@@ -71,10 +66,10 @@ export function speaking(
   }
 
   async function stop(c: Context, caller: Caller, session: string): Promise<Response> {
-    const run = (await runs.load(session, caller))?.run?.id;
-    const here = run === undefined ? undefined : runs.get(run, caller);
+    const { run } = await runs.load(session, caller) ?? {};
+    const here = run && runs.get(run.id, caller);
     here?.stop();
-    if (run !== undefined && !here) await records?.stop(run, caller);
+    if (run && !here) await records?.stop(run.id, caller);
     return c.body(null, 204);
   }
 
