@@ -7,7 +7,7 @@ import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model.ts";
 import type { Emit } from "../protocol/event.ts";
 import { textOf } from "../protocol/message.ts";
-import { abandon, delay, type Stopping, stopping } from "./abandon.ts";
+import { abandon, delay, type Stopping } from "./abandon.ts";
 import { reply } from "./answers.ts";
 import { compact } from "./compact.ts";
 import { judge, recoverable } from "./failure.ts";
@@ -121,7 +121,7 @@ export function request(ctx: ModelContext, asking: Asking): Promise<ModelRespons
     asking.shown = false;
     live.events.announce(ctx.emit, { type: "model.reset", turn });
   }
-  const at: Stopping = ctx.signal === live.signal ? live : stopping(ctx.signal);
+  const at = live.at(ctx.signal);
   return abandon(
     read(ctx, asking, at),
     at,

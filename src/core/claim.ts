@@ -67,11 +67,7 @@ export class SessionError extends Error {
  * Takes the session for `live`; throws a `SessionError` where it may not have it. Gives why a run has to be closed first that has it still, and takes
  * nothing then.
  */
-export async function claim(
-  live: Live,
-  options: ClaimOptions,
-  child: boolean,
-): Promise<"lost" | "replaced" | undefined> {
+export async function claim(live: Live, options: ClaimOptions): Promise<"lost" | "replaced" | undefined> {
   const { store, session, messages, compact, answers = [], owner, lease = 30_000, closing } = options;
   const kept = session === undefined ? undefined : await store.load(session);
   const named = `session "${live.session}"`;
@@ -82,6 +78,7 @@ export async function claim(
     );
   }
   const { run, version = 0 } = kept ?? {};
+  const child = live.parent !== undefined;
   if (compact && run) throw new SessionError(`Cannot compact ${named}: a run has it`, "busy", run.id);
   const lives = run?.status === "running" && Date.now() < (run.until ?? Infinity) && !options.lost?.(run.id);
   if (lives && options.busy !== "replace") {

@@ -23,7 +23,7 @@ export function fromAnswer(live: Live, { status, text, reason, output }: Answer)
 /** What a run comes to that did not end with an answer. */
 export async function conclude(live: Live, scope: Scope, error: unknown, source: Point): Promise<RunResult> {
   const pauses = (live.pausing ?? error) instanceof Pause && !live.aborted && !live.ended;
-  if (!pauses) live.keeping?.hold();
+  if (!pauses) live.keeping?.freeze();
   live.unfinished?.();
   if (live.aborted) return await cut(live, reasonOf(live.reason));
   if (live.ended) return ended(live, live.ended); // it waits for nobody

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { droppable, type Emit, type Event, type Point, type WarningCode } from "../protocol/event.ts";
+import type { Emit, Event, Point, WarningCode } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
 
 /** An event and its number in the run, from 1. */
@@ -60,7 +60,6 @@ export class Events {
 
   /** Emits an event that no filter may leave out. */
   announce(emit: Emit, event: Event): void {
-    if (droppable(event)) return emit(event);
     this.#due = event.type;
     emit(event);
     if (this.#due === event.type && !this.closed) {

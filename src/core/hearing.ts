@@ -12,6 +12,13 @@ import type { ModelContext } from "./points.ts";
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
 
+/** A call whose input grows. */
+interface Making {
+  readonly id: string;
+  readonly name: string;
+  text: string;
+}
+
 /** A response as it is heard: parts grow, deltas go out. */
 export class Hearing {
   /** Why the model stopped, once it has said so. */
@@ -19,7 +26,7 @@ export class Hearing {
   /** What it took. */
   usage: Usage = noUsage;
   readonly #parts: AnswerPart[] = [];
-  readonly #calls = new Map<string, { readonly id: string; readonly name: string; text: string }>();
+  readonly #calls = new Map<string, Making>();
   readonly #ids = new Set<string>();
   readonly #ctx: ModelContext;
   readonly #asking: Asking;
@@ -97,7 +104,7 @@ export class Hearing {
     this.#pieces = [];
   }
 
-  #call(id: string): { readonly id: string; readonly name: string; text: string } {
+  #call(id: string): Making {
     const call = this.#calls.get(id);
     if (!call) throw new ModelError(`Cannot read call ${id}: it did not start`);
     return call;

@@ -74,7 +74,7 @@ export class Keeping {
   }
 
   /** Says no more how far the run is: it is coming to its end, which is kept as a whole or not at all. Nothing is said to it any more. */
-  hold(): void {
+  freeze(): void {
     this.#way ??= wayOf(this.#live);
     this.#live.inbox.closed = true;
   }

@@ -8,7 +8,7 @@ import type { Emit } from "../protocol/event.ts";
 import { addUsage, type AssistantMessage, type Call, type Message, noUsage, type Usage } from "../protocol/message.ts";
 import type { Answered, Pending, Rule } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
-import { later, type Stopping } from "./abandon.ts";
+import { later, type Stopping, stopping } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { Events, type Numbered, type OnError } from "./events.ts";
 import { End, Pause } from "./interrupt.ts";
@@ -168,6 +168,11 @@ export class Live implements Stopping {
   onAbort(leave: () => void): () => void {
     this.#leaving.add(leave);
     return () => this.#leaving.delete(leave);
+  }
+
+  /** Tells as `signal` does when to stop: the run itself does, where it is the run's own. */
+  at(signal: AbortSignal): Stopping {
+    return signal === this.signal ? this : stopping(signal);
   }
 
   /** Stops the run. The first reason counts. */

@@ -53,7 +53,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
   live.untold = false;
   if (live.closing && live.closing !== "lost") leaveBatch(live);
   if (live.stopping && !live.turning && !live.closing) {
-    const answer = await stopping(scope, live, true);
+    const answer = await askStop(scope, live, true);
     if (answer && live.inbox.waiting.length === 0) return answer;
   }
   for (;;) {
@@ -76,7 +76,7 @@ export async function answerPrompt(ctx: PromptContext, live: Live): Promise<Answ
       if (!live.stopping) continue;
     }
     if (live.inbox.finishing || live.inbox.waiting.length > 0) continue;
-    const answer = await stopping(scope, live, false, response);
+    const answer = await askStop(scope, live, false, response);
     if (answer && live.inbox.waiting.length === 0) return answer;
     if (!answer) await live.keep();
   }
@@ -187,7 +187,7 @@ function messageOf({ parts }: ModelResponse): AssistantMessage | undefined {
 }
 
 /** Asks `stop` whether the agent is done; gives the answer where it is. */
-async function stopping(
+async function askStop(
   scope: Scope,
   live: Live,
   resumed: boolean,

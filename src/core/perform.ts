@@ -4,7 +4,7 @@
  * @module
  */
 import type { ToolResult } from "../protocol/message.ts";
-import { abandon, delay, type Stopping, stopping } from "./abandon.ts";
+import { abandon, delay } from "./abandon.ts";
 import { failed } from "./answers.ts";
 import { canonical } from "./canonical.ts";
 import type { Entry, Step } from "./entry.ts";
@@ -38,7 +38,7 @@ function progressOf({ emit }: Scope, entry: Entry): (data: unknown) => void {
 /** The core of `execute`: runs the tool. */
 export async function execute(ctx: ExecuteContext, entry: Entry): Promise<ToolResult> {
   const { live } = entry;
-  const at: Stopping = ctx.signal === live.signal ? live : stopping(ctx.signal);
+  const at = live.at(ctx.signal);
   if (at.aborted) throw at.reason;
   const child = childOf(ctx.tool);
   if (child) return await child(ctx, entry); // it waits for tools of its own: it must not hold a place they need

@@ -145,11 +145,11 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
 
 /** Takes the session; a run that has it still, and may not keep it, is closed before. */
 async function take(live: Live, options: StartOptions): Promise<void> {
-  const reason = await claim(live, options, live.parent !== undefined);
+  const reason = await claim(live, options);
   if (!reason) return;
   const { messages: _, run: __, ...rest } = options;
   await start(live.blueprint, { ...rest, answers: [], closing: reason }, nowhere).result;
-  if (await claim(live, { ...options, busy: "refuse" }, live.parent !== undefined)) {
+  if (await claim(live, { ...options, busy: "refuse" })) {
     throw new SessionError(`Cannot run session "${live.session}": another run took it`, "busy");
   }
 }
@@ -208,7 +208,7 @@ export async function openSession(ctx: SessionContext, live: Live): Promise<RunR
         resumed: resumed && !live.prompt,
       }, live);
     live.checkpoint();
-    live.keeping?.hold();
+    live.keeping?.freeze();
     return fromAnswer(live, answer);
   } catch (error) {
     return await conclude(live, scope, error, "prompt");

@@ -7,7 +7,6 @@ import type { PersonAnswer, Question } from "../protocol/question.ts";
 import type { ToolResult } from "../protocol/message.ts";
 import { user } from "../protocol/message.ts";
 import type { Sink } from "../stream/channel.ts";
-import { stopping } from "./abandon.ts";
 import { failed, text } from "./answers.ts";
 import type { Blueprint, ChildRun } from "./blueprint.ts";
 import type { Entry } from "./entry.ts";
@@ -45,7 +44,7 @@ export async function runChild(blueprint: Blueprint, ctx: ExecuteContext, entry:
     call,
     settings: {},
   };
-  const wait = live.crew.take(stopping(signal));
+  const wait = live.crew.take(live.at(signal));
   if (wait) await wait;
   let result: RunResult;
   try {
