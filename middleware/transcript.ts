@@ -115,9 +115,9 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
   };
 }
 
-/** The name of a run's file: that of its session, or its own beneath the session of the outermost. */
+/** The name of a run's file: that of its session, in which nothing leads to another folder, or its own beneath the session of the outermost. */
 function nameOf(run: Run): string {
-  if (!run.parent) return encodeURIComponent(run.session);
+  if (!run.parent) return encodeURIComponent(run.session).replace(/^\.\.?$/, (dots) => dots.replaceAll(".", "%2E"));
   let top = run.parent;
   while (top.parent) top = top.parent;
   return `${nameOf(top)}/subagents/agent-${run.id}`;

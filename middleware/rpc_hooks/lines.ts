@@ -142,7 +142,8 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
   };
 }
 
-function parsed(line: string): unknown {
+/** The JSON of a line; nothing where it is none. */
+export function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {

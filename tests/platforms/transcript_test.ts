@@ -31,6 +31,20 @@ Deno.test("transcript() keeps the laws of middleware", async () => {
   await testMiddleware(() => transcript({ dir: disk.path }));
 });
 
+Deno.test("no name of a session leads out of the directory", async () => {
+  await using disk = await folder();
+  const child = agent({ name: "child", description: "Helps", model: scripted("Done.") });
+  const assistant = agent({
+    model: scripted({ calls: [["child", { prompt: "Help" }]] }, "Done."),
+    tools: [child.asTool()],
+    use: [transcript({ dir: `${disk.path}/deep` })],
+  });
+  await assistant.run({ session: "..", prompt: "Hi" }).result;
+  assertEquals((await Array.fromAsync(Deno.readDir(disk.path))).map(({ name }) => name), ["deep"]);
+  const names = (await Array.fromAsync(Deno.readDir(`${disk.path}/deep`))).map(({ name }) => name);
+  assertEquals(names.toSorted(), ["%2E%2E", "%2E%2E.jsonl"]);
+});
+
 Deno.test("a session is a file, a line for each message, over all of its runs", async () => {
   await using disk = await folder();
   const image = { type: "media", mediaType: "image/png", data: "AA==" } as const;

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Middleware } from "../../../src/core/points.ts";
-import { linesOf } from "../../rpc_hooks/lines.ts";
+import { linesOf, parsed } from "../../rpc_hooks/lines.ts";
 import { export_hooks, type Exported, type ExportOptions } from "../mod.ts";
 
 /**
@@ -67,13 +67,4 @@ function complain(error: unknown): void {
 function write(output: typeof Deno.stdout | typeof Deno.stderr, text: string): void {
   const bytes = new TextEncoder().encode(`${text}\n`);
   for (let written = 0; written < bytes.length;) written += output.writeSync(bytes.subarray(written));
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
