@@ -2,6 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { agent, allow, ask, deny, type Middleware, type RunResult, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
+import { barrier, gauge, settled } from "../support/batch.ts";
 import { lines } from "../support/told.ts";
 
 const drop = tool({ name: "drop", description: "Drops", input: z.object({}), execute: () => "Dropped" });
@@ -140,24 +141,19 @@ Deno.test("asTool() has the name, the description and the limits that the agent 
 });
 
 Deno.test("no more agents work at once for a run than its limits say", async () => {
-  let working = 0;
-  let most = 0;
+  const working = gauge();
+  const two = barrier(2);
   const busy = tool({
     name: "busy",
     description: "Works",
     input: z.object({}),
-    execute: async () => {
-      most = Math.max(most, ++working);
-      await new Promise((resolve) => setTimeout(resolve, 1));
-      working--;
-      return "Worked";
-    },
+    execute: () => working.during(() => two().then(settled)),
   });
   const child = () => agent({ name: "child", model: scripted({ calls: [["busy", {}]] }, "Done."), tools: [busy] });
   const children = Array.from({ length: 6 }, (_, index) => child().asTool({ name: `child${index}` }));
   const calls = children.map(({ name }) => [name, { prompt: "Go" }] as const);
   const root = agent({ model: scripted({ calls }, "Done."), tools: children, limits: { agents: 2 } });
-  assertEquals([(await root.run("Go").result).status, most], ["done", 2]);
+  assertEquals([(await root.run("Go").result).status, working.peak], ["done", 2]);
 });
 
 Deno.test("what an agent had said when it was stopped is told, and not to the model", async () => {

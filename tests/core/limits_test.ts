@@ -15,6 +15,7 @@ import {
   workers,
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { gauge, settled } from "../support/batch.ts";
 import { happened, told } from "../support/happened.ts";
 import { lines } from "../support/told.ts";
 
@@ -185,24 +186,20 @@ Deno.test("output: a result is cut, but no character is", async () => {
 
 Deno.test("parallel: no more tools run at once, whoever set it", async () => {
   const peak = async (limits: Partial<Limits>, ...use: Middleware[]) => {
-    let running = 0;
-    let most = 0;
+    const running = gauge();
     const order: number[] = [];
     const work = tool({
       name: "look",
       description: "Looks",
       input: z.object({}),
-      execute: async (_, { callIndex }) => {
+      execute: (_, { callIndex }) => {
         order.push(callIndex);
-        most = Math.max(most, ++running);
-        await new Promise((resolve) => setTimeout(resolve));
-        running--;
-        return "Seen";
+        return running.during(settled);
       },
     });
     await agent({ model: scripted(looking(6), "Done."), tools: [work], limits, use }).run("Hi").result;
     assertEquals(order, [0, 1, 2, 3, 4, 5]);
-    return most;
+    return running.peak;
   };
   const two: Middleware = {
     session: (ctx, next) => next({ settings: { limits: { ...ctx.settings.limits, parallel: 2 } } }),

@@ -17,6 +17,7 @@ import {
   vars,
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { barrier, gauge, settled } from "../support/batch.ts";
 import { happened, told } from "../support/happened.ts";
 import { lines } from "../support/told.ts";
 
@@ -220,24 +221,19 @@ Deno.test("a parent that has the only place does not keep it from its child", as
 });
 
 Deno.test("children run beside each other, and share the places of their caller", async () => {
-  let running = 0;
-  let most = 0;
+  const running = gauge();
+  const three = barrier(3);
   const work = tool({
     name: "work",
     description: "Works",
     input: z.object({}),
-    execute: async () => {
-      most = Math.max(most, ++running);
-      await new Promise((resolve) => setTimeout(resolve));
-      running--;
-      return "Worked.";
-    },
+    execute: () => running.during(() => three().then(settled)),
   });
   const working: ScriptedStep = { calls: [["work", {}], ["work", {}]] };
   const child = agent({ model: ({ run }) => scripted(run.path.length > 0 ? working : "", "Helped."), tools: [work] });
   const model = scripted(asking("a", "b", "c"), "Done.");
   const { messages } = await agent({ model, tools: [child.asTool(named)], limits: { parallel: 3 } }).run("Hi").result;
-  assertEquals([most, ...lines(messages).slice(2, -1)], [3, "ok Helped.", "ok Helped.", "ok Helped."]);
+  assertEquals([running.peak, ...lines(messages).slice(2, -1)], [3, "ok Helped.", "ok Helped.", "ok Helped."]);
 });
 
 Deno.test("what a child keeps to itself is filtered at subagent", async () => {

@@ -2,6 +2,7 @@ import { agent, type Model, serve } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
 import { assertEquals, assertLess } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
+import { barrier, settled } from "../support/batch.ts";
 import { waiting } from "../support/halting.ts";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 
@@ -63,7 +64,7 @@ Deno.test("serve() sends the events of one read of the model as one chunk", asyn
   const pieces = piecesOf(await post(serve(agent({ model })), "/runs", { prompt: "Hi" }));
   await pieces.until("model.started");
   const chunk = pieces.next();
-  await new Promise((resolve) => setTimeout(resolve)); // until the reader waits
+  await settled(); // until the reader waits
   read.resolve();
   assertEquals(framesOf(await chunk ?? "").map((event) => "text" in event && event.text), ["a", "b", "c"]);
   await pieces.rest();
@@ -118,27 +119,22 @@ Deno.test("serve() asks the model for no more than a slow client takes", async (
   };
   const pieces = piecesOf(await post(serve(agent({ model })), "/runs", { prompt: "Hi" }));
   const body = await pieces.next() ?? "";
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await settled();
   const before = asked;
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await settled();
   assertEquals(asked, before);
   assertLess(asked, 20);
   assertEquals(framesOf(body + await pieces.rest()).filter(({ type }) => type === "text.delta").length, reads);
 });
 
 Deno.test("serve() streams two runs at once, each its own", async () => {
-  let inside = 0;
-  const both = Promise.withResolvers<void>();
-  const meet = () => {
-    if (++inside === 2) both.resolve();
-    return both.promise;
-  };
+  const both = barrier(2);
   const model: Model = {
     id: "echo",
     async *stream({ messages: [message] }) {
       const [part] = message?.role === "user" ? message.parts : [];
       yield [{ type: "text", text: part?.type === "text" ? part.text : "" }];
-      await meet();
+      await both();
       yield [{ type: "text", text: "." }, { type: "finish", reason: "stop" }];
     },
   };

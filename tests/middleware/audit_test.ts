@@ -5,6 +5,7 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { settled } from "../support/batch.ts";
 import { named } from "../support/happened.ts";
 
 const pay = tool({
@@ -231,7 +232,7 @@ Deno.test("audit() waits until a record is written", async () => {
   const slow = audit(async (line) => {
     const { type } = JSON.parse(line);
     log.push(`${type} begins`);
-    await new Promise((resolve) => setTimeout(resolve));
+    await settled();
     log.push(`${type} is written`);
   });
   const model = scripted({

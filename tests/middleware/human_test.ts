@@ -5,6 +5,7 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { remove } from "../support/asking.ts";
+import { settled } from "../support/batch.ts";
 import { lines } from "../support/told.ts";
 
 /** Asks about every path that `questions` names. */
@@ -159,7 +160,7 @@ Deno.test("human() asks one question at a time, in the order in which they came,
   const person = human(async ({ input }) => {
     const { path } = z.object({ path: z.string() }).parse(input);
     log.push(`asks ${path}`);
-    await new Promise((resolve) => setTimeout(resolve));
+    await settled();
     log.push(`answered ${path}`);
     return true;
   });

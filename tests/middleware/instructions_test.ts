@@ -4,6 +4,7 @@ import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { collect, outline, scripted, type ScriptedStep, testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import { meanwhile } from "../support/meanwhile.ts";
 import { lines } from "../support/told.ts";
@@ -235,7 +236,7 @@ Deno.test("instructions() leaves out a URL that fails or has too much, and reads
 
 Deno.test("instructions() waits for a URL only so long", async () => {
   using time = new FakeTime();
-  using _ = { [Symbol.dispose]: hanging() };
+  using _ = hanging();
   const { loaded, errors } = await meanwhile(time, told(from(["http://127.0.0.1/a"], { time: 1_000 })));
   assertEquals([loaded, errors], [[], ["Cannot load instructions from http://127.0.0.1/a: Not done after 1000 ms"]]);
 });
@@ -251,21 +252,21 @@ Deno.test("instructions() waits for a URL as long as it takes, where that is its
 });
 
 Deno.test("instructions() stops fetching when the run is stopped", async () => {
-  using _ = { [Symbol.dispose]: hanging() };
+  using hung = hanging();
   const handle = agent({ model: scripted("Done."), use: from(["http://127.0.0.1/a"]) }).run("Go");
-  await new Promise((resolve) => setTimeout(resolve));
+  await hung.asked;
   handle.stop();
   assertEquals((await handle.result).status, "aborted");
 });
 
-/** Has `fetch` wait until it is stopped; the answer takes that back. */
-function hanging(): () => void {
-  const original = globalThis.fetch;
-  globalThis.fetch = (_, { signal } = {}) =>
-    new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
-  return () => {
-    globalThis.fetch = original;
-  };
+/** Has `fetch` wait until it is stopped, until this is disposed of; `asked` settles with the first request. */
+function hanging() {
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  const fetching = stub(globalThis, "fetch", (_, { signal } = {}) => {
+    resolve();
+    return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  });
+  return { asked, [Symbol.dispose]: () => fetching.restore() };
 }
 
 Deno.test("instructions() refuses what is no URL, and what is not https unless it is told to", () => {

@@ -8,6 +8,7 @@ import type { McpServer as Server } from "@modelcontextprotocol/server";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { barrier } from "../support/batch.ts";
 import { served } from "../support/mcp_server.ts";
 
 const city = z.object({ city: z.string() });
@@ -96,12 +97,9 @@ for (const sessions of [false, true]) {
 }
 
 Deno.test("mcp() runs calls to two servers at once", async () => {
-  const both = Promise.withResolvers<void>();
-  let running = 0;
+  const both = barrier(2);
   const meet = async () => {
-    running++;
-    if (running === 2) both.resolve();
-    await both.promise;
+    await both();
     return { content: [{ type: "text", text: "met" }] };
   };
   await using one = served(gives("meet", meet));

@@ -5,10 +5,11 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { spy } from "@std/testing/mock";
 import * as z from "zod";
+import { settled } from "../support/batch.ts";
 import { lines } from "../support/told.ts";
 
 /** A tool that notes when it begins and ends, and how many of its kind run at the same time. */
-function workshop(execute: (n: number, signal: AbortSignal) => Promise<void> = pass) {
+function workshop(execute: (n: number, signal: AbortSignal) => Promise<void> = settled) {
   const log: string[] = [];
   const gauge = { running: 0, peak: 0 };
   const make = (name: string) =>
@@ -32,18 +33,13 @@ function workshop(execute: (n: number, signal: AbortSignal) => Promise<void> = p
   return { log, gauge, tools: [make("a"), make("b")] };
 }
 
-/** Lets everything that can go on go on. */
-async function pass(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve));
-}
-
 /** A script that makes these calls, such as "a1", in one batch. */
 function calling(...calls: readonly string[]) {
   return scripted({ calls: calls.map((call) => [call.slice(0, 1), { n: Number(call.slice(1)) }] as const) }, "Done.");
 }
 
 Deno.test("serial() runs one call at a time, in the order of callIndex, though all begin at once", async () => {
-  const { log, gauge, tools } = workshop((n) => pass().then(() => n % 2 === 0 ? pass() : undefined));
+  const { log, gauge, tools } = workshop((n) => settled().then(() => n % 2 === 0 ? settled() : undefined));
   const all: Middleware = {
     name: "all",
     execute(ctx, next) {
@@ -126,7 +122,7 @@ Deno.test("serial() waits without a place: others run meanwhile, and no call wai
 });
 
 Deno.test("serial() lets nobody wait for a call that was denied, is not valid, or failed", async () => {
-  const { log, tools } = workshop((n) => n === 3 ? Promise.reject(new Error("broken")) : pass());
+  const { log, tools } = workshop((n) => n === 3 ? Promise.reject(new Error("broken")) : settled());
   const guard: Middleware = {
     name: "guard",
     approval: (ctx, next) => ctx.call.id === "call_1" ? Promise.resolve(deny("No.")) : next(),
@@ -173,7 +169,7 @@ Deno.test("serial() lets a stopped run leave the line, and those behind it move 
   const second = begin("a2", "a3");
   const third = begin("a4");
   for await (const event of second.events) if (event.type === "approval.decided" && event.call === "call_2") break;
-  await pass();
+  await settled();
   second.stop();
   const { status, messages } = await second.result;
   assertEquals([status, ...lines(messages)], [
@@ -192,7 +188,7 @@ Deno.test("serial() lets a call whose time is up leave the line, and its batch g
   const late = new AbortController();
   const { log, tools } = workshop(async (n) => {
     if (n === 1) late.abort(new DOMException("Too late", "TimeoutError"));
-    await pass();
+    await settled();
   });
   const patience: Middleware = {
     name: "patience",
@@ -208,14 +204,14 @@ Deno.test("serial() holds the key exactly as long as what lies beneath takes: a 
   const again: Middleware = {
     name: "again",
     async execute(ctx, next) {
-      if (ctx.callIndex === 0) await next().catch(pass);
+      if (ctx.callIndex === 0) await next().catch(settled);
       return await next();
     },
   };
   const orders: string[][] = [];
   for (const order of ["before", "after"]) {
     let tries = 0;
-    const { log, tools } = workshop((n) => n === 1 && tries++ === 0 ? Promise.reject(new Error("broken")) : pass());
+    const { log, tools } = workshop((n) => n === 1 && tries++ === 0 ? Promise.reject(new Error("broken")) : settled());
     const use = order === "before" ? [again, serial()] : [serial(), again];
     await agent({ model: calling("a1", "a2"), tools, use }).run("Go").result;
     orders.push(log.filter((line) => line.endsWith("begins")));
@@ -228,7 +224,7 @@ Deno.test("serial() lets a call that a hook before it held back wait where it co
   const late: Middleware = {
     name: "late",
     async execute(ctx, next) {
-      if (ctx.callIndex === 0) await pass();
+      if (ctx.callIndex === 0) await settled();
       return await next();
     },
   };

@@ -1,6 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { bell, follow } from "../../src/session/follow.ts";
 import type { LogPage } from "@jizai/jizai/session/log";
+import { settled } from "../support/batch.ts";
 
 const empty: LogPage = { first: 1, lines: [], last: 0, ended: false };
 
@@ -10,14 +11,14 @@ Deno.test("follow() reads when it is told to, and not before", async () => {
   let reads = 0;
   const read = () => Promise.resolve(++reads < 3 ? empty : { ...empty, ended: true });
   const pages = Array.fromAsync(follow(0, leaving.signal, read, () => added.listen("r", leaving.signal)));
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await settled();
   assertEquals(reads, 1);
   added.ring("other");
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await settled();
   assertEquals(reads, 1);
   added.ring("r");
   added.ring("r");
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await settled();
   assertEquals(reads, 2);
   added.ring("r");
   assertEquals(await pages, []);

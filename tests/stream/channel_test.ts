@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { channel, type ChannelOptions } from "../../src/stream/channel.ts";
+import { settled } from "../support/batch.ts";
 
 /** A channel of texts; what is packed together is joined by "+". */
 function texts(options: Omit<ChannelOptions<string, string, string>, "keep" | "pack"> = {}) {
@@ -9,11 +10,6 @@ function texts(options: Omit<ChannelOptions<string, string, string>, "keep" | "p
     pack: (items, send) => send(items.join("+")),
   });
   return { sink, stream, reader: () => stream.getReader() };
-}
-
-/** Lets whoever reads go on. */
-function tick() {
-  return new Promise((resolve) => setTimeout(resolve));
 }
 
 Deno.test("what was written before the reader came travels together", async () => {
@@ -30,7 +26,7 @@ Deno.test("a single item goes to a reader who waits, at once", async () => {
   const from = reader();
   for (const item of ["a", "b", "c"]) {
     const read = from.read();
-    await tick();
+    await settled();
     sink.write(item);
     assertEquals(await read, { done: false, value: item });
   }
@@ -43,10 +39,10 @@ Deno.test("what is written while the reader is away travels together, but for wh
   const { sink, reader } = texts();
   const from = reader();
   const first = from.read();
-  await tick();
+  await settled();
   for (const item of ["a", "b", "c", "d"]) sink.write(item);
   assertEquals((await first).value, "a");
-  await tick();
+  await settled();
   sink.write("e");
   assertEquals([(await from.read()).value, (await from.read()).value], ["b", "c+d+e"]);
   sink.write("f");
@@ -59,7 +55,7 @@ Deno.test("what is corked travels together, to a reader who waits too", async ()
   const { sink, reader } = texts();
   const from = reader();
   const first = from.read();
-  await tick();
+  await settled();
   sink.cork();
   sink.write("a");
   sink.write("b");
@@ -117,7 +113,7 @@ Deno.test("a writer who waits goes on when the reader leaves, and who left is to
   const { sink, reader } = texts({ highWater: 1, onCancel: (reason) => reasons.push(reason) });
   const from = reader();
   const first = from.read();
-  await tick();
+  await settled();
   for (const item of ["a", "b", "c"]) sink.write(item);
   await first;
   const { full } = sink;
@@ -178,7 +174,7 @@ Deno.test("whatever the writer and the reader do, everything is read once and in
         sink.uncork();
       } else if (what === 3) reading.push(take());
       else if (what === 4) await Promise.resolve();
-      else await tick();
+      else await settled();
     }
     sink.close();
     for (let next = await reader.read(); !next.done; next = await reader.read()) read.push(...next.value);

@@ -359,7 +359,7 @@ Deno.test("aiSdkUi() tells a chat that a run failed, with what it had said, and 
     "The run failed.",
     ["step-start", "text done Half"],
   ]);
-  assertEquals(secrets.length > 0, true);
+  assertEquals(secrets.map(String), ["Error: key sk-1"]);
 });
 
 Deno.test("aiSdkUi() stops a run whose chat was stopped", async () => {

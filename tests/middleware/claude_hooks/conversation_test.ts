@@ -6,6 +6,7 @@ import { claude_hooks, type HookCallback, type HookConfig } from "@jizai/jizai/m
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
+import { settled } from "../../support/batch.ts";
 import { hooked, hooks, ran, saying, saysOf, shell, warnings } from "../../support/hooked.ts";
 import { lines } from "../../support/told.ts";
 
@@ -175,7 +176,7 @@ Deno.test("files are watched as hooks say: by name, and by path once one of them
 Deno.test("what is said to a notification is in the next request, and the run waits for whoever hears it", async () => {
   const log: string[] = [];
   const hear: HookCallback = async (input) => {
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await settled();
     log.push(input.hook_event_name);
     return { hookSpecificOutput: { hookEventName: "Notification", additionalContext: "They were asked." } };
   };
