@@ -123,6 +123,7 @@ export class Keeping {
       const said = say();
       this.#saying = said;
       if (last || this.steady) await this.#live.sink.settled?.();
+      if (this.#live.left) return false; // somebody else tells what happens
       return await this.#save(() => this.#saying ?? said, last);
     });
     this.#asked = done.catch(() => {}); // whoever asked for it hears of that

@@ -394,3 +394,20 @@ Deno.test("POST /runs/:id/stop knows nothing of other runs", async () => {
     assertEquals(await refusalOf(post(app, `/runs/${run}/stop`)), [404, { code: "unknown", message }]);
   }
 });
+
+Deno.test("a run whose record somebody else writes as it ends leaves the session as it is kept", async () => {
+  const { store, log } = shared();
+  const contested: typeof log = {
+    ...log,
+    async append(run, addition) {
+      const { after, lines } = addition;
+      if (lines.some((line) => line.includes("Done."))) await log.append(run, { after, lines: ["{}"], ended: false });
+      return await log.append(run, addition);
+    },
+  };
+  const { app } = processOf({ store, log: contested }, agent({ model: scripted("Done.") }));
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+  const { session, run } = first("run.started", framesOf(await pieces.rest()));
+  const kept = await store.load(session);
+  assertEquals([kept?.run?.id, kept?.run?.status, kept?.last], [run, "running", undefined]);
+});
