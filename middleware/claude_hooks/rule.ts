@@ -22,8 +22,8 @@ export function ruleOf(text: string): Rule {
 }
 
 /**
- * Whether a rule means a call. A shell command is many: with `every` all of its parts have to be meant, as where something is allowed, and else one of
- * them is enough.
+ * Whether a rule means a call. A shell command is many: with `every` all of its parts have to be meant, as where something is allowed. Else one of them is
+ * enough, also one whose output another is given, or for which variables are set.
  */
 export function means(
   { toolName, ruleContent }: Rule,
@@ -36,9 +36,19 @@ export function means(
   const { text, isCommand } = contentOf(input);
   if (text === undefined) return false;
   if (!isCommand) return fits(ruleContent, text);
-  const parts = text.split(/&&|\|\||[;|&\n]/).map((part) => part.trim()).filter((part) => part !== "");
-  if (!every) return parts.some((part) => fits(ruleContent, part));
+  const parts = partsOf(text, /[;|&\n]/);
+  if (!every) {
+    const inner = partsOf(text, /[;|&\n`)]|\$\(/).map((part) => part.replace(opening, ""));
+    return [...parts, ...inner].some((part) => fits(ruleContent, part));
+  }
   return !/[`<>]|\$\(/.test(text) && parts.length > 0 && parts.every((part) => fits(ruleContent, part));
+}
+
+/** What may stand before a command: the opening of a group, words of the shell, and variables that are set for it. */
+const opening = /^(?:[({!\s]|(?:if|then|elif|else|while|until|do|time)\s)*(?:\w+=(?:'[^']*'|"[^"]*"|\S*)\s+)*/;
+
+function partsOf(command: string, separator: RegExp): readonly string[] {
+  return command.split(separator).map((part) => part.trim()).filter((part) => part !== "");
 }
 
 function isServer(name: string): boolean {

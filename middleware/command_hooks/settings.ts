@@ -56,7 +56,10 @@ export interface CommandHook {
   readonly async?: boolean | undefined;
   /** The same, and where it exits with 2 the model is told why. Default: false. */
   readonly asyncRewake?: boolean | undefined;
-  /** The calls that it is for, such as `Bash(git *)`. At events that are no calls it does not run then. Default: all. */
+  /**
+   * The calls that it is for, such as `Bash(git *)`, also where such a command is one of several, or within another. What another program runs, such as
+   * `sudo`, is not seen: a guard has no `if`. At events that are no calls it does not run then. Default: all.
+   */
   readonly if?: string | undefined;
   /** What it means where it fails: nothing, or that it blocks. Default: "continue". */
   readonly onFailure?: "continue" | "block" | undefined;

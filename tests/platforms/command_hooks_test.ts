@@ -253,6 +253,23 @@ Deno.test("a command is run only for the calls that it says", async () => {
   assertEquals((await ran(on("UserPromptSubmit", only))).result.status, "done");
 });
 
+Deno.test("a command is run for a call that hides in another what it says", async () => {
+  const only = { command: "exit 2", if: "Bash(git *)" };
+  const hidden = [
+    "A=1 git push",
+    `A='b c' B="d e" git push`,
+    "echo $(git push)",
+    'echo "$(A=1 git push)"',
+    "`git push`",
+  ];
+  const groups = ["(git push)", "ls && { git push; }", "if true; then ! git push; fi", "( cd x; git push )"];
+  const others = ["echo git push", "A=git ls", "echo 'a (git push)'"];
+  const calls = [...hidden, ...groups, ...others].map((text, at) => command(String(at), text));
+  const { lines } = await ran(on("PreToolUse", only), { calls });
+  const denied = [...hidden, ...groups].map(() => "denied");
+  assertEquals(lines.slice(1, -1).map((line) => line.split(" ")[0]), [...denied, ...others.map(() => "ok")]);
+});
+
 Deno.test("a program is run without a shell where its arguments are said", async () => {
   const { lines } = await ran(on("UserPromptSubmit", { command: "printf", args: ["%s", "$HOME; a b"] }));
   assertEquals(lines[0], "prompt $HOME; a b");
