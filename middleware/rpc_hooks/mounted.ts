@@ -49,7 +49,7 @@ export interface Mounted {
 }
 
 /** The hook `name` in this process. */
-export function builtin(name: string, hook: Builtin): Mounted {
+function builtin(name: string, hook: Builtin): Mounted {
   const modes: readonly (readonly [Mode, readonly (keyof Builtin)[]])[] = [
     ["observe", ["event"]],
     ["llm", ["before_llm", "after_llm"]],
@@ -73,7 +73,7 @@ export function builtin(name: string, hook: Builtin): Mounted {
 }
 
 /** The hook `name` elsewhere, to which `open` opens a way. */
-export function remote(name: string, process: Process, open: () => Wire): Mounted {
+function remote(name: string, process: Process, open: () => Wire): Mounted {
   const { modes, kinds } = dutiesOf(process);
   const listed = (["observe", "llm", "tool", "approve"] as const).filter((mode) => modes.has(mode));
   let wire: Wire | undefined;

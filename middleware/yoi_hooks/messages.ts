@@ -76,7 +76,7 @@ export const messageForm: z.ZodType<Message> = z.object({
 });
 
 /** A message, or a text, which is then the user's. */
-export const saidForm: z.ZodType<Message> = z.preprocess(
+const saidForm: z.ZodType<Message> = z.preprocess(
   (given) => typeof given === "string" ? Message.user(given) : given,
   messageForm,
 );
