@@ -24,7 +24,7 @@ import { speaking } from "./wires.ts";
  *
  * - `POST /runs`, `{ prompt }` or `{ messages }`, and `session` to go on with one: the events of the run, as server-sent events.
  * - `GET /runs/:id`, with a `Last-Event-ID` or `?after=`: the events after that one, and whatever comes then; needs a `log`.
- * - `POST /runs/:id/messages`, `{ text }`, and `after: "calls"` where calls that have not begun are to be skipped: 202; the run hears of it.
+ * - `POST /runs/:id/messages`, `{ text }` or `{ parts }`, and `after: "calls"` where calls that have not begun are to be skipped: 202; the run hears of it.
  * - `POST /runs/:id/finish`: 204; the run answers once more, without tools, and ends.
  * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204 once it stops; it may run elsewhere or wait for a person, where there is a `log`.
  * - `GET /sessions/:id`: its messages, and the run that has it.

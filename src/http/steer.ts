@@ -12,7 +12,7 @@ import type { Served } from "./served.ts";
 /** Says something to a run, wherever it runs. */
 export async function sendMessage(c: Context, { how, runs }: Served): Promise<Response> {
   const caller = await callerOf(c, how);
-  const id = c.req.param("id") ?? "";
+  const id = idOf(c.req.param("id"));
   const mail = await bodyOf(c, messageBody, how.maxBody);
   const here = runs.get(id, caller);
   const sent = here
@@ -26,7 +26,7 @@ export async function sendMessage(c: Context, { how, runs }: Served): Promise<Re
 /** Has a run end with one more answer, wherever it runs. */
 export async function finishRun(c: Context, { how, runs }: Served): Promise<Response> {
   const caller = await callerOf(c, how);
-  const id = c.req.param("id") ?? "";
+  const id = idOf(c.req.param("id"));
   const here = runs.get(id, caller);
   here?.finish();
   if (!here && !await runs.records?.post(id, { type: "finish" }, caller)) throw over("finish", id);

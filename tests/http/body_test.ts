@@ -252,6 +252,8 @@ Deno.test("serve() refuses ids that no database would take for a key, wherever t
       () => app.request(`/runs/${id}`),
       () => app.request(`/sessions/${id}`),
       () => app.request(`/chat/${id}/stream`),
+      () => post(app, `/runs/${id}/messages`, { text: "Hi" }),
+      () => post(app, `/runs/${id}/finish`),
       () => post(app, `/runs/${id}/stop`),
       () => post(app, `/sessions/${id}/answers`, { answers: [] }),
       () => post(app, `/sessions/${id}/compact`, {}),
@@ -270,7 +272,7 @@ Deno.test("serve() refuses ids that no database would take for a key, wherever t
   }
 
   const [status, error] = refused("id", "500 characters at most");
-  assertEquals(await answered("語".repeat(501)), Array(10).fill([status, error]));
+  assertEquals(await answered("語".repeat(501)), Array(12).fill([status, error]));
   const statuses = (await answered("語".repeat(500))).map(([status]) => status);
-  assertEquals(statuses, [404, 404, 204, 404, 404, 404, 404, 200, 200, 200]);
+  assertEquals(statuses, [404, 404, 204, 404, 404, 404, 404, 404, 404, 200, 200, 200]);
 });
