@@ -4,6 +4,7 @@
  * @module
  */
 import type { Store } from "../../core/store.ts";
+import { hashOf } from "../hash.ts";
 import { piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import { type DenoKvOptions, forget, type Head, isLive, type Piece, pieceLength, replace, see } from "./commit.ts";
 
@@ -107,10 +108,4 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
       return ids;
     },
   };
-}
-
-/** The SHA-256 of a text. */
-async function hashOf(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

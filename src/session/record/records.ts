@@ -12,13 +12,13 @@ import { lineOf } from "../../stream/line.ts";
 import type { Lines, Log, LogPage, RecordsOf } from "../log.ts";
 import { type Asker, type Given, type Host, type LiveRun, type Place, recordId } from "./host.ts";
 import { post } from "./mail.ts";
-import { hasBegun, type Keyed, onceIn, type Ways } from "./keys.ts";
+import { type Keys, keysIn } from "./keys.ts";
 import { patiently } from "./patient.ts";
 import { RecordError } from "./record_error.ts";
 import { type Recorder, recorder } from "./recorder.ts";
 
 /** The records of runs. To whoever asks, those of others are not there. */
-export interface Records {
+export interface Records extends Keys {
   /** Puts the events of a run on record before `out` hears them; `onLost` is told where that cannot go on. */
   recorder(run: string, asker: Asker, out: Sink<Lines> | undefined, onLost: (error?: unknown) => void): Recorder;
   /**
@@ -38,10 +38,6 @@ export interface Records {
   catchUp(session: Session, asker: Asker): Promise<number | undefined>;
   /** Settles when a run that runs elsewhere has ended or paused, when a lease has passed, and when `signal` aborts. Gives whether that can be told. */
   outlast(run: string, asker: Asker, signal: AbortSignal): Promise<boolean>;
-  /** Begins what a request asks for, once for each key, and joins it from then on. Throws a `RecordError` where the key is of another request. */
-  once<T>(request: Keyed, asker: Asker, ways: Ways<T>): Promise<T>;
-  /** Whether there is something at a place, or something comes. */
-  hasBegun(place: Required<Place>, asker: Asker): Promise<boolean>;
 }
 
 /** What a server does with a log: keeps the record of each run, lets clients follow it, and looks after the runs whose processes have died. */
@@ -57,6 +53,12 @@ export function recordsOf(log: Log, host: Host): Records {
     const page = await log.read(recordId(run, asker), 0);
     const started = page?.lines.find((line) => line.startsWith(`{"type":"run.started"`));
     return started && JSON.parse(started).session;
+  }
+
+  /** The session of a run, as it is kept. */
+  async function keptOf({ run, session }: Pick<Place, "run" | "session">, asker: Asker): Promise<Session | undefined> {
+    const id = session ?? await sessionOf(run, asker);
+    return id === undefined ? undefined : await host.load(id, asker);
   }
 
   /**
@@ -78,9 +80,9 @@ export function recordsOf(log: Log, host: Host): Records {
   }
 
   /** Whether a run that has paused goes on, of which nothing is on record yet. What comes then is followed. */
-  async function goesOn({ run, session: named }: Place, { last }: LogPage, asker: Asker): Promise<boolean> {
-    const session = named ?? await sessionOf(run, asker);
-    const { run: has } = (session === undefined ? undefined : await host.load(session, asker)) ?? {};
+  async function goesOn(place: Place, { last }: LogPage, asker: Asker): Promise<boolean> {
+    const { run } = place;
+    const { run: has } = await keptOf(place, asker) ?? {};
     return has?.id === run && has.status === "running" &&
       await log.append(recordId(run, asker), { after: last, lines: [], ended: false });
   }
@@ -138,8 +140,7 @@ export function recordsOf(log: Log, host: Host): Records {
     async stop(run, asker) {
       const page = isId(run) ? await end(run, asker) : undefined;
       if (!page) return false;
-      const session = await sessionOf(run, asker);
-      const kept = session === undefined ? undefined : await host.load(session, asker);
+      const kept = await keptOf({ run }, asker);
       if (kept?.run?.id === run) await close(run, kept.id, "stop", asker);
       else await mend({ run }, asker);
       return true;
@@ -170,8 +171,7 @@ export function recordsOf(log: Log, host: Host): Records {
       clearTimeout(timer);
       return true;
     },
-    once: onceIn(log, host),
-    hasBegun: (place, asker) => hasBegun(log, host, asker, place),
+    ...keysIn(log, host),
   };
 }
 
