@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Decision, Event } from "../protocol/event.ts";
+import type { Decider, Decision, Event } from "../protocol/event.ts";
 import type { Question } from "../protocol/question.ts";
 import type { ContentPart, ResultStatus, Usage, UserMessage } from "../protocol/message.ts";
 
@@ -106,7 +106,7 @@ export interface CallView extends Partial<Question> {
   /** Whether it may run. */
   readonly decision?: Decision;
   /** Who decided. */
-  readonly by?: "policy" | "person" | "rule";
+  readonly by?: Decider;
   /** Why it may not. */
   readonly reason?: string;
   /** What the tool said last of how far it is. */

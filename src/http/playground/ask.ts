@@ -37,11 +37,11 @@ export function drawQuestion(
   return form;
 
   function approve(): void {
-    const always_ = always.checked ? { always: "tool" } as const : {};
+    const rule = always.checked ? { always: "tool" } as const : {};
     given.setCustomValidity("");
     try {
       const changed = given.value === seen ? {} : { input: JSON.parse(given.value) };
-      answer({ callId: callId ?? "", type: "approve", ...changed, ...always_ });
+      answer({ callId: callId ?? "", type: "approve", ...changed, ...rule });
     } catch (error) {
       given.setCustomValidity(String(error));
       given.reportValidity();
