@@ -56,9 +56,9 @@ function strictest(above: Approval, beneath: Approval): Approval {
 /** The core of `approval`: what the tool itself says. */
 export async function askTool(ctx: ApprovalContext, { parsed }: Entry): Promise<Approval> {
   const { tool, name } = ctx;
-  const asks = typeof tool?.ask === "function" && parsed
-    ? await tool.ask(parsed.input as never, ctx) // parsed by the tool's own schema
-    : tool?.ask === true || (typeof tool?.ask === "function" && !parsed);
+  const asks = typeof tool?.ask === "function"
+    ? !parsed || await tool.ask(parsed.input as never, ctx) // parsed by the tool's own schema
+    : tool?.ask === true;
   return asks ? { type: "ask", questions: [`Run ${name}?`] } : { type: "allow" };
 }
 

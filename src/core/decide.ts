@@ -78,8 +78,9 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
       return decided("deny", denied(reason ? `A person said no: ${reason}` : "A person said no."), "person");
     }
     if (person?.type === "reply") return decided("allow", { ...text(person.text), input }, "person");
-    const ruled = verdict.type === "ask" && !person && isRuled(input);
-    if (verdict.type === "ask" && !person && !ruled) return asked(verdict, input);
+    const open = verdict.type === "ask" && !person;
+    const ruled = open && isRuled(input);
+    if (open && !ruled) return asked(verdict, input);
     const edit = (verdict.type === "allow" ? verdict.input : undefined) ?? person?.input;
     if (edit !== undefined && canonical(edit) !== canonical(input)) {
       if (edit === person?.input) entry.note = `A person changed the input of ${name} to ${JSON.stringify(edit)}.`;

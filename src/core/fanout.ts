@@ -245,8 +245,9 @@ async function fatalOf(live: Live, scope: Scope, entries: readonly Entry[]): Pro
       else if (await isFatal(live, scope, call, error)) fatal.push(error);
     }
   }
-  if (!live.aborted) { for (const error of fatal.slice(1)) if (!isInterrupt(error)) live.events.report(error); }
-  return fatal; // the first is what the run ends with
+  const others = live.aborted ? [] : fatal.slice(1); // the first is what the run ends with
+  for (const error of others) if (!isInterrupt(error)) live.events.report(error);
+  return fatal;
 }
 
 /** A call that waits goes on later, whatever a hook made of that. */

@@ -30,6 +30,11 @@ export function lawOf<C extends object, D extends object, R, E>(
   };
 }
 
+/** What becomes of settings that a change names: those that it does not name stay. */
+export function resettled<C extends { readonly settings: object }>(beneath: C, { settings }: C): C {
+  return beneath.settings === settings ? beneath : { ...beneath, settings: merged(settings, beneath.settings) };
+}
+
 /** Notes who gave what did not lie beneath them: should it have to be mended, the warning says their name. */
 export function authored<C, R>({ name, returned, own }: Layer<C, R, { author: string | undefined }>): R {
   own.author = name;

@@ -4,7 +4,7 @@
  * @module
  */
 import type { ModelRequest } from "../model/model.ts";
-import { type AssistantMessage, callsOf, type Message, textOf, user, type UserMessage } from "../protocol/message.ts";
+import { type AssistantMessage, callsOf, type Message, textOf, user } from "../protocol/message.ts";
 import { finish, reply } from "./answers.ts";
 import { askModel } from "./ask_model.ts";
 import { fit } from "./compact.ts";
@@ -28,6 +28,7 @@ import type {
 } from "./points.ts";
 import { type Change, type Scope, scopeOf } from "./scope.ts";
 import { lastWords, steer } from "./steering.ts";
+import { contextMessages } from "./transcript.ts";
 
 /** The law of `prompt`. In a resumed run the prompt has been accepted: changes of it are ignored. */
 export const promptLaw: Law<PromptContext, PromptChange, Answer, Live> = lawOf("prompt", ["prompt", "context"], {
@@ -93,11 +94,6 @@ async function accept({ prompt, context }: PromptContext, live: Live, given: rea
   ], "prompt");
   live.untold = true;
   await live.keep();
-}
-
-/** Context, as one message for the model. */
-export function contextMessages(context: readonly string[], from: string): readonly UserMessage[] {
-  return context.length === 0 ? [] : [{ role: "user", from, parts: context.map((text) => ({ type: "text", text })) }];
 }
 
 function limit(reason: string, { transcript }: Live): Answer {

@@ -17,6 +17,7 @@ import { isInterrupt, Pause } from "./interrupt.ts";
 import type { Live } from "./live.ts";
 import { interrupted, stopped } from "./perform.ts";
 import { result } from "./result.ts";
+import { contextMessages } from "./transcript.ts";
 
 /** Why nothing of a batch may run. */
 export interface Cut {
@@ -92,10 +93,7 @@ export function commit(
   });
   const cut = new Set(results.flatMap(({ callId, status }) => status === "aborted" ? [callId] : []));
   live.open = live.open.filter(({ id }) => cut.has(id));
-  live.transcript.push(message, { role: "tool", results });
-  if (context.length > 0) {
-    live.transcript.push({ role: "user", from: "context", parts: context.map((text) => ({ type: "text", text })) });
-  }
+  live.transcript.push(message, { role: "tool", results }, ...contextMessages(context, "context"));
   return results;
 }
 

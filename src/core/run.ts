@@ -11,16 +11,16 @@ import { claim, type ClaimOptions, SessionError } from "./claim.ts";
 import { compactByHand } from "./compact.ts";
 import { conclude, end, fromAnswer, resultOf } from "./conclude.ts";
 import { cleanUp } from "./failure.ts";
-import { lawOf, merged, saying } from "./law.ts";
+import { lawOf, merged, resettled, saying } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./events.ts";
 import { Live, patience } from "./live.ts";
-import { contextMessages } from "./loop.ts";
 import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { scopeOf } from "./scope.ts";
 import type { SendOptions } from "./inbox.ts";
 import type { AnyTool } from "./tool.ts";
+import { contextMessages } from "./transcript.ts";
 
 /** What a run is given, whichever way it begins. */
 export interface StartOptions extends ClaimOptions {
@@ -183,11 +183,7 @@ async function settingsOf(live: Live, { parent, tools: more = [] }: StartOptions
 export const sessionLaw: Law<SessionContext, SessionChange, RunResult, Live> = lawOf(
   "session",
   ["settings", "context"],
-  {
-    derive: (beneath, { settings }) =>
-      beneath.settings === settings ? beneath : { ...beneath, settings: merged(settings, beneath.settings) },
-    seal: saying("session", "status"),
-  },
+  { derive: resettled, seal: saying("session", "status") },
 );
 
 /** The core of `session`: runs the prompt, and makes a result of whatever comes of it. */

@@ -10,7 +10,7 @@ import type { Sink } from "../stream/channel.ts";
 import { failed, text } from "./answers.ts";
 import type { Blueprint, ChildRun } from "./blueprint.ts";
 import type { Entry } from "./entry.ts";
-import { lawOf, merged } from "./law.ts";
+import { lawOf, resettled } from "./law.ts";
 import type { Numbered } from "./events.ts";
 import { Pause } from "./interrupt.ts";
 import type { Live } from "./live.ts";
@@ -24,10 +24,7 @@ import { scopeOf } from "./scope.ts";
 export const subagentLaw: Law<SubagentContext, SubagentChange, RunResult, ChildRun> = lawOf("subagent", [
   "prompt",
   "settings",
-], {
-  derive: (beneath, { settings }) =>
-    beneath.settings === settings ? beneath : { ...beneath, settings: merged(settings, beneath.settings) },
-});
+], { derive: resettled });
 
 /** Runs `blueprint` for a call. */
 export async function runChild(blueprint: Blueprint, ctx: ExecuteContext, entry: Entry): Promise<ToolResult> {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Point } from "../protocol/event.ts";
-import { callsOf, type Message, textOf } from "../protocol/message.ts";
+import { callsOf, type Message, textOf, type UserMessage } from "../protocol/message.ts";
 import { sizeOf, tokensOf } from "./estimate.ts";
 import type { Events } from "./events.ts";
 import { mend } from "./mend.ts";
@@ -115,4 +115,9 @@ export class Transcript {
       if (message.role === "assistant") { for (const { id } of callsOf(message)) this.#ids?.add(id); }
     }
   }
+}
+
+/** Context, as one message for the model. */
+export function contextMessages(context: readonly string[], from: string): readonly UserMessage[] {
+  return context.length === 0 ? [] : [{ role: "user", from, parts: context.map((text) => ({ type: "text", text })) }];
 }
