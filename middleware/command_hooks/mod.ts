@@ -47,13 +47,14 @@ export interface CommandHooksOptions {
  * event, however many matchers are for it.
  *
  * Hooks of the types `prompt`, `agent`, `http` and `mcp_tool` are never asked, and nor are those of events that cannot happen here: a `warning` names them
- * when a run begins. What such a hook would block is not blocked; where it says `onFailure: "block"`, at an event that can be, the settings are refused. There is no `CLAUDE_ENV_FILE`, since no shell here is the agent's own; `once` means nothing in settings, there as here.
+ * when a run begins. What such a hook would block is not blocked; where it says `onFailure: "block"`, at an event that can be, the settings are refused.
+ * There is no `CLAUDE_ENV_FILE`, since no shell here is the agent's own; `once` means nothing in settings, there as here.
  *
- * The dialect "copilot" takes what GitHub Copilot keeps in `.github/hooks/*.json`, and hands it to `copilot_hooks()`: commands that are told
- * `{ toolName, toolArgs, ... }`, where `toolArgs` is JSON in a text, and run one after another. They answer by JSON alone; at `preToolUse` another exit code
- * than 0 denies, and one that is too late, after `timeoutSec` or 30 seconds, is passed over. A `matcher` is for whole names of tools. Hooks of
- * `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification` are never asked, and nor are those whose events begin with a capital
- * letter: they are written for "claude".
+ * The dialect "copilot" takes what GitHub Copilot keeps in `.github/hooks/*.json`, and hands it to `copilot_hooks()`: commands that are told `{ toolName,
+ * toolArgs, ... }`, where `toolArgs` is JSON in a text, and run one after another. They answer by JSON alone; at `preToolUse` another exit code than 0
+ * denies. One whose JSON is none, or that is too late, after `timeoutSec` or 30 seconds, is passed over, and a `warning` says so. A `matcher` is for whole
+ * names of tools. Hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification` are never asked, and nor are those whose
+ * events begin with a capital letter: they are written for "claude".
  *
  * Takes the permission to run these commands, and a system with process groups: not Windows. Whoever can write the settings can run anything.
  * Throws a `TypeError` where settings, or the hooks of an event, are not as they should be.

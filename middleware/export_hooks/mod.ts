@@ -47,7 +47,8 @@ export interface Exported {
  *
  * Where there is no word, nothing passes: a question that no guard has answered is a denial for PicoClaw, and so is an input that a guard has changed; for Claude
  * a prompt, or a tool, that is another one is refused with what it would have been, and an answer in place of a tool denies it with that answer. Where a hook
- * answers in place of the model, PicoClaw asks it, and is told that it had answered so.
+ * answers in place of the model, PicoClaw asks it, and is told that it had answered so. A hook at `approval` that fails denies; of any other the system hears
+ * that it failed, and may go on without it: what has to hold stands at `approval`.
  *
  * Throws a `TypeError` where the middleware hooks none of these points.
  *

@@ -23,7 +23,7 @@ function roomFor(size: number): Room {
     cut(text) {
       const kept = text.slice(0, left);
       left -= kept.length;
-      return kept.length < text.length ? `${kept}…` : text;
+      return kept.length < text.length ? `${kept.toWellFormed()}…` : text;
     },
   };
 }

@@ -554,6 +554,16 @@ Deno.test("otel() says no more than the last 16,000 characters of it, as valid J
   assertEquals(roles, ["assistant", "tool"]);
 });
 
+Deno.test("otel() cuts no character in two", async () => {
+  for (const before of ["", "x"]) {
+    const long = before + "🪨".repeat(10_000);
+    const { assistant, spans } = watched([calls(long), "Sun."], { options: { content: true } });
+    await assistant.run(long).result;
+    const texts = spans.flatMap(({ attributes }) => Object.values(attributes)).map(String);
+    assertEquals(texts.filter((text) => !text.isWellFormed() || /\\u[dD][89a-fA-F]/.test(text)), []);
+  }
+});
+
 Deno.test("otel() shows no input that cannot be written as JSON, and no media", async () => {
   const { api, spans } = recorder();
   const big = tool({
