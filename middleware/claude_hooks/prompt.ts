@@ -53,6 +53,7 @@ export function prompt(hooks: Hooks): Pick<Middleware, "prompt"> {
       const said = [...memory.later(ctx).get(ctx), ...asked];
       memory.later(ctx).set(ctx, []);
       const first = memory.first.get(ctx);
+      memory.first.set(ctx, ""); // other hooks may stand beneath, which would say it again
       return await next({
         context: [...ctx.context, ...said],
         ...(first && { prompt: after(first, ctx.prompt) }),

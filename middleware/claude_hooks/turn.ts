@@ -13,9 +13,10 @@ import type { Hooks } from "./hooks.ts";
 export function turn(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
   const { memory } = hooks;
   const { begin, display } = displaying(hooks);
+  const ofBatches = hooks.has("PostToolBatch");
 
   async function batched(ctx: TurnContext, { response, results }: TurnResult): Promise<void> {
-    if (results.length === 0 || !hooks.has("PostToolBatch")) return;
+    if (results.length === 0 || !ofBatches) return;
     const inputs = {
       ...Object.fromEntries(callsOf(response).map(({ id, input }) => [id, input])),
       ...memory.inputs.get(ctx),
@@ -26,7 +27,6 @@ export function turn(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
       tool_use_id: callId,
       tool_response: textOf({ parts }),
     }));
-    memory.inputs.set(ctx, {});
     const answers = await hooks.ask("PostToolBatch", ctx, { point: "turn", told: () => ({ tool_calls }) });
     const blocked = blockOf(answers);
     if (!hooks.endOf("PostToolBatch", ctx, answers) && blocked !== undefined) hooks.end(ctx, blocked);
@@ -35,6 +35,7 @@ export function turn(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
 
   return {
     async turn(ctx, next) {
+      if (ofBatches && !ctx.resumed) memory.inputs.set(ctx, {});
       const said = ctx.resumed ? [] : memory.later(ctx).get(ctx);
       if (said.length > 0) memory.later(ctx).set(ctx, []);
       const emit = begin(ctx);

@@ -50,8 +50,8 @@ export interface CommandHooksOptions {
  * when a run begins. What such a hook would block is not blocked; where it says `onFailure: "block"`, at an event that can be, the settings are refused.
  * There is no `CLAUDE_ENV_FILE`, since no shell here is the agent's own; `once` means nothing in settings, there as here.
  *
- * The dialect "copilot" takes what GitHub Copilot keeps in `.github/hooks/*.json`, and hands it to `copilot_hooks()`: commands that are told `{ toolName,
- * toolArgs, ... }`, where `toolArgs` is JSON in a text, and run one after another. They answer by JSON alone; at `preToolUse` another exit code than 0
+ * The dialect "copilot" takes what GitHub Copilot keeps in `.github/hooks/*.json`, and hands it to `copilot_hooks()`: commands that are told
+ * `{ toolName, toolArgs, ... }`, where `toolArgs` is JSON in a text, and run one after another. They answer by JSON alone; at `preToolUse` another exit code than 0
  * denies. One whose JSON is none, or that is too late, after `timeoutSec` or 30 seconds, is passed over, and a `warning` says so. A `matcher` is for whole
  * names of tools. Hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification` are never asked, and nor are those whose
  * events begin with a capital letter: they are written for "claude".

@@ -97,6 +97,25 @@ Deno.test("one after another, each hook of a prompt is told what those before it
   assertEquals(lines(model.requests[0]?.messages ?? []), ["user Hi", "prompt Note 1.Note 2."]);
 });
 
+Deno.test("what the person is to say first is said once, however many stand around one another", async () => {
+  const use = ["One.", "Two."].map((initialUserMessage) =>
+    claude_hooks({ SessionStart: hooks(saysOf({ initialUserMessage })) })
+  );
+  const { messages } = await agent({ model: scripted("Yes."), use }).run("Go").result;
+  assertEquals(lines(messages), ["user Two.\n\nGo", "assistant Yes."]);
+});
+
+Deno.test("all that stand around one another are told of a batch what its calls were made with", async () => {
+  const told: unknown[] = [];
+  const look: HookCallback = (input) => {
+    if (input.hook_event_name === "PostToolBatch") told.push(input.tool_calls.map(({ tool_input }) => tool_input));
+  };
+  const before = [claude_hooks({ PostToolBatch: hooks(look) })];
+  const config = { PreToolUse: hooks(saysOf({ updatedInput: { command: "pwd" } })), PostToolBatch: hooks(look) };
+  await hooked(config, { before }).run().came;
+  assertEquals(told, [[{ command: "pwd" }], [{ command: "pwd" }]]);
+});
+
 Deno.test("of hooks that are asked one after another, none is asked once the run was stopped", async () => {
   const asked: string[] = [];
   const stops: HookCallback = () => {
