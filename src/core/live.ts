@@ -8,6 +8,7 @@ import type { Emit } from "../protocol/event.ts";
 import { addUsage, type AssistantMessage, type Call, type Message, noUsage, type Usage } from "../protocol/message.ts";
 import type { Answered, Pending, Rule } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
+import { clearTurn, turn } from "../stream/turn.ts";
 import { later, type Stopping, stopping } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { Events, type Numbered, type OnError } from "./events.ts";
@@ -22,12 +23,6 @@ import { Inbox } from "./inbox.ts";
 import type { AnyTool } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 import type { RunningBatch } from "./way.ts";
-
-/** How many times the grace of one hook the whole run has after it was told to stop: a tool, the hooks after it, the cleanup. */
-export const patience = 3;
-
-/** The event loop's own clock: tests that set theirs do not hold events back. */
-const { setTimeout: turn, clearTimeout: clearTurn } = globalThis;
 
 /** What a run begins with. */
 export interface LiveOptions {

@@ -14,7 +14,7 @@ import { cleanUp } from "./failure.ts";
 import { lawOf, merged, resettled, saying } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Numbered, OnError } from "./events.ts";
-import { Live, patience } from "./live.ts";
+import { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { scopeOf } from "./scope.ts";
@@ -104,6 +104,9 @@ export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Nu
   return { session, opened: opened.promise, result, stop, drain, send, finish: () => live.inbox.finish() };
 }
 
+/** How many times the grace of one hook the whole run has after it was told to stop: a tool, the hooks after it, the cleanup. */
+const patience = 3;
+
 async function conduct(live: Live, options: StartOptions, opened: PromiseWithResolvers<Opened>): Promise<RunResult> {
   try {
     live.arm();
@@ -118,11 +121,9 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
   let result: RunResult;
   try {
     live.gather();
-    const { events: { emit }, session } = live;
+    const { id: run, request, session, resumed, events: { emit } } = live;
     const scope = live.scope();
-    const { resumed } = live;
     const source = live.transcript.messages.length > 0 || resumed ? "resume" : "new";
-    const { id: run, request } = live;
     emit({ type: "run.started", run, session, resumed, ...(request !== undefined && { request }) });
     emit({ type: "session.opened", source });
     if (live.lost || live.closing) await recover(live);

@@ -1,5 +1,5 @@
 /**
- * Events as server-sent events: one plain `ReadableStream` between whoever has them and a client.
+ * Responses that tell of a run while it goes on: what they are fed with, and how they behave.
  *
  * @module
  */

@@ -7,6 +7,7 @@ import type { Numbered } from "../../core/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
+import { clearTurn, turn } from "../../stream/turn.ts";
 import type { Addition, Lines, Log } from "../log.ts";
 
 /** Puts the events of a run on record, and hands them on. */
@@ -34,9 +35,6 @@ const highWater = 65_536;
 
 /** Milliseconds before each further try to add to a log that fails. */
 const pauses = [50, 250, 1_000];
-
-/** The event loop's own clock: tests that set theirs do not hold events back. */
-const { setTimeout: turn, clearTimeout: clearTurn } = globalThis;
 
 /** Events that are added in one go. */
 class Batch {
