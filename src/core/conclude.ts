@@ -97,7 +97,7 @@ export async function end(live: Live, given: RunResult): Promise<RunResult> {
   events.emit({ type: "session.closed" });
   const last = lastEvent(live, result);
   try {
-    const save = () => live.pending ? keeping?.save("paused") : keeping?.end(last); // one that was refused waits on
+    const save = () => live.pending ? keeping?.pause() : keeping?.end(last); // one that was refused waits on
     const saved = live.left || await save();
     if (saved === false) events.warn("session.unsaved", "The session was taken by somebody else.");
   } catch (error) {

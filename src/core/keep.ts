@@ -63,14 +63,18 @@ export class Keeping {
   }
 
   /** Saves the session as it is; gives whether it is still this run's. */
-  save(status: RunRecord["status"] = "running"): Promise<boolean> {
-    if (!this.#always && status === "running") return Promise.resolve(true);
-    if (status === "paused") return this.#ask(() => this.#record(status), true);
+  save(): Promise<boolean> {
+    if (!this.#always) return Promise.resolve(true);
     this.#due ??= this.#ask(() => {
       this.#due = undefined;
-      return this.#record(status);
+      return this.#record("running");
     });
     return this.#due;
+  }
+
+  /** Saves the session for the last time, with the run as it waits for a person. */
+  pause(): Promise<boolean> {
+    return this.#ask(() => this.#record("paused"), true);
   }
 
   /** Says no more how far the run is: it is coming to its end, which is kept as a whole or not at all. Nothing is said to it any more. */
