@@ -68,7 +68,7 @@ export class Hearing {
       case "call.end": {
         const { id, name, text } = this.#call(event.id);
         this.#calls.delete(event.id);
-        const call: Call = { id, name, ...(event.input === undefined ? parsed(text) : { input: event.input }) };
+        const call: Call = { id, name, ...(event.input === undefined ? inputOf(text) : { input: event.input }) };
         this.#end();
         this.#parts.push({ type: "call", ...call });
         this.#asking.shown = true;
@@ -112,7 +112,7 @@ export class Hearing {
 }
 
 /** The input of a call, read from its JSON text; an empty text is no input. */
-function parsed(text: string): Pick<Call, "input" | "malformed"> {
+export function inputOf(text: string): Pick<Call, "input" | "malformed"> {
   try {
     return { input: text.trim() === "" ? {} : JSON.parse(text) };
   } catch (error) {

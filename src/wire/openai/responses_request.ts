@@ -36,10 +36,8 @@ const request = () =>
 
 /** Reads a request. */
 export function responsesRequest(body: unknown): { readonly conversation: Conversation; readonly stream: boolean } {
-  const { input, instructions, previous_response_id: previous, tools, tool_choice, stream = false } = request()(
-    body,
-    "",
-  );
+  const read = request()(body, "");
+  const { input, instructions, previous_response_id: previous, tools, tool_choice, stream = false } = read;
   const session = previous && (placeOf(previous.slice(5))?.session ?? previous);
   const said = typeof input === "string" ? [user(input)] : list(object)(input, "input").flatMap(entriesOf);
   const system = session === undefined && instructions !== undefined ? [user(instructions, "system")] : [];

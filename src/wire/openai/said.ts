@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { inputOf } from "../../core/hearing.ts";
 import {
   type AnswerPart,
   type CallPart,
@@ -109,10 +110,5 @@ function ours(id: string): string {
 
 /** A call as a client holds it, whose input is a text. */
 export function callOf(outer: string, name: string, text: string): CallPart {
-  const call = { type: "call", id: ours(outer), name } as const;
-  try {
-    return { ...call, input: JSON.parse(text || "{}") };
-  } catch (error) {
-    return { ...call, input: text, malformed: String(error) };
-  }
+  return { type: "call", id: ours(outer), name, ...inputOf(text) };
 }
