@@ -20,6 +20,8 @@ export interface Decided {
   readonly context?: string;
   /** Whether the model is not told its result. */
   readonly withheld?: boolean;
+  /** The turn in which it was decided: a later one may have a call of the same id. */
+  readonly turn: number;
 }
 
 /** What a hook decided, and the input that it modified. */
@@ -43,9 +45,18 @@ export function forget(ctx: Scope, id: string): void {
   delete all.get(ctx)[id];
 }
 
-/** Asks about a call. */
-export async function decide(handlers: Handlers, ctx: Scope, point: Point, call: Call): Promise<Asked> {
-  if (!handlers.has("onPreToolUse")) return { decided: {} };
+/** Decisions, the weakest first. */
+const order: readonly Decided["decision"][] = [undefined, "allow", "ask", "deny"];
+
+/** Asks about a call. What other hooks of this kind, which stand around these or beneath, have decided more strictly, stays. */
+export async function decide(
+  handlers: Handlers,
+  ctx: Scope & { readonly turn: number },
+  point: Point,
+  call: Call,
+): Promise<Asked> {
+  const { turn } = ctx;
+  if (!handlers.has("onPreToolUse")) return { decided: { turn } };
   const { id, name: toolName, input: toolArgs } = call;
   const said = await handlers.ask("onPreToolUse", ctx, point, { toolName, toolArgs });
   const { permissionDecision: decision, permissionDecisionReason: reason, additionalContext: context } = said;
@@ -54,10 +65,15 @@ export async function decide(handlers: Handlers, ctx: Scope, point: Point, call:
     ...(reason !== undefined && { reason }),
     ...(context && { context }),
     ...(said.suppressOutput && { withheld: true }),
+    turn,
   };
-  all.get(ctx)[id] = decided;
-  const args = decision === "deny" ? undefined : said.modifiedArgs ?? undefined;
-  return { decided, ...(args !== undefined && { args }) };
+  const known = decidedOf(ctx, id);
+  const before = known?.turn === turn ? known : undefined;
+  const isStricter = before && order.indexOf(before.decision) > order.indexOf(decision);
+  const stands: Decided = { ...(isStricter ? before : decided), ...(before?.withheld && { withheld: true }) };
+  all.get(ctx)[id] = stands;
+  const args = stands.decision === "deny" ? undefined : said.modifiedArgs ?? undefined;
+  return { decided: stands, ...(args !== undefined && { args }) };
 }
 
 /** What the model is told of a call that is denied. */

@@ -916,3 +916,20 @@ Deno.test("trap 63: a handler that never answers does not keep a stopped run ope
     assertEquals([name, result.status, events.at(-1)?.type], [name, "aborted", "run.aborted"]);
   }
 });
+
+Deno.test("what one denies stays denied, whatever others that stand around it or beneath say", async () => {
+  const says = (permissionDecision: "allow" | "ask" | "deny") =>
+    copilot_hooks({ onPreToolUse: () => ({ permissionDecision, permissionDecisionReason: `${permissionDecision}.` }) });
+  const outcome = async (...use: readonly Middleware[]) => {
+    const tool = weather();
+    const { lines, result } = await batch([call("a")], { tools: [tool], use }).run().came;
+    return [lines[1]?.split(" ")[0], result.status];
+  };
+  assertEquals(await outcome(says("deny"), says("allow")), ["denied", "done"]);
+  assertEquals(await outcome(says("allow"), says("deny")), ["denied", "done"]);
+  assertEquals((await outcome(says("allow"), says("ask")))[1], "paused");
+  assertEquals((await outcome(says("allow"), copilot_hooks({ onPreToolUse: () => {} }), says("allow")))[0], "ok");
+  const withholds = copilot_hooks({ onPreToolUse: () => ({ suppressOutput: true }) });
+  const { lines } = await batch([call("a")], { tools: [weather()], use: [says("allow"), withholds] }).run().came;
+  assertEquals(lines[1], "ok The output was withheld by a hook.");
+});
