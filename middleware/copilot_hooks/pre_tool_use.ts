@@ -45,8 +45,8 @@ export function forget(ctx: Scope, id: string): void {
   delete all.get(ctx)[id];
 }
 
-/** Decisions, the weakest first. */
-const order: readonly Decided["decision"][] = [undefined, "allow", "ask", "deny"];
+/** Decisions that others may not weaken, the weaker first. */
+const strict: readonly Decided["decision"][] = ["ask", "deny"];
 
 /** Asks about a call. What other hooks of this kind, which stand around these or beneath, have decided more strictly, stays. */
 export async function decide(
@@ -69,7 +69,7 @@ export async function decide(
   };
   const known = decidedOf(ctx, id);
   const before = known?.turn === turn ? known : undefined;
-  const isStricter = before && order.indexOf(before.decision) > order.indexOf(decision);
+  const isStricter = before && strict.indexOf(before.decision) > strict.indexOf(decision);
   const stands: Decided = { ...(isStricter ? before : decided), ...(before?.withheld && { withheld: true }) };
   all.get(ctx)[id] = stands;
   const args = stands.decision === "deny" ? undefined : said.modifiedArgs ?? undefined;

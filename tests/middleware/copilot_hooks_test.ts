@@ -929,6 +929,8 @@ Deno.test("what one denies stays denied, whatever others that stand around it or
   assertEquals(await outcome(says("allow"), says("deny")), ["denied", "done"]);
   assertEquals((await outcome(says("allow"), says("ask")))[1], "paused");
   assertEquals((await outcome(says("allow"), copilot_hooks({ onPreToolUse: () => {} }), says("allow")))[0], "ok");
+  const asks: Middleware = { name: "asks", approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }) };
+  assertEquals((await outcome(copilot_hooks({ onPreToolUse: () => {} }), asks, says("allow")))[1], "paused");
   const withholds = copilot_hooks({ onPreToolUse: () => ({ suppressOutput: true }) });
   const { lines } = await batch([call("a")], { tools: [weather()], use: [says("allow"), withholds] }).run().came;
   assertEquals(lines[1], "ok The output was withheld by a hook.");
