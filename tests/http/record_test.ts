@@ -8,18 +8,20 @@ import { meanwhile, pass } from "../support/meanwhile.ts";
 import { shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
-/** A log that does as `append` says, and what it was given. */
+/** A log that does as `append` says, and what it was given; `added` settles once that is so many additions. */
 function watched(append: (log: Log, run: string, addition: Addition) => Promise<boolean>) {
   const additions: Addition[] = [];
+  const gates = new Map<number, PromiseWithResolvers<void>>();
+  const gateOf = (count: number) => gates.getOrInsertComputed(count, () => Promise.withResolvers<void>());
   const log = memoryLog();
   const watching: Log = {
     ...log,
     append(run, addition) {
-      additions.push(addition);
+      gateOf(additions.push(addition)).resolve();
       return append(log, run, addition);
     },
   };
-  return { log: watching, additions };
+  return { log: watching, additions, added: (count: number) => gateOf(count).promise };
 }
 
 /** What is on record of a run, with the numbers of its events. */
@@ -71,7 +73,7 @@ Deno.test("serve() streams with a log what it streams without one", async () => 
 
 Deno.test("serve() lets nobody hear what is not on record", async () => {
   let gate = Promise.withResolvers<void>();
-  const { log, additions } = watched(async (log, run, addition) => {
+  const { log, additions, added } = watched(async (log, run, addition) => {
     await gate.promise;
     return await log.append(run, addition);
   });
@@ -79,6 +81,7 @@ Deno.test("serve() lets nobody hear what is not on record", async () => {
   const responding = post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" });
   let responded = false;
   responding.then(() => responded = true);
+  await added(1);
   await turns();
   assertEquals([responded, additions.length], [false, 1]); // not even the headers have left
 
@@ -89,6 +92,7 @@ Deno.test("serve() lets nobody hear what is not on record", async () => {
   goOn(0);
   let heard: string | undefined;
   const hearing = pieces.next().then((piece) => heard = piece);
+  await added(2);
   await turns();
   assertEquals([heard, additions.length], [undefined, 2]);
   gate.resolve();
@@ -100,21 +104,21 @@ Deno.test("serve() lets nobody hear what is not on record", async () => {
 
 Deno.test("serve() adds to a record all at once what was said while it added", async () => {
   const gates = Array.from({ length: 9 }, () => Promise.withResolvers<void>());
-  const { log, additions } = watched(async (log, run, addition) => {
+  const { log, additions, added } = watched(async (log, run, addition) => {
     await gates[additions.length - 1]?.promise;
     return await log.append(run, addition);
   });
   const { model, goOn } = stepping("a", "b", "c", "d");
   gates[0]?.resolve();
-  const text = post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" }).then((response) => response.text());
-  await turns();
+  const pieces = piecesOf(await post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" }));
+  const begun = await pieces.until("model.started");
   goOn(0);
-  await turns();
+  await added(2);
   for (const step of [1, 2, 3]) goOn(step);
   await turns();
   assertEquals(additions.map(({ after, ended }) => [after, ended]), [[0, false], [5, false]]);
   gates[1]?.resolve();
-  await turns();
+  await added(3);
   assertEquals(typesOf(additions[2]), [
     "text.delta",
     "text.delta",
@@ -125,7 +129,8 @@ Deno.test("serve() adds to a record all at once what was said while it added", a
   ]);
   gates[2]?.resolve();
   gates[3]?.resolve();
-  assertEquals(framesOf(await text).map(({ id }) => id), Array.from({ length: 13 }, (_, index) => index + 1));
+  const text = begun + await pieces.rest();
+  assertEquals(framesOf(text).map(({ id }) => id), Array.from({ length: 13 }, (_, index) => index + 1));
   assertEquals(additions.map(({ after, lines, ended }) => [after, lines.length, ended]), [
     [0, 5, false],
     [5, 1, false],
@@ -322,12 +327,13 @@ function eager() {
 
 Deno.test("serve() asks the model for no more than its log takes", async () => {
   const gate = Promise.withResolvers<void>();
-  const { log } = watched(async (log, run, addition) => {
+  const { log, added } = watched(async (log, run, addition) => {
     if (addition.after > 0) await gate.promise;
     return await log.append(run, addition);
   });
   const { model, said } = eager();
   const text = post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" }).then((response) => response.text());
+  await added(2);
   await turns();
   const before = said.count;
   await turns();
