@@ -159,9 +159,11 @@ Deno.test("retry() asks its condition, with what failed and where", async () => 
 });
 
 Deno.test("retry() executes a tool again, under the same idempotency key, each call by itself", async () => {
+  using time = new FakeTime();
   const { calls, fetch } = flaky(2);
   const model = scripted({ calls: [["fetch", { n: 1 }], ["fetch", { n: 2 }]] }, "Done.");
-  const { messages } = await agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Go").result;
+  const run = agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Go");
+  const { messages } = await meanwhile(time, run.result);
   assertEquals(lines(messages), ["user Go", "call fetch fetch", "ok Fetched 1.", "ok Fetched 2.", "assistant Done."]);
   assertEquals(calls, [
     "1 run:call_1:1",
