@@ -9,34 +9,12 @@ import type { Change, Run, Scope } from "../../src/core/scope.ts";
 import { choose } from "../../src/core/select.ts";
 import type { Emit } from "../../src/protocol/event.ts";
 import type { ToolResult } from "../../src/protocol/message.ts";
-import type {
-  Attributes,
-  Context,
-  Histogram,
-  HistogramOptions,
-  Meter,
-  Span,
-  SpanContext,
-  SpanOptions,
-  Telemetry,
-  Tracer,
-} from "./api.ts";
+import type { Context, Telemetry } from "./api.ts";
 import { type Begun, measures, type Operation, type Outcome, thrown } from "./measure.ts";
 import { answered, called, chat, cut, execution, invocation, invoked, type Saying } from "./operations.ts";
 import { watch, type Watched } from "./watch.ts";
 
-export type {
-  Attributes,
-  Context,
-  Histogram,
-  HistogramOptions,
-  Meter,
-  Span,
-  SpanContext,
-  SpanOptions,
-  Telemetry,
-  Tracer,
-};
+export type * from "./api.ts";
 
 /** What is said beside the facts. */
 export interface OtelOptions {
