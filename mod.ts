@@ -63,7 +63,7 @@ export type { AnyEnv, Busy, ClientGone, ServeOptions, ServeVars, VarsOf } from "
 export type { OnFailure } from "./src/http/refusal.ts";
 export { serve } from "./src/http/serve.ts";
 export * from "./src/model/model.ts";
-export * from "./src/protocol/event.ts";
+export type * from "./src/protocol/event.ts";
 export type * from "./src/protocol/files.ts";
 export * from "./src/protocol/message.ts";
 export type * from "./src/protocol/question.ts";

@@ -113,7 +113,7 @@ export async function claim(live: Live, options: ClaimOptions): Promise<"lost" |
       throw new SessionError(`Cannot resume ${named}: it is not paused${run ? " there any more" : ""}`, "not-paused");
     }
     goOn(live, run, answers, !child);
-    if (!child) await checkInputs(live);
+    if (!child) await checkInputs(live, answers);
     live.closing = closing ?? run.closing;
     live.request = options.request ?? (live.lost ? run.request : undefined);
     live.events.count = options.after ?? live.events.count;
@@ -151,10 +151,10 @@ function goOn(live: Live, run: RunRecord, answers: readonly PersonAnswer[], ruli
   if (ruling) live.rules.push(...[...given.values()].flatMap(ruleOf));
 }
 
-/** Holds what a person made of inputs to the schemas of the tools, so that they hear what is wrong while they can still mend it. */
-async function checkInputs({ answered, blueprint: { tools } }: Live): Promise<void> {
+/** Holds what a person makes of inputs to the schemas of the tools, so that they hear what is wrong while they can still mend it. */
+async function checkInputs({ answered, blueprint: { tools } }: Live, given: readonly PersonAnswer[]): Promise<void> {
   for (const { question, answer } of answered) {
-    if (answer.type !== "approve" || answer.input === undefined || question.path) continue;
+    if (!given.includes(answer) || answer.type !== "approve" || answer.input === undefined || question.path) continue;
     const tool = tools.find(({ name }) => name === question.tool);
     const { issues } = await tool?.input["~standard"].validate(answer.input) ?? {};
     if (issues) {

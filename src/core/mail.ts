@@ -15,8 +15,9 @@ export function having({ run, ...said }: Said, mail: readonly Mail[]): Said {
 }
 
 /** The same, once mail waits too. */
-export function waiting<T extends Pick<RunRecord, "inbox">>(record: T, mail: readonly Mail[]): T {
-  return { ...record, inbox: [...record.inbox ?? [], ...messagesOf(mail)] };
+export function waiting<T extends Pick<RunRecord, "inbox" | "finishing">>(record: T, mail: readonly Mail[]): T {
+  const finishing = mail.some(({ type }) => type === "finish") || record.finishing;
+  return { ...record, inbox: [...record.inbox ?? [], ...messagesOf(mail)], ...(finishing && { finishing }) };
 }
 
 function messagesOf(mail: readonly Mail[]): UserMessage[] {

@@ -216,18 +216,3 @@ export type WarningCode =
 
 /** Hands an event on. */
 export type Emit = (event: Event) => void;
-
-/** Whether a filter may leave `event` out: deltas, progress, notices and the user's own data may go, nothing else. */
-export function droppable(event: Event): boolean {
-  switch (event.type) {
-    case "text.delta":
-    case "reasoning.delta":
-    case "call.delta":
-    case "tool.progress":
-    case "notice":
-    case "data":
-      return true;
-    default:
-      return false;
-  }
-}

@@ -1,4 +1,5 @@
-import { allow, type Approval, ask, denied, deny, type Middleware, text, tool } from "@jizai/jizai";
+import { agent, allow, type Approval, ask, denied, deny, memory, type Middleware, text, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { at, batch, call, came, drop, three, weather } from "../support/batch.ts";
@@ -536,6 +537,20 @@ Deno.test("a person's edit that does not fit the schema is refused, and they may
   const message = "Cannot answer call a: its input is wrong: city: Invalid input: expected string, received number";
   assertEquals([status, `${error}`], ["failed", `SessionError: ${message}`]);
   assertEquals((await edited("oslo")).lines[1], "ok dropped oslo");
+});
+
+Deno.test("a person's edit that was taken does not hold the run up where the schema has changed since", async () => {
+  const store = memory();
+  const dropping = (input: z.ZodType<{ city: string | number }>) =>
+    tool({ name: "drop", description: "Drops", input, ask: true, execute: ({ city }) => `dropped ${city}` });
+  const calls = [["drop", { city: 1 }], ["drop", { city: 2 }]] as const;
+  const before = agent({ model: scripted({ calls }), tools: [dropping(z.object({ city: z.number() }))] });
+  await before.run({ prompt: "Go", session: "s", store }).result;
+  const edit = { callId: "call_1", type: "approve", input: { city: 3 } } as const;
+  assertEquals((await before.resume({ session: "s", store, answers: [edit] }).result).status, "paused");
+  const since = agent({ model: scripted("Done."), tools: [dropping(z.object({ city: z.string() }))] });
+  const answers = [{ callId: "call_2", type: "deny" }] as const;
+  assertEquals((await since.resume({ session: "s", store, answers }).result).text, "Done.");
 });
 
 Deno.test("a person's edit that a guard edits once more is asked anew", async () => {

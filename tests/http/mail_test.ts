@@ -55,9 +55,10 @@ Deno.test("a run takes what was said to it in another process when it says that 
   using time = new FakeTime();
   const { among, there, run, session, rest } = await elsewhere();
   await say(there, run, "Make it red");
+  await post(there, `/runs/${run}/finish`);
   await pass(time, 11_000);
-  const { run: record } = await among.store.load(session) ?? {};
-  assertEquals([lines(record?.inbox ?? []), record?.mail], [["user Make it red"], undefined]);
+  const { inbox = [], finishing, mail } = (await among.store.load(session))?.run ?? {};
+  assertEquals([lines(inbox), finishing, mail], [["user Make it red"], true, undefined]);
   await rest();
 });
 
