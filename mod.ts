@@ -29,9 +29,9 @@ export {
   type CompactingOptions,
   type CompactOptions,
   type Empty,
-  type Handle,
   type PromptOptions,
   type ResumeOptions,
+  type RunHandle,
   type RunOptions,
   type Vars,
   vars,
@@ -40,13 +40,13 @@ export {
 export * from "./src/core/answers.ts";
 export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/interrupt.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/limits.ts";
-export type { Numbered, OnError } from "./src/core/events.ts";
+export type { NumberedEvent, OnError } from "./src/core/events.ts";
 export type { Hook, Next } from "./src/core/onion.ts";
 export type * from "./src/core/points.ts";
 export { mapTexts, rewrite, type RewriteOptions, type Rewriter, windowed } from "./src/core/rewrite.ts";
 export type { Opened, Started, StopOptions } from "./src/core/run.ts";
 export type { Infer, Issue, Schema, Validation } from "./src/core/schema.ts";
-export type { Asked, Change, Run, Scope, Used } from "./src/core/scope.ts";
+export type { Change, QuestionOptions, Run, Scope, Used } from "./src/core/scope.ts";
 export { only, when } from "./src/core/select.ts";
 export { type State, state, type StateOptions } from "./src/core/state.ts";
 export type { SendOptions } from "./src/core/inbox.ts";
@@ -69,5 +69,3 @@ export * from "./src/protocol/message.ts";
 export type * from "./src/protocol/question.ts";
 export * from "./src/protocol/session.ts";
 export type { Sink } from "./src/stream/channel.ts";
-export { ShapeError } from "./src/wire/shape.ts";
-export type * from "./src/wire/wire.ts";

@@ -3,12 +3,21 @@
  *
  * @module
  */
-import { canonical } from "../src/core/canonical.ts";
-import { End, isInterrupt } from "../src/core/interrupt.ts";
-import type { ApprovalContext, Middleware, RunResult } from "../src/core/points.ts";
-import type { Scope } from "../src/core/scope.ts";
-import type { Decision, Event, Point } from "../src/protocol/event.ts";
-import { type Call, type ResultStatus, textOf } from "../src/protocol/message.ts";
+import {
+  type ApprovalContext,
+  type Call,
+  type Decision,
+  End,
+  type Event,
+  isInterrupt,
+  type Middleware,
+  type Point,
+  type ResultStatus,
+  type RunResult,
+  type Scope,
+  textOf,
+} from "../mod.ts";
+import { canonicalJson } from "../src/core/kit.ts";
 
 /** What every record says. */
 export interface AuditStamp {
@@ -102,7 +111,7 @@ export function audit(
   async function keep({ run, emit }: Scope, point: Point, record: object, input?: unknown): Promise<void> {
     const stamp: AuditStamp = { time: new Date().toISOString(), run: run.id, session: run.session };
     try {
-      const came = input === undefined ? {} : hash ? { sha256: await sha256(canonical(input)) } : { input };
+      const came = input === undefined ? {} : hash ? { sha256: await sha256(canonicalJson(input)) } : { input };
       await write(`${JSON.stringify({ ...stamp, ...record, ...came })}\n`);
     } catch (error) {
       const message = `An audit record is missing: ${error instanceof Error ? error.name : typeof error}`;

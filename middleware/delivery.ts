@@ -3,13 +3,18 @@
  *
  * @module
  */
-import { failed } from "../src/core/answers.ts";
-import { isInterrupt } from "../src/core/interrupt.ts";
-import type { Middleware, ToolContext } from "../src/core/points.ts";
-import type { Scope } from "../src/core/scope.ts";
-import { review } from "../src/core/select.ts";
-import { ToolError } from "../src/core/tool.ts";
-import type { Artifact, ContentPart, ToolResult } from "../src/protocol/message.ts";
+import {
+  type Artifact,
+  type ContentPart,
+  failed,
+  isInterrupt,
+  type Middleware,
+  type Scope,
+  type ToolContext,
+  ToolError,
+  type ToolResult,
+} from "../mod.ts";
+import { reviewIf } from "../src/core/kit.ts";
 
 /** What is handed over. */
 export interface Delivery {
@@ -71,6 +76,6 @@ export function delivery<V = unknown>(
 
   return {
     name: "delivery",
-    tool: review(({ handled, status }) => handled === true && status === "ok", handOver),
+    tool: reviewIf(({ handled, status }) => handled === true && status === "ok", handOver),
   };
 }

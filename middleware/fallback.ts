@@ -3,10 +3,8 @@
  *
  * @module
  */
-import { isInterrupt } from "../src/core/interrupt.ts";
-import type { Middleware } from "../src/core/points.ts";
-import { watched } from "../src/core/shown.ts";
-import type { Model } from "../src/model/model.ts";
+import { isInterrupt, type Middleware, type Model } from "../mod.ts";
+import { trackShownText } from "../src/core/kit.ts";
 
 /** When to ask another model. */
 export interface FallbackOptions {
@@ -46,7 +44,7 @@ export function fallback(
     name: "fallback",
     async model(ctx, next) {
       const { emit } = ctx;
-      const shown = watched(emit);
+      const shown = trackShownText(emit);
       let model = ctx.request.model;
       for (const other of models) {
         try {

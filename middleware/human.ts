@@ -3,14 +3,8 @@
  *
  * @module
  */
-import { stopping } from "../src/core/abandon.ts";
-import { allow, deny } from "../src/core/answers.ts";
-import { canonical } from "../src/core/canonical.ts";
-import type { Approval, Middleware } from "../src/core/points.ts";
-import { Slots } from "../src/core/slots.ts";
-import { state } from "../src/core/state.ts";
-import type { Question } from "../src/protocol/question.ts";
-import type { Call } from "../src/protocol/message.ts";
+import { allow, type Approval, type Call, deny, type Middleware, type Question, state } from "../mod.ts";
+import { cancellationOf, canonicalJson, Semaphore } from "../src/core/kit.ts";
 
 /** What a person is asked about one call. */
 export interface CallQuestion extends Question {
@@ -71,7 +65,7 @@ export type AskPerson = (
  * ```
  */
 export function human(ask: AskPerson): Middleware {
-  const person = new Slots(1); // there is one, however many runs there are
+  const person = new Semaphore(1); // there is one, however many runs there are
   const edited = state("human.edited", () => "");
   return {
     name: "human",
@@ -80,9 +74,9 @@ export function human(ask: AskPerson): Middleware {
       if (beneath.type !== "ask") return beneath;
       const { call, name: tool, input, signal } = ctx;
       const { questions } = beneath;
-      const about = (input: unknown) => canonical([call.id, tool, input, questions]);
+      const about = (input: unknown) => canonicalJson([call.id, tool, input, questions]);
       if (edited.get(ctx) === about(input)) return allow();
-      await person.take(stopping(signal));
+      await person.take(cancellationOf(signal));
       try {
         signal.throwIfAborted();
         const says = await ask({ callId: call.id, tool, input, questions, call }, { signal });

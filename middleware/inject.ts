@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Middleware, TurnContext } from "../src/core/points.ts";
+import type { Middleware, TurnContext } from "../mod.ts";
 
 /** What the model is told: a text, or who says it for one turn. Nothing is added for an empty text, or for none. */
 export type Injected<V = unknown> =

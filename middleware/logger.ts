@@ -3,11 +3,7 @@
  *
  * @module
  */
-import { End, isInterrupt } from "../src/core/interrupt.ts";
-import type { Middleware } from "../src/core/points.ts";
-import type { Scope } from "../src/core/scope.ts";
-import type { Point } from "../src/protocol/event.ts";
-import type { Call } from "../src/protocol/message.ts";
+import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../mod.ts";
 
 /** One point, when it is over. It says no input, no text and no message of an error. */
 export interface LogLine {

@@ -3,12 +3,8 @@
  *
  * @module
  */
-import { eachHook } from "../src/core/each_hook.ts";
-import { isInterrupt } from "../src/core/interrupt.ts";
-import type { Hook, Next } from "../src/core/onion.ts";
-import type { Middleware } from "../src/core/points.ts";
-import type { Scope } from "../src/core/scope.ts";
-import type { Point } from "../src/protocol/event.ts";
+import { type Hook, isInterrupt, type Middleware, type Next, type Point, type Scope } from "../mod.ts";
+import { eachHook } from "../src/core/kit.ts";
 
 /**
  * Makes a middleware one that the agent can do without: a hook of it that throws is skipped, as if it were not there, and a `hook.skipped` warning says so.

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { allow, ask, deny } from "../src/core/answers.ts";
-import type { ApprovalContext, Middleware } from "../src/core/points.ts";
+import { allow, type ApprovalContext, ask, deny, type Middleware } from "../mod.ts";
 
 /** A tool's name, in which `*` stands for any characters; or that, and more. */
 export type Rule<V = unknown> = string | RuleOptions<V>;

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { cancelled } from "../src/core/answers.ts";
-import type { Middleware, PromptContext } from "../src/core/points.ts";
+import { cancelled, type Middleware, type PromptContext } from "../mod.ts";
 
 /** Whom a rate is limited for, and to what. */
 export interface RateLimitOptions<V = unknown> {

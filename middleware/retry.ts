@@ -3,12 +3,8 @@
  *
  * @module
  */
-import { delay as wait } from "../src/core/abandon.ts";
-import { isInterrupt } from "../src/core/interrupt.ts";
-import type { Middleware } from "../src/core/points.ts";
-import type { Scope } from "../src/core/scope.ts";
-import { watched } from "../src/core/shown.ts";
-import { ModelError } from "../src/model/model.ts";
+import { isInterrupt, type Middleware, ModelError, type Scope } from "../mod.ts";
+import { delay as wait, trackShownText } from "../src/core/kit.ts";
 
 /** What failed, for a condition. */
 export interface Failure {
@@ -96,7 +92,7 @@ export function retry(
   return {
     name: "retry",
     async model(ctx, next) {
-      const shown = watched(ctx.emit);
+      const shown = trackShownText(ctx.emit);
       return await insist(
         ctx,
         () => next({ emit: shown.emit }),

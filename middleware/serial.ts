@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { stopping } from "../src/core/abandon.ts";
-import { Locks } from "../src/core/locks.ts";
-import type { ExecuteContext, Middleware } from "../src/core/points.ts";
+import type { ExecuteContext, Middleware } from "../mod.ts";
+import { cancellationOf, Locks } from "../src/core/kit.ts";
 
 /**
  * Lets one call at a time work for each key, in the order of their `callIndex`, while calls of other keys run beside it. `key` is one for all calls, or says
@@ -49,7 +48,7 @@ export function serial<V = unknown>(
     name: "serial",
     async execute(ctx, next) {
       const name = typeof key === "string" ? key : key(ctx);
-      return name === undefined ? await next() : await locks.hold(name, stopping(ctx.signal), next);
+      return name === undefined ? await next() : await locks.hold(name, cancellationOf(ctx.signal), next);
     },
   };
 }

@@ -3,9 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../src/core/points.ts";
-import type { Scope } from "../src/core/scope.ts";
-import { type State, state } from "../src/core/state.ts";
+import { type Middleware, type Scope, type State, state } from "../mod.ts";
 
 /**
  * Shows clients what is in `states`, by name: as data named `state`, when a session is opened, and whenever a call has changed it. AG-UI's clients have it as
@@ -18,7 +16,7 @@ import { type State, state } from "../src/core/state.ts";
  * import { assertEquals } from "@std/assert";
  * import * as z from "zod";
  *
- * const todos = state("todos", (): string[] => [], { lasts: "session" });
+ * const todos = state("todos", (): string[] => [], { lifetime: "session" });
  * const add = tool({
  *   name: "add",
  *   description: "Adds a todo",

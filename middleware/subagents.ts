@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Agent } from "../src/core/agent.ts";
-import type { Middleware } from "../src/core/points.ts";
+import type { Agent, Middleware } from "../mod.ts";
 
 /**
  * Lets an agent hand tasks to others: each is a tool of its name and description, and runs as a run of its own, with its events among those of its

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Question } from "../src/protocol/question.ts";
+import type { Question } from "../mod.ts";
 
 /**
  * Makes a callback for `human()` that asks on the terminal: `y` allows, anything else denies and is told to the model as the reason.

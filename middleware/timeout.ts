@@ -3,11 +3,17 @@
  *
  * @module
  */
-import { isInterrupt } from "../src/core/interrupt.ts";
-import type { Hook } from "../src/core/onion.ts";
-import type { ExecuteContext, Middleware, ModelContext, ModelResponse } from "../src/core/points.ts";
-import type { Change, Scope } from "../src/core/scope.ts";
-import type { ToolResult } from "../src/protocol/message.ts";
+import {
+  type Change,
+  type ExecuteContext,
+  type Hook,
+  isInterrupt,
+  type Middleware,
+  type ModelContext,
+  type ModelResponse,
+  type Scope,
+  type ToolResult,
+} from "../mod.ts";
 
 /** How long each may take, in milliseconds. Default: as long as it wants. */
 export interface TimeoutOptions {

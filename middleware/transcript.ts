@@ -3,10 +3,17 @@
  *
  * @module
  */
-import type { Middleware } from "../src/core/points.ts";
-import type { Run, Scope } from "../src/core/scope.ts";
-import { state } from "../src/core/state.ts";
-import { type AnswerPart, type CallResult, type ContentPart, type Message, textOf } from "../src/protocol/message.ts";
+import {
+  type AnswerPart,
+  type CallResult,
+  type ContentPart,
+  type Message,
+  type Middleware,
+  type Run,
+  type Scope,
+  state,
+  textOf,
+} from "../mod.ts";
 
 /** Where transcripts are kept. */
 export interface TranscriptOptions {
@@ -54,7 +61,7 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
   const path = state("transcript.path", () => "");
   const start: Written = { count: 0, last: null };
   const own = state("transcript.written", () => start);
-  const lasting = state("transcript.written", () => start, { lasts: "session" });
+  const lasting = state("transcript.written", () => start, { lifetime: "session" });
   const written = ({ run }: Scope) => run.parent ? own : lasting;
 
   /** Brings the file up to date. */

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../src/core/points.ts";
-import { mapText } from "../src/protocol/message.ts";
+import { mapText, type Middleware } from "../mod.ts";
 
 /** How much of a text stays, in characters. */
 export interface TruncateOptions {

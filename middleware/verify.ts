@@ -3,10 +3,7 @@
  *
  * @module
  */
-import { goOn } from "../src/core/answers.ts";
-import type { Middleware, StopContext } from "../src/core/points.ts";
-import { state } from "../src/core/state.ts";
-import { textOf, user } from "../src/protocol/message.ts";
+import { continueWith, type Middleware, state, type StopContext, textOf, user } from "../mod.ts";
 
 /** What a check finds: `true` or nothing where the answer is good, else what the model is told about it. */
 export type Verdict = true | undefined | string;
@@ -55,7 +52,7 @@ export function verify<V = unknown>(
         return beneath;
       }
       sent.update(ctx, (times) => times + 1);
-      return goOn(user(verdict, name));
+      return continueWith(user(verdict, name));
     },
   };
 }

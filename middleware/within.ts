@@ -3,11 +3,8 @@
  *
  * @module
  */
-import { eachHook } from "../src/core/each_hook.ts";
-import type { Hook } from "../src/core/onion.ts";
-import type { Middleware } from "../src/core/points.ts";
-import type { Scope } from "../src/core/scope.ts";
-import type { Point } from "../src/protocol/event.ts";
+import type { Hook, Middleware, Point, Scope } from "../mod.ts";
+import { eachHook } from "../src/core/kit.ts";
 
 /**
  * Gives each hook of a middleware `ms` milliseconds of its own; the time inside `next()` does not count. A hook that takes longer fails with a

@@ -58,6 +58,7 @@ function imports(
 }
 
 const room = (path: string) => path.match(/^src\/(\w+)\//)?.[1] ?? path;
+const isMiddleware = (path: string) => path.startsWith("middleware/");
 const isBare = (target: string) => !/^(mod\.ts$|src\/|middleware\/|examples\/|tests\/)/.test(target);
 const isAdapter = ({ path }: Source) =>
   /\/(command_hooks|deno_directory|deno_kv|stdio|terminal|transcript)(\/|\.ts$)/.test(path);
@@ -139,7 +140,10 @@ imports("src never imports middleware", [...mod, ...src], (target) => target.sta
   "src/testing/mod.ts": `import { retry } from "../../middleware/retry.ts";`,
 });
 
-imports("a middleware imports core, protocol, model and stream, and nothing else", middleware, (target, from) => {
+/** The files that `deno.json` exports, without middleware: those that a third party can import. */
+const published = new Set([...exported.values()].map((path) => path.slice(2)).filter((path) => !isMiddleware(path)));
+
+imports("a middleware imports only what the package exports", middleware, (target, from) => {
   const own = from.match(/^middleware\/\w+\//)?.[0];
   const speaksMcp = own === "middleware/mcp/" && target.startsWith("@modelcontextprotocol/client");
   const checksAnswers = /^middleware\/\w+_hooks\//.test(from); // of hooks that were written for another system
@@ -147,10 +151,10 @@ imports("a middleware imports core, protocol, model and stream, and nothing else
     [upper, lower],
   ) => own === `middleware/${upper}_hooks/` && target.startsWith(`middleware/${lower}_hooks/`));
   return !(own && target.startsWith(own)) && !speaksMcp && !builtOn && !(checksAnswers && target === "zod") &&
-    !/^src\/(core|protocol|model|stream)\//.test(target);
+    !published.has(target);
 }, {
   "middleware/one.ts": `import { two } from "./two.ts";`,
-  "middleware/served.ts": `import { serve } from "../src/http/serve.ts";`,
+  "middleware/internal.ts": `import { onionOf } from "../src/core/onion.ts";`,
   "middleware/schema.ts": `import * as z from "zod";`,
   "middleware/client.ts": `import { Client } from "@modelcontextprotocol/client";`,
   "middleware/roundabout.ts": `import { agent } from "@jizai/jizai";`,
@@ -188,7 +192,8 @@ rule("Zod is imported as a namespace, which leaves out what is not used", [...li
 }, { "examples/chat/main.ts": `import { z } from "zod";` });
 
 rule("only a public entry passes on what it imports", library, (source) => {
-  const isEntry = /(^|\/)mod\.ts$/.test(source.path) && [...exported.values()].includes(`./${source.path}`);
+  const isEntry = /(^|\/)(mod|kit|engine)\.ts$/.test(source.path) &&
+    [...exported.values()].includes(`./${source.path}`);
   return isEntry ? [] : importsOf(source).filter(({ passedOn }) => passedOn)
     .map(({ specifier }) => `${source.path} passes on ${specifier}`);
 }, {
@@ -272,7 +277,7 @@ banned(
   "names say what a thing is, not what it is made with",
   library,
   ":is(FunctionDeclaration, ClassDeclaration, TSInterfaceDeclaration, TSTypeAliasDeclaration)" +
-    "[id.name=/^(create|with)[A-Z]|^Base[A-Z]|(Manager|Impl)$/]",
+    "[id.name=/^(create|with(?!GracePeriod|Retries))[A-Z]|^Base[A-Z]|(Manager|Impl)$/]",
   "function createAgent() {}",
   "export class SessionManager {}",
   "interface BaseTool {}",

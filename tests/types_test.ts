@@ -10,8 +10,8 @@ import {
   allow,
   type Answer,
   ask,
+  continueWith,
   denied,
-  goOn,
   type Middleware,
   only,
   type RunResult,
@@ -235,7 +235,7 @@ Deno.test("a hook that returns nothing, or the wrong thing, does not compile", (
     // @ts-expect-error: a result is no approval
     approval: () => Promise.resolve(text("yes")),
     // @ts-expect-error: a hook is asynchronous
-    stop: () => goOn("More."),
+    stop: () => continueWith("More."),
     error: (_, next) => next(),
     abort: async (_, next) => {
       await next();

@@ -37,7 +37,7 @@ export class Conversation {
     const served = serve(shop({ pace: Number(settings.PACE ?? 20) }), {
       store: durableObjectStore(ctx.storage),
       log: durableObjectLog(ctx.storage),
-      sole: true, // there is no second object of this name
+      singleProcess: true, // there is no second object of this name
       session: (c) => c.req.param("conversation"),
       owner: async (c) => (await whoAsks(c)).user,
       vars: whoAsks,

@@ -28,7 +28,7 @@ const journal: Middleware = {
 const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [journal] }), {
   store: denoKvStore(kv),
   log: denoKvLog(kv),
-  sole: !onDeploy, // where other instances may serve from the same database
+  singleProcess: !onDeploy, // where other instances may serve from the same database
   owner: (c) => c.get("user"),
   vars: (c) => ({ user: c.get("user") }),
   onClientGone: "detach",

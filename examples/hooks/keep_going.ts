@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { agent, goOn, type Middleware, state, textOf, tool } from "@jizai/jizai";
+import { agent, continueWith, type Middleware, state, textOf, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 
@@ -27,7 +27,7 @@ export const keepGoing: Middleware = {
   async stop(ctx, next) {
     const tasks = left.get(ctx);
     return tasks.length > 0 && ctx.continuations < ctx.limit
-      ? goOn(`Please continue with the remaining tasks: ${tasks.join(", ")}.`)
+      ? continueWith(`Please continue with the remaining tasks: ${tasks.join(", ")}.`)
       : await next();
   },
 };

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { estimate } from "../../src/core/estimate.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { Usage } from "../../src/protocol/message.ts";
+import type { ModelRequest, Usage } from "../../mod.ts";
+import { estimateTokens } from "../../src/core/kit.ts";
 import type { Amounts } from "./ledger.ts";
 
 /** What a million tokens of a model cost, in the currency of the budget. */
@@ -43,7 +42,7 @@ export function estimator(): (request: ModelRequest) => number {
   return ({ messages, instructions, tools }) => {
     let tokens = Math.ceil(instructions.length / 4) +
       once(tools, (tools) => Math.ceil(JSON.stringify(tools).length / 4));
-    for (const message of messages) tokens += once(message, (message) => estimate([message]));
+    for (const message of messages) tokens += once(message, (message) => estimateTokens([message]));
     return tokens;
   };
 }

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Run, Scope } from "../../src/core/scope.ts";
-import { state } from "../../src/core/state.ts";
+import { type Run, type Scope, state } from "../../mod.ts";
 
 /** How much of everything. */
 export interface Amounts {

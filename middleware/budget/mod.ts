@@ -3,16 +3,27 @@
  *
  * @module
  */
-import { refused, reply, skipped } from "../../src/core/answers.ts";
-import { Pause } from "../../src/core/interrupt.ts";
-import type { Next } from "../../src/core/onion.ts";
-import type { Middleware, ModelChange, ModelContext, ModelResponse, ToolContext } from "../../src/core/points.ts";
-import type { Run, Scope } from "../../src/core/scope.ts";
-import { choose } from "../../src/core/select.ts";
-import { state } from "../../src/core/state.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { Emit } from "../../src/protocol/event.ts";
-import { textOf, type ToolResult, user } from "../../src/protocol/message.ts";
+import {
+  type Emit,
+  type Middleware,
+  type ModelChange,
+  type ModelContext,
+  type ModelRequest,
+  type ModelResponse,
+  type Next,
+  Pause,
+  refused,
+  reply,
+  type Run,
+  type Scope,
+  skipped,
+  state,
+  textOf,
+  type ToolContext,
+  type ToolResult,
+  user,
+} from "../../mod.ts";
+import { onlyIf } from "../../src/core/kit.ts";
 import { charge, estimator, type Price, type Prices } from "./charge.ts";
 import { type Amounts, ledgerOf } from "./ledger.ts";
 
@@ -159,8 +170,8 @@ export function budget(options: BudgetOptions = {}): Budget {
         stop();
       }
     },
-    model: choose(asking, concerned),
-    tool: choose(refusing, (ctx) => !reserved(ctx)),
+    model: onlyIf(asking, concerned),
+    tool: onlyIf(refusing, (ctx) => !reserved(ctx)),
     async compact(ctx, next) {
       const compaction = await next();
       const { usage } = compaction;

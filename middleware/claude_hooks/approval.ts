@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { allow, ask, deny } from "../../src/core/answers.ts";
-import type { Approval, ApprovalContext, Middleware } from "../../src/core/points.ts";
+import { allow, type Approval, type ApprovalContext, ask, deny, type Middleware } from "../../mod.ts";
 import type { Hooks } from "./hooks.ts";
 import { asked, change, ruling } from "./permissions.ts";
 import { type CanUseTool, requesting } from "./permission_request.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { later } from "../../src/core/abandon.ts";
-import type { Run, Scope } from "../../src/core/scope.ts";
+import type { Run, Scope } from "../../mod.ts";
+import { startTimer } from "../../src/core/kit.ts";
 
 /** Work that goes on by itself. */
 export interface Work {
@@ -38,7 +38,7 @@ export function backgroundOf(): Background {
     async rest(run, grace) {
       const all = [...going.get(run) ?? []];
       if (all.length === 0) return;
-      const timer = later(() => all.forEach(({ stop }) => stop?.()), grace);
+      const timer = startTimer(() => all.forEach(({ stop }) => stop?.()), grace);
       await Promise.all(all.map(({ done }) => done)); // which never reject
       clearTimeout(timer);
     },

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Run, Scope } from "../../src/core/scope.ts";
+import type { Run, Scope } from "../../mod.ts";
 import type { CommonInput } from "./input.ts";
 import { type Memory, outermost } from "./memory.ts";
 

@@ -4,8 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import type { ToolContext } from "../../src/core/points.ts";
-import { type ContentPart, textOf } from "../../src/protocol/message.ts";
+import { type ContentPart, textOf, type ToolContext } from "../../mod.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** What every hook of a call is told. */

@@ -3,9 +3,7 @@
  *
  * @module
  */
-import { declined } from "../../src/core/answers.ts";
-import type { CompactContext, Compaction, Middleware } from "../../src/core/points.ts";
-import { textOf, user } from "../../src/protocol/message.ts";
+import { type CompactContext, type Compaction, declined, type Middleware, textOf, user } from "../../mod.ts";
 import { blockOf, contextOf } from "./answers.ts";
 import type { Hooks } from "./hooks.ts";
 import { start } from "./start.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { abandon, later, stopping } from "../../src/core/abandon.ts";
+import { cancellationOf, startTimer, withGracePeriod } from "../../src/core/kit.ts";
 import type { Work } from "./background.ts";
 import type { Definition } from "./config.ts";
 import type { HookEvent, HookInput } from "./input.ts";
@@ -77,10 +77,10 @@ async function call(
   const late = new AbortController();
   const own = AbortSignal.any([signal, late.signal]);
   const time = Math.min(timeout, most);
-  const timer = later(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
+  const timer = startTimer(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
   try {
     const answer = Promise.try(hook, input as never, toolUseId, { signal: own }); // each is asked about its own event alone
-    const returned = await abandon(answer, stopping(own), patience, () => {}); // whoever asked is told why it is not waited for
+    const returned = await withGracePeriod(answer, cancellationOf(own), patience, () => {}); // whoever asked is told why it is not waited for
     own.throwIfAborted();
     return returned;
   } catch (error) {

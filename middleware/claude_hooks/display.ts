@@ -3,9 +3,7 @@
  *
  * @module
  */
-import type { ModelContext, ModelResponse, TurnContext } from "../../src/core/points.ts";
-import type { Run } from "../../src/core/scope.ts";
-import type { Emit, Event } from "../../src/protocol/event.ts";
+import type { Emit, Event, ModelContext, ModelResponse, Run, TurnContext } from "../../mod.ts";
 import { lastOf } from "./answers.ts";
 import type { Hooks } from "./hooks.ts";
 

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { SessionContext } from "../../src/core/points.ts";
-import type { Event } from "../../src/protocol/event.ts";
+import type { Event, SessionContext } from "../../mod.ts";
 import { contextOf } from "./answers.ts";
 import { within } from "./base.ts";
 import type { Hooks } from "./hooks.ts";

@@ -3,9 +3,7 @@
  *
  * @module
  */
-import type { End } from "../../src/core/interrupt.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import type { Point } from "../../src/protocol/event.ts";
+import type { End, Point, Scope } from "../../mod.ts";
 import { type Answer, type Answers, contextOf, lines, none } from "./answers.ts";
 import { type Background, backgroundOf, type Work } from "./background.ts";
 import { baseOf } from "./base.ts";

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Run, Scope } from "../../src/core/scope.ts";
-import { type State, state } from "../../src/core/state.ts";
+import { type Run, type Scope, type State, state } from "../../mod.ts";
 import { asked, type Permissions } from "./permissions.ts";
 
 /** What is kept. */
@@ -32,16 +31,16 @@ export interface Memory {
 /** Memory of the middleware `name`. */
 export function memoryOf(name: string): Memory {
   const own = state(`${name}.later`, (): readonly string[] => []);
-  const lasting = state(`${name}.later`, (): readonly string[] => [], { lasts: "session" });
+  const lasting = state(`${name}.later`, (): readonly string[] => [], { lifetime: "session" });
   return {
     stopped: state(`${name}.stopped`, () => ""),
     kept: state(`${name}.kept`, () => false),
     model: state(`${name}.model`, () => ""),
     first: state(`${name}.first`, () => ""),
     inputs: state(`${name}.inputs`, () => ({})),
-    permissions: state(`${name}.permissions`, () => asked, { lasts: "session" }),
-    watched: state(`${name}.watched`, (): readonly string[] | undefined => undefined, { lasts: "session" }),
-    worktree: state(`${name}.worktree`, () => "", { lasts: "session" }),
+    permissions: state(`${name}.permissions`, () => asked, { lifetime: "session" }),
+    watched: state(`${name}.watched`, (): readonly string[] | undefined => undefined, { lifetime: "session" }),
+    worktree: state(`${name}.worktree`, () => "", { lifetime: "session" }),
     later: ({ run }) => run.parent ? own : lasting,
   };
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
+import type { Middleware } from "../../mod.ts";
 import { approval } from "./approval.ts";
 import { compact } from "./compact.ts";
 import type { Configured } from "./config.ts";

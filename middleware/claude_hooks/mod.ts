@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
+import type { Middleware } from "../../mod.ts";
 import { configured, type HookConfig } from "./config.ts";
 import { type DialectName, dialects } from "./dialect.ts";
 import { middlewareOf } from "./middleware.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { complaint } from "../../src/core/schema.ts";
+import { describeIssues } from "../../src/core/kit.ts";
 import type { Work } from "./background.ts";
 import type { Decision } from "./dialect.ts";
 import type { HookEvent } from "./input.ts";
@@ -189,7 +189,7 @@ function fields<S extends Shape>(shape: S, given: Readonly<Record<string, unknow
     if (given[name] === undefined || given[name] === null) continue;
     const parsed = schema.safeParse(given[name]);
     if (parsed.success) read[name] = parsed.data;
-    else wrong.push(`${name} (${complaint(parsed.error.issues)})`);
+    else wrong.push(`${name} (${describeIssues(parsed.error.issues)})`);
   }
   return read as Fields<S>; // each one has been read by its own schema
 }

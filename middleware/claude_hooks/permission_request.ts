@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { abandon, stopping } from "../../src/core/abandon.ts";
-import type { ApprovalContext } from "../../src/core/points.ts";
-import type { Call } from "../../src/protocol/message.ts";
+import type { ApprovalContext, Call } from "../../mod.ts";
+import { cancellationOf, withGracePeriod } from "../../src/core/kit.ts";
 import { type Answers, blockOf } from "./answers.ts";
 import { toldOf } from "./call.ts";
 import type { Hooks } from "./hooks.ts";
@@ -59,7 +58,7 @@ export function requesting(hooks: Hooks, canUseTool: CanUseTool | undefined): Re
     const agent = run.parent && { agentID: run.id };
     const options = { signal, suggestions, toolUseID: call.id, requestId: call.id, ...agent };
     const given = Promise.try(canUseTool, name, structuredClone(input) as Record<string, unknown>, options); // an object, as every tool takes
-    return readPermission(await abandon(given, stopping(signal), 0, () => {}));
+    return readPermission(await withGracePeriod(given, cancellationOf(signal), 0, () => {}));
   }
 
   /** The inputs that were allowed in place of others: whoever changed them is not asked about them. */

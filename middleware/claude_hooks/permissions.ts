@@ -4,8 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import type { Scope } from "../../src/core/scope.ts";
-import type { State } from "../../src/core/state.ts";
+import type { Scope, State } from "../../mod.ts";
 import { means, type Rule } from "./rule.ts";
 
 /** What is asked, and what is not. */

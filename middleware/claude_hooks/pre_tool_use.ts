@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { canonical } from "../../src/core/canonical.ts";
-import type { ApprovalContext, ToolContext } from "../../src/core/points.ts";
-import type { Call } from "../../src/protocol/message.ts";
+import type { ApprovalContext, Call, ToolContext } from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 import { contextOf, decisionOf, lastOf } from "./answers.ts";
 import { toldOf } from "./call.ts";
 import type { Decision } from "./dialect.ts";
@@ -79,5 +78,5 @@ export function judging(hooks: Hooks): Judging {
 
 /** Whether two inputs are the same JSON. */
 export function same(a: unknown, b: unknown): boolean {
-  return a === b || canonical(a) === canonical(b);
+  return a === b || canonicalJson(a) === canonicalJson(b);
 }

@@ -3,9 +3,7 @@
  *
  * @module
  */
-import { cancelled } from "../../src/core/answers.ts";
-import type { Answer, Middleware, PromptContext } from "../../src/core/points.ts";
-import { textOf, type UserMessage } from "../../src/protocol/message.ts";
+import { type Answer, cancelled, type Middleware, type PromptContext, textOf, type UserMessage } from "../../mod.ts";
 import { type Answers, blockOf, contextOf, lines } from "./answers.ts";
 import type { Hooks } from "./hooks.ts";
 import type { HookEvent } from "./input.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Middleware, RunResult, SessionContext } from "../../src/core/points.ts";
+import type { Middleware, RunResult, SessionContext } from "../../mod.ts";
 import { contextOf } from "./answers.ts";
 import { hearing } from "./heard.ts";
 import { ended, type Hooks } from "./hooks.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Scope } from "../../src/core/scope.ts";
+import type { Scope } from "../../mod.ts";
 import { type Answers, lastOf } from "./answers.ts";
 import type { Hooks } from "./hooks.ts";
 import type { SessionStartInput } from "./input.ts";

@@ -3,10 +3,7 @@
  *
  * @module
  */
-import { goOn } from "../../src/core/answers.ts";
-import type { ErrorContext, Middleware, StopContext } from "../../src/core/points.ts";
-import { ModelError } from "../../src/model/model.ts";
-import { textOf } from "../../src/protocol/message.ts";
+import { continueWith, type ErrorContext, type Middleware, ModelError, type StopContext, textOf } from "../../mod.ts";
 import { type Answers, blockOf, contextOf } from "./answers.ts";
 import { pathOf } from "./base.ts";
 import type { Hooks } from "./hooks.ts";
@@ -47,7 +44,7 @@ export function stop(hooks: Hooks): Pick<Middleware, "stop"> {
         return await next();
       }
       memory.kept.set(ctx, true);
-      return goOn(said.join("\n"));
+      return continueWith(said.join("\n"));
     },
   };
 }

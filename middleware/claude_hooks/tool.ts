@@ -3,10 +3,16 @@
  *
  * @module
  */
-import { denied } from "../../src/core/answers.ts";
-import type { Middleware, ToolContext } from "../../src/core/points.ts";
-import type { Decider, Event } from "../../src/protocol/event.ts";
-import { type Call, textOf, type ToolResult } from "../../src/protocol/message.ts";
+import {
+  type Call,
+  type Decider,
+  denied,
+  type Event,
+  type Middleware,
+  textOf,
+  type ToolContext,
+  type ToolResult,
+} from "../../mod.ts";
 import { type Answers, blockOf, contextOf, lastOf } from "./answers.ts";
 import { partsOf, responseOf, toldOf } from "./call.ts";
 import type { Hooks } from "./hooks.ts";

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Middleware, TurnContext, TurnResult } from "../../src/core/points.ts";
-import { callsOf, textOf } from "../../src/protocol/message.ts";
+import { callsOf, type Middleware, textOf, type TurnContext, type TurnResult } from "../../mod.ts";
 import { blockOf, contextOf } from "./answers.ts";
 import { displaying } from "./display.ts";
 import type { Hooks } from "./hooks.ts";

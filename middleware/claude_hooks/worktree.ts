@@ -3,9 +3,7 @@
  *
  * @module
  */
-import { failed } from "../../src/core/answers.ts";
-import type { ToolContext } from "../../src/core/points.ts";
-import type { ToolResult } from "../../src/protocol/message.ts";
+import { failed, type ToolContext, type ToolResult } from "../../mod.ts";
 import { blockOf, lastOf } from "./answers.ts";
 import type { Hooks } from "./hooks.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { later } from "../../src/core/abandon.ts";
+import { startTimer } from "../../src/core/kit.ts";
 import { lines } from "../claude_hooks/answers.ts";
 import { refusal } from "../claude_hooks/config.ts";
 import { patternOf } from "../claude_hooks/matcher.ts";
@@ -81,7 +81,7 @@ function commandOf(event: string, entry: Entry, place: Place): Command {
     if (typeof told.toolName === "string" && !pattern.test(told.toolName)) return {};
     const { exited, kill } = start(hook, `${JSON.stringify(told)}\n`, at, signal);
     let late: Error | undefined;
-    const timer = later(() => {
+    const timer = startTimer(() => {
       late = new DOMException(`Not done after ${timeoutSec * 1_000} ms`, "TimeoutError");
       kill();
     }, timeoutSec * 1_000);

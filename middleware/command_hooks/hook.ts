@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { later } from "../../src/core/abandon.ts";
+import { startTimer } from "../../src/core/kit.ts";
 import type { HookInput } from "../claude_hooks/input.ts";
 import { going, type GoingOn } from "../claude_hooks/output.ts";
 import { means, ruleOf } from "../claude_hooks/rule.ts";
@@ -40,7 +40,7 @@ export function commandHook(command: CommandHook, place: Place) {
     }
     const { success, data } = goesOn.safeParse(readIn((await line ?? "").trim()).said);
     if (!success) return saidBy(await done, event, name);
-    const timer = later(kill, data.asyncTimeout);
+    const timer = startTimer(kill, data.asyncTimeout);
     return goingOn(done.finally(() => clearTimeout(timer)).then((exited) => saidBy(afterFirst(exited), event, name)));
 
     function goingOn(done: Promise<unknown>): GoingOn {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
+import type { Middleware } from "../../mod.ts";
 import { type DialectName, dialects } from "../claude_hooks/dialect.ts";
 import { middlewareOf } from "../claude_hooks/middleware.ts";
 import { warned } from "../claude_hooks/session.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { abandon, stopping } from "../../src/core/abandon.ts";
+import { cancellationOf, withGracePeriod } from "../../src/core/kit.ts";
 import type { CommandHook } from "./settings.ts";
 
 /** A process that has exited. */
@@ -105,7 +105,7 @@ function reading(output: ReadableStream<Uint8Array<ArrayBuffer>>, hear: (text: s
       if (text.length < most) hear(text += value.slice(0, most - text.length));
     }
   }
-  const all = abandon(read(), stopping(over.signal), patience, () => reader.cancel());
+  const all = withGracePeriod(read(), cancellationOf(over.signal), patience, () => reader.cancel());
   all.catch(() => {}); // whoever takes the rest is told
   return {
     /** All of it, now that the process has exited. */

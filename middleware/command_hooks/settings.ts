@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { complaint } from "../../src/core/schema.ts";
+import { describeIssues } from "../../src/core/kit.ts";
 import { type Configured, type Definition, refusal } from "../claude_hooks/config.ts";
 import type { Dialect } from "../claude_hooks/dialect.ts";
 import { guarded } from "../claude_hooks/dispatch.ts";
@@ -86,7 +86,7 @@ export interface CommandSettings {
 /** Several files as one: all their hooks, each event's in the order of the files, unless one switches them off. Throws a `TypeError` where one is none. */
 export function joined(files: readonly CommandSettings[]): CommandSettings {
   const { error } = z.array(file).safeParse(files);
-  if (error) throw new TypeError(`Cannot use settings: ${complaint(error.issues)}`);
+  if (error) throw new TypeError(`Cannot use settings: ${describeIssues(error.issues)}`);
   const events = new Set(files.flatMap(({ hooks }) => Object.keys(hooks ?? {})));
   return {
     hooks: Object.fromEntries([...events].map((event) => [event, files.flatMap(({ hooks }) => hooks?.[event] ?? [])])),

@@ -3,12 +3,18 @@
  *
  * @module
  */
-import { compacted, declined } from "../../src/core/answers.ts";
-import { estimate } from "../../src/core/estimate.ts";
-import type { Middleware } from "../../src/core/points.ts";
-import { divide, grouped } from "../../src/core/trim.ts";
-import type { Model } from "../../src/model/model.ts";
-import { addUsage, type Message, noUsage, user, type UserMessage } from "../../src/protocol/message.ts";
+import {
+  addUsage,
+  compacted,
+  declined,
+  type Message,
+  type Middleware,
+  type Model,
+  noUsage,
+  user,
+  type UserMessage,
+} from "../../mod.ts";
+import { estimateTokens, groupMessages, splitTranscript } from "../../src/core/kit.ts";
 import { type Summary, summaryBy, type SummaryOptions } from "./summary.ts";
 
 export type { SummaryOptions };
@@ -84,8 +90,8 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
     },
     async compact(ctx) {
       const { trigger, transcript, budget, instructions, signal, model } = ctx;
-      const { opened, left, kept } = divide(transcript, budget, keep);
-      if (left.length === 0 || (trigger === "auto" && estimate(left) < budget / 4)) {
+      const { opened, left, kept } = splitTranscript(transcript, budget, keep);
+      if (left.length === 0 || (trigger === "auto" && estimateTokens(left) < budget / 4)) {
         return declined("There is too little to summarize.");
       }
       const most = Math.max(least, trigger === "overflow" ? budget : 2 * budget);
@@ -109,8 +115,8 @@ const least = 1_000;
 function partsOf(messages: readonly Message[], most: number): readonly (readonly Message[])[] {
   const parts: Message[][] = [];
   let room = 0;
-  for (const group of grouped(messages)) {
-    const size = estimate(group);
+  for (const group of groupMessages(messages)) {
+    const size = estimateTokens(group);
     const last = parts.at(-1);
     if (last && size <= room) last.push(...group);
     else {

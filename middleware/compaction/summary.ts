@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { estimate } from "../../src/core/estimate.ts";
-import { type Model, ModelError } from "../../src/model/model.ts";
-import { callsOf, type Message, noUsage, textOf, type Usage, user } from "../../src/protocol/message.ts";
+import { callsOf, type Message, type Model, ModelError, noUsage, textOf, type Usage, user } from "../../mod.ts";
+import { estimateTokens } from "../../src/core/kit.ts";
 
 /** What a summary is written with. */
 export interface SummaryOptions {
@@ -78,7 +77,7 @@ function shown({ parts }: { readonly parts: Extract<Message, { role: "user" }>["
 
 /** The beginning and the end of a text that has more than so many tokens. */
 function shortened(text: string, most: number): string {
-  const half = Math.floor((text.length * most) / estimate([user(text)]) / 2);
+  const half = Math.floor((text.length * most) / estimateTokens([user(text)]) / 2);
   if (text.length <= 2 * half) return text;
   const omitted = text.length - 2 * half;
   return `${text.slice(0, half)}\n[${omitted} characters left out]\n${text.slice(-half)}`.toWellFormed();

@@ -4,8 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import type { Settings } from "../../src/core/points.ts";
-import type { Model } from "../../src/model/model.ts";
+import type { Model, Settings } from "../../mod.ts";
 
 const names = z.array(z.string());
 const fields = {

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Run, Scope } from "../../src/core/scope.ts";
-import type { Point } from "../../src/protocol/event.ts";
+import type { Point, Run, Scope } from "../../mod.ts";
 import type { HookHandler, HookInput, SessionHooks } from "./hooks.ts";
 import { type HookName, hookNames, type Outputs, read } from "./outputs.ts";
 

@@ -3,10 +3,7 @@
  *
  * @module
  */
-import type { ExecuteContext } from "../../src/core/points.ts";
-import { state } from "../../src/core/state.ts";
-import type { ToolExecutionContext } from "../../src/core/tool.ts";
-import type { ToolResult } from "../../src/protocol/message.ts";
+import { type ExecuteContext, state, type ToolExecutionContext, type ToolResult } from "../../mod.ts";
 import type { Handlers } from "./handlers.ts";
 
 /** The tool of an MCP server. */

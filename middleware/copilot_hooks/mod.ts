@@ -3,14 +3,24 @@
  *
  * @module
  */
-import { again, allow, ask, denied, deny, giveUp, goOn, skip } from "../../src/core/answers.ts";
-import { points } from "../../src/core/each_hook.ts";
-import type { Middleware } from "../../src/core/points.ts";
-import type { Change, Scope } from "../../src/core/scope.ts";
-import { state } from "../../src/core/state.ts";
-import type { Model } from "../../src/model/model.ts";
-import type { Point } from "../../src/protocol/event.ts";
-import { user } from "../../src/protocol/message.ts";
+import {
+  abortRun,
+  allow,
+  ask,
+  type Change,
+  continueWith,
+  denied,
+  deny,
+  type Middleware,
+  type Model,
+  type Point,
+  type Scope,
+  skip,
+  state,
+  tryAgain,
+  user,
+} from "../../mod.ts";
+import { points } from "../../src/core/kit.ts";
 import { settingsOf } from "./config.ts";
 import { handlersOf, transcriptOf } from "./handlers.ts";
 import type { SessionHooks } from "./hooks.ts";
@@ -188,16 +198,16 @@ export function copilot_hooks(
         ...(transcriptPath !== undefined && { transcriptPath }),
       });
       kept.set(ctx, decision === "block");
-      return decision === "block" ? goOn(user(reason || "Go on.", "copilot_hooks")) : await next();
+      return decision === "block" ? continueWith(user(reason || "Go on.", "copilot_hooks")) : await next();
     },
     async error(ctx, next) {
       const said = await handlers.ask("onErrorOccurred", ctx, "error", failureOf(ctx));
       const { errorHandling, retryCount = 1, userNotification } = said;
       if (userNotification) ctx.emit({ type: "notice", text: userNotification });
       const mayRetry = (ctx.source === "model" || ctx.source === "execute") && ctx.attempt <= retryCount;
-      if (errorHandling === "retry" && mayRetry) return again({ after: waitOf(ctx.error) });
+      if (errorHandling === "retry" && mayRetry) return tryAgain({ after: waitOf(ctx.error) });
       if (errorHandling === "skip") return skip();
-      return errorHandling === "abort" ? giveUp() : await next();
+      return errorHandling === "abort" ? abortRun() : await next();
     },
   };
   const wanted = points.filter((point) =>

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { complaint } from "../../src/core/schema.ts";
+import { describeIssues } from "../../src/core/kit.ts";
 import type * as hooks from "./hooks.ts";
 
 /** What each hook gives back. */
@@ -82,7 +82,7 @@ export function read<K extends HookName>(name: K, given: unknown, complain: (mes
       if (value === undefined) continue;
       const parsed = form.safeParse(value);
       if (parsed.success) output[field] = parsed.data;
-      else if (value !== null) complain(`${field}: ${complaint(parsed.error.issues)}`);
+      else if (value !== null) complain(`${field}: ${describeIssues(parsed.error.issues)}`);
     }
   }
   return output as Outputs[K]; // each field as its form says

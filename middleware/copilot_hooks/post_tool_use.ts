@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { ToolContext } from "../../src/core/points.ts";
-import { textOf, type ToolResult } from "../../src/protocol/message.ts";
+import { textOf, type ToolContext, type ToolResult } from "../../mod.ts";
 import type { Handlers } from "./handlers.ts";
 import { modified, told, withheld } from "./result.ts";
 

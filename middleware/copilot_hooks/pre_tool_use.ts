@@ -3,11 +3,15 @@
  *
  * @module
  */
-import type { ModelContext, ModelResponse } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { state } from "../../src/core/state.ts";
-import type { Point } from "../../src/protocol/event.ts";
-import type { AnswerPart, Call } from "../../src/protocol/message.ts";
+import {
+  type AnswerPart,
+  type Call,
+  type ModelContext,
+  type ModelResponse,
+  type Point,
+  type Scope,
+  state,
+} from "../../mod.ts";
 import type { Handlers } from "./handlers.ts";
 
 /** What a hook decided about a call. */

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { type ContentPart, type ResultStatus, textOf, type ToolResult } from "../../src/protocol/message.ts";
+import { type ContentPart, type ResultStatus, textOf, type ToolResult } from "../../mod.ts";
 
 /** An image or a file in a result. */
 export interface ToolBinaryResult {

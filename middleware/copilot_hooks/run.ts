@@ -3,9 +3,15 @@
  *
  * @module
  */
-import type { ErrorContext, PromptContext, RunResult, SessionContext } from "../../src/core/points.ts";
-import { ModelError } from "../../src/model/model.ts";
-import { textOf, type UserMessage } from "../../src/protocol/message.ts";
+import {
+  type ErrorContext,
+  ModelError,
+  type PromptContext,
+  type RunResult,
+  type SessionContext,
+  textOf,
+  type UserMessage,
+} from "../../mod.ts";
 import type { Given, Handlers } from "./handlers.ts";
 import type { ErrorOccurredHookInput, SessionEndHookInput } from "./hooks.ts";
 

@@ -3,13 +3,18 @@
  *
  * @module
  */
-import { finish } from "../../src/core/answers.ts";
-import { canonical } from "../../src/core/canonical.ts";
-import { isInterrupt, Pause } from "../../src/core/interrupt.ts";
-import { defaultLimits } from "../../src/core/limits.ts";
-import type { RunResult } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { noUsage, textOf, user } from "../../src/protocol/message.ts";
+import {
+  defaultLimits,
+  finish,
+  isInterrupt,
+  noUsage,
+  Pause,
+  type RunResult,
+  type Scope,
+  textOf,
+  user,
+} from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 import { dialects } from "../claude_hooks/dialect.ts";
 import { tellingTool } from "./command_tool.ts";
 import type { Onions } from "./onions.ts";
@@ -65,7 +70,7 @@ function tellingRun(onions: Onions) {
       return Promise.resolve({ status: "done", text: "" });
     });
     if (status === "cancelled") return { decision: "block", reason };
-    if (canonical(meant) !== canonical(prompt)) {
+    if (canonicalJson(meant) !== canonicalJson(prompt)) {
       return { decision: "block", reason: `It may only be said like this: ${textOf(meant)}` };
     }
     return said.length === 0 ? {} : specific("UserPromptSubmit", { additionalContext: said.join("\n") });

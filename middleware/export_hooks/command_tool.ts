@@ -3,11 +3,8 @@
  *
  * @module
  */
-import { allow, ask, failed } from "../../src/core/answers.ts";
-import { canonical } from "../../src/core/canonical.ts";
-import type { Approval, ToolContext } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { textOf, type ToolResult } from "../../src/protocol/message.ts";
+import { allow, type Approval, ask, failed, type Scope, textOf, type ToolContext, type ToolResult } from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 import { partsOf, responseOf } from "../claude_hooks/call.ts";
 import { dialects } from "../claude_hooks/dialect.ts";
 import { isObject } from "../rpc_hooks/struct.ts";
@@ -29,7 +26,7 @@ export function tellingTool(onions: Onions, onError: OnError) {
     const verdict = await judged({ ...event, tool_input: reached.input }, scope, allow());
     if (verdict.type === "deny") return decided("deny", verdict.reason);
     const updated = verdict.type === "allow" && verdict.input !== undefined ? verdict.input : reached.input;
-    const updatedInput = canonical(updated) === canonical(input) ? {} : { updatedInput: updated };
+    const updatedInput = canonicalJson(updated) === canonicalJson(input) ? {} : { updatedInput: updated };
     if (verdict.type === "ask") return decided("ask", verdict.questions.join("\n"), updatedInput);
     return "updatedInput" in updatedInput ? specific("PreToolUse", updatedInput) : {};
   }
@@ -54,7 +51,7 @@ export function tellingTool(onions: Onions, onError: OnError) {
     const { context = [] } = result;
     if (result.status !== "ok") return { decision: "block", reason: [textOf(result), ...context].join("\n") };
     return specific("PostToolUse", {
-      ...(canonical(result.parts) !== canonical(given.parts) &&
+      ...(canonicalJson(result.parts) !== canonicalJson(given.parts) &&
         { updatedToolOutput: responseOf(result, dialects.qoder) }),
       ...(context.length > 0 && { additionalContext: context.join("\n") }),
     });

@@ -3,9 +3,7 @@
  *
  * @module
  */
-import { deny } from "../../src/core/answers.ts";
-import { isInterrupt } from "../../src/core/interrupt.ts";
-import type { Approval, ToolContext } from "../../src/core/points.ts";
+import { type Approval, deny, isInterrupt, type ToolContext } from "../../mod.ts";
 import type { Onions } from "./onions.ts";
 import type { OnError } from "./runs.ts";
 

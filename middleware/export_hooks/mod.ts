@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
+import type { Middleware } from "../../mod.ts";
 import { type Command, commandOf } from "./command.ts";
 import { onionsOf } from "./onions.ts";
 import { type Rpc, rpcOf } from "./rpc.ts";

@@ -3,14 +3,12 @@
  *
  * @module
  */
-import { approvalLaw } from "../../src/core/approval.ts";
-import { lawOf, merged } from "../../src/core/law.ts";
-import { compose, type Hook, type Law } from "../../src/core/onion.ts";
-import { nameOf } from "../../src/core/onions.ts";
 import type {
   Answer,
   Approval,
   ApprovalContext,
+  Change,
+  Hook,
   Middleware,
   ModelChange,
   ModelContext,
@@ -18,16 +16,16 @@ import type {
   PromptChange,
   PromptContext,
   RunResult,
+  Scope,
   SessionChange,
   SessionContext,
   Stop,
   StopContext,
   ToolChange,
   ToolContext,
-} from "../../src/core/points.ts";
-import { resultBy } from "../../src/core/prepare.ts";
-import type { Change, Scope } from "../../src/core/scope.ts";
-import type { ToolResult } from "../../src/protocol/message.ts";
+  ToolResult,
+} from "../../mod.ts";
+import { approvalLaw, compose, type Law, lawOf, merged, nameOf, resultBy } from "../../src/core/engine.ts";
 
 /** What lies beneath all hooks. */
 export type Beneath<C, R> = (ctx: C) => Promise<R>;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { End } from "../../src/core/interrupt.ts";
+import { End } from "../../mod.ts";
 import type { Around } from "./onions.ts";
 
 /** Hooks that are half way through. */

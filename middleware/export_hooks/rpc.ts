@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { End, isInterrupt } from "../../src/core/interrupt.ts";
+import { End, isInterrupt } from "../../mod.ts";
 import { struct } from "../rpc_hooks/struct.ts";
 import type { Onions } from "./onions.ts";
 import { askingModel } from "./rpc_llm.ts";

@@ -4,9 +4,8 @@
  * @module
  */
 import * as z from "zod";
-import { canonical } from "../../src/core/canonical.ts";
-import type { ModelContext, ModelResponse } from "../../src/core/points.ts";
-import type { Model } from "../../src/model/model.ts";
+import type { Model, ModelContext, ModelResponse } from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 import {
   fromWireMessages,
   fromWireOptions,
@@ -58,7 +57,7 @@ export function askingModel({ model: around }: Onions, { runOf, underway }: Runs
       tools: tools === request.tools ? told.tools : tools.map(toWireTool),
       options: options === request.options ? told.options : toWireOptions(options),
     };
-    if (canonical(changed) === canonical(told)) return { action: "continue" };
+    if (canonicalJson(changed) === canonicalJson(told)) return { action: "continue" };
     return { action: "modify", request: changed };
   }
 
@@ -71,7 +70,7 @@ export function askingModel({ model: around }: Onions, { runOf, underway }: Runs
     const passage = all.model;
     all.model = undefined;
     const answer = await passage?.come(given) ?? given;
-    if (canonical(answer.parts) === canonical(given.parts)) return { action: "continue" };
+    if (canonicalJson(answer.parts) === canonicalJson(given.parts)) return { action: "continue" };
     return { action: "modify", response: { model, response: toWireResponse(answer) } };
   }
 

@@ -4,10 +4,8 @@
  * @module
  */
 import * as z from "zod";
-import { allow } from "../../src/core/answers.ts";
-import { canonical } from "../../src/core/canonical.ts";
-import type { ToolContext } from "../../src/core/points.ts";
-import { textOf, type ToolResult } from "../../src/protocol/message.ts";
+import { allow, textOf, type ToolContext, type ToolResult } from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 import { fromWireResult, toWireResult, wireResult } from "../rpc_hooks/result.ts";
 import { fields, struct, text } from "../rpc_hooks/struct.ts";
 import { judge } from "./judge.ts";
@@ -34,7 +32,7 @@ export function askingTool(onions: Onions, { runOf, underway }: Runs, onError: O
     const { reached } = passage;
     underway(meta).calls.push(passage);
     const made = { tool: reached.name, arguments: reached.input };
-    return canonical(made) === canonical({ tool, arguments: input })
+    return canonicalJson(made) === canonicalJson({ tool, arguments: input })
       ? { action: "continue" }
       : { action: "modify", call: made };
   }
@@ -48,7 +46,7 @@ export function askingTool(onions: Onions, { runOf, underway }: Runs, onError: O
         ? await passage.come(given)
         : await onions.tool(callOf(runOf(meta), meta, tool, input), () => Promise.resolve(given)),
     );
-    if (canonical(toWireResult(answer)) === canonical(toWireResult(given))) return { action: "continue" };
+    if (canonicalJson(toWireResult(answer)) === canonicalJson(toWireResult(given))) return { action: "continue" };
     return { action: "modify", result: { tool, arguments: input, result: toWireResult(answer), duration } };
   }
 
@@ -57,7 +55,7 @@ export function askingTool(onions: Onions, { runOf, underway }: Runs, onError: O
     const verdict = await judge(onions, callOf(runOf(meta), meta, tool, input), allow(), onError);
     if (verdict.type === "deny") return { approved: false, reason: verdict.reason };
     if (verdict.type === "ask") return { approved: false, reason: verdict.questions.join("\n") };
-    const same = verdict.input === undefined || canonical(verdict.input) === canonical(input);
+    const same = verdict.input === undefined || canonicalJson(verdict.input) === canonicalJson(input);
     return same
       ? { approved: true }
       : { approved: false, reason: `It may only be made with ${JSON.stringify(verdict.input)}` };
@@ -87,7 +85,9 @@ function taken(
   tool: string,
   input: unknown,
 ): Passage<ToolContext, ToolResult> | undefined {
-  const same = calls.findIndex(({ reached }) => reached.name === tool && canonical(reached.input) === canonical(input));
+  const same = calls.findIndex(({ reached }) =>
+    reached.name === tool && canonicalJson(reached.input) === canonicalJson(input)
+  );
   const found = same >= 0 ? same : calls.findIndex(({ reached }) => reached.name === tool);
   return found < 0 ? undefined : calls.splice(found, 1)[0];
 }

@@ -3,11 +3,7 @@
  *
  * @module
  */
-import { End, Pause } from "../../src/core/interrupt.ts";
-import { defaultLimits } from "../../src/core/limits.ts";
-import type { Run, Scope } from "../../src/core/scope.ts";
-import type { Event } from "../../src/protocol/event.ts";
-import { noUsage } from "../../src/protocol/message.ts";
+import { defaultLimits, End, type Event, noUsage, Pause, type Run, type Scope } from "../../mod.ts";
 
 /** The most runs, and sessions, of which state is kept. */
 const most = 1_000;
@@ -68,7 +64,7 @@ function foreign({ id, session, agent }: ForeignRun, lasting: Map<string, unknow
     parent: undefined,
     call: undefined,
     state: new Map(),
-    lasting,
+    sessionState: lasting,
     usage: noUsage,
     finishing: false,
     used: { turns: 0, calls: 0, continuations: 0 },

@@ -4,8 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import type { ModelContext, ModelResponse, ToolContext } from "../../src/core/points.ts";
-import type { ToolResult } from "../../src/protocol/message.ts";
+import type { ModelContext, ModelResponse, ToolContext, ToolResult } from "../../mod.ts";
 import { struct, text } from "../rpc_hooks/struct.ts";
 import type { Passage } from "./passage.ts";
 import { type Foreign, kept, type OnError, runsOf } from "./runs.ts";

@@ -3,15 +3,18 @@
  *
  * @module
  */
-import { later } from "../../src/core/abandon.ts";
-import type { Next } from "../../src/core/onion.ts";
-import type { Middleware, ToolChange, ToolContext } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { choose } from "../../src/core/select.ts";
-import { state } from "../../src/core/state.ts";
-import type { Event } from "../../src/protocol/event.ts";
-import type { Files } from "../../src/protocol/files.ts";
-import type { ToolResult } from "../../src/protocol/message.ts";
+import {
+  type Event,
+  type Files,
+  type Middleware,
+  type Next,
+  type Scope,
+  state,
+  type ToolChange,
+  type ToolContext,
+  type ToolResult,
+} from "../../mod.ts";
+import { onlyIf, startTimer } from "../../src/core/kit.ts";
 import { addressOf, shown, textAt } from "./address.ts";
 
 /** What is loaded, and from where. */
@@ -94,7 +97,7 @@ export function instructions<V = unknown>(
 
   async function fetched(address: string, { signal }: Scope): Promise<string> {
     const late = new AbortController();
-    const timer = later(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
+    const timer = startTimer(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
     try {
       return await textAt(address, { allowed, maxBytes, signal: AbortSignal.any([signal, late.signal]) });
     } finally {
@@ -129,7 +132,7 @@ export function instructions<V = unknown>(
       const own = ctx.settings.instructions;
       return await next({ settings: { instructions: [...own ? [own] : [], ...all.map(told)].join("\n\n") } });
     },
-    tool: choose(entering, ({ name }) => name === "change_directory"),
+    tool: onlyIf(entering, ({ name }) => name === "change_directory"),
   };
 }
 

@@ -11,8 +11,7 @@ import {
   StreamableHTTPClientTransport,
   type Tool,
 } from "@modelcontextprotocol/client";
-import { ToolError, type ToolExecutionContext } from "../../src/core/tool.ts";
-import type { ToolResult } from "../../src/protocol/message.ts";
+import { ToolError, type ToolExecutionContext, type ToolResult } from "../../mod.ts";
 import { resultOf } from "./result.ts";
 import type { McpTransport } from "./transport.ts";
 

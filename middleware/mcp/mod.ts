@@ -3,10 +3,8 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
-import { type Schema, schemaOf } from "../../src/core/schema.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { type AnyTool, tool } from "../../src/core/tool.ts";
+import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../mod.ts";
+import { schemaOf } from "../../src/core/kit.ts";
 import { connect, type Connection, type Offered, overHttp } from "./connection.ts";
 import { nameOf } from "./name.ts";
 import type { McpTransport } from "./transport.ts";

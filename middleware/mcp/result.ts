@@ -4,7 +4,7 @@
  * @module
  */
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
-import type { Artifact, ContentPart, ToolResult } from "../../src/protocol/message.ts";
+import type { Artifact, ContentPart, ToolResult } from "../../mod.ts";
 
 /** What a call came to. What it links to is told to the model, and kept for the person's program. */
 export function resultOf({ content, structuredContent, isError }: CallToolResult): ToolResult {

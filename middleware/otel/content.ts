@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type AnswerPart, type ContentPart, type Message, textOf } from "../../src/protocol/message.ts";
+import { type AnswerPart, type ContentPart, type Message, textOf } from "../../mod.ts";
 
 /** Characters of text that one attribute may have. */
 const limit = 16_000;

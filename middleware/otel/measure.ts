@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { isInterrupt } from "../../src/core/interrupt.ts";
-import { noUsage, type Usage } from "../../src/protocol/message.ts";
+import { isInterrupt, noUsage, type Usage } from "../../mod.ts";
 import type { Attributes, Context, Span, Telemetry } from "./api.ts";
 
 /** Something that takes time. */

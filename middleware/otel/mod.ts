@@ -3,12 +3,20 @@
  *
  * @module
  */
-import type { Next } from "../../src/core/onion.ts";
-import type { ExecuteContext, Middleware, ModelChange, ModelContext, ModelResponse } from "../../src/core/points.ts";
-import type { Change, Run, Scope } from "../../src/core/scope.ts";
-import { choose } from "../../src/core/select.ts";
-import type { Emit } from "../../src/protocol/event.ts";
-import type { ToolResult } from "../../src/protocol/message.ts";
+import type {
+  Change,
+  Emit,
+  ExecuteContext,
+  Middleware,
+  ModelChange,
+  ModelContext,
+  ModelResponse,
+  Next,
+  Run,
+  Scope,
+  ToolResult,
+} from "../../mod.ts";
+import { onlyIf } from "../../src/core/kit.ts";
 import type { Context, Telemetry } from "./api.ts";
 import { type Begun, measures, type Operation, type Outcome, thrown } from "./measure.ts";
 import { answered, called, chat, cut, execution, invocation, invoked, type Saying } from "./operations.ts";
@@ -110,8 +118,8 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
       };
       return await during(run, () => next({ emit }), (result) => invoked(result, saying));
     },
-    model: choose(asking, busy),
-    execute: choose(executing, busy),
+    model: onlyIf(asking, busy),
+    execute: onlyIf(executing, busy),
     async abort(ctx, next) {
       try {
         await next();

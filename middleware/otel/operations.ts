@@ -3,16 +3,19 @@
  *
  * @module
  */
-import type {
-  AbortContext,
-  ExecuteContext,
-  ModelContext,
-  ModelResponse,
-  RunResult,
-  SessionContext,
-} from "../../src/core/points.ts";
-import type { Event, FinishReason } from "../../src/protocol/event.ts";
-import { textOf, type ToolResult, type Usage } from "../../src/protocol/message.ts";
+import {
+  type AbortContext,
+  type Event,
+  type ExecuteContext,
+  type FinishReason,
+  type ModelContext,
+  type ModelResponse,
+  type RunResult,
+  type SessionContext,
+  textOf,
+  type ToolResult,
+  type Usage,
+} from "../../mod.ts";
 import type { Attributes } from "./api.ts";
 import { messagesJson, textJson, valueJson } from "./content.ts";
 import { kindOf, type Operation, type Outcome } from "./measure.ts";

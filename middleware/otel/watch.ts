@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Event } from "../../src/protocol/event.ts";
+import type { Event } from "../../mod.ts";
 import type { Context } from "./api.ts";
 import type { Begun, Measures, Operation } from "./measure.ts";
 import { acted, called, notExecuted, prompted, type Saying } from "./operations.ts";

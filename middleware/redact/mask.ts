@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Rewriter } from "../../src/core/rewrite.ts";
+import type { Rewriter } from "../../mod.ts";
 
 /** What must not be seen. */
 export interface Hidden {

@@ -3,10 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
-import { mapTexts, rewrite } from "../../src/core/rewrite.ts";
-import type { Event } from "../../src/protocol/event.ts";
-import { mapText } from "../../src/protocol/message.ts";
+import { type Event, mapText, mapTexts, type Middleware, rewrite } from "../../mod.ts";
 import { maskOf } from "./mask.ts";
 
 /** What is hidden. */

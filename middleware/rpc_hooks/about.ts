@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Scope } from "../../src/core/scope.ts";
+import type { Scope } from "../../mod.ts";
 import type { WireMessage, WireTool } from "./message.ts";
 import type { WireResponse } from "./response.ts";
 import type { WireResult } from "./result.ts";

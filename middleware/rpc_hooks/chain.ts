@@ -4,10 +4,8 @@
  * @module
  */
 import type * as z from "zod";
-import type { End } from "../../src/core/interrupt.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import type { Point } from "../../src/protocol/event.ts";
-import { complaint } from "../../src/core/schema.ts";
+import type { End, Point, Scope } from "../../mod.ts";
+import { describeIssues } from "../../src/core/kit.ts";
 import type { Mode, Stage } from "./config.ts";
 import type { Mounted } from "./mounted.ts";
 import type { Observers } from "./observers.ts";
@@ -99,7 +97,7 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
       return { failed: late ? tooLong : "failed", error };
     }
     const read = reply.safeParse(answer);
-    return read.success ? { said: read.data } : { failed: `gave no answer (${complaint(read.error.issues)})` };
+    return read.success ? { said: read.data } : { failed: `gave no answer (${describeIssues(read.error.issues)})` };
   }
 
   /** What ends the run. */

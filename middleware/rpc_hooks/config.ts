@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { complaint } from "../../src/core/schema.ts";
+import { describeIssues } from "../../src/core/kit.ts";
 import { type Kind, kindsOf } from "./kinds.ts";
 import { isObject, struct } from "./struct.ts";
 
@@ -108,7 +108,7 @@ export type Process = Config["processes"][string];
 export function configOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): Config {
   if (!isObject(given)) throw new TypeError("Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
   const read = shape.safeParse("hooks" in given ? given.hooks : given);
-  if (!read.success) throw new TypeError(`Cannot use hooks: ${complaint(read.error.issues)}`);
+  if (!read.success) throw new TypeError(`Cannot use hooks: ${describeIssues(read.error.issues)}`);
   return read.data;
 }
 

@@ -3,10 +3,7 @@
  *
  * @module
  */
-import type { Middleware, RunResult } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import type { Event } from "../../src/protocol/event.ts";
-import { textOf } from "../../src/protocol/message.ts";
+import { type Event, type Middleware, type RunResult, type Scope, textOf } from "../../mod.ts";
 import { type Hooks, lengthOf, nanoseconds } from "./hooks.ts";
 
 /** The hooks at `session` and `prompt`, and around what happens beside. `ready` settles when hooks can be asked. */

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Run, Scope } from "../../src/core/scope.ts";
-import type { Model, ModelRequest } from "../../src/model/model.ts";
+import type { Model, ModelRequest, Run, Scope } from "../../mod.ts";
 import type { About, Place } from "./about.ts";
 import type { Chain, Warn } from "./chain.ts";
 import type { Observers } from "./observers.ts";

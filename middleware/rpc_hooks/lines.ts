@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { later, stopping } from "../../src/core/abandon.ts";
-import { Slots } from "../../src/core/slots.ts";
+import { cancellationOf, Semaphore, startTimer } from "../../src/core/kit.ts";
 import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./wire.ts";
 
 /** The lines among bytes. One of more than `most` bytes is left out. */
@@ -62,7 +61,7 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
   const reader = readable.getReader();
   const writer = writable.getWriter();
   const encoder = new TextEncoder();
-  const turn = new Slots(1); // a message that nobody reads keeps the others waiting, and not in memory
+  const turn = new Semaphore(1); // a message that nobody reads keeps the others waiting, and not in memory
   let gone: Error | undefined;
   let leaving: ReturnType<typeof setTimeout> | undefined;
 
@@ -100,7 +99,7 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
   async function tell(message: RpcMessage, signal: AbortSignal): Promise<void> {
     if (gone) throw gone;
     const line = encoder.encode(`${JSON.stringify(message)}\n`);
-    const wait = turn.take(stopping(signal));
+    const wait = turn.take(cancellationOf(signal));
     if (wait) await wait;
     const written = writer.write(line);
     written.then(() => turn.give(), () => turn.give()); // whoever waits for it is told
@@ -114,7 +113,7 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
 
   const listening = listen(); // whoever waits for an answer is told how it ends
   const leaveSoon = () => {
-    if (!gone) leaving = later(() => leave(new Error("It has ended")), patience);
+    if (!gone) leaving = startTimer(() => leave(new Error("It has ended")), patience);
   };
   ended?.then(leaveSoon, leaveSoon); // who starts it is told how
 

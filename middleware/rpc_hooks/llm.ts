@@ -3,10 +3,15 @@
  *
  * @module
  */
-import { canonical } from "../../src/core/canonical.ts";
-import type { Middleware, ModelContext, ModelResponse } from "../../src/core/points.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { callsOf, textOf } from "../../src/protocol/message.ts";
+import {
+  callsOf,
+  type Middleware,
+  type ModelContext,
+  type ModelRequest,
+  type ModelResponse,
+  textOf,
+} from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 import type { AfterLlm, BeforeLlm, WireVersion } from "./about.ts";
 import type { Link } from "./chain.ts";
 import { type Hooks, lengthOf } from "./hooks.ts";
@@ -48,7 +53,7 @@ export function llm({ chain, observers, notes, about, models, wire }: Hooks): Pi
   }
 
   function changed(request: ModelRequest, told: BeforeLlm, params: BeforeLlm): Partial<ModelRequest> {
-    const differs = (key: "messages" | "tools" | "options") => canonical(told[key]) !== canonical(params[key]);
+    const differs = (key: "messages" | "tools" | "options") => canonicalJson(told[key]) !== canonicalJson(params[key]);
     const model = params.model === told.model ? undefined : models(params.model);
     return {
       ...(model && { model }),
@@ -65,7 +70,7 @@ export function llm({ chain, observers, notes, about, models, wire }: Hooks): Pi
       response: toWireResponse(response),
     };
     const { params } = await chain.ask(ctx, afterLlm, told, ctx.turn);
-    return canonical(params.response) === canonical(told.response)
+    return canonicalJson(params.response) === canonicalJson(told.response)
       ? response
       : fromWireResponse(params.response, response);
   }
@@ -112,11 +117,11 @@ function beforeLlm(wire: WireVersion, models: Hooks["models"]): Link<BeforeLlm, 
         complain(`asks for the model ${JSON.stringify(model)}, which is not known here`);
         model = before.model;
       }
-      if (wire === "head" && canonical(systemOf(messages)) !== canonical(systemOf(before.messages))) {
+      if (wire === "head" && canonicalJson(systemOf(messages)) !== canonicalJson(systemOf(before.messages))) {
         complain("may not change what the model is told of its task");
         messages = before.messages;
       }
-      if (wire === "head" && canonical(tools) !== canonical(before.tools)) {
+      if (wire === "head" && canonicalJson(tools) !== canonicalJson(before.tools)) {
         complain("may not change the tools");
         tools = before.tools;
       }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { MediaPart } from "../../src/protocol/message.ts";
+import type { MediaPart } from "../../mod.ts";
 
 /** A reference to an image or a file: its URL, or one that holds its bytes. */
 export function refOf({ mediaType, data, url }: MediaPart): string {

@@ -4,7 +4,6 @@
  * @module
  */
 import * as z from "zod";
-import type { ModelOptions, ModelRequest, ToolDefinition } from "../../src/model/model.ts";
 import {
   type AnswerPart,
   type AssistantMessage,
@@ -15,9 +14,12 @@ import {
   type ContentPart,
   type Json,
   type Message,
+  type ModelOptions,
+  type ModelRequest,
   textOf,
+  type ToolDefinition,
   type UserMessage,
-} from "../../src/protocol/message.ts";
+} from "../../mod.ts";
 import { mediaOf, refOf } from "./media.ts";
 import { fields, struct, text } from "./struct.ts";
 

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../../src/core/points.ts";
-import type { Model } from "../../src/model/model.ts";
+import type { Middleware, Model } from "../../mod.ts";
 import { aboutOf, type WireVersion } from "./about.ts";
 import { chainOf, type Warn } from "./chain.ts";
 import { configOf, type Process, type RpcHooksConfig } from "./config.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Scope } from "../../src/core/scope.ts";
+import type { Scope } from "../../mod.ts";
 import { metaOf, type Place } from "./about.ts";
 import { type Kind, numberOf, runtimeName } from "./kinds.ts";
 import type { Mounted } from "./mounted.ts";

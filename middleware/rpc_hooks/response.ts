@@ -4,9 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import type { ModelResponse } from "../../src/core/points.ts";
-import type { FinishReason } from "../../src/protocol/event.ts";
-import { type AnswerPart, callsOf, textOf } from "../../src/protocol/message.ts";
+import { type AnswerPart, callsOf, type FinishReason, type ModelResponse, textOf } from "../../mod.ts";
 import { fromWireCall, toWireCall, type WireCall, wireCall } from "./message.ts";
 import { struct, text } from "./struct.ts";
 

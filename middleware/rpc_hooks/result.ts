@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Artifact, type ContentPart, textOf, type ToolResult } from "../../src/protocol/message.ts";
+import { type Artifact, type ContentPart, textOf, type ToolResult } from "../../mod.ts";
 import { mediaOf, refOf } from "./media.ts";
 import { flag, struct, text, texts } from "./struct.ts";
 import type * as z from "zod";

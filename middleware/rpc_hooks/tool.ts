@@ -3,11 +3,17 @@
  *
  * @module
  */
-import { denied, deny } from "../../src/core/answers.ts";
-import { canonical } from "../../src/core/canonical.ts";
-import type { Middleware, ToolChange, ToolContext } from "../../src/core/points.ts";
-import { state } from "../../src/core/state.ts";
-import { textOf, type ToolResult } from "../../src/protocol/message.ts";
+import {
+  denied,
+  deny,
+  type Middleware,
+  state,
+  textOf,
+  type ToolChange,
+  type ToolContext,
+  type ToolResult,
+} from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 import type { AfterTool, BeforeTool } from "./about.ts";
 import type { Link } from "./chain.ts";
 import { type Hooks, lengthOf, nanoseconds } from "./hooks.ts";
@@ -60,7 +66,7 @@ function around({ chain, observers, notes, about, warn }: Hooks): Pick<Middlewar
     };
     const { params } = await chain.ask(ctx, afterTool, told, ctx.turn);
     observers.tell("tool_exec_end", ctx, ctx.turn, () => ended(params.tool || call.tool, params.result, duration));
-    return canonical(params.result) === canonical(wire) ? result : fromWireResult(params.result, result);
+    return canonicalJson(params.result) === canonicalJson(wire) ? result : fromWireResult(params.result, result);
   }
 
   return {
@@ -150,7 +156,7 @@ function argumentsOf(input: unknown): Readonly<Record<string, unknown>> {
 }
 
 function changeOf(before: BeforeTool, after: BeforeTool): ToolChange | undefined {
-  const input = canonical(before.arguments) === canonical(after.arguments) ? undefined : after.arguments;
+  const input = canonicalJson(before.arguments) === canonicalJson(after.arguments) ? undefined : after.arguments;
   const name = before.tool === after.tool ? undefined : after.tool;
   return input === undefined && name === undefined
     ? undefined

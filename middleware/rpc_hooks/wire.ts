@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { abandon, later, stopping } from "../../src/core/abandon.ts";
+import { cancellationOf, startTimer, withGracePeriod } from "../../src/core/kit.ts";
 
 /** A message of JSON-RPC. With an `id` it is a request. */
 export interface RpcMessage {
@@ -74,10 +74,10 @@ export async function inTime<T>(
 ): Promise<T> {
   const late = new AbortController();
   const own = AbortSignal.any([signal, late.signal]);
-  const timer = later(() => late.abort(new DOMException(`Not done after ${ms} ms`, "TimeoutError")), ms);
+  const timer = startTimer(() => late.abort(new DOMException(`Not done after ${ms} ms`, "TimeoutError")), ms);
   try {
     own.throwIfAborted();
-    return await abandon(work(own), stopping(own), 0, () => {});
+    return await withGracePeriod(work(own), cancellationOf(own), 0, () => {});
   } finally {
     clearTimeout(timer);
   }

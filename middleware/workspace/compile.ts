@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ToolError } from "../../src/core/tool.ts";
+import { ToolError } from "../../mod.ts";
 
 /** A place in a pattern. */
 export type State =

@@ -3,10 +3,8 @@
  *
  * @module
  */
-import { stopping } from "../../src/core/abandon.ts";
-import { Locks } from "../../src/core/locks.ts";
-import { ToolError, type ToolExecutionContext } from "../../src/core/tool.ts";
-import type { FileChange, FileContent, Files } from "../../src/protocol/files.ts";
+import { type FileChange, type FileContent, type Files, ToolError, type ToolExecutionContext } from "../../mod.ts";
+import { cancellationOf, Locks } from "../../src/core/kit.ts";
 import { decode, encode } from "./text.ts";
 
 const mostTries = 20;
@@ -29,7 +27,7 @@ export class Desk {
 
   /** The text of a file, when those are done who came before. Throws a `ToolError` where there is none. */
   async read(path: string, { signal }: Pick<Author, "signal">): Promise<string> {
-    return await this.locks.hold(path, stopping(signal), async () => textOf(await this.#open(path)));
+    return await this.locks.hold(path, cancellationOf(signal), async () => textOf(await this.#open(path)));
   }
 
   /**
@@ -37,7 +35,7 @@ export class Desk {
    * Gives what became of it; nothing where it is as it was.
    */
   async change(path: string, make: Make, author: Author): Promise<FileChange["change"] | undefined> {
-    return await this.locks.hold(path, stopping(author.signal), () => this.#change(path, make, author));
+    return await this.locks.hold(path, cancellationOf(author.signal), () => this.#change(path, make, author));
   }
 
   async #change(path: string, make: Make, author: Author): Promise<FileChange["change"] | undefined> {

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type Issue, type Schema, schemaOf } from "../../src/core/schema.ts";
+import type { Issue, Schema } from "../../mod.ts";
+import { schemaOf } from "../../src/core/kit.ts";
 
 /** One field of an input. */
 export interface Field<T> {

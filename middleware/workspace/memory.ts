@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { ToolError } from "../../src/core/tool.ts";
-import type { FileChange, FileContent, FileEntry, Files } from "../../src/protocol/files.ts";
+import { type FileChange, type FileContent, type FileEntry, type Files, ToolError } from "../../mod.ts";
 
 /**
  * Keeps files in this process, until it ends. `texts` are there from the beginning, by path.

@@ -3,14 +3,19 @@
  *
  * @module
  */
-import { denied } from "../../src/core/answers.ts";
-import type { Next } from "../../src/core/onion.ts";
-import type { Middleware, ToolChange, ToolContext } from "../../src/core/points.ts";
-import type { Run, Scope } from "../../src/core/scope.ts";
-import { choose } from "../../src/core/select.ts";
-import { ToolError } from "../../src/core/tool.ts";
-import type { Files } from "../../src/protocol/files.ts";
-import type { ToolResult } from "../../src/protocol/message.ts";
+import {
+  denied,
+  type Files,
+  type Middleware,
+  type Next,
+  type Run,
+  type Scope,
+  type ToolChange,
+  type ToolContext,
+  ToolError,
+  type ToolResult,
+} from "../../mod.ts";
+import { onlyIf } from "../../src/core/kit.ts";
 import { Desk } from "./desk.ts";
 import { resolve } from "./path.ts";
 import { changeDirectory, startOf } from "./place.ts";
@@ -93,7 +98,7 @@ export function workspace<V = unknown>(
         await end();
       }
     },
-    tool: choose(fromRoot, ({ tool }) => own.has(tool)),
+    tool: onlyIf(fromRoot, ({ tool }) => own.has(tool)),
   };
 }
 

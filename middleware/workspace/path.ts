@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ToolError } from "../../src/core/tool.ts";
+import { ToolError } from "../../mod.ts";
 
 /** The path of the root itself. */
 export const root = ".";

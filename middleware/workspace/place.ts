@@ -3,10 +3,8 @@
  *
  * @module
  */
-import { stopping } from "../../src/core/abandon.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { state } from "../../src/core/state.ts";
-import { type AnyTool, tool, ToolError, type ToolExecutionContext } from "../../src/core/tool.ts";
+import { type AnyTool, type Scope, state, tool, ToolError, type ToolExecutionContext } from "../../mod.ts";
+import { cancellationOf } from "../../src/core/kit.ts";
 import type { Desk } from "./desk.ts";
 import { input, text } from "./input.ts";
 import { resolve, root } from "./path.ts";
@@ -40,7 +38,7 @@ export function changeDirectory<V>(deskOf: (scope: Scope<V>) => Desk): AnyTool<V
     async execute({ path }, ctx: ToolExecutionContext<V>) {
       const to = resolve(root, path);
       const { files, locks } = deskOf(ctx);
-      return await locks.hold(lock, stopping(ctx.signal), async () => {
+      return await locks.hold(lock, cancellationOf(ctx.signal), async () => {
         if ((await files.stat(to))?.type !== "folder") throw new ToolError("There is no such folder.");
         const { cwd: from, ...rest } = place.get(ctx);
         place.set(ctx, { ...rest, cwd: to });

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Scope } from "../../src/core/scope.ts";
-import { type AnyTool, tool, ToolError, type ToolExecutionContext } from "../../src/core/tool.ts";
+import { type AnyTool, type Scope, tool, ToolError, type ToolExecutionContext } from "../../mod.ts";
 import { decode, placesOf } from "./text.ts";
 import type { Desk } from "./desk.ts";
 import { count, flag, input, text } from "./input.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ToolError } from "../../src/core/tool.ts";
+import { ToolError } from "../../mod.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FileEntry, Files } from "../../src/protocol/files.ts";
+import type { FileEntry, Files } from "../../mod.ts";
 import { isName, join } from "./path.ts";
 
 /** Something that a walk comes by. */

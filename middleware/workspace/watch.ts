@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { stopping } from "../../src/core/abandon.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import type { FileChange } from "../../src/protocol/files.ts";
+import type { FileChange, Scope } from "../../mod.ts";
+import { cancellationOf } from "../../src/core/kit.ts";
 import type { Desk } from "./desk.ts";
 import { isClosed } from "./walk.ts";
 
@@ -22,7 +21,7 @@ export async function watch(desk: Desk, { emit, run }: Scope): Promise<() => Pro
   async function tell(change: FileChange, signal: AbortSignal): Promise<void> {
     try {
       // when whoever works on it is done, it can be seen whether it was them
-      await desk.locks.hold(change.path, stopping(signal), async () => {
+      await desk.locks.hold(change.path, cancellationOf(signal), async () => {
         if (!await desk.isOwn(change.path) && !signal.aborted) emit({ type: "file.changed", ...change });
       });
     } catch (error) {

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Scope } from "../../src/core/scope.ts";
-import { type AnyTool, tool, type ToolExecutionContext } from "../../src/core/tool.ts";
+import { type AnyTool, type Scope, tool, type ToolExecutionContext } from "../../mod.ts";
 import { type Desk, textOf } from "./desk.ts";
 import { input, text } from "./input.ts";
 import { resolve, root } from "./path.ts";

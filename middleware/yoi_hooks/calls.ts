@@ -4,14 +4,19 @@
  * @module
  */
 import * as z from "zod";
-import { skipped } from "../../src/core/answers.ts";
-import { canonical } from "../../src/core/canonical.ts";
-import type { EndOptions } from "../../src/core/interrupt.ts";
-import type { ToolChange, ToolContext } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { state } from "../../src/core/state.ts";
-import type { AnyTool } from "../../src/core/tool.ts";
-import { type Message, textOf, type ToolResult as OurResult } from "../../src/protocol/message.ts";
+import {
+  type AnyTool,
+  type EndOptions,
+  type Message,
+  type Scope,
+  skipped,
+  state,
+  textOf,
+  type ToolChange,
+  type ToolContext,
+  type ToolResult as OurResult,
+} from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 import { consult, type ToolCall, type ToolCallContext, type ToolResult, type YoiHook } from "./hooks.ts";
 import { putOff, putOffBatch, takeUp } from "./open.ts";
 import { answers } from "./results.ts";
@@ -108,7 +113,7 @@ function abort(ctx: Calling, reason: string, options: Pick<EndOptions, "withhold
 function changeOf(ctx: Calling, { name, input }: ToolCall): ToolChange {
   return {
     ...(name !== ctx.name && { name }),
-    ...(input !== ctx.input && canonical(input) !== canonical(ctx.input) && { input }),
+    ...(input !== ctx.input && canonicalJson(input) !== canonicalJson(ctx.input) && { input }),
   };
 }
 

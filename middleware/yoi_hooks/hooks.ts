@@ -4,10 +4,8 @@
  * @module
  */
 import type * as z from "zod";
-import type { Scope } from "../../src/core/scope.ts";
-import { complaint } from "../../src/core/schema.ts";
-import type { AnyTool } from "../../src/core/tool.ts";
-import type { Point } from "../../src/protocol/event.ts";
+import type { AnyTool, Point, Scope } from "../../mod.ts";
+import { describeIssues } from "../../src/core/kit.ts";
 import type { Message } from "./messages.ts";
 import type {
   OnPromptSubmitResult,
@@ -139,7 +137,7 @@ function read<T>(
 ): T | undefined {
   const parsed = form.safeParse(given);
   if (parsed.success) return parsed.data;
-  const message = `${event} gave something that is left out: ${complaint(parsed.error.issues)}`;
+  const message = `${event} gave something that is left out: ${describeIssues(parsed.error.issues)}`;
   emit({ type: "warning", code: "hook.failed", message, middleware: "yoi_hooks", point });
   return undefined;
 }

@@ -4,7 +4,6 @@
  * @module
  */
 import * as z from "zod";
-import { canonical } from "../../src/core/canonical.ts";
 import {
   type AnswerPart,
   type AssistantMessage,
@@ -16,7 +15,8 @@ import {
   type ToolMessage,
   user,
   type UserMessage,
-} from "../../src/protocol/message.ts";
+} from "../../mod.ts";
+import { canonicalJson } from "../../src/core/kit.ts";
 
 /** Who says a message. */
 export type Role = "user" | "assistant" | "system";
@@ -111,12 +111,12 @@ export function restored(
 ): { readonly messages: readonly OurMessage[]; readonly system: readonly string[] } {
   const same = new Map<string, OurMessage[]>();
   for (const message of messages) {
-    const text = canonical(drafted(message));
+    const text = canonicalJson(drafted(message));
     same.set(text, [...same.get(text) ?? [], message]);
   }
   const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
   const told = drafts.filter(({ role }) => role !== "system")
-    .flatMap((draft) => same.get(canonical(draft))?.shift() ?? made(draft, results));
+    .flatMap((draft) => same.get(canonicalJson(draft))?.shift() ?? made(draft, results));
   const unchanged = told.length === messages.length && told.every((message, index) => message === messages[index]);
   return {
     messages: unchanged ? messages : told,

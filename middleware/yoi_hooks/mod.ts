@@ -3,14 +3,21 @@
  *
  * @module
  */
-import { allow, cancelled, goOn, pause } from "../../src/core/answers.ts";
-import { points } from "../../src/core/each_hook.ts";
-import { End } from "../../src/core/interrupt.ts";
-import type { Middleware } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { state } from "../../src/core/state.ts";
-import type { Point } from "../../src/protocol/event.ts";
-import { type Json, user, type UserMessage } from "../../src/protocol/message.ts";
+import {
+  allow,
+  cancelled,
+  continueWith,
+  End,
+  type Json,
+  type Middleware,
+  pause,
+  type Point,
+  type Scope,
+  state,
+  user,
+  type UserMessage,
+} from "../../mod.ts";
+import { points } from "../../src/core/kit.ts";
 import { after, before, leaveAborted } from "./calls.ts";
 import { consult, type YoiHook } from "./hooks.ts";
 import { contextForm, drafted, type Message, messageForm, restored, userMessage } from "./messages.ts";
@@ -184,7 +191,7 @@ export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "list
     async stop(ctx, next) {
       if (ctx.resumed && paused.get(ctx)) {
         paused.set(ctx, false);
-        return goOn(...replies(ctx));
+        return continueWith(...replies(ctx));
       }
       const { signal } = ctx;
       const { answer } = await consult(outwards, {
@@ -196,7 +203,7 @@ export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "list
         form: contextForm,
         answers: answers.on_turn_end,
       });
-      if (answer?.[0] === "ContinueWithMessages") return goOn(...answer[1].map(said));
+      if (answer?.[0] === "ContinueWithMessages") return continueWith(...answer[1].map(said));
       if (answer?.[0] !== "Paused") return await next();
       paused.set(ctx, true);
       return pause("A hook paused the run before it finished. Go on?");

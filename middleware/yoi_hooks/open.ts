@@ -3,10 +3,17 @@
  *
  * @module
  */
-import type { ModelContext, ModelResponse } from "../../src/core/points.ts";
-import type { Scope } from "../../src/core/scope.ts";
-import { type State, state } from "../../src/core/state.ts";
-import { type Call, callsOf, type Message, noUsage } from "../../src/protocol/message.ts";
+import {
+  type Call,
+  callsOf,
+  type Message,
+  type ModelContext,
+  type ModelResponse,
+  noUsage,
+  type Scope,
+  type State,
+  state,
+} from "../../mod.ts";
 
 /** A call that is put off. */
 export interface OpenCall {
@@ -23,7 +30,7 @@ interface Listed extends OpenCall {
   readonly due: boolean;
 }
 
-const ofSession = state<readonly Listed[]>("yoi_hooks.open", () => [], { lasts: "session" });
+const ofSession = state<readonly Listed[]>("yoi_hooks.open", () => [], { lifetime: "session" });
 const ofRun = state<readonly Listed[]>("yoi_hooks.open", () => []);
 
 /** Where the calls of a run are listed: an agent that is a tool has no session that outlives its run. */

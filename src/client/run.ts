@@ -74,7 +74,12 @@ export function hear(server: Server, state: RunState, signal?: AbortSignal, open
     },
     answer(answers) {
       const path = `/sessions/${encodeURIComponent(state.session ?? "")}/answers`;
-      return hear(server, state, signal, post(path, { answers, run: state.run, at: state.at, capsule: state.capsule }));
+      return hear(
+        server,
+        state,
+        signal,
+        post(path, { answers, run: state.run, at: state.at, resumeToken: state.resumeToken }),
+      );
     },
   };
 }

@@ -33,7 +33,7 @@ export interface RunState {
   /** What a person is asked, while it is paused. */
   readonly questions: readonly Question[];
   /** What goes back with the answers, where the server keeps nothing. */
-  readonly capsule?: string;
+  readonly resumeToken?: string;
   /** Tokens, once it has ended or paused. */
   readonly usage?: Usage;
   /** Its answer, once it has ended; what there was of it, where it was aborted. */

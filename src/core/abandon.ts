@@ -5,15 +5,17 @@
  */
 
 /** Something that tells when to stop: a signal, or a run that spares a listener for every call. */
-export interface Stopping {
+export interface Cancellation {
+  /** True once it should stop. */
   readonly aborted: boolean;
+  /** The reason to stop. */
   readonly reason: unknown;
   /** Calls `leave` on abort; the answer takes it back. */
   onAbort(leave: () => void): () => void;
 }
 
 /** An `AbortSignal` as something that tells when to stop. */
-export function stopping(signal: AbortSignal): Stopping {
+export function cancellationOf(signal: AbortSignal): Cancellation {
   return {
     get aborted() {
       return signal.aborted;
@@ -32,7 +34,7 @@ export function stopping(signal: AbortSignal): Stopping {
  * Settles as `work` does; or, when it is told to stop and `work` has not settled `grace` milliseconds later, rejects with the reason.
  * What `work` comes to afterwards is dropped: `left` is told that it was.
  */
-export function abandon<T>(work: Promise<T>, at: Stopping, grace: number, left: () => void): Promise<T> {
+export function withGracePeriod<T>(work: Promise<T>, at: Cancellation, grace: number, left: () => void): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let forget: (() => void) | undefined;
@@ -41,7 +43,7 @@ export function abandon<T>(work: Promise<T>, at: Stopping, grace: number, left: 
       forget?.();
     };
     const wait = () => {
-      timer = later(() => {
+      timer = startTimer(() => {
         done();
         left();
         reject(at.reason);
@@ -58,7 +60,7 @@ export function abandon<T>(work: Promise<T>, at: Stopping, grace: number, left: 
 }
 
 /** Calls `run` in `ms` milliseconds; never where that is longer than a timer can hold, which would fire at once. */
-export function later(run: () => void, ms: number): ReturnType<typeof setTimeout> | undefined {
+export function startTimer(run: () => void, ms: number): ReturnType<typeof setTimeout> | undefined {
   return ms < 2 ** 31 ? setTimeout(run, ms) : undefined;
 }
 
@@ -70,7 +72,7 @@ export function delay(ms: number, signal: AbortSignal): Promise<void> {
       clearTimeout(timer);
       reject(signal.reason);
     };
-    const timer = later(() => {
+    const timer = startTimer(() => {
       signal.removeEventListener("abort", leave);
       resolve();
     }, ms);

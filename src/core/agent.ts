@@ -14,7 +14,7 @@ import { asChild } from "./child.ts";
 import type { ClaimOptions } from "./claim.ts";
 import { explain } from "./explain.ts";
 import { defaultLimits, limited, type Limits } from "./limits.ts";
-import type { Numbered, OnError } from "./events.ts";
+import type { NumberedEvent, OnError } from "./events.ts";
 import { nameOf } from "./onions.ts";
 import { checkOrder } from "./order.ts";
 import { outputOf } from "./output.ts";
@@ -123,7 +123,7 @@ export type VarsOption<V> = unknown extends V ? { readonly vars?: unknown }
   : { readonly vars: V };
 
 /** A run that has begun. */
-export interface Handle<O> {
+export interface RunHandle<O> {
   /** The session it belongs to. */
   readonly session: string;
   /** What happens, as it happens. Kept until read; whoever stops reading does not stop the run. */
@@ -156,18 +156,21 @@ export interface Agent<V, O> {
   /** What it is called. */
   readonly name: string;
   /** Answers a prompt. */
-  run(options: PromptOptions & VarsOption<V>): Handle<O>;
+  run(options: PromptOptions & VarsOption<V>): RunHandle<O>;
   /** Answers a prompt, of an agent that needs no vars. */
-  run(prompt: unknown extends V ? string : Empty extends V ? string : never): Handle<O>;
+  run(prompt: unknown extends V ? string : Empty extends V ? string : never): RunHandle<O>;
   /** Goes on with a run that is paused, or whose process died. */
-  resume(options: ResumeOptions & VarsOption<V>): Handle<O>;
+  resume(options: ResumeOptions & VarsOption<V>): RunHandle<O>;
   /**
    * Compacts the transcript of a session that no run has: a run of its own, which does nothing else. Its status is done, or cancelled where the compaction
    * was declined, or failed. The transcript as it was is kept, too: in the session that `Session.earlier` names.
    */
-  compact(options: CompactOptions & VarsOption<V>): Handle<O>;
+  compact(options: CompactOptions & VarsOption<V>): RunHandle<O>;
   /** Begins a run into a sink of the caller's: what a server does, to spare a stream. */
-  start(options: (PromptOptions | ResumeOptions | CompactingOptions) & VarsOption<V>, sink: Sink<Numbered>): Started;
+  start(
+    options: (PromptOptions | ResumeOptions | CompactingOptions) & VarsOption<V>,
+    sink: Sink<NumberedEvent>,
+  ): Started;
   /** What it does and when to use it, for who calls it as a tool. */
   readonly description: string;
   /** The agent as a tool of another: its input is a prompt, its result the answer. */
@@ -208,12 +211,12 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   const blueprint = draw(options, use);
   const store = memory();
 
-  function begin(given: Given, sink: Sink<Numbered>): Started {
+  function begin(given: Given, sink: Sink<NumberedEvent>): Started {
     return start(blueprint, { store, vars: undefined, ...startOptions(given) }, sink);
   }
 
-  function handle(given: Given): Handle<Infer<S>> {
-    const { sink, stream } = channel<Numbered, Event, Event>({
+  function handle(given: Given): RunHandle<Infer<S>> {
+    const { sink, stream } = channel<NumberedEvent, Event, Event>({
       keep: ({ event }) => event,
       pack: (events, send) => events.forEach(send),
       highWater: Infinity, // the run waits for nobody here

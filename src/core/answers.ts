@@ -7,7 +7,7 @@ import type { ContentPart, Message, ToolResult, Usage, UserMessage } from "../pr
 import { noUsage, user } from "../protocol/message.ts";
 import type { Answer, Approval, Compaction, ErrorDecision, ModelResponse, RunResult, Stop } from "./points.ts";
 import { result } from "./result.ts";
-import type { Asked } from "./scope.ts";
+import type { QuestionOptions } from "./scope.ts";
 
 /** At `tool` and `execute`: this is the result. */
 export function text(content: string | readonly ContentPart[]): ToolResult {
@@ -40,7 +40,7 @@ export function deny(reason: string): Approval {
 }
 
 /** At `approval`: a person decides. */
-export function ask(question: string, asked: Asked = {}): Approval {
+export function ask(question: string, asked: QuestionOptions = {}): Approval {
   return { type: "ask", questions: [question], ...asked };
 }
 
@@ -65,15 +65,15 @@ export function finish(): Stop {
 }
 
 /** At `stop`: the agent goes on, with these messages for the model; a text is said to be from "stop". */
-export function goOn(...messages: readonly (string | UserMessage)[]): Stop {
+export function continueWith(...messages: readonly (string | UserMessage)[]): Stop {
   return {
-    type: "goOn",
+    type: "continue",
     messages: messages.map((message) => typeof message === "string" ? user(message, "stop") : message),
   };
 }
 
 /** At `stop`: the run pauses with a question to a person. */
-export function pause(question: string, asked: Asked = {}): Stop {
+export function pause(question: string, asked: QuestionOptions = {}): Stop {
   return { type: "pause", question, ...asked };
 }
 
@@ -88,7 +88,7 @@ export function declined(reason: string): Compaction {
 }
 
 /** At `error`: try again, after so many milliseconds. Default: 0. */
-export function again({ after = 0 }: { readonly after?: number } = {}): ErrorDecision {
+export function tryAgain({ after = 0 }: { readonly after?: number } = {}): ErrorDecision {
   return { type: "retry", after };
 }
 
@@ -98,6 +98,6 @@ export function skip(): ErrorDecision {
 }
 
 /** At `error`: the run fails. */
-export function giveUp(): ErrorDecision {
+export function abortRun(): ErrorDecision {
   return { type: "abort" };
 }

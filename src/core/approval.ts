@@ -4,7 +4,7 @@
  * @module
  */
 import { deny } from "./answers.ts";
-import { canonical } from "./canonical.ts";
+import { canonicalJson } from "./canonical.ts";
 import type { Entry } from "./entry.ts";
 import { isInterrupt } from "./interrupt.ts";
 import { lawOf } from "./law.ts";
@@ -37,7 +37,8 @@ function over({ ctx, returned, called }: Layer<ApprovalContext, Approval, Entry>
 }
 
 function edits(approval: Approval, { input }: ApprovalContext): boolean {
-  return approval.type === "allow" && approval.input !== undefined && canonical(approval.input) !== canonical(input);
+  return approval.type === "allow" && approval.input !== undefined &&
+    canonicalJson(approval.input) !== canonicalJson(input);
 }
 
 function strictest(above: Approval, beneath: Approval): Approval {

@@ -7,7 +7,7 @@ import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model.ts";
 import type { Emit } from "../protocol/event.ts";
 import { textOf } from "../protocol/message.ts";
-import { abandon, delay, type Stopping } from "./abandon.ts";
+import { type Cancellation, delay, withGracePeriod } from "./abandon.ts";
 import { reply } from "./answers.ts";
 import { compact } from "./compact.ts";
 import { judge, recoverable } from "./failure.ts";
@@ -122,7 +122,7 @@ export function request(ctx: ModelContext, asking: Asking): Promise<ModelRespons
     live.events.announce(ctx.emit, { type: "model.reset", turn });
   }
   const at = live.at(ctx.signal);
-  return abandon(
+  return withGracePeriod(
     read(ctx, asking, at),
     at,
     live.limits.grace,
@@ -133,7 +133,7 @@ export function request(ctx: ModelContext, asking: Asking): Promise<ModelRespons
   );
 }
 
-async function read(ctx: ModelContext, asking: Asking, at: Stopping): Promise<ModelResponse> {
+async function read(ctx: ModelContext, asking: Asking, at: Cancellation): Promise<ModelResponse> {
   const { live, turn } = asking;
   const { sink } = live;
   const { model } = ctx.request;
@@ -147,7 +147,7 @@ async function read(ctx: ModelContext, asking: Asking, at: Stopping): Promise<Mo
       sink.uncork();
     }
     const full = sink.full;
-    if (full) await abandon(full, at, 0, () => {});
+    if (full) await withGracePeriod(full, at, 0, () => {});
   }
   if (at.aborted) throw at.reason;
   if (!answer.finish) {

@@ -5,7 +5,7 @@
  */
 
 /** `value` as JSON with sorted keys. */
-export function canonical(value: unknown): string {
+export function canonicalJson(value: unknown): string {
   return JSON.stringify(
     value,
     (_, part: unknown) =>

@@ -7,11 +7,11 @@ import type { Message } from "../protocol/message.ts";
 import type { Answered, Rule, RunRecord } from "../protocol/session.ts";
 import type { PersonAnswer } from "../protocol/question.ts";
 import { skipped } from "./answers.ts";
-import { canonical } from "./canonical.ts";
+import { canonicalJson } from "./canonical.ts";
 import { Keeping } from "./keep.ts";
 import type { Live } from "./live.ts";
 import { leaveBatch } from "./outcome.ts";
-import { complaint } from "./schema.ts";
+import { describeIssues } from "./schema.ts";
 import type { Store } from "./store.ts";
 import { restore } from "./way.ts";
 
@@ -140,7 +140,7 @@ function goOn(live: Live, run: RunRecord, answers: readonly PersonAnswer[], ruli
     const question = live.lost ? undefined : questions.find((question) => question.callId === callId);
     const twice = given.has(callId);
     if (question && !twice) given.set(callId, { question, answer });
-    else if (twice || !answered.some((taken) => canonical(taken.answer) === canonical(answer))) {
+    else if (twice || !answered.some((taken) => canonicalJson(taken.answer) === canonicalJson(answer))) {
       const what = callId === undefined ? "the run" : `call ${callId}`;
       throw new SessionError(`Cannot answer ${what}: it is ${twice ? "answered twice" : "not asked"}`, "unasked");
     }
@@ -159,7 +159,7 @@ async function checkInputs({ answered, blueprint: { tools } }: Live, given: read
     const { issues } = await tool?.input["~standard"].validate(answer.input) ?? {};
     if (issues) {
       throw new SessionError(
-        `Cannot answer call ${answer.callId}: its input is wrong: ${complaint(issues)}`,
+        `Cannot answer call ${answer.callId}: its input is wrong: ${describeIssues(issues)}`,
         "invalid",
       );
     }

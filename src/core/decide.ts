@@ -8,7 +8,7 @@ import type { Question } from "../protocol/question.ts";
 import type { ToolResult } from "../protocol/message.ts";
 import { denied, skipped, text } from "./answers.ts";
 import { approve } from "./approval.ts";
-import { canonical } from "./canonical.ts";
+import { canonicalJson } from "./canonical.ts";
 import type { Entry, Step } from "./entry.ts";
 import { lawOf } from "./law.ts";
 import type { Law, Layer, Review } from "./onion.ts";
@@ -82,7 +82,7 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
     const ruled = open && isRuled(input);
     if (open && !ruled) return asked(verdict, input);
     const edit = (verdict.type === "allow" ? verdict.input : undefined) ?? person?.input;
-    if (edit !== undefined && canonical(edit) !== canonical(input)) {
+    if (edit !== undefined && canonicalJson(edit) !== canonicalJson(input)) {
       if (edit === person?.input) entry.note = `A person changed the input of ${name} to ${JSON.stringify(edit)}.`;
       input = edit;
       continue;
@@ -99,19 +99,19 @@ async function decide(ctx: ToolContext, entry: Entry, proposed: ToolResult | und
   function heard(input: unknown) {
     const { answered } = entry;
     if (answered.length === 0) return undefined; // as most are, which then cost nothing
-    const seen = canonical(input);
+    const seen = canonicalJson(input);
     return answered.findLast(({ question, answer }) => {
-      const theirs = answer.type === "approve" && answer.input !== undefined && seen === canonical(answer.input);
-      return question.tool === name && (theirs || seen === canonical(question.input));
+      const theirs = answer.type === "approve" && answer.input !== undefined && seen === canonicalJson(answer.input);
+      return question.tool === name && (theirs || seen === canonicalJson(question.input));
     })?.answer;
   }
 
   /** Whether a person has allowed it for good. */
   function isRuled(input: unknown): boolean {
-    const path = canonical([...live.path, live.blueprint.name].slice(1));
+    const path = canonicalJson([...live.path, live.blueprint.name].slice(1));
     return live.rules.some((rule) =>
-      rule.tool === name && canonical(rule.path ?? []) === path &&
-      (rule.input === undefined || canonical(rule.input) === canonical(input))
+      rule.tool === name && canonicalJson(rule.path ?? []) === path &&
+      (rule.input === undefined || canonicalJson(rule.input) === canonicalJson(input))
     );
   }
 

@@ -12,7 +12,7 @@ const frame = 28;
 const medium = 6_400;
 
 /** Tokens that `messages` will take, estimated at four bytes a token. */
-export function estimate(messages: readonly Message[]): number {
+export function estimateTokens(messages: readonly Message[]): number {
   return tokensOf(sizeOf(messages));
 }
 

@@ -7,7 +7,7 @@ import type { Emit, Event, Point, WarningCode } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
 
 /** An event and its number in the run, from 1. */
-export interface Numbered {
+export interface NumberedEvent {
   /** What happened. */
   readonly event: Event;
   /** Its number in the run, from 1. */
@@ -19,7 +19,7 @@ export type OnError = (error: unknown, info: { readonly id: string; readonly run
 
 /** Who hears of a run. */
 export interface Audience {
-  readonly sink: Sink<Numbered>;
+  readonly sink: Sink<NumberedEvent>;
   readonly observers: readonly ((event: Event) => void)[];
   readonly onError: OnError | undefined;
 }

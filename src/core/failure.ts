@@ -4,8 +4,8 @@
  * @module
  */
 import { ModelError } from "../model/model.ts";
-import { abandon, later, stopping } from "./abandon.ts";
-import { giveUp, skip } from "./answers.ts";
+import { cancellationOf, startTimer, withGracePeriod } from "./abandon.ts";
+import { abortRun, skip } from "./answers.ts";
 import { isInterrupt } from "./interrupt.ts";
 import { lawOf } from "./law.ts";
 import type { Point } from "../protocol/event.ts";
@@ -19,7 +19,7 @@ export const errorLaw: Law<ErrorContext, Change, ErrorDecision, Live> = lawOf("e
 
 /** The core of `error`: a tool's failure is told to the model, after that of a compaction the oldest messages are left out, anything else aborts. */
 export function decideFailure({ source }: ErrorContext): Promise<ErrorDecision> {
-  return Promise.resolve(source === "execute" || source === "compact" ? skip() : giveUp());
+  return Promise.resolve(source === "execute" || source === "compact" ? skip() : abortRun());
 }
 
 /** A failure to be judged. */
@@ -79,14 +79,14 @@ export async function cleanUp(live: Live, reason: string): Promise<void> {
   const message = live.partial?.();
   const controller = new AbortController();
   const { signal } = controller;
-  const timer = later(
+  const timer = startTimer(
     () => controller.abort(new DOMException("The cleanup took too long", "TimeoutError")),
     limits.grace,
   );
   let left = false;
   try {
     const work = live.blueprint.onions.abort({ ...live.scope(), signal, reason, message, open, usage }, live);
-    await abandon(work, stopping(signal), 0, () => {
+    await withGracePeriod(work, cancellationOf(signal), 0, () => {
       left = true;
     });
   } catch (error) {

@@ -5,10 +5,10 @@
  */
 import type { Event } from "../protocol/event.ts";
 import type { RunRecord } from "../protocol/session.ts";
-import { later, reasonOf } from "./abandon.ts";
+import { reasonOf, startTimer } from "./abandon.ts";
 import type { Live } from "./live.ts";
 import { having, type Said, waiting } from "./mail.ts";
-import { insisting, persist } from "./persist.ts";
+import { persist, withRetries } from "./persist.ts";
 import type { Store } from "./store.ts";
 import { type Way, wayOf } from "./way.ts";
 
@@ -149,7 +149,7 @@ export class Keeping {
   }
 
   #renewLater(): void {
-    if (!this.#over && !this.#store.volatile) this.#renewal = later(() => void this.renew(), this.#lease / 3);
+    if (!this.#over && !this.#store.volatile) this.#renewal = startTimer(() => void this.renew(), this.#lease / 3);
   }
 
   /** One save after another. Where somebody else has the session, what is told is theirs to tell from then on. */
@@ -190,7 +190,7 @@ export class Keeping {
 
   /** Takes what others have put in the session for the run, and says that too from now on. Gives whether they have done nothing else to it. */
   async #receive(): Promise<boolean> {
-    const { version = 0, run } = await insisting(() => this.#store.load(this.#live.session)) ?? {};
+    const { version = 0, run } = await withRetries(() => this.#store.load(this.#live.session)) ?? {};
     const { mail = [] } = run ?? {};
     if (run?.id !== this.#live.id || mail.length === 0 || version !== this.#version + mail.length) return false;
     this.#version = version;

@@ -9,16 +9,16 @@ import { addUsage, type AssistantMessage, type Call, type Message, noUsage, type
 import type { Answered, Pending, Rule } from "../protocol/session.ts";
 import type { Sink } from "../stream/channel.ts";
 import { clearTurn, turn } from "../stream/turn.ts";
-import { later, type Stopping, stopping } from "./abandon.ts";
+import { type Cancellation, cancellationOf, startTimer } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
-import { Events, type Numbered, type OnError } from "./events.ts";
+import { Events, type NumberedEvent, type OnError } from "./events.ts";
 import { End, Pause } from "./interrupt.ts";
 import { replySchema } from "./question.ts";
 import type { Keeping } from "./keep.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Settings } from "./points.ts";
 import type { Run, Scope } from "./scope.ts";
-import { Slots } from "./slots.ts";
+import { Semaphore } from "./slots.ts";
 import { Inbox } from "./inbox.ts";
 import type { AnyTool } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
@@ -28,7 +28,7 @@ import type { RunningBatch } from "./way.ts";
 export interface LiveOptions {
   readonly blueprint: Blueprint;
   readonly session: string;
-  readonly sink: Sink<Numbered>;
+  readonly sink: Sink<NumberedEvent>;
   readonly vars: unknown;
   readonly limits: Limits;
   readonly parent?: { readonly live: Live; readonly call: string } | undefined;
@@ -36,7 +36,7 @@ export interface LiveOptions {
 }
 
 /** The engine's own record of a run. */
-export class Live implements Stopping {
+export class Live implements Cancellation {
   id: string = crypto.randomUUID();
   startedAt: number = Date.now();
   readonly blueprint: Blueprint;
@@ -49,7 +49,7 @@ export class Live implements Stopping {
   readonly path: readonly string[];
   readonly view: Run;
 
-  readonly sink: Sink<Numbered>;
+  readonly sink: Sink<NumberedEvent>;
   readonly events: Events;
   /** The emit outside of `prompt`. */
   outer: Emit;
@@ -63,9 +63,9 @@ export class Live implements Stopping {
   keeping: Keeping | undefined;
 
   limits: Limits;
-  slots: Slots;
+  slots: Semaphore;
   /** The places of agents that work for it. */
-  crew: Slots;
+  crew: Semaphore;
   tools: ReadonlyMap<string, AnyTool> = new Map();
   definitions: readonly ToolDefinition[] = [];
 
@@ -144,8 +144,8 @@ export class Live implements Stopping {
     this.parent = parent?.live;
     this.call = parent?.call;
     this.path = this.parent ? [...this.parent.path, this.parent.blueprint.name] : [];
-    this.slots = this.parent?.slots ?? new Slots(limits.parallel);
-    this.crew = new Slots(limits.agents);
+    this.slots = this.parent?.slots ?? new Semaphore(limits.parallel);
+    this.crew = new Semaphore(limits.agents);
     this.rules = this.parent?.rules ?? [];
     this.lasting = this.parent?.lasting ?? new Map();
     this.events = new Events(this, { sink, observers: blueprint.observers, onError });
@@ -166,8 +166,8 @@ export class Live implements Stopping {
   }
 
   /** Tells as `signal` does when to stop: the run itself does, where it is the run's own. */
-  at(signal: AbortSignal): Stopping {
-    return signal === this.signal ? this : stopping(signal);
+  at(signal: AbortSignal): Cancellation {
+    return signal === this.signal ? this : cancellationOf(signal);
   }
 
   /** Stops the run. The first reason counts. */
@@ -225,8 +225,8 @@ export class Live implements Stopping {
     if (settings.limits !== this.limits) {
       const { time } = this.limits;
       this.limits = limited(this.limits, settings.limits);
-      if (!this.parent) this.slots = new Slots(this.limits.parallel);
-      this.crew = new Slots(this.limits.agents);
+      if (!this.parent) this.slots = new Semaphore(this.limits.parallel);
+      this.crew = new Semaphore(this.limits.agents);
       if (this.limits.time !== time) this.arm();
     }
   }
@@ -244,7 +244,7 @@ export class Live implements Stopping {
   /** Starts the clock. */
   arm(): void {
     clearTimeout(this.#deadline);
-    this.#deadline = later(() => this.abort("deadline"), this.limits.time);
+    this.#deadline = startTimer(() => this.abort("deadline"), this.limits.time);
   }
 
   /** Nothing that comes later is heard. */
@@ -274,7 +274,7 @@ function viewOf(live: Live): Run {
       return live.answered.map(({ answer }) => answer);
     },
     state: live.state,
-    lasting: live.lasting,
+    sessionState: live.lasting,
     agent: live.blueprint.name,
     call: live.call,
     get parent() {

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { Stopping } from "./abandon.ts";
-import { Slots } from "./slots.ts";
+import type { Cancellation } from "./abandon.ts";
+import { Semaphore } from "./slots.ts";
 
 /** Those who share a key: who works, and who waits for it. */
 interface Line {
-  readonly place: Slots;
+  readonly place: Semaphore;
   length: number;
 }
 
@@ -17,8 +17,8 @@ export class Locks {
   readonly #lines = new Map<string, Line>();
 
   /** Does `work` when those have done theirs that came before it with the same key. Rejects with the reason when it is told to stop first. */
-  async hold<T>(key: string, at: Stopping, work: () => Promise<T>): Promise<T> {
-    const line = this.#lines.get(key) ?? { place: new Slots(1), length: 0 };
+  async hold<T>(key: string, at: Cancellation, work: () => Promise<T>): Promise<T> {
+    const line = this.#lines.get(key) ?? { place: new Semaphore(1), length: 0 };
     this.#lines.set(key, line);
     line.length++;
     try {

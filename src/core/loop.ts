@@ -205,7 +205,7 @@ async function askStop(
     const { type: _, question, ...asked } = verdict;
     throw live.hold(live.view.pause(question, asked));
   }
-  if (verdict.type === "goOn") {
+  if (verdict.type === "continue") {
     if (continuations >= limits.continuations) {
       return { status: "limit", text: textOf(message), reason: "continuations" };
     }

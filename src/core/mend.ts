@@ -14,7 +14,7 @@ export interface Checked {
 }
 
 /** Makes `messages` valid; gives the very same array where they are. */
-export function mend(messages: readonly Message[]): Checked {
+export function repairTranscript(messages: readonly Message[]): Checked {
   const problems: string[] = [];
   const mended: Message[] = [];
   const seen = new Set<string>();

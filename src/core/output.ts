@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { complaint, jsonSchemaOf, type Schema } from "./schema.ts";
+import { describeIssues, jsonSchemaOf, type Schema } from "./schema.ts";
 
 /** A schema for the final answer, and how the model is told of it. */
 export interface Output {
@@ -35,5 +35,5 @@ export async function parseOutput(
     return { wrong: error instanceof Error ? error.message : "it is not JSON" };
   }
   const validated = await validate(json);
-  return validated.issues ? { wrong: complaint(validated.issues) } : { value: validated.value };
+  return validated.issues ? { wrong: describeIssues(validated.issues) } : { value: validated.value };
 }

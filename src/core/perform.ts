@@ -4,9 +4,9 @@
  * @module
  */
 import type { ToolResult } from "../protocol/message.ts";
-import { abandon, delay } from "./abandon.ts";
+import { delay, withGracePeriod } from "./abandon.ts";
 import { failed } from "./answers.ts";
-import { canonical } from "./canonical.ts";
+import { canonicalJson } from "./canonical.ts";
 import type { Entry, Step } from "./entry.ts";
 import { judge } from "./failure.ts";
 import { isInterrupt } from "./interrupt.ts";
@@ -48,7 +48,7 @@ export async function execute(ctx: ExecuteContext, entry: Entry): Promise<ToolRe
     if (live.inbox.skipping) return live.inbox.skipping;
     const returned = ctx.tool.execute(ctx.input as never, ctx); // parsed by its own schema
     if (!(returned instanceof Promise)) return resultOf(returned);
-    return resultOf(await abandon(returned, at, live.limits.grace, () => left(ctx, entry)));
+    return resultOf(await withGracePeriod(returned, at, live.limits.grace, () => left(ctx, entry)));
   } finally {
     live.slots.give();
   }
@@ -102,7 +102,7 @@ export async function perform(
 /** What a call came to that was let run before its process died; nothing where it may run, or run again. */
 function ranBefore({ started }: Entry, tool: AnyTool, input: unknown): ToolResult | undefined {
   if (!started) return undefined;
-  const same = started.tool === tool.name && canonical(started.input) === canonical(input);
+  const same = started.tool === tool.name && canonicalJson(started.input) === canonicalJson(input);
   if (same && started.raw) return started.raw;
   return same && tool.idempotent ? undefined : interrupted;
 }

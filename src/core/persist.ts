@@ -4,7 +4,7 @@
  * @module
  */
 import type { Session } from "../protocol/session.ts";
-import { canonical } from "./canonical.ts";
+import { canonicalJson } from "./canonical.ts";
 import type { Store } from "./store.ts";
 
 /** How often something is tried that fails, and the milliseconds before each next try, which is later each time. */
@@ -13,14 +13,14 @@ const backoff = 100;
 
 /** Saves: a save that failed may have been made all the same. */
 export async function persist(store: Store, session: Session): Promise<number | undefined> {
-  return await insisting(async (tried) => {
+  return await withRetries(async (tried) => {
     const kept = tried > 0 ? await store.load(session.id) : undefined;
     return kept && was(session, kept) ? session.version + 1 : await store.save(session);
   });
 }
 
 /** Does what may fail, a few times. */
-export async function insisting<T>(work: (tried: number) => Promise<T>): Promise<T> {
+export async function withRetries<T>(work: (tried: number) => Promise<T>): Promise<T> {
   for (let tried = 0;; tried++) {
     try {
       return await work(tried);
@@ -35,5 +35,5 @@ export async function insisting<T>(work: (tried: number) => Promise<T>): Promise
 function was(session: Session, { run, ...kept }: Session): boolean {
   const { mail = [], ...record } = run ?? {};
   return kept.version === session.version + 1 + mail.length &&
-    canonical({ ...kept, ...(run && { run: record }), version: 0 }) === canonical({ ...session, version: 0 });
+    canonicalJson({ ...kept, ...(run && { run: record }), version: 0 }) === canonicalJson({ ...session, version: 0 });
 }

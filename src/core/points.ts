@@ -35,7 +35,7 @@ import type {
 } from "../protocol/message.ts";
 import type { Limits } from "./limits.ts";
 import type { Hook } from "./onion.ts";
-import type { Asked, Change, Scope } from "./scope.ts";
+import type { Change, QuestionOptions, Scope } from "./scope.ts";
 import type { AnyTool, ToolExecutionContext } from "./tool.ts";
 
 /** What a run is made of, and a `session` or `subagent` hook may choose anew. A hook sees tools of any vars, so that it fits every agent. */
@@ -198,7 +198,7 @@ export interface ApprovalContext<V = unknown, I = unknown> extends Scope<V> {
 /** May this call run? */
 export type Approval =
   | { readonly type: "allow"; readonly input?: unknown }
-  | ({ readonly type: "ask"; readonly questions: readonly string[] } & Asked)
+  | ({ readonly type: "ask"; readonly questions: readonly string[] } & QuestionOptions)
   | { readonly type: "deny"; readonly reason: string };
 
 /** At `execute`. */
@@ -227,8 +227,8 @@ export interface StopContext<V = unknown> extends Scope<V> {
 /** Is the agent done? */
 export type Stop =
   | { readonly type: "finish" }
-  | { readonly type: "goOn"; readonly messages: readonly UserMessage[] }
-  | ({ readonly type: "pause"; readonly question: string } & Asked);
+  | { readonly type: "continue"; readonly messages: readonly UserMessage[] }
+  | ({ readonly type: "pause"; readonly question: string } & QuestionOptions);
 
 /** At `compact`. */
 export interface CompactContext<V = unknown> extends Scope<V> {

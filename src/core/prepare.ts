@@ -8,7 +8,7 @@ import type { Point } from "../protocol/event.ts";
 import { failed, text } from "./answers.ts";
 import type { Live } from "./live.ts";
 import type { ToolContext } from "./points.ts";
-import { complaint, type Validation } from "./schema.ts";
+import { describeIssues, type Validation } from "./schema.ts";
 
 /** A call that can run, or why it cannot, as a result for the model. */
 export type Prepared = { readonly input: unknown } | { readonly wrong: ToolResult };
@@ -28,7 +28,7 @@ export function prepare(
   }
   const read = (validated: Validation<unknown>): Prepared =>
     validated.issues
-      ? { wrong: failed(`The input of ${name} is not valid: ${complaint(validated.issues)}`) }
+      ? { wrong: failed(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`) }
       : { input: validated.value };
   const fail = (error: unknown): Prepared => {
     live.events.report(error);

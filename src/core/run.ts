@@ -5,7 +5,7 @@
  */
 import { callsOf, user, type UserMessage } from "../protocol/message.ts";
 import type { Sink } from "../stream/channel.ts";
-import { abandon } from "./abandon.ts";
+import { withGracePeriod } from "./abandon.ts";
 import type { Blueprint } from "./blueprint.ts";
 import { claim, type ClaimOptions, SessionError } from "./claim.ts";
 import { compactByHand } from "./compact.ts";
@@ -13,7 +13,7 @@ import { conclude, end, fromAnswer, resultOf } from "./conclude.ts";
 import { cleanUp } from "./failure.ts";
 import { lawOf, merged, resettled, saying } from "./law.ts";
 import { limited, type Limits } from "./limits.ts";
-import type { Numbered, OnError } from "./events.ts";
+import type { NumberedEvent, OnError } from "./events.ts";
 import { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
@@ -71,7 +71,7 @@ export interface Started {
 }
 
 /** Begins a run, or goes on with one that is paused, or whose process died. */
-export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<Numbered>): Started {
+export function start(blueprint: Blueprint, options: StartOptions, sink: Sink<NumberedEvent>): Started {
   const session = options.session ?? crypto.randomUUID();
   const { vars, onError, parent, signal } = options;
   const limits = limited(blueprint.limits, options.limits);
@@ -131,7 +131,7 @@ async function conduct(live: Live, options: StartOptions, opened: PromiseWithRes
       const settings = await settingsOf(live, options);
       return await live.blueprint.onions.session({ ...scope, session, source, resumed, settings, context: [] }, live);
     };
-    result = await abandon(open(), live, patience * live.limits.grace, () => {
+    result = await withGracePeriod(open(), live, patience * live.limits.grace, () => {
       live.events.warn("hook.abandoned", "A hook did not stop when it was told to.");
     });
   } catch (error) {
@@ -149,14 +149,14 @@ async function take(live: Live, options: StartOptions): Promise<void> {
   const reason = await claim(live, options);
   if (!reason) return;
   const { messages: _, run: __, ...rest } = options;
-  await start(live.blueprint, { ...rest, answers: [], closing: reason }, nowhere).result;
+  await start(live.blueprint, { ...rest, answers: [], closing: reason }, nullSink).result;
   if (await claim(live, { ...options, busy: "refuse" })) {
     throw new SessionError(`Cannot run session "${live.session}": another run took it`, "busy");
   }
 }
 
 /** Where nobody listens. */
-export const nowhere: Sink<Numbered> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
+export const nullSink: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
 
 /** The cleanup of a run whose process died, or that is to be closed: what it left open is still open. */
 async function recover(live: Live): Promise<void> {

@@ -58,7 +58,7 @@ export function jsonSchemaOf(schema: Schema, what: string): { readonly [key: str
 }
 
 /** What is wrong with a value, in one line a model can act on. */
-export function complaint(issues: readonly Issue[]): string {
+export function describeIssues(issues: readonly Issue[]): string {
   return issues.map(({ path = [], message }) => {
     const place = path.map((key) => String(typeof key === "object" ? key.key : key)).join(".");
     return place ? `${place}: ${message}` : message;

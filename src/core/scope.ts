@@ -30,7 +30,7 @@ export interface Run {
   /** What middleware keep for the run, by name: use `state()`. */
   readonly state: Map<string, unknown>;
   /** What middleware keep for the session, by name: use `state()`. Agents beneath share it. */
-  readonly lasting: Map<string, unknown>;
+  readonly sessionState: Map<string, unknown>;
   /** Tokens so far. */
   readonly usage: Usage;
   /** How far it is from its limits. */
@@ -47,11 +47,11 @@ export interface Run {
    * Pauses the run with a question: throw what it returns. What a person replies is in `answers` when it goes on. Thrown after `next()`, what lies beneath
    * comes out again then with what it came to; but at `model`, `execute` and `subagent` it is done again.
    */
-  pause(question: string, asked?: Asked): Pause;
+  pause(question: string, asked?: QuestionOptions): Pause;
 }
 
 /** What may be said of a question beside its text. Default of both: what can be answered to any. */
-export type Asked = Pick<Question, "schema" | "suggestions">;
+export type QuestionOptions = Pick<Question, "schema" | "suggestions">;
 
 /** What has been used of the limits. */
 export interface Used {

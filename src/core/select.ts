@@ -61,11 +61,11 @@ export function when<V>(predicate: (scope: Scope<V>) => boolean, middleware: Mid
 
 /** `middleware`, each of its hooks asked for only where `holds`. */
 function chosen<V>(middleware: Middleware<V>, holds: (ctx: Scope<V>) => boolean): Middleware<V> {
-  return eachHook(middleware, (hook) => choose(hook, holds));
+  return eachHook(middleware, (hook) => onlyIf(hook, holds));
 }
 
 /** `hook` where `holds`; elsewhere it is as if it were not there. */
-export function choose<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean): Layered<C, D, R> {
+export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean): Layered<C, D, R> {
   const chosen = (ctx: C, next: Next<D, R>) => holds(ctx) ? hook(ctx, next) : next();
   function layer<E>(wrap: Wrap<C, D, R, E>, beneath: Beneath<C, R, E>): Beneath<C, R, E> {
     const inside = wrap(hook, beneath);
@@ -81,7 +81,7 @@ export function choose<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean)
 }
 
 /** What `act` makes of results that it `wants`; elsewhere it is as if it were not there. */
-export function review<C, D, R>(
+export function reviewIf<C, D, R>(
   wants: (result: R) => boolean,
   act: (ctx: C, result: R) => Promise<R>,
 ): Layered<C, D, R> {

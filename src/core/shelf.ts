@@ -10,7 +10,7 @@ interface Kept<T> {
 }
 
 /** Things by their ids. What is too old is forgotten, and of those that nobody uses, where they are too many, what was put there longest ago. */
-export function shelf<T>({ max, expireIn }: { readonly max: number; readonly expireIn: number }) {
+export function ttlCache<T>({ max, expireIn }: { readonly max: number; readonly expireIn: number }) {
   const used = new Map<string, Kept<T>>();
   const unused = new Map<string, Kept<T>>();
 

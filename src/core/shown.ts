@@ -13,7 +13,7 @@ export interface Shown {
 }
 
 /** Watches what goes out to `emit`. */
-export function watched(emit: Emit): Shown {
+export function trackShownText(emit: Emit): Shown {
   let text = false;
   return {
     emit(event) {

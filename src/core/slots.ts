@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Stopping } from "./abandon.ts";
+import type { Cancellation } from "./abandon.ts";
 
 /** A bounded number of places, given in the order in which they were asked for. */
-export class Slots {
+export class Semaphore {
   #free: number;
   readonly #waiting: { readonly enter: () => void }[] = [];
 
@@ -16,7 +16,7 @@ export class Slots {
   }
 
   /** Takes a place: at once, or when the promise settles. Rejects with the reason when it is told to stop first. */
-  take(at: Stopping): Promise<void> | undefined {
+  take(at: Cancellation): Promise<void> | undefined {
     if (this.#free > 0) {
       this.#free--;
       return undefined;

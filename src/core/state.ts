@@ -19,7 +19,7 @@ export interface State<T> {
 /** How state is kept. */
 export interface StateOptions {
   /** For how long: for one run, over its pauses; or for as long as its session, in every run of it. Default: "run". */
-  readonly lasts?: "run" | "session";
+  readonly lifetime?: "run" | "session";
   /** Says which form its values have; one that was kept in another form counts as none. Default: 1. */
   readonly version?: number;
   /** What a value that was kept has to look like; one that does not counts as none. It may not wait for anything. Default: anything. */
@@ -47,12 +47,12 @@ export interface StateOptions {
 export function state<T>(
   name: string,
   init: () => T,
-  { lasts = "run", version = 1, schema }: StateOptions = {},
+  { lifetime = "run", version = 1, schema }: StateOptions = {},
 ): State<T> {
   const key = version === 1 ? name : `${name}@${version}`;
   /** Where the value has been looked at. */
   const known = schema && new WeakSet<Map<string, unknown>>();
-  const heldIn = ({ run }: Scope) => lasts === "session" ? run.lasting : run.state;
+  const heldIn = ({ run }: Scope) => lifetime === "session" ? run.sessionState : run.state;
 
   function read(at: Scope): T {
     const held = heldIn(at);

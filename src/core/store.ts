@@ -5,7 +5,7 @@
  */
 import type { Message } from "../protocol/message.ts";
 import type { Session } from "../protocol/session.ts";
-import { shelf } from "./shelf.ts";
+import { ttlCache } from "./shelf.ts";
 
 /** Where sessions are kept, as what JSON can say. Ids are not empty. Runs wait for it without end: where it may hang, it fails by itself in time. */
 export interface Store {
@@ -67,7 +67,7 @@ interface Kept {
  */
 export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {}): Store {
   /** As texts, so that nobody changes what is kept. */
-  const sessions = shelf<Kept>({ max, expireIn });
+  const sessions = ttlCache<Kept>({ max, expireIn });
 
   return {
     volatile: true,

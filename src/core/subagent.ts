@@ -11,7 +11,7 @@ import { failed, text } from "./answers.ts";
 import type { Blueprint, ChildRun } from "./blueprint.ts";
 import type { Entry } from "./entry.ts";
 import { lawOf, resettled } from "./law.ts";
-import type { Numbered } from "./events.ts";
+import type { NumberedEvent } from "./events.ts";
 import { Pause } from "./interrupt.ts";
 import type { Live } from "./live.ts";
 import type { Law } from "./onion.ts";
@@ -78,7 +78,7 @@ function forChild(call: string, live: Live): PersonAnswer[] {
 /** The core of `subagent`: runs the child, its events among the parent's. One that waited for a person goes on. */
 export async function runSubagent(ctx: SubagentContext, { blueprint, parent, entry }: ChildRun): Promise<RunResult> {
   const { emit, call, child: agent, prompt, settings, signal, vars } = ctx;
-  const sink: Sink<Numbered> = {
+  const sink: Sink<NumberedEvent> = {
     write: ({ event }) => emit({ type: "subagent.event", call, agent, event }),
     cork: () => parent.sink.cork(),
     uncork: () => parent.sink.uncork(),

@@ -7,7 +7,7 @@ import type { Point } from "../protocol/event.ts";
 import { callsOf, type Message, textOf, type UserMessage } from "../protocol/message.ts";
 import { sizeOf, tokensOf } from "./estimate.ts";
 import type { Events } from "./events.ts";
-import { mend } from "./mend.ts";
+import { repairTranscript } from "./mend.ts";
 
 /** The messages of a session, while a run has it. */
 export class Transcript {
@@ -86,7 +86,7 @@ export class Transcript {
 
   /** `messages`, valid; what had to be mended is told, with the point and the middleware that it comes from. */
   mended(messages: readonly Message[], point: Point, middleware?: string): readonly Message[] {
-    const checked = mend(messages);
+    const checked = repairTranscript(messages);
     if (checked.problems.length > 0) {
       this.#events.warn("transcript.repaired", `The messages were not valid: ${checked.problems.join("; ")}`, {
         point,

@@ -5,7 +5,7 @@
  */
 import type { Message } from "../protocol/message.ts";
 import { compacted, declined } from "./answers.ts";
-import { estimate, sizeOf } from "./estimate.ts";
+import { estimateTokens, sizeOf } from "./estimate.ts";
 import type { CompactContext, Compaction } from "./points.ts";
 
 /** A transcript, by what may become of it. */
@@ -20,22 +20,22 @@ export interface Division {
 
 /** The core of `compact`: leaves out the oldest, but not what opened the conversation, the person's last word, or what came last. */
 export function trim({ transcript, budget }: Pick<CompactContext, "transcript" | "budget">): Promise<Compaction> {
-  const { opened, left, kept } = divide(transcript, budget);
+  const { opened, left, kept } = splitTranscript(transcript, budget);
   return Promise.resolve(
     left.length === 0 ? declined("There is nothing that could be left out.") : compacted([...opened, ...kept]),
   );
 }
 
 /** Divides a transcript so that what stays fits `budget` tokens, and `keep` of them beside what opened it: as far as it can. Calls stay with their results. */
-export function divide(transcript: readonly Message[], budget: number, keep = Infinity): Division {
-  const groups = grouped(transcript);
+export function splitTranscript(transcript: readonly Message[], budget: number, keep = Infinity): Division {
+  const groups = groupMessages(transcript);
   const rest = groups.splice(openingOf(groups));
   const opened = groups.flat();
   const sizes = rest.map(sizeOf);
   const asked = rest.findLastIndex(isPersons);
   const sizeAt = (index: number) => index === asked ? 0 : sizes[index] ?? 0; // that one stays anyway
   let first = rest.length - 1;
-  let room = 4 * Math.min(budget - estimate(opened), keep) - (sizes[asked] ?? 0) - sizeAt(first);
+  let room = 4 * Math.min(budget - estimateTokens(opened), keep) - (sizes[asked] ?? 0) - sizeAt(first);
   while (first > 0 && sizeAt(first - 1) <= room) room -= sizeAt(--first);
   const stays = (index: number) => index === asked || index >= first;
   return {
@@ -46,7 +46,7 @@ export function divide(transcript: readonly Message[], budget: number, keep = In
 }
 
 /** Messages that belong together: what somebody said, the results of its calls, and what hooks added to it. */
-export function grouped(transcript: readonly Message[]): Message[][] {
+export function groupMessages(transcript: readonly Message[]): Message[][] {
   const groups: Message[][] = [];
   for (const message of transcript) {
     const last = groups.at(-1);

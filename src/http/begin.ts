@@ -52,30 +52,41 @@ export function beginning(served: Served): Beginning {
           const kept = named === undefined ? undefined : await runs.load(named, caller);
           if (!kept && !anew && addressed === undefined && named !== undefined) throw unknown(`run session "${named}"`);
           if (kept) await records?.free(kept, caller);
-          const held = await how.capsules?.hold();
+          const held = await how.resumeTokens?.hold();
           return await streamRun(c, served, caller, { ...body, run, session, held, ...(busy && { busy }) }, form);
         }
         return turn({ place: given, caller, begin });
       });
     },
 
-    async answer(c, caller, { session, answers, capsule, run: asking, at = Infinity, tools }, form) {
-      if (how.capsules && capsule === undefined) throw wrong("capsule", "what came with the pause");
-      const held = await how.capsules?.hold(capsule, { session });
+    async answer(c, caller, { session, answers, resumeToken, run: asking, at = Infinity, tools }, form) {
+      if (how.resumeTokens && resumeToken === undefined) throw wrong("resumeToken", "what came with the pause");
+      const held = await how.resumeTokens?.hold(resumeToken, { session });
       const kept = held ? theirs(held.session, caller) : await runs.load(session, caller);
       if (!kept) throw unknown(`resume session "${session}"`);
       const { id: run = crypto.randomUUID(), status, events: after = 0 } = kept.run ?? {};
       const isLate = (asking ?? run) !== run || (status === "paused" && at < after);
       const place = status === "paused" && !isLate ? { run, session, after } : undefined;
-      const key = held && `capsule:${run}:${after}`; // it can be used once, where there is a record
-      return await once(c, caller, { place, key, body: [answers, capsule, asking, at], form }, async (_, request) => {
-        const last = await records?.catchUp(kept, caller) ?? after;
-        if ((held && last > after) || isLate) {
-          throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
-        }
-        const asked = { request, at: place ? after : at };
-        return await streamRun(c, served, caller, { ...asked, run, session, answers, held, after: last, tools }, form);
-      });
+      const key = held && `resumeToken:${run}:${after}`; // it can be used once, where there is a record
+      return await once(
+        c,
+        caller,
+        { place, key, body: [answers, resumeToken, asking, at], form },
+        async (_, request) => {
+          const last = await records?.catchUp(kept, caller) ?? after;
+          if ((held && last > after) || isLate) {
+            throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
+          }
+          const asked = { request, at: place ? after : at };
+          return await streamRun(
+            c,
+            served,
+            caller,
+            { ...asked, run, session, answers, held, after: last, tools },
+            form,
+          );
+        },
+      );
     },
 
     async compact(c) {

@@ -30,7 +30,7 @@ export interface AnswersBody {
   readonly run?: string | undefined;
   readonly at?: number | undefined;
   /** What came with the pause, where clients keep that. */
-  readonly capsule?: string | undefined;
+  readonly resumeToken?: string | undefined;
 }
 
 const part: Shape<ContentPart> = tagged("type", {
@@ -99,7 +99,7 @@ export const answersBody: Shape<AnswersBody> = record({
   answers: list(answer),
   run: optional(text),
   at: optional(count),
-  capsule: optional(text),
+  resumeToken: optional(text),
 });
 
 /** The body of a request that compacts a session: what whoever summarizes should mind. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Context } from "hono";
-import type { Numbered } from "../core/events.ts";
+import type { NumberedEvent } from "../core/events.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Lines } from "../session/log.ts";
 import { lineOf } from "../stream/line.ts";
@@ -24,7 +24,7 @@ export const native: Form = (c, options) => {
   return { out, respond: () => c.body(stream, 200, headers) };
 };
 
-function nativeFrames(item: Numbered | Lines): string {
+function nativeFrames(item: NumberedEvent | Lines): string {
   if ("event" in item) return frame(item.id, lineOf(item.event));
   return item.lines.map((line, index) => frame(item.first + index, line)).join("");
 }
@@ -36,7 +36,7 @@ export function formOf(reply: Reply): Form {
     const tell = reply.open();
     const { sink: out, stream } = sse({
       ...options,
-      frame: (item: Numbered | Lines) => "event" in item ? tell(item.event, item.id) : each(item, tell).join(""),
+      frame: (item: NumberedEvent | Lines) => "event" in item ? tell(item.event, item.id) : each(item, tell).join(""),
     });
     return { out, respond: () => c.body(stream, 200, { ...headers, ...reply.headers }) };
   };
@@ -71,7 +71,7 @@ function whole({ open, headers }: Extract<Reply, { readonly type: "whole" }>): F
 }
 
 /** What `tell` makes of each event of an item. */
-function each<T>(item: Numbered | Lines, tell: (event: Event, id: number) => T): T[] {
+function each<T>(item: NumberedEvent | Lines, tell: (event: Event, id: number) => T): T[] {
   if ("event" in item) return [tell(item.event, item.id)];
   return item.lines.map((line, index) => tell(JSON.parse(line), item.first + index));
 }

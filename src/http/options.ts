@@ -6,7 +6,7 @@
 import type { Context, Env } from "hono";
 import { defaultLimits, limited, type Limits } from "../core/limits.ts";
 import { memory, type Store } from "../core/store.ts";
-import type { Capsules } from "../session/capsule/capsule.ts";
+import type { ResumeTokens } from "../session/resume_token/resume_token.ts";
 import type { Log } from "../session/log.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { OnFailure } from "./refusal.ts";
@@ -34,10 +34,10 @@ export interface ServeOptions {
   /** Answers `GET /`: a page to talk with the agent is `playground()`, an import of its own. Default: there is nothing. */
   readonly page?: () => Response | Promise<Response>;
   /**
-   * Has clients keep what a paused run needs, in place of a store: `run.paused` carries a capsule, which comes back with the answers. There are no sessions
+   * Has clients keep what a paused run needs, in place of a store: `run.paused` carries a resume token, which comes back with the answers. There are no sessions
    * to go on with otherwise. Default: none.
    */
-  readonly capsules?: Capsules;
+  readonly resumeTokens?: ResumeTokens;
   /**
    * Whose the sessions and runs are that a request makes or reaches: for anybody else they do not exist. Where it says nothing, the request is refused.
    * Default: that is not looked at, and whoever knows an id reaches what it names.
@@ -58,7 +58,7 @@ export interface ServeOptions {
   /** Milliseconds after which a run whose process says nothing is taken for dead, and goes on elsewhere. Default: 30,000. */
   readonly lease?: number;
   /** Whether nobody else serves from this store, so that a run is dead that does not run here: in a Durable Object, or a single process. Default: false. */
-  readonly sole?: boolean;
+  readonly singleProcess?: boolean;
   /** Ends the serving: runs stop with the reason "shutdown", streams end, and requests are refused. */
   readonly signal?: AbortSignal;
   /** Changes of the agent's limits, for every run. Default: none. */
@@ -90,15 +90,25 @@ export type Settled = ReturnType<typeof settled>;
 
 /** Fills in defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for two that exclude each other. */
 export function settled(options: ServeOptions & { readonly vars?: (c: Context) => unknown } = {}) {
-  const { store, capsules, wires = [], busy = "refuse", onClientGone = "stop", sole = false, limits = {} } = options;
+  const {
+    store,
+    resumeTokens,
+    wires = [],
+    busy = "refuse",
+    onClientGone = "stop",
+    singleProcess = false,
+    limits = {},
+  } = options;
   const { lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576 } = options;
-  if (store && capsules) throw new TypeError("Cannot serve with a store and with capsules: sessions are in one place");
+  if (store && resumeTokens) {
+    throw new TypeError("Cannot serve with a store and with resumeTokens: sessions are in one place");
+  }
   limited(defaultLimits, limits);
   for (const [name, ms] of Object.entries({ heartbeat, lease })) {
     // timers count in 31 bits, and take what is beyond for no time at all
     if (!(ms > 0 && ms < 2 ** 31)) throw new RangeError(`Cannot serve with a ${name} of ${ms} ms`);
   }
   if (!(maxBody > 0)) throw new RangeError(`Cannot serve with bodies of at most ${maxBody} bytes`);
-  const kept = store ?? (capsules ? undefined : memory());
-  return { ...options, store: kept, wires, busy, onClientGone, sole, limits, lease, heartbeat, maxBody };
+  const kept = store ?? (resumeTokens ? undefined : memory());
+  return { ...options, store: kept, wires, busy, onClientGone, singleProcess, limits, lease, heartbeat, maxBody };
 }

@@ -6,7 +6,7 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { SessionError } from "../core/claim.ts";
-import { CapsuleError, type CapsuleProblem } from "../session/capsule/capsule_error.ts";
+import { ResumeTokenError, type ResumeTokenProblem } from "../session/resume_token/resume_token_error.ts";
 import { RecordError, type RecordProblem } from "../session/record/record_error.ts";
 import { ShapeError } from "../wire/shape.ts";
 import type { Refused } from "../wire/wire.ts";
@@ -69,7 +69,7 @@ export function report(onError: OnFailure | undefined, error: unknown, run?: str
 }
 
 /** What is not simply in conflict with how things are. */
-const statuses: { readonly [key in SessionError["code"] | RecordProblem | CapsuleProblem]?: Refusal["status"] } = {
+const statuses: { readonly [key in SessionError["code"] | RecordProblem | ResumeTokenProblem]?: Refusal["status"] } = {
   "unknown": 404,
   "invalid": 400,
   "forgotten": 410,
@@ -85,6 +85,8 @@ const statuses: { readonly [key in SessionError["code"] | RecordProblem | Capsul
 /** What is not to be had: the message names nothing but what the client sent. */
 function refusalOf(error: unknown): unknown {
   if (error instanceof ShapeError) return new Refusal(400, "invalid", error.message, error.field);
-  if (!(error instanceof SessionError || error instanceof RecordError || error instanceof CapsuleError)) return error;
+  if (!(error instanceof SessionError || error instanceof RecordError || error instanceof ResumeTokenError)) {
+    return error;
+  }
   return new Refusal(statuses[error.code] ?? 409, error.code, error.message);
 }

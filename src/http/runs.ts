@@ -4,8 +4,8 @@
  * @module
  */
 import { SessionError } from "../core/claim.ts";
-import type { Numbered } from "../core/events.ts";
-import { nowhere, type Started } from "../core/run.ts";
+import type { NumberedEvent } from "../core/events.ts";
+import { nullSink, type Started } from "../core/run.ts";
 import { type Asker, type Given, type Host, type LiveRun, recordId, theirs } from "../session/record/host.ts";
 import { RecordError } from "../session/record/record_error.ts";
 import type { Recorder } from "../session/record/recorder.ts";
@@ -26,8 +26,8 @@ export interface Runs extends Host {
 
 /** Keeps the runs that `start` begins. */
 export function runsOf(
-  start: (options: object, sink: Sink<Numbered>) => Started,
-  { store, log, limits, lease, sole, signal, onError }: Settled,
+  start: (options: object, sink: Sink<NumberedEvent>) => Started,
+  { store, log, limits, lease, singleProcess, signal, onError }: Settled,
 ): Runs {
   /** By the ids of their records. */
   const live = new Map<string, LiveRun>();
@@ -42,7 +42,7 @@ export function runsOf(
     load: async (id, asker) => theirs(await store?.load(idOf(id)), asker),
     save: async (session) => await store?.save(session),
     get: (run, asker) => live.get(recordId(run, asker)),
-    isDead: (run, asker) => sole && !live.has(recordId(run, asker)),
+    isDead: (run, asker) => singleProcess && !live.has(recordId(run, asker)),
     launch,
   };
   // whoever makes a log takes what a server does with it from where this type is from
@@ -56,12 +56,12 @@ export function runsOf(
       throw new SessionError(`Cannot run session "${given.session}": another run has it`, "busy", given.run);
     }
     const { owner } = asker;
-    const lost = (run: string) => sole && (run === given.run || host.isDead(run, asker));
+    const lost = (run: string) => singleProcess && (run === given.run || host.isDead(run, asker));
     const record = records?.recorder(given.run, asker, out, (error) => {
       run.stop(error === undefined ? "lost" : "unrecorded", { leave: error === undefined });
       if (error !== undefined) report(onError, error, given.run);
     });
-    const sink = record ?? out ?? nowhere;
+    const sink = record ?? out ?? nullSink;
     const told = { store: held?.store ?? store, limits, lease, lost, onError, owner, vars, ...given };
     const started = start(told, held?.to(sink) ?? sink);
     const over = Promise.all([started.result, record?.over]).then(() => void live.delete(id)); // neither rejects

@@ -37,7 +37,7 @@ import { speaking } from "./wires.ts";
  * `wires` add the routes of other clients' dialects, to the same runs.
  *
  * What is not served is answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for a
- * `store` beside `capsules`.
+ * `store` beside `resume tokens`.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";

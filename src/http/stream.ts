@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Numbered } from "../core/events.ts";
+import type { NumberedEvent } from "../core/events.ts";
 import type { Lines } from "../session/log.ts";
 import type { Sink } from "../stream/channel.ts";
 
@@ -15,7 +15,7 @@ export const headers = {
 } as const;
 
 /** Takes events, or the lines of them that are on record. */
-export type Outlet = Sink<Numbered | Lines>;
+export type Outlet = Sink<NumberedEvent | Lines>;
 
 /** How a response behaves. */
 export interface OutletOptions {

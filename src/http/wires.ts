@@ -25,7 +25,7 @@ export function speaking(
   const { how, runs, runs: { records } } = served;
 
   async function talk(c: Context, caller: Caller, wanted: Talk): Promise<Response> {
-    const { session, known, capsule, say, reply } = wanted;
+    const { session, known, resumeToken, say, reply } = wanted;
     const kept = await keptOf(wanted, caller);
     const said = say(waitingOf(kept));
     if ("messages" in said) {
@@ -34,17 +34,17 @@ export function speaking(
     if (kept && said.answers.length === 0) {
       throw new SessionError(`Cannot resume session "${session}": nothing that it asks is answered`, "unasked");
     }
-    if (how.capsules && capsule === undefined) {
+    if (how.resumeTokens && resumeToken === undefined) {
       const why = "what came with the pause has not come back";
       throw new Refusal(400, "invalid", `Cannot resume session "${session}": ${why}`);
     }
-    return await answer(c, caller, { ...said, capsule, session: session ?? "" }, formOf(reply));
+    return await answer(c, caller, { ...said, resumeToken, session: session ?? "" }, formOf(reply));
   }
 
-  async function keptOf({ session, capsule }: Talk, caller: Caller): Promise<Session | undefined> {
+  async function keptOf({ session, resumeToken }: Talk, caller: Caller): Promise<Session | undefined> {
     if (session === undefined) return undefined;
-    if (!how.capsules || capsule === undefined) return await runs.load(session, caller);
-    return theirs(await how.capsules.open(capsule, { session }), caller);
+    if (!how.resumeTokens || resumeToken === undefined) return await runs.load(session, caller);
+    return theirs(await how.resumeTokens.open(resumeToken, { session }), caller);
   }
 
   async function follow(

@@ -81,7 +81,7 @@ export type RunEvent =
     readonly questions: readonly Question[];
     readonly usage: Usage;
     /** The session in the hands of its client, where the server has no store: goes back with the answers. */
-    readonly capsule?: string;
+    readonly resumeToken?: string;
   }
   | { readonly type: "run.failed"; readonly error: string; readonly message: string; readonly usage: Usage }
   | { readonly type: "run.aborted"; readonly reason: string; readonly text: string; readonly usage: Usage };

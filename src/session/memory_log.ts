@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { shelf } from "../core/shelf.ts";
+import { ttlCache } from "../core/shelf.ts";
 import { bell, follow } from "./follow.ts";
 import type { Log, LogPage } from "./log.ts";
 import { records } from "./record/records.ts";
@@ -36,7 +36,7 @@ interface Kept {
  * ```
  */
 export function memoryLog({ max = 1_000, expireIn = 600_000 }: MemoryLogOptions = {}): Log {
-  const runs = shelf<Kept>({ max, expireIn });
+  const runs = ttlCache<Kept>({ max, expireIn });
   const added = bell();
 
   function read(run: string, after: number): Promise<LogPage | undefined> {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Handle } from "../core/agent.ts";
+import type { RunHandle } from "../core/agent.ts";
 import type { RunResult } from "../core/points.ts";
 import type { Event } from "../protocol/event.ts";
 
@@ -39,7 +39,7 @@ export interface CollectOptions {
  * ```
  */
 export async function collect<O>(
-  handle: Pick<Handle<O>, "events" | "result">,
+  handle: Pick<RunHandle<O>, "events" | "result">,
   { repairs = false }: CollectOptions = {},
 ): Promise<Collected<O>> {
   const events: Event[] = [];

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { abandon, stopping } from "../core/abandon.ts";
-import { canonical } from "../core/canonical.ts";
+import { cancellationOf, withGracePeriod } from "../core/abandon.ts";
+import { canonicalJson } from "../core/canonical.ts";
 
 /** Tells what is not as it is expected to be, by its JSON. */
 export type Expect = (what: string, seen: unknown, expected: unknown) => void;
@@ -65,10 +65,12 @@ async function troubles(
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), time);
   const expect: Expect = (what, seen, expected) => {
-    if (canonical(seen) !== canonical(expected)) told.add(`${what}: ${brief(seen)} instead of ${brief(expected)}`);
+    if (canonicalJson(seen) !== canonicalJson(expected)) {
+      told.add(`${what}: ${brief(seen)} instead of ${brief(expected)}`);
+    }
   };
   try {
-    await abandon(work(expect, late.signal), stopping(late.signal), 100, () => {});
+    await withGracePeriod(work(expect, late.signal), cancellationOf(late.signal), 100, () => {});
   } catch (error) {
     if (!late.signal.aborted) told.add(`it threw ${error}`);
   } finally {

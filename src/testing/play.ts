@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { Handle } from "../core/agent.ts";
+import type { RunHandle } from "../core/agent.ts";
 import { isInterrupt } from "../core/interrupt.ts";
 import type { Middleware, RunResult } from "../core/points.ts";
 import { memory } from "../core/store.ts";
 import type { AnyTool } from "../core/tool.ts";
-import { mend } from "../core/mend.ts";
+import { repairTranscript } from "../core/mend.ts";
 import type { Event } from "../protocol/event.ts";
 import { collect } from "./collect.ts";
 import { carries, inspected } from "./inspect.ts";
@@ -110,7 +110,7 @@ async function perform(
       onRequest: ({ messages }) => check(messages, "the model was sent ", scene.tell),
     });
 
-  async function see(handle: Handle<unknown>): Promise<RunResult> {
+  async function see(handle: RunHandle<unknown>): Promise<RunResult> {
     const before = scene.happened;
     const { events, result } = await collect(handle, { repairs: true });
     for (const event of events) if (event.type === "warning") warnings.push(event);
@@ -130,7 +130,7 @@ async function perform(
 }
 
 function check(messages: RunResult["messages"], what: string, tell: Tell): void {
-  const [problem, ...more] = mend(messages).problems;
+  const [problem, ...more] = repairTranscript(messages).problems;
   if (problem) tell("valid", `${what}${problem}${more.length > 0 ? " and more" : ""}`);
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { cancelled, declined, denied, deny, goOn, refused, reply, skip, skipped } from "../core/answers.ts";
+import { cancelled, continueWith, declined, denied, deny, refused, reply, skip, skipped } from "../core/answers.ts";
 import { ofOneCall } from "../core/each_hook.ts";
 import { isInterrupt } from "../core/interrupt.ts";
 import type { Hook } from "../core/onion.ts";
@@ -96,7 +96,7 @@ const answers: { readonly [P in Point]?: () => unknown } = {
   tool: () => denied("not now"),
   approval: () => deny("not now"),
   execute: () => skipped("not now"),
-  stop: () => goOn("Go on."),
+  stop: () => continueWith("Go on."),
   compact: () => declined("not now"),
   subagent: () => refused("not now"),
   error: () => skip(),

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { canonical } from "../core/canonical.ts";
+import { canonicalJson } from "../core/canonical.ts";
 import { Pause } from "../core/interrupt.ts";
 import { replySchema } from "../core/question.ts";
 import { schemaOf } from "../core/schema.ts";
@@ -48,5 +48,5 @@ export function clientTools(declared: readonly DeclaredTool[], questions: readon
 
 /** Whether a question is about what a call came to that the client runs, and not about whether it may run. */
 export function isForClient({ callId, tool, schema }: Question): boolean {
-  return callId !== undefined && tool !== undefined && canonical(schema) === canonical(replySchema);
+  return callId !== undefined && tool !== undefined && canonicalJson(schema) === canonicalJson(replySchema);
 }

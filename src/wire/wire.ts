@@ -69,7 +69,7 @@ export interface Talk {
   /** Whether the session has to be there. Default: false. */
   readonly known?: boolean | undefined;
   /** What came with the pause that is answered, where the client keeps that. Default: the server does. */
-  readonly capsule?: string | undefined;
+  readonly resumeToken?: string | undefined;
   /** What is said to a session that asks this. */
   say(waiting: Waiting): Said;
   /** How the client is told of the run. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { agent, type Model, type Numbered, type Sink, type Store, tool } from "@jizai/jizai";
+import { agent, type Model, type NumberedEvent, type Sink, type Store, tool } from "@jizai/jizai";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import * as z from "zod";
 import { used } from "./crowd.ts";
@@ -63,4 +63,4 @@ const elsewhere: Store = {
   list: () => Promise.resolve([]),
 };
 
-const nobody: Sink<Numbered> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
+const nobody: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };

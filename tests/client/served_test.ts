@@ -1,7 +1,7 @@
 import { agent, type Event, memory, serve, tool } from "@jizai/jizai";
 import { client, ClientError, fold, noRun, type RunState } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { capsules } from "@jizai/jizai/session/capsule";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import * as z from "zod";
@@ -112,10 +112,10 @@ Deno.test("client() over the network reads a run to its end through connections 
 Deno.test("client() goes on with what it keeps of a run that pauses, where the server keeps nothing", async () => {
   const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
-  const app = serve(agent({ model, tools: [drop] }), { capsules: capsules({ keys }) });
+  const app = serve(agent({ model, tools: [drop] }), { resumeTokens: resumeTokens({ keys }) });
   const asking = client("", { fetch: app.request }).run({ prompt: "Drop a" });
-  const { capsule } = await asking.result();
-  assertMatch(capsule ?? "", /^k1\./);
+  const { resumeToken } = await asking.result();
+  assertMatch(resumeToken ?? "", /^k1\./);
   const kept: RunState = JSON.parse(JSON.stringify(asking.state));
   const page = client("", { fetch: app.request }).follow(kept);
   const { status, text } = await page.answer([{ callId: "call_1", type: "approve" }]).result();

@@ -3,8 +3,8 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { agent, type Emit, type Event, type Limits, type Middleware, text, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { abandon, delay, later, stopping } from "../../src/core/abandon.ts";
-import { Slots } from "../../src/core/slots.ts";
+import { cancellationOf, delay, startTimer, withGracePeriod } from "../../src/core/abandon.ts";
+import { Semaphore } from "../../src/core/slots.ts";
 import { happened, told } from "../support/happened.ts";
 import { lines } from "../support/told.ts";
 
@@ -31,8 +31,8 @@ Deno.test("abandon() comes to what the work does, and listens no longer", async 
   const never = () => {
     throw new Error("never");
   };
-  assertEquals(await abandon(Promise.resolve(1), stopping(signal), 10, never), 1);
-  const failed = abandon(Promise.reject(new Error("failed")), stopping(signal), 10, never);
+  assertEquals(await withGracePeriod(Promise.resolve(1), cancellationOf(signal), 10, never), 1);
+  const failed = withGracePeriod(Promise.reject(new Error("failed")), cancellationOf(signal), 10, never);
   assertEquals(listeners(), 1);
   await assertRejects(() => failed, Error, "failed");
   assertEquals(listeners(), 0);
@@ -45,9 +45,9 @@ Deno.test("abandon() waits for work that stops in time, and leaves work that doe
     const { signal, abort } = counted();
     if (already) abort(new Error("stop"));
     const soon = Promise.withResolvers<string>();
-    const inTime = abandon(soon.promise, stopping(signal), 10, () => left.push("soon"));
+    const inTime = withGracePeriod(soon.promise, cancellationOf(signal), 10, () => left.push("soon"));
     const late = Promise.withResolvers<string>();
-    const tooLate = abandon(late.promise, stopping(signal), 10, () => left.push("late"));
+    const tooLate = withGracePeriod(late.promise, cancellationOf(signal), 10, () => left.push("late"));
     tooLate.catch(() => {}); // looked at below
     if (!already) abort(new Error("stop"));
     await time.tickAsync(9);
@@ -81,23 +81,23 @@ Deno.test("delay() takes so long, or ends with its signal", async () => {
 Deno.test("later() is never where a timer cannot hold it", () => {
   using time = new FakeTime();
   let ran = 0;
-  clearTimeout(later(() => ran++, 5));
-  later(() => ran++, 10);
-  later(() => ran++, 2 ** 31);
-  later(() => ran++, Infinity);
+  clearTimeout(startTimer(() => ran++, 5));
+  startTimer(() => ran++, 10);
+  startTimer(() => ran++, 2 ** 31);
+  startTimer(() => ran++, Infinity);
   time.runAll();
   assertEquals([ran, time.now - time.start], [1, 10]);
 });
 
 Deno.test("slots are given in the order they were asked for, and not to who has left", async () => {
-  const slots = new Slots(1);
+  const slots = new Semaphore(1);
   const order: string[] = [];
   const { signal, abort, listeners } = counted();
-  assertEquals(slots.take(stopping(signal)), undefined);
-  const second = slots.take(stopping(signal))?.then(() => order.push("second"));
+  assertEquals(slots.take(cancellationOf(signal)), undefined);
+  const second = slots.take(cancellationOf(signal))?.then(() => order.push("second"));
   const leaving = counted();
-  const third = slots.take(stopping(leaving.signal))?.catch((error) => order.push(error.message));
-  const fourth = slots.take(stopping(signal))?.then(() => order.push("fourth"));
+  const third = slots.take(cancellationOf(leaving.signal))?.catch((error) => order.push(error.message));
+  const fourth = slots.take(cancellationOf(signal))?.then(() => order.push("fourth"));
   leaving.abort(new Error("left"));
   await third;
   slots.give();
@@ -106,9 +106,9 @@ Deno.test("slots are given in the order they were asked for, and not to who has 
   await fourth;
   assertEquals([order, listeners(), leaving.listeners()], [["left", "second", "fourth"], 0, 1]);
   slots.give();
-  assertEquals(slots.take(stopping(signal)), undefined);
+  assertEquals(slots.take(cancellationOf(signal)), undefined);
   abort(new Error("stop"));
-  await assertRejects(async () => await slots.take(stopping(signal)), Error, "stop");
+  await assertRejects(async () => await slots.take(cancellationOf(signal)), Error, "stop");
 });
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });

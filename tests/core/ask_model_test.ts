@@ -12,7 +12,7 @@ import {
   ModelError,
   type ModelEvent,
   type ModelResponse,
-  type Numbered,
+  type NumberedEvent,
   reply,
   type Sink,
   tool,
@@ -473,7 +473,7 @@ Deno.test("what is told in one go waits no longer than the event loop takes to t
 
 Deno.test("what was read together is written together, and what is told in one go", async () => {
   const log: string[] = [];
-  const sink: Sink<Numbered> = {
+  const sink: Sink<NumberedEvent> = {
     write: ({ event }) => log.push(event.type),
     cork: () => log.push("("),
     uncork: () => log.push(")"),
@@ -497,7 +497,7 @@ Deno.test("what was read together is written together, and what is told in one g
 Deno.test("a model is read no faster than its events are taken, and a full sink does not hold up the end", async () => {
   let room = Promise.withResolvers<void>();
   const written: string[] = [];
-  const sink: Sink<Numbered> = {
+  const sink: Sink<NumberedEvent> = {
     write: ({ event }) => written.push(event.type),
     cork() {},
     uncork() {},

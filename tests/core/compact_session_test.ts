@@ -109,7 +109,7 @@ Deno.test("a store that cannot keep the transcript as it was fails the run, and 
   assertEquals(short((await store.load("s"))?.messages ?? []), whole);
 });
 
-Deno.test("a store that has room for one session alone, as that of a capsule, keeps what was compacted", async () => {
+Deno.test("a store that has room for one session alone, as that of a resume token, keeps what was compacted", async () => {
   const store = await keeping();
   const small: Store = {
     ...store,

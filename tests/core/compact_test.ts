@@ -1,22 +1,22 @@
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import {
-  again,
+  abortRun,
   type Agent,
   agent,
   compacted,
   type CompactTrigger,
   declined,
-  giveUp,
-  type Handle,
   memory,
   type Message,
   type Middleware,
   ModelError,
   reply,
+  type RunHandle,
   type RunOptions,
   skip,
   textOf,
+  tryAgain,
   user,
 } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer, type ScriptedModel } from "@jizai/jizai/model/scripted";
@@ -42,7 +42,7 @@ interface Came {
 interface Way {
   readonly steps: readonly ScriptedAnswer[];
   readonly limits?: { readonly context: number };
-  readonly begin: (assistant: Agent<unknown, unknown>, options: Options) => Handle<unknown>;
+  readonly begin: (assistant: Agent<unknown, unknown>, options: Options) => RunHandle<unknown>;
 }
 
 type Options = Required<Pick<RunOptions, "session" | "store" | "onError" | "signal">>;
@@ -331,16 +331,16 @@ Deno.test("error decides about a compaction that failed: go on without, try agai
   const trimmed = ["user First", "user Now", "assistant Done."];
   assertEquals(await decide("auto", () => Promise.resolve(skip())), [[first], "done", trimmed, [busy]]);
   assertEquals(await decide("overflow", (_, next) => next()), [[first], "done", trimmed, [busy, tooLarge]]);
-  assertEquals(await decide("auto", () => Promise.resolve(again({ after: 1_000 }))), [
+  assertEquals(await decide("auto", () => Promise.resolve(tryAgain({ after: 1_000 }))), [
     [first, "compact true 2"],
     "done",
     ["user Less", "assistant Done."],
     [busy, busy],
   ]);
-  assertEquals(await decide("auto", () => Promise.resolve(giveUp())), [[first], "failed", [...whole, "user Now"], [
+  assertEquals(await decide("auto", () => Promise.resolve(abortRun())), [[first], "failed", [...whole, "user Now"], [
     busy,
   ]]);
-  for (const decision of [skip(), again(), giveUp()]) { // whoever asked for it asks again
+  for (const decision of [skip(), tryAgain(), abortRun()]) { // whoever asked for it asks again
     const came = [["compact false 1"], "failed", whole, [busy]];
     assertEquals(await decide("manual", () => Promise.resolve(decision)), came);
   }

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { type Message, user } from "@jizai/jizai";
-import { estimate } from "../../src/core/estimate.ts";
+import { estimateTokens } from "../../src/core/estimate.ts";
 
 /** A result that has these parts. */
 function result(...parts: Extract<Message, { role: "user" }>["parts"]): Message {
@@ -8,7 +8,7 @@ function result(...parts: Extract<Message, { role: "user" }>["parts"]): Message 
 }
 
 Deno.test("an estimate counts bytes, so that no language comes off too cheaply", () => {
-  const tokens = (text: string) => estimate([user(text)]) - estimate([user("")]);
+  const tokens = (text: string) => estimateTokens([user(text)]) - estimateTokens([user("")]);
   assertEquals(tokens("word".repeat(100)), 100);
   assertEquals(tokens("слово".repeat(100)), 250);
   assertEquals(tokens("自在鉤".repeat(100)), 225);
@@ -24,11 +24,11 @@ Deno.test("an estimate counts whatever a model reads: thoughts, calls and result
     { role: "assistant", parts: [{ type: "call", id: "a", name: "look", input: { at: long } }] },
     result({ type: "text", text: long }),
   ];
-  for (const message of messages) assert(Math.abs(estimate([message]) - 1_010) < 20, message.role);
-  assertEquals(estimate([]), 0);
+  for (const message of messages) assert(Math.abs(estimateTokens([message]) - 1_010) < 20, message.role);
+  assertEquals(estimateTokens([]), 0);
 });
 
 Deno.test("an image or a file counts the same, whatever its data", () => {
-  const tokens = (data: string) => estimate([result({ type: "media", mediaType: "image/png", data })]);
+  const tokens = (data: string) => estimateTokens([result({ type: "media", mediaType: "image/png", data })]);
   assertEquals([tokens("A".repeat(4)), tokens("A".repeat(4_000_000))], [1_607, 1_607]);
 });

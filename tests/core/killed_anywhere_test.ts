@@ -1,7 +1,7 @@
 import type { Message, PersonAnswer, Question, RunResult, Session } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { mend } from "../../src/core/mend.ts";
+import { repairTranscript } from "../../src/core/mend.ts";
 import { type Done, improvised } from "../support/improvised/agent.ts";
 import { meanwhile } from "../support/meanwhile.ts";
 import { found } from "../support/mortal.ts";
@@ -77,7 +77,7 @@ function check(whole: Life, life: Life, deaths: readonly Death[]): void {
   const known = started.flatMap(({ callId, raw }) => raw && raw.status !== "aborted" ? [callId] : []);
   const cut = new Set(started.map(({ callId }) => callId).filter((callId) => !known.includes(callId)));
   const { status, messages } = life.result;
-  assertEquals([status, mend(messages).problems], [whole.result.status, []]);
+  assertEquals([status, repairTranscript(messages).problems], [whole.result.status, []]);
   assertEquals(without(cut, messages), without(cut, whole.result.messages));
 
   const deeds = whole.done.map(({ what }) => what);

@@ -1,4 +1,4 @@
-import { again, agent, failed, type Handle, type Middleware, serve } from "@jizai/jizai";
+import { agent, failed, type Middleware, type RunHandle, serve, tryAgain } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -33,7 +33,7 @@ const narrow: Middleware = {
 
 const patient: Middleware = {
   name: "patient",
-  error: async ({ attempt }, next) => attempt === 1 ? again({ after: 1 }) : await next(),
+  error: async ({ attempt }, next) => attempt === 1 ? tryAgain({ after: 1 }) : await next(),
 };
 
 /** A tool that waits for its signal, and then comes to an end or does not. */
@@ -107,7 +107,7 @@ const ways: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> 
 };
 
 /** A run of three calls, where there is a tool for them. */
-function run(options: Omit<Parameters<typeof agent>[0], "model">, signal: AbortSignal): Handle<unknown> {
+function run(options: Omit<Parameters<typeof agent>[0], "model">, signal: AbortSignal): RunHandle<unknown> {
   const model = options.tools ? scripted({ calls: three }, "Done.") : scripted("Hello!");
   return agent({ ...options, model }).run({ prompt: "Hi", signal });
 }

@@ -4,9 +4,9 @@ import * as z from "zod";
 import {
   agent,
   type ContentPart,
+  continueWith,
   defaultLimits,
   deploy,
-  goOn,
   type Limits,
   type Middleware,
   text,
@@ -129,7 +129,7 @@ Deno.test("continuations: a hook that never finishes ends as a limit, and sees i
   const forever: Middleware = {
     stop: (ctx) => {
       seen.push([ctx.continuations, ctx.limit, ctx.run.used.continuations]);
-      return Promise.resolve(goOn("Go on."));
+      return Promise.resolve(continueWith("Go on."));
     },
   };
   const model = scripted("1", "2", looking(1), "3", "4", "5");

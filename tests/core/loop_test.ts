@@ -2,9 +2,9 @@ import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import {
   agent,
+  continueWith,
   type Event,
   finish,
-  goOn,
   type Middleware,
   type ModelResponse,
   noUsage,
@@ -60,7 +60,7 @@ Deno.test("stop goes on with more messages, beneath the same prompt", async () =
       prompts++;
       return next();
     },
-    stop: (ctx) => Promise.resolve(ctx.continuations > 0 ? finish() : goOn("Sure?", user("Really?", "me"))),
+    stop: (ctx) => Promise.resolve(ctx.continuations > 0 ? finish() : continueWith("Sure?", user("Really?", "me"))),
   }];
   const model = scripted("One.", "Two.");
   const run = agent({ model, use }).run("Count");

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { agent, goOn, type Middleware, pause, type Schema, textOf, tool } from "@jizai/jizai";
+import { agent, continueWith, type Middleware, pause, type Schema, textOf, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { happened, told } from "../support/happened.ts";
 import { lines } from "../support/told.ts";
@@ -90,7 +90,7 @@ Deno.test("only the final answer has to match, once stop says that it is", async
   const use: Middleware[] = [{
     stop: (ctx, next) => {
       asked.push([textOf(ctx.message), ctx.continuations]);
-      return textOf(ctx.message) === "Hm." ? Promise.resolve(goOn("Well?")) : next();
+      return textOf(ctx.message) === "Hm." ? Promise.resolve(continueWith("Well?")) : next();
     },
   }];
   const model = scripted({ text: "I look.", calls: [["look", {}]] }, "Hm.", "Kyoto", good);

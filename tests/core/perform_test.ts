@@ -1,13 +1,13 @@
 import {
-  again,
+  abortRun,
   agent,
-  giveUp,
   type Middleware,
   refused,
   skip,
   text,
   type ToolExecutionContext,
   type ToolResult,
+  tryAgain,
 } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertNotEquals } from "@std/assert";
@@ -468,7 +468,7 @@ Deno.test("error decides about a tool that failed: again, later, or not", async 
     name: "decide",
     error(ctx) {
       seen.push(`${ctx.source} ${ctx.name} ${ctx.attempt} ${ctx.recoverable} ${ctx.error}`);
-      return Promise.resolve(ctx.attempt < 3 ? again({ after: 100 }) : skip());
+      return Promise.resolve(ctx.attempt < 3 ? tryAgain({ after: 100 }) : skip());
     },
   };
   let tries = 0;
@@ -496,7 +496,7 @@ Deno.test("a tool whose failure ends the run is judged once, and its siblings fi
     name: "severe",
     error({ error }) {
       judged.push(String(error));
-      return Promise.resolve(giveUp());
+      return Promise.resolve(abortRun());
     },
   };
   const broken = weather(({ city }) => {
@@ -519,7 +519,7 @@ Deno.test("a failure is not tried again once its signal has aborted", async () =
       throw new Error("flaky");
     })],
     use: [
-      { name: "stubborn", error: () => Promise.resolve(again({ after: 30 })) },
+      { name: "stubborn", error: () => Promise.resolve(tryAgain({ after: 30 })) },
       {
         name: "hurried",
         tool: (ctx, next) => next({ signal: AbortSignal.any([ctx.signal, AbortSignal.timeout(50)]) }),
@@ -537,7 +537,7 @@ Deno.test("a run stopped while a failure waits to be tried again answers the cal
     tools: [weather(() => {
       throw new Error("flaky");
     })],
-    use: [{ name: "patient", error: () => Promise.resolve(again({ after: 60_000 })) }],
+    use: [{ name: "patient", error: () => Promise.resolve(tryAgain({ after: 60_000 })) }],
   }).run();
   await settled();
   running.stop();

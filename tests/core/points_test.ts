@@ -1,9 +1,9 @@
 import {
+  abortRun,
   cancelled,
   compacted,
   deny,
   type Event,
-  giveUp,
   pause,
   type Point,
   refused,
@@ -130,7 +130,7 @@ const points: Readonly<Record<Point, Held>> = {
   error: {
     core: false,
     passed: ["done", ...toolCalled, "error work failed.", "assistant Done."],
-    answer: giveUp(),
+    answer: abortRun(),
     answered: ["failed", ...toolCalled, "error work failed."],
     before: ["done", ...toolCalled, "error work failed.", "assistant Done."],
     after: ["done", ...toolCalled, "error work failed.", "assistant Done."],

@@ -2,14 +2,13 @@ import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrow
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import {
-  again,
+  abortRun,
   agent,
   type AnyTool,
   compacted,
   End,
   type EndOptions,
   type Event,
-  giveUp,
   memory,
   type Message,
   type Middleware,
@@ -18,6 +17,7 @@ import {
   type Scope,
   skip,
   tool,
+  tryAgain,
   user,
   vars,
 } from "@jizai/jizai";
@@ -617,7 +617,7 @@ Deno.test("error at model: retry waits, asks again and takes back what was shown
     },
     error: (ctx) => {
       attempts.push([ctx.source, ctx.recoverable, ctx.attempt]);
-      return Promise.resolve(again({ after: 2_000 }));
+      return Promise.resolve(tryAgain({ after: 2_000 }));
     },
   }];
   const run = agent({ model, use }).run("Hi");
@@ -632,7 +632,7 @@ Deno.test("error at model: retry waits, asks again and takes back what was shown
 Deno.test("error at model: a retry that waits ends with the run", async () => {
   using time = new FakeTime();
   const model = scripted({ text: "Hel", error: new Error("busy") });
-  const use: Middleware[] = [{ error: () => Promise.resolve(again({ after: 60_000 })) }];
+  const use: Middleware[] = [{ error: () => Promise.resolve(tryAgain({ after: 60_000 })) }];
   const run = agent({ model, use, limits: { time: 1_000 } }).run("Hi");
   await time.tickAsync(1_000);
   const { status, reason, text, messages } = await run.result;
@@ -654,7 +654,7 @@ Deno.test("error at model: skip goes on without an answer, and what was shown is
 });
 
 Deno.test("error at model: to abort keeps what was said", async () => {
-  const use: Middleware[] = [{ error: () => Promise.resolve(giveUp()) }];
+  const use: Middleware[] = [{ error: () => Promise.resolve(abortRun()) }];
   const run = agent({ model: scripted({ text: "Hel", error: new Error("cut") }), use }).run("Hi");
   assertEquals(told(await happened(run)).slice(5), [
     "text.delta 1 0 Hel",

@@ -16,7 +16,7 @@ import {
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { eachHook, points } from "../../src/core/each_hook.ts";
 import { compose, type Hook, type Named } from "../../src/core/onion.ts";
-import { choose, review } from "../../src/core/select.ts";
+import { onlyIf, reviewIf } from "../../src/core/select.ts";
 import { lines } from "../support/told.ts";
 
 function named(name: string): AnyTool {
@@ -209,7 +209,7 @@ const marks = (mark: string) => (log: string[]): Hook<string, string, string> =>
 };
 /** Adds to results that have a mark. */
 const reviews = (mark: string, wanted: string) => () =>
-  review<string, string, string>(
+  reviewIf<string, string, string>(
     (result) => result.includes(wanted),
     (ctx, result) => Promise.resolve(`${result}${mark}[${ctx}]`),
   );
@@ -218,7 +218,7 @@ for (const law of [{}, { late: true }]) {
   const core = law.late ? "a core that reviews" : "a core";
 
   Deno.test(`choose() is not there where it has nothing to do, around ${core}`, async () => {
-    const chosen = (holds: boolean) => (log: string[]) => choose(marks("x")(log), () => holds);
+    const chosen = (holds: boolean) => (log: string[]) => onlyIf(marks("x")(log), () => holds);
     assertEquals(await through(law, chosen(false)), ["core a", "(a)"]);
     assertEquals(await through(law, chosen(true)), ["x in a", "core ax", "(ax)x"]);
     assertEquals(await through(law, chosen(false), marks("y"), chosen(true), chosen(false)), [
@@ -232,7 +232,7 @@ for (const law of [{}, { late: true }]) {
   Deno.test(`review() sees results it wants where it stands, around ${core}`, async () => {
     assertEquals(await through(law, reviews("r", "none")), ["core a", "(a)"]);
     assertEquals(await through(law, reviews("r", "a")), ["core a", "(a)r[a]"]);
-    const never = () => choose(marks("n")([]), () => false);
+    const never = () => onlyIf(marks("n")([]), () => false);
     assertEquals(await through(law, reviews("s", "r"), never, reviews("r", "a"), reviews("q", "r")), [
       "core a",
       "(a)r[a]s[a]",
@@ -245,20 +245,20 @@ for (const law of [{}, { late: true }]) {
   });
 
   Deno.test(`review() fails as any hook does, around ${core}`, async () => {
-    const broken = () => review<string, string, string>(() => true, () => Promise.reject(new Error("broken")));
+    const broken = () => reviewIf<string, string, string>(() => true, () => Promise.reject(new Error("broken")));
     assertEquals(await through(law, reviews("s", "a"), broken), ["core a", "Error: broken"]);
     const blind = () =>
-      review<string, string, string>(() => {
+      reviewIf<string, string, string>(() => {
         throw new Error("blind");
       }, (_, result) => Promise.resolve(result));
     assertEquals(await through(law, blind, reviews("s", "a")), ["core a", "Error: blind"]);
-    const empty = () => review<string, string, string>(() => true, () => Promise.resolve(undefined as never)); // what no type allows
+    const empty = () => reviewIf<string, string, string>(() => true, () => Promise.resolve(undefined as never)); // what no type allows
     assertEquals(await through(law, empty), [
       "core a",
       'TypeError: Cannot leave tool: "h0" returned nothing; return what next() gave, or an answer',
     ]);
     const passes = () =>
-      choose(marks("x")([]), () => {
+      onlyIf(marks("x")([]), () => {
         throw new Error("blind");
       });
     assertEquals(await through(law, reviews("s", "a"), passes), ["Error: blind"]);
@@ -267,8 +267,8 @@ for (const law of [{}, { late: true }]) {
 
 Deno.test("choose() and review() do the same where they are called as hooks", async () => {
   const next = (change = "a") => Promise.resolve(`(${change})`);
-  assertEquals(await choose(marks("x")([]), () => true)("a", next), "(ax)x");
-  assertEquals(await choose(marks("x")([]), () => false)("a", next), "(a)");
+  assertEquals(await onlyIf(marks("x")([]), () => true)("a", next), "(ax)x");
+  assertEquals(await onlyIf(marks("x")([]), () => false)("a", next), "(a)");
   assertEquals(await reviews("r", "a")()("b", next), "(a)r[b]");
   assertEquals(await reviews("r", "none")()("b", next), "(a)");
 });
@@ -276,8 +276,8 @@ Deno.test("choose() and review() do the same where they are called as hooks", as
 Deno.test("hooks that have nothing to do are told in a trace as those that pass", async () => {
   const idle: Middleware = {
     name: "idle",
-    tool: choose((_, next) => next(), () => false),
-    execute: review(() => false, (_, result) => Promise.resolve(result)),
+    tool: onlyIf((_, next) => next(), () => false),
+    execute: reviewIf(() => false, (_, result) => Promise.resolve(result)),
   };
   const events: string[] = [];
   await agent({

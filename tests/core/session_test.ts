@@ -4,13 +4,13 @@ import * as z from "zod";
 import {
   agent,
   cancelled,
+  continueWith,
   defaultLimits,
   type Event,
-  goOn,
   memory,
   type Message,
   type Middleware,
-  type Numbered,
+  type NumberedEvent,
   pause,
   type PersonAnswer,
   refused,
@@ -51,8 +51,8 @@ const approve = { callId: "call_1", type: "approve" } as const;
 
 /** Where a run is written down with the numbers of its events. */
 function ledger() {
-  const items: Numbered[] = [];
-  const sink: Sink<Numbered> = {
+  const items: NumberedEvent[] = [];
+  const sink: Sink<NumberedEvent> = {
     write: (item) => items.push(item),
     cork() {},
     uncork() {},
@@ -342,7 +342,7 @@ Deno.test("an answer that is empty is the answer, also where the run pauses afte
 });
 
 Deno.test("a run that comes to a limit after a pause says what was said last", async () => {
-  const use = [asking("stop", "before", []), { stop: () => Promise.resolve(goOn("Go on.")) }];
+  const use = [asking("stop", "before", []), { stop: () => Promise.resolve(continueWith("Go on.")) }];
   const assistant = agent({ model: scripted("One."), use, limits: { turns: 1 } });
   const { session } = await assistant.run("Hi").result;
   const { status, text } = await assistant.resume({ session, answers: [] }).result;

@@ -47,7 +47,7 @@ Deno.test("state is made when it is first read, set or not, also to nothing", as
 /** Counts in the session, and says the counts that it has seen. */
 function counting(options: StateOptions, init = () => 0) {
   const seen: unknown[] = [];
-  const count = state<unknown>("count", init, { lasts: "session", ...options });
+  const count = state<unknown>("count", init, { lifetime: "session", ...options });
   const use: Middleware = {
     name: "counting",
     inherit: true,
@@ -88,7 +88,7 @@ Deno.test("state that was kept in another form, or does not look as it has to, b
     return [...seen, ...next.seen];
   };
   const setting = (value: unknown): NonNullable<Middleware["prompt"]> => (ctx, next) => {
-    state<unknown>("count", () => 0, { lasts: "session" }).set(ctx, value);
+    state<unknown>("count", () => 0, { lifetime: "session" }).set(ctx, value);
     return next();
   };
   assertEquals(await kept(7, {}), [8]);

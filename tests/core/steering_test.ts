@@ -2,9 +2,9 @@ import { assertEquals, assertRejects } from "@std/assert";
 import {
   agent,
   type Event,
-  type Handle,
   type Limits,
   type Middleware,
+  type RunHandle,
   SessionError,
   state,
   text,
@@ -20,7 +20,7 @@ import { lines } from "../support/told.ts";
 function agentOf(
   model: ScriptedModel,
   { act = () => {}, limits = {}, use = [] }: {
-    readonly act?: (what: string, run: Handle<unknown>) => void | Promise<void> | ToolResult;
+    readonly act?: (what: string, run: RunHandle<unknown>) => void | Promise<void> | ToolResult;
     readonly limits?: Partial<Limits>;
     readonly use?: readonly Middleware[];
   } = {},
@@ -37,7 +37,7 @@ function agentOf(
   });
   const { store, saved } = mortal();
   const assistant = agent({ model, tools: [work], limits, use });
-  const run: Handle<unknown> = assistant.run({ prompt: "Go", session: "s", store });
+  const run: RunHandle<unknown> = assistant.run({ prompt: "Go", session: "s", store });
   return { run, ran, saved };
 }
 

@@ -2,7 +2,6 @@ import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import {
-  again,
   type Agent,
   agent,
   type Event,
@@ -13,6 +12,7 @@ import {
   textOf,
   tool,
   ToolError,
+  tryAgain,
   user,
   vars,
 } from "@jizai/jizai";
@@ -261,7 +261,7 @@ Deno.test("a tool that fails within a child may be tried again by the child", as
   const child = agent({
     model: scripted({ calls: [["flaky", {}]] }, "Helped."),
     tools: [flaky],
-    use: [{ error: () => Promise.resolve(again()) }],
+    use: [{ error: () => Promise.resolve(tryAgain()) }],
   });
   const { messages } = await agent({ model: scripted(asking("Try"), "Done."), tools: [child.asTool(named)] })
     .run("Hi").result;

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import type { AssistantMessage, CallResult, Message, ToolMessage } from "@jizai/jizai";
 import { agent, callsOf, compacted, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { mend } from "../../src/core/mend.ts";
+import { repairTranscript } from "../../src/core/mend.ts";
 import { happened } from "../support/happened.ts";
 import { lines } from "../support/told.ts";
 
@@ -31,7 +31,7 @@ const skipped = (callId: string): CallResult => ({
 
 /** Asserts what comes of `messages`, and what is said of it. */
 function mends(messages: readonly Message[], mended: readonly Message[], ...problems: string[]) {
-  assertEquals(mend(messages), { messages: mended, problems });
+  assertEquals(repairTranscript(messages), { messages: mended, problems });
 }
 
 Deno.test("a transcript that is valid stays the very same", () => {
@@ -46,9 +46,9 @@ Deno.test("a transcript that is valid stays the very same", () => {
     user("Thanks"),
     user("And?"),
   ];
-  assertStrictEquals(mend(valid).messages, valid);
+  assertStrictEquals(repairTranscript(valid).messages, valid);
   const none: readonly Message[] = [];
-  assertStrictEquals(mend(none).messages, none);
+  assertStrictEquals(repairTranscript(none).messages, none);
 });
 
 Deno.test("a call without a result is answered as skipped", () => {
@@ -142,12 +142,12 @@ Deno.test("whatever the messages, they are mended to a valid transcript, once, a
   for (let round = 0; round < 3_000; round++) {
     const messages = garbage(roll);
     const told = JSON.stringify(messages);
-    const { messages: mended, problems } = mend(messages);
+    const { messages: mended, problems } = repairTranscript(messages);
     assert(isValid(mended), told);
     assertEquals(problems.length === 0, isValid(messages), told);
     if (problems.length === 0) assertStrictEquals(mended, messages);
     else broken++;
-    assertStrictEquals(mend(mended).messages, mended);
+    assertStrictEquals(repairTranscript(mended).messages, mended);
     const said = (all: readonly Message[]) => lines(all).filter((line) => /^(user|assistant) /.test(line));
     assertEquals(said(mended), said(messages));
     assertEquals(JSON.stringify(messages), told);

@@ -5,9 +5,9 @@ import {
   ask,
   callsOf,
   cancelled,
+  continueWith,
   denied,
   deny,
-  goOn,
   type Middleware,
   type RunResult,
   skipped,
@@ -313,7 +313,7 @@ Deno.test("trap 28: to stop a call, to keep going and to add something beside a 
       return ctx.call.id === "b" ? { ...result, context: ["mind the rain"] } : result;
     },
     async stop(_, next) {
-      return stops++ === 0 ? goOn("not yet") : await next();
+      return stops++ === 0 ? continueWith("not yet") : await next();
     },
   };
   const model = scripted({ calls: three }, "Done.", "Really done.");
@@ -397,7 +397,7 @@ Deno.test("trap 38: a stop that always goes on is told how often it did, and com
     name: "tireless",
     stop(ctx) {
       seen.push(`${ctx.continuations} of ${ctx.limit}`);
-      return Promise.resolve(goOn("more"));
+      return Promise.resolve(continueWith("more"));
     },
   };
   const { status, reason, text } = await agent({ model, use: [tireless], limits: { continuations: 3 } }).run("Hi")
@@ -408,7 +408,7 @@ Deno.test("trap 38: a stop that always goes on is told how often it did, and com
 });
 
 Deno.test("trap 38: going on counts turns too, so that they bound it", async () => {
-  const tireless: Middleware = { name: "tireless", stop: () => Promise.resolve(goOn("more")) };
+  const tireless: Middleware = { name: "tireless", stop: () => Promise.resolve(continueWith("more")) };
   const model = scripted("1", "2");
   const { status, reason } = await agent({ model, use: [tireless], limits: { turns: 2 } }).run("Hi").result;
   assertEquals([status, reason], ["limit", "turns"]);
@@ -421,7 +421,7 @@ Deno.test("trap 38: a batch of calls is progress: the count begins anew", async 
     name: "some",
     async stop(ctx, next) {
       seen.push(ctx.continuations);
-      return seen.length < 3 ? goOn("more") : await next();
+      return seen.length < 3 ? continueWith("more") : await next();
     },
   };
   await agent({ model, tools: [weather()], use: [some] }).run("Hi").result;
@@ -548,7 +548,7 @@ Deno.test("trap 43: a run that paused, ended, was refused or came to a limit is 
   const refuses = await cleanups([{ name: "refuses", prompt: () => Promise.resolve(cancelled("no")) }]);
   assertEquals([refuses.result.status, refuses.log], ["cancelled", []]);
 
-  const limited = await cleanups([{ name: "tireless", stop: () => Promise.resolve(goOn("more")) }]);
+  const limited = await cleanups([{ name: "tireless", stop: () => Promise.resolve(continueWith("more")) }]);
   assertEquals([limited.result.status, limited.log], ["limit", []]);
 
   const done = await cleanups([]);

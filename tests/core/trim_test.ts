@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { agent, type Message, type Middleware, user } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
-import { estimate } from "../../src/core/estimate.ts";
-import { mend } from "../../src/core/mend.ts";
+import { estimateTokens } from "../../src/core/estimate.ts";
+import { repairTranscript } from "../../src/core/mend.ts";
 import { happened, told } from "../support/happened.ts";
 import { look, short, someTranscript } from "../support/long.ts";
 
@@ -87,7 +87,7 @@ Deno.test("where there is nothing to leave out, nothing is", async () => {
     const given = messages.filter((message) => message !== undefined);
     const run = agent({ model: scripted("Done."), limits: { context: 1 } }).run({ messages: given });
     const [line] = told(await happened(run)).filter((line) => line.startsWith("compact.finished"));
-    const size = estimate(given);
+    const size = estimateTokens(given);
     assertEquals(line, `compact.finished auto declined ${size} ${size} There is nothing that could be left out.`);
   }
 });
@@ -99,10 +99,10 @@ Deno.test("trimming leaves no call without its result, and fits where it can", a
     const events = await happened(run);
     assertEquals(events.filter(({ type }) => type === "warning"), []);
     for (const [index, { messages }] of model.requests.entries()) {
-      const fits = estimate(messages) <= budget;
+      const fits = estimateTokens(messages) <= budget;
       const least = messages.length <= 3;
       assert(fits || least, `${budget}: request ${index} has ${messages.length} messages`);
-      assertEquals(mend(messages).problems, []);
+      assertEquals(repairTranscript(messages).problems, []);
     }
   }
 });
@@ -125,7 +125,10 @@ Deno.test("whatever a transcript is, trimming needs no mending, keeps its beginn
     const answer = given.findIndex(({ role }) => role === "assistant");
     const opened = Math.min(...[answer, second ?? -1].filter((index) => index >= 0));
     const least = sent.length === opened + 1;
-    assert(whole ? least || estimate(given) <= context : least || estimate(sent) <= context / 2, `seed ${seed}`);
+    assert(
+      whole ? least || estimateTokens(given) <= context : least || estimateTokens(sent) <= context / 2,
+      `seed ${seed}`,
+    );
   }
 });
 

@@ -5,7 +5,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { type Context, Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
-import { signatures } from "../../src/session/capsule/signature.ts";
+import { signatures } from "../../src/session/resume_token/signature.ts";
 import { eventsOf, first, piecesOf, post, refusalOf } from "../support/requests.ts";
 
 const header = "x-jizai-forwarded";
@@ -150,7 +150,7 @@ Deno.test("forward() lets the object see a client leave, before the answer and i
 });
 
 Deno.test("forwarded() refuses what was not forwarded as it came, and begins nothing", async () => {
-  const { sign } = signatures("jizai.capsule", keys);
+  const { sign } = signatures("jizai.resumeToken", keys);
   const signed = await headerOf(asked());
   const [id, content, signature] = signed.split(".");
   const another = (await headerOf(asked(), "Eve")).split(".")[1];

@@ -131,10 +131,10 @@ Deno.test("GET /runs/:id, asked by many at once, goes on with a lost run once", 
 
 Deno.test("serve(), where nobody else serves, goes on at once with a run that does not run here", async () => {
   using time = new FakeTime();
-  const { among, one, heard, run } = await middle(shared(), { sole: true });
+  const { among, one, heard, run } = await middle(shared(), { singleProcess: true });
   assertEquals(ends(heard), ["text.delta", "Half"]);
   one.kill();
-  const { app, reasons } = other(among, { sole: true });
+  const { app, reasons } = other(among, { singleProcess: true });
   assertEquals(ends(await eventsOf(follow({ app }, run))), ["run.finished", "Whole."]);
   assertEquals(reasons, ["lost"]);
   await time.runMicrotasks();
@@ -296,7 +296,7 @@ Deno.test("GET /runs/:id tells of a prompt that was kept, where the process died
 
 Deno.test("GET /runs/:id says of a run that its session does not know that it was lost", async () => {
   using time = new FakeTime();
-  const { among, one, heard, run, session } = await middle(shared(), { sole: true });
+  const { among, one, heard, run, session } = await middle(shared(), { singleProcess: true });
   one.kill();
   await among.store.delete(session);
   const { app } = other(among);

@@ -1,6 +1,6 @@
 import { agent, memory, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { capsules } from "@jizai/jizai/session/capsule";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { HTTPException } from "hono/http-exception";
@@ -118,13 +118,13 @@ Deno.test("serve() takes sessions that nobody owns for nobody's", async () => {
   assertEquals((await as("ada").request(`/sessions/${session}`)).status, 404);
 });
 
-Deno.test("serve() takes a capsule from its owner alone", async () => {
+Deno.test("serve() takes a resume token from its owner alone", async () => {
   const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
-  const { as, goOn } = app({ capsules: capsules({ keys }) });
+  const { as, goOn } = app({ resumeTokens: resumeTokens({ keys }) });
   const before = await eventsOf(post(as("ada"), "/runs", { prompt: "Drop a" }));
   const { session } = first("run.started", before);
-  const { capsule } = first("run.paused", before);
-  const answer = (user: string) => post(as(user), `/sessions/${session}/answers`, { answers, capsule });
+  const { resumeToken } = first("run.paused", before);
+  const answer = (user: string) => post(as(user), `/sessions/${session}/answers`, { answers, resumeToken });
   const error = { code: "unknown", message: `Cannot resume session "${session}": there is none` };
   const refused = await answer("bob");
   assertEquals([refused.status, await refused.json()], [404, { error }]);

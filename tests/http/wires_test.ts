@@ -1,13 +1,5 @@
-import {
-  agent,
-  type Event,
-  serve,
-  type ServeOptions,
-  ShapeError,
-  user,
-  type Wire,
-  type WireRequest,
-} from "@jizai/jizai";
+import { agent, type Event, serve, type ServeOptions, user } from "@jizai/jizai";
+import { ShapeError, type Wire, type WireRequest } from "@jizai/jizai/wire";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { agUi } from "@jizai/jizai/wire/ag_ui";

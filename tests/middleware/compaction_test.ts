@@ -2,8 +2,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { agent, type Event, memory, type Message, type Middleware, ModelError, textOf, user } from "@jizai/jizai";
 import { compaction, type SummaryOptions } from "@jizai/jizai/middleware/compaction";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { estimate } from "../../src/core/estimate.ts";
-import { mend } from "../../src/core/mend.ts";
+import { estimateTokens } from "../../src/core/estimate.ts";
+import { repairTranscript } from "../../src/core/mend.ts";
 import { happened, told } from "../support/happened.ts";
 import { history, look, short, someTranscript } from "../support/long.ts";
 
@@ -174,13 +174,16 @@ Deno.test("compaction() summarizes what takes more than one request part by part
       use: [compaction({ at: 1e9, keep: 0, summarize })],
     })
       .run({ messages });
-    const before = estimate(messages);
+    const before = estimateTokens(messages);
     const { messages: after, status } = await run.result;
     const { requests } = summarize;
     assertEquals([status, after.length], ["done", 4]);
     const most = Math.max(1_000, before / 2);
     for (const { messages, instructions } of requests) {
-      assert(estimate([...messages, user(instructions)]) <= most + 250, `${size}: ${estimate(messages)} of ${most}`);
+      assert(
+        estimateTokens([...messages, user(instructions)]) <= most + 250,
+        `${size}: ${estimateTokens(messages)} of ${most}`,
+      );
     }
     assertEquals(requests.length > 1, true);
     for (const [index, { messages: [message] }] of requests.entries()) {
@@ -198,7 +201,7 @@ Deno.test("compaction() tells a model of the beginning and the end of what fits 
     .result;
   const [message] = summarize.requests[0]?.messages ?? [];
   const said = message?.role === "user" ? textOf(message) : "";
-  assert(estimate([user(said)]) <= 2_050);
+  assert(estimateTokens([user(said)]) <= 2_050);
   assert(said.isWellFormed());
   assert(/START 🔥+.?\n\[\d+ characters left out\]\n.?🔥+ END/u.test(said), said.slice(0, 100));
 });
@@ -306,7 +309,7 @@ Deno.test("whatever a transcript is, compaction() needs no mending, and keeps it
     const events = await happened(agent({ model, use }).run({ messages: given }));
     assertEquals(events.filter(({ type }) => type === "warning"), [], `seed ${seed}`);
     const sent = model.requests[0]?.messages ?? [];
-    assertEquals(mend(sent).problems, []);
+    assertEquals(repairTranscript(sent).problems, []);
     assertEquals(sent.at(-1), given.at(-1), `seed ${seed}`);
     const verbatim = sent.filter((message) => given.includes(message));
     assertEquals(verbatim, given.filter((message) => sent.includes(message)), `seed ${seed}`); // in their order
@@ -326,7 +329,7 @@ Deno.test("compaction() is rare, and all requests begin alike", async () => {
     const before = model.requests[index - 1]?.messages ?? [];
     assertEquals(messages[0], model.requests[0]?.messages[0]);
     if (before.some((message, at) => message !== messages[at])) anew++;
-    assert(estimate(messages) <= 1_100);
+    assert(estimateTokens(messages) <= 1_100);
   }
   assertEquals(anew, compactions(events).length);
   assert(anew <= 24, `compacted ${anew} times, of 66 tokens in each of 200 turns`);

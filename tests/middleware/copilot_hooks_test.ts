@@ -4,10 +4,10 @@ import {
   denied,
   deny,
   type Event,
-  type Handle,
   type Message,
   type Middleware,
   ModelError,
+  type RunHandle,
   type Schema,
   skipped,
   text,
@@ -45,7 +45,7 @@ async function under(steps: readonly ScriptedAnswer[], use: readonly Middleware[
   return { model, assistant, ...await ended(assistant.run({ prompt: "Hi", session: "s" })) };
 }
 
-async function ended({ events, result }: Pick<Handle<unknown>, "events" | "result">) {
+async function ended({ events, result }: Pick<RunHandle<unknown>, "events" | "result">) {
   const all = await Array.fromAsync(events);
   const { messages, ...rest } = await result;
   return { ...rest, messages, events: all, lines: lines(messages), warnings: all.flatMap(warningOf) };

@@ -8,7 +8,7 @@ import { HttpAgent } from "npm:@ag-ui/client@1.0.0";
 import * as z from "zod";
 import { reaching } from "../support/chat.ts";
 
-const todos = state("todos", (): readonly string[] => [], { lasts: "session" });
+const todos = state("todos", (): readonly string[] => [], { lifetime: "session" });
 const count = state("count", () => 0);
 
 const add = tool({

@@ -1,4 +1,4 @@
-import { agent, goOn, type Middleware, tool } from "@jizai/jizai";
+import { agent, continueWith, type Middleware, tool } from "@jizai/jizai";
 import { verify, type VerifyOptions } from "@jizai/jizai/middleware/verify";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
@@ -103,7 +103,7 @@ Deno.test("verify() asks hooks beneath it first, and checks only where they fini
   };
   const more: Middleware = {
     name: "more",
-    stop: async (ctx, next) => ctx.continuations === 0 ? goOn("More.") : await next(),
+    stop: async (ctx, next) => ctx.continuations === 0 ? continueWith("More.") : await next(),
   };
   assertEquals(await told([verify(check), more], ["Bad.", "Good."]), [
     "done",

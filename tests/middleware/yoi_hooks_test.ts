@@ -2,9 +2,9 @@ import {
   agent,
   type AnyTool,
   type Event,
-  type Handle,
   type Message as Kept,
   type Middleware,
+  type RunHandle,
   text,
   textOf,
   user,
@@ -41,7 +41,7 @@ function worker(
 }
 
 /** A run once it has ended. */
-async function ended({ events, result }: Pick<Handle<unknown>, "events" | "result">) {
+async function ended({ events, result }: Pick<RunHandle<unknown>, "events" | "result">) {
   const all = await Array.fromAsync(events);
   return { ...await result, events: all, warnings: all.flatMap(warningOf), open: all.flatMap(openOf) };
 }

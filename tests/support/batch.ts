@@ -8,9 +8,9 @@ import {
   type AgentOptions,
   type AnyTool,
   type Event,
-  type Handle,
   type Middleware,
   type PersonAnswer,
+  type RunHandle,
   type RunResult,
   type Schema,
   tool,
@@ -73,13 +73,13 @@ export function batch(
   };
 }
 
-function begun(begin: (onError: (error: unknown) => void) => Handle<unknown>): Begun {
+function begun(begin: (onError: (error: unknown) => void) => RunHandle<unknown>): Begun {
   const errors: unknown[] = [];
   const handle = begin((error) => errors.push(error));
   return { came: cameOf(handle, errors), stop: handle.stop };
 }
 
-async function cameOf({ events, result }: Handle<unknown>, errors: readonly unknown[]): Promise<Came> {
+async function cameOf({ events, result }: RunHandle<unknown>, errors: readonly unknown[]): Promise<Came> {
   const all = await Array.fromAsync(events);
   const came = await result;
   return { result: came, events: all, errors, lines: lines(came.messages.slice(1)) };

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Event, Handle } from "@jizai/jizai";
+import type { Event, RunHandle } from "@jizai/jizai";
 
 /** All events of a run, once it has ended. */
-export async function happened({ events, result }: Pick<Handle<unknown>, "events" | "result">): Promise<Event[]> {
+export async function happened({ events, result }: Pick<RunHandle<unknown>, "events" | "result">): Promise<Event[]> {
   const [all, { run, session }] = await Promise.all([Array.fromAsync(events), result]);
   return named(all, { run, session });
 }

@@ -1,6 +1,6 @@
-import { again, agent, type Middleware, type Model, reply, serve, type ServeOptions, tool } from "@jizai/jizai";
+import { agent, type Middleware, type Model, reply, serve, type ServeOptions, tool, tryAgain } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { capsules } from "@jizai/jizai/session/capsule";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { assertEquals } from "@std/assert";
 import {
@@ -314,7 +314,7 @@ Deno.test("agUi() tells of state, data, progress, notices, and what failed", asy
 Deno.test("agUi() takes back what a try of the model had shown that failed, and what a hook changed", async () => {
   const hook: Middleware = {
     name: "hook",
-    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(again()) : next(),
+    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
     async model(ctx, next) {
       const response = await next();
       return ctx.turn === 2 ? { ...response, parts: [{ type: "text", text: "[changed]" }] } : response;
@@ -505,7 +505,7 @@ Deno.test("agUi() has its client keep what it is asked about, where there is no 
     { calls: [["paint", {}]] },
     "Done.",
   );
-  const { client } = served({ model, tools }, { capsules: capsules({ keys }) });
+  const { client } = served({ model, tools }, { resumeTokens: resumeTokens({ keys }) });
   await say(client, "Go", { tools: [paint] });
   await answer(client, true);
   const paints = (id: string) => {
@@ -519,16 +519,16 @@ Deno.test("agUi() has its client keep what it is asked about, where there is no 
 
 Deno.test("agUi() has its client keep a question that comes before any answer, where there is no store", async () => {
   const { client } = served({ model: scripted("Red it is."), use: [blueOrRed("prompt")] }, {
-    capsules: capsules({ keys }),
+    resumeTokens: resumeTokens({ keys }),
   });
   await say(client, "Paint");
   assertEquals((await answer(client, "Red")).result, "Red it is.");
 });
 
-Deno.test("agUi() runs nothing on a capsule that is not what its client was given", async () => {
+Deno.test("agUi() runs nothing on a resume token that is not what its client was given", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
-  const { app, client } = served({ model, tools }, { capsules: capsules({ keys }) });
+  const { app, client } = served({ model, tools }, { resumeTokens: resumeTokens({ keys }) });
   await say(client, "Go");
   const [{ id = "" } = {}] = client.pendingInterrupts;
   const { encryptedValue = "" } = client.messages.findLast(({ role }) => role === "assistant") as {

@@ -1,6 +1,6 @@
-import { again, agent, memory, type Middleware, reply, serve, tool, ToolError } from "@jizai/jizai";
+import { agent, memory, type Middleware, reply, serve, tool, ToolError, tryAgain } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { capsules } from "@jizai/jizai/session/capsule";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals, assertNotEquals } from "@std/assert";
@@ -309,7 +309,7 @@ Deno.test("aiSdkUi() takes back what a try of the model had shown that failed, a
   const hook: Middleware = {
     name: "hook",
     async error(ctx, next) {
-      return ctx.attempt === 1 ? again() : await next();
+      return ctx.attempt === 1 ? tryAgain() : await next();
     },
     async model(ctx, next) {
       const response = await next();
@@ -427,7 +427,7 @@ Deno.test("aiSdkUi() takes back what a process had said that died, where another
   const dead = post(app, "/chat", { id: "chat", messages: [user("Go")] }).then((response) => response.text());
   await begun;
   const { store: left } = await found(saved.at(-1));
-  const chat = new Chat(serve(agent({ model: scripted("Anew.") }), { wires, store: left, log, sole: true }));
+  const chat = new Chat(serve(agent({ model: scripted("Anew.") }), { wires, store: left, log, singleProcess: true }));
   await chat.resumeStream();
   assertEquals([chat.status, chat.told], ["ready", ["step-start", "text done Anew."]]);
   goOn();
@@ -596,7 +596,11 @@ for (const log of [undefined, memoryLog()]) {
     const { did, tools: both } = lookAndDrop({ json: true });
     const calls = [["drop", { table: "a" }]] as const;
     const model = scripted({ text: "See.", calls }, { calls: [["drop", { table: "b" }]] }, "Done.");
-    const app = serve(agent({ model, tools: both }), { wires, capsules: capsules({ keys }), ...(log && { log }) });
+    const app = serve(agent({ model, tools: both }), {
+      wires,
+      resumeTokens: resumeTokens({ keys }),
+      ...(log && { log }),
+    });
     const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
     await chat.sendMessage({ text: "Go" });
     await approve(chat, true);
@@ -614,14 +618,14 @@ for (const log of [undefined, memoryLog()]) {
   });
 }
 
-Deno.test("aiSdkUi() runs nothing on a capsule that is not what the chat was given", async () => {
+Deno.test("aiSdkUi() runs nothing on a resume token that is not what the chat was given", async () => {
   const { did, tools: both } = lookAndDrop({ json: true });
-  const serving = { wires, capsules: capsules({ keys }) };
+  const serving = { wires, resumeTokens: resumeTokens({ keys }) };
   const app = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: both }), serving);
   const chunks = await chunksOf(post(app, "/chat", { id: "chat", messages: [user("Go")] }));
   const { approvalId: id } = chunks.find(({ type }) => type === "tool-approval-request") ?? {};
-  const { messageMetadata } = chunks.at(-1) as { readonly messageMetadata: { readonly capsule: string } };
-  const { capsule } = messageMetadata;
+  const { messageMetadata } = chunks.at(-1) as { readonly messageMetadata: { readonly resumeToken: string } };
+  const { resumeToken } = messageMetadata;
   const answering = (metadata: unknown, chat = "chat") =>
     refusalOf(post(app, "/chat", {
       id: chat,
@@ -629,12 +633,12 @@ Deno.test("aiSdkUi() runs nothing on a capsule that is not what the chat was giv
     }));
   const status = "paused";
   const codes = await Promise.all([
-    answering({ status, capsule: capsule.replace(/.$/, (last) => last === "A" ? "B" : "A") }),
-    answering({ status, capsule: "nonsense" }),
-    answering({ status, capsule }, "other"),
+    answering({ status, resumeToken: resumeToken.replace(/.$/, (last) => last === "A" ? "B" : "A") }),
+    answering({ status, resumeToken: "nonsense" }),
+    answering({ status, resumeToken }, "other"),
     answering({ status }),
-    answering({ status: "done", capsule }),
-    answering({ status, capsule: { toString: 1 } }),
+    answering({ status: "done", resumeToken }),
+    answering({ status, resumeToken: { toString: 1 } }),
     answering(undefined),
   ]);
   assertEquals(codes.map(([status, error]) => [status, (error as { readonly code: string }).code]), [
@@ -651,7 +655,7 @@ Deno.test("aiSdkUi() runs nothing on a capsule that is not what the chat was giv
 });
 
 Deno.test("aiSdkUi() has the next message answer what a hook asks, where there is no store", async () => {
-  const serving = { wires, capsules: capsules({ keys }) };
+  const serving = { wires, resumeTokens: resumeTokens({ keys }) };
   const app = serve(agent({ model: scripted("Let me ask.", "Anew."), use: [blueOrRed("stop")] }), serving);
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Paint" });

@@ -1,7 +1,7 @@
-import { again, agent, ask, type Middleware, reply, serve, type ServeOptions } from "@jizai/jizai";
+import { agent, ask, type Middleware, reply, serve, type ServeOptions, tryAgain } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
-import { capsules } from "@jizai/jizai/session/capsule";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertRejects } from "@std/assert";
 import OpenAI, { APIError } from "npm:openai@7.57.0";
@@ -322,7 +322,7 @@ for (const stream of [false, true]) {
 Deno.test("chatCompletions() begins a paragraph where the model is asked again, and is right as a whole", async () => {
   const hook: Middleware = {
     name: "hook",
-    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(again()) : next(),
+    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
   };
   const model = () => scripted({ text: "Fir", error: new Error("cut") }, "Second.");
   const whole = await served({ model: model(), use: [hook] }).client.chat.completions.create(hi);
@@ -478,7 +478,7 @@ Deno.test("responses() asks for an approval of a call before its client may run 
 Deno.test("responses() takes back what a try of the model had said that failed, and what a hook changed", async () => {
   const hook: Middleware = {
     name: "hook",
-    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(again()) : next(),
+    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
     async model(_ctx, next) {
       const response = await next();
       return { ...response, parts: [{ type: "text", text: "[changed]" }] };
@@ -560,7 +560,7 @@ Deno.test("both of OpenAI's APIs refuse what no client sends, and say what is wr
 Deno.test("both of OpenAI's APIs say that nothing can be answered on a server that has its clients keep sessions", async () => {
   const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
   const { app, client } = served({ model: scripted({ calls: [["paint", { color: "red" }]] }) }, {
-    capsules: capsules({ keys }),
+    resumeTokens: resumeTokens({ keys }),
   });
   const tools = [{ type: "function" as const, function: paint }];
   const { choices: [choice] } = await client.chat.completions.create({ ...hi, tools });

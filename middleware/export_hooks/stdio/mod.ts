@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Middleware } from "../../../src/core/points.ts";
+import type { Middleware } from "../../../mod.ts";
 import { linesOf, parsed } from "../../rpc_hooks/lines.ts";
 import { export_hooks, type Exported, type ExportOptions } from "../mod.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FileContent } from "../../../src/protocol/files.ts";
+import type { FileContent } from "../../../mod.ts";
 
 /** All of a file that was just opened. */
 export async function contentOf(file: Deno.FsFile): Promise<FileContent> {

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { Locks } from "../../../src/core/locks.ts";
-import { ToolError } from "../../../src/core/tool.ts";
-import type { Files } from "../../../src/protocol/files.ts";
+import { type Files, ToolError } from "../../../mod.ts";
+import { Locks } from "../../../src/core/kit.ts";
 import { contentOf, refill } from "./content.ts";
 import { existing, missing, pathsIn, separator } from "./paths.ts";
 import { watch } from "./watch.ts";

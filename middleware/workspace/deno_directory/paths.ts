@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ToolError } from "../../../src/core/tool.ts";
+import { ToolError } from "../../../mod.ts";
 
 /** What divides names, as this system writes it. */
 export const separator: string = Deno.build.os === "windows" ? "\\" : "/";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FileChange } from "../../../src/protocol/files.ts";
+import type { FileChange } from "../../../mod.ts";
 import { isClosed } from "../walk.ts";
 import { missing, separator } from "./paths.ts";
 

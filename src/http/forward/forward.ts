@@ -5,7 +5,7 @@
  */
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
-import { signatures, type SigningKey } from "../../session/capsule/signature.ts";
+import { signatures, type SigningKey } from "../../session/resume_token/signature.ts";
 
 /** What both sides know. */
 export interface ForwardOptions {

@@ -3,5 +3,5 @@
  *
  * @module
  */
-export type { SigningKey } from "../../session/capsule/signature.ts";
+export type { SigningKey } from "../../session/resume_token/signature.ts";
 export * from "./forward.ts";

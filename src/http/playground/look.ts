@@ -20,7 +20,7 @@ export function look(view: View, { id, event }: Frame, now: number): View {
     switch (event.type) {
       case "run.started": {
         if (path) return view;
-        const { since = now, capsule: _, ...rest } = view;
+        const { since = now, resumeToken: _, ...rest } = view;
         const { run, session } = event;
         const spans = view.spans.map((span) => ({ ...span, of: "" })); // nothing more lies beneath those of before a pause
         return { ...rest, run, session, status: "running", questions: [], waited: view.waited + now - since, spans };
@@ -104,8 +104,14 @@ export function look(view: View, { id, event }: Frame, now: number): View {
   function leave(view: View, event: Event): View {
     switch (event.type) {
       case "run.paused": {
-        const { questions, capsule } = event;
-        return { ...close(view), status: "paused", questions, since: now, ...(capsule !== undefined && { capsule }) };
+        const { questions, resumeToken } = event;
+        return {
+          ...close(view),
+          status: "paused",
+          questions,
+          since: now,
+          ...(resumeToken !== undefined && { resumeToken }),
+        };
       }
       case "run.finished": {
         const { status, reason } = event;

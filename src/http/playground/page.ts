@@ -102,9 +102,9 @@ export function page({ look, listen, elementsOf, drawTalk, drawOnion, drawQuesti
   }
 
   function answer(answer: PersonAnswer): void {
-    const { session = "", capsule } = view;
+    const { session = "", resumeToken } = view;
     show({ ...view, status: "starting" });
-    follow(post(`/sessions/${encodeURIComponent(session)}/answers`, { answers: [answer], capsule }));
+    follow(post(`/sessions/${encodeURIComponent(session)}/answers`, { answers: [answer], resumeToken }));
   }
 
   /** Stops the run; one that waits for the person is heard again for that. */

@@ -25,7 +25,7 @@ export interface View {
   readonly spans: readonly Span[];
   /** What waits for the person. */
   readonly questions: readonly Question[];
-  readonly capsule?: string;
+  readonly resumeToken?: string;
   /** When the run began, in milliseconds since 1970. */
   readonly began: number;
   /** Milliseconds in which it waited for the person. */

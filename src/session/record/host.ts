@@ -5,7 +5,7 @@
  */
 import type { Started, StartOptions } from "../../core/run.ts";
 import type { Session } from "../../protocol/session.ts";
-import type { Held } from "../capsule/held.ts";
+import type { Held } from "../resume_token/held.ts";
 
 /** Who asks for something. They reach what is theirs. */
 export interface Asker {

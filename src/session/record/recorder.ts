@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Numbered } from "../../core/events.ts";
+import type { NumberedEvent } from "../../core/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
@@ -11,7 +11,7 @@ import { clearTurn, turn } from "../../stream/turn.ts";
 import type { Addition, Lines, Log } from "../log.ts";
 
 /** Puts the events of a run on record, and hands them on. */
-export interface Recorder extends Sink<Numbered> {
+export interface Recorder extends Sink<NumberedEvent> {
   /** Begins to write, after the event of number `after`. Gives whether the first events are on record, once there are any. */
   begin(after: number): Promise<boolean>;
   settled(): Promise<void>;

@@ -21,7 +21,7 @@ export function telling({ threadId, runId, messages }: RunInput): (event: Event,
   let root: Voice | undefined;
 
   /** Has the client keep what it has to bring back, with the newest of its messages. */
-  function keep({ capsule: encryptedValue }: Extract<Event, { readonly type: "run.paused" }>): string {
+  function keep({ resumeToken: encryptedValue }: Extract<Event, { readonly type: "run.paused" }>): string {
     if (encryptedValue === undefined) return "";
     const entityId = [...messages, ...told.messages].at(-1)?.id;
     return frameOf({ type: "REASONING_ENCRYPTED_VALUE", subtype: "message", entityId, encryptedValue });

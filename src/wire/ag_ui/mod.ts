@@ -18,7 +18,7 @@ export interface AgUiOptions {
  *
  * `POST /ag-ui` takes the newest message of the thread, or what the client says to what the session asks: `resume`, or what calls came to of tools that the
  * client declares. Nothing else of the history that it sends is believed. What a person is asked interrupts the run; an answer is what the question's
- * `responseSchema` says, or simply `true`, `false` or a text. On a server with `capsules` the newest message keeps one as its `encryptedValue` and brings it
+ * `responseSchema` says, or simply `true`, `false` or a text. On a server with `resume tokens` the newest message keeps one as its `encryptedValue` and brings it
  * back; of what was said in earlier runs nobody knows there. Agents that are tools are told of as subagents.
  *
  * Data that is named `state` is the agent's state for its client, and other data a custom event. What else a client sends, such as its own state, its context
@@ -46,6 +46,6 @@ export function agUi({ path = "/ag-ui" }: AgUiOptions = {}): Wire {
 
 function read(body: unknown): Wanted {
   const input = runInput(body);
-  const { threadId: session, capsule, say } = input;
-  return { type: "talk", session, capsule, say, reply: { type: "stream", open: () => telling(input) } };
+  const { threadId: session, resumeToken, say } = input;
+  return { type: "talk", session, resumeToken, say, reply: { type: "stream", open: () => telling(input) } };
 }

@@ -62,7 +62,7 @@ export interface RunInput {
   /** What the client holds, as it holds it. */
   readonly messages: readonly { readonly [key: string]: Json }[];
   /** What came with the newest pause. */
-  readonly capsule: string | undefined;
+  readonly resumeToken: string | undefined;
   readonly say: (waiting: Waiting) => Said;
 }
 
@@ -95,8 +95,8 @@ export function runInput(body: unknown): RunInput {
     const said: UserMessage = { role: "user", parts: contentOf(prompt) };
     return { messages: [said], tools: clientTools(declared) };
   }
-  const { encryptedValue: capsule } = messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) ?? {};
-  return { threadId, runId, messages: held, capsule, say };
+  const { encryptedValue: resumeToken } = messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) ?? {};
+  return { threadId, runId, messages: held, resumeToken, say };
 }
 
 function replyOf(text: string): Suggestion {

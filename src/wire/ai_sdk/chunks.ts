@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { canonical } from "../../core/canonical.ts";
+import { canonicalJson } from "../../core/canonical.ts";
 import type { Event, FinishReason } from "../../protocol/event.ts";
 import type { Question } from "../../protocol/question.ts";
 import { type Call, type CallResult, textOf } from "../../protocol/message.ts";
@@ -141,7 +141,7 @@ export function chunking(): (event: Event, id: number) => string {
 
   /** Whether the client has heard of a call with this input, in this response. */
   function knows(callId: string, input: unknown): boolean {
-    return calls.some((call) => call.id === callId && canonical(call.input) === canonical(input));
+    return calls.some((call) => call.id === callId && canonicalJson(call.input) === canonicalJson(input));
   }
 
   return (event, id) => {
@@ -184,9 +184,9 @@ export function chunking(): (event: Event, id: number) => string {
         return frameOf({ type: `data-${event.name}`, ...idOf(event), data: event.data });
       case "run.paused": {
         const questions = event.questions.map((question) => ask(question, id)).join("");
-        const { usage, capsule } = event;
-        const asks = capsule === undefined ? undefined : event.questions.some(({ tool }) => tool === undefined);
-        return end() + questions + close("tool-calls", { status: "paused", usage, capsule, asks });
+        const { usage, resumeToken } = event;
+        const asks = resumeToken === undefined ? undefined : event.questions.some(({ tool }) => tool === undefined);
+        return end() + questions + close("tool-calls", { status: "paused", usage, resumeToken, asks });
       }
       case "run.finished": {
         const { status, text, reason, output, usage } = event;

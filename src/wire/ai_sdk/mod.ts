@@ -26,7 +26,7 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  * - `DELETE /chat/:id/stream`: stops the run, for a chat whose runs outlive its connections.
  *
  * A call within an agent that is a tool is a part of its own, and what that agent writes comes as transient `data-subagent`. What a hook asks about the run
- * is said as text, and answered by the next message. On a server with `capsules` the message that asks keeps one in its metadata and brings it back; of what
+ * is said as text, and answered by the next message. On a server with `resume tokens` the message that asks keeps one in its metadata and brings it back; of what
  * was said in earlier runs nobody knows there. Data events come as `data-<name>`, with the `id` in their data, if any.
  *
  * ```ts

@@ -52,7 +52,7 @@ const approval = record({ id: text, approved: flag, reason: optional(text) });
 const chat = record({ id: text, messages: list(json), messageId: optional(text) });
 
 /** A chat's request: its session, what came with the pause that it answers, and what it says. */
-export function chatOf(body: unknown): Pick<Talk, "session" | "capsule" | "say"> {
+export function chatOf(body: unknown): Pick<Talk, "session" | "resumeToken" | "say"> {
   const { id: session, messages, messageId } = chat(body, "");
   if (session === "") throw wrong("id", "a name");
   if (messages.length === 0) throw wrong("messages", "one at least");
@@ -70,16 +70,16 @@ export function chatOf(body: unknown): Pick<Talk, "session" | "capsule" | "say">
     if (open.length === 0) return { messages: [prompt] };
     return { answers: open.map(({ callId }) => ({ ...about(callId), type: "reply", text: textOf(prompt) })) };
   }
-  return { session, capsule: capsuleOf(messages, at), say };
+  return { session, resumeToken: resumeTokenOf(messages, at), say };
 }
 
 /** What came with the pause that the message at `at` answers: with that message itself, or with a question before it that was said as text. */
-function capsuleOf(messages: readonly Json[], at: number): string | undefined {
+function resumeTokenOf(messages: readonly Json[], at: number): string | undefined {
   const isAnswer = fieldOf(messages[at], "role") === "assistant";
   const metadata = fieldOf(messages[isAnswer ? at : at - 1], "metadata");
   const isAsked = fieldOf(metadata, "status") === "paused" && (isAnswer || fieldOf(metadata, "asks") === true);
-  const capsule = fieldOf(metadata, "capsule");
-  return isAsked && typeof capsule === "string" ? capsule : undefined;
+  const resumeToken = fieldOf(metadata, "resumeToken");
+  return isAsked && typeof resumeToken === "string" ? resumeToken : undefined;
 }
 
 function fieldOf(value: Json | undefined, name: string): Json | undefined {

@@ -19,7 +19,7 @@ import { talkOf } from "./said.ts";
  *
  * The agent's own tools run here, unseen. Those that a request declares are its client's: a call of one comes back as a tool call, whose id says which session
  * waits, and the run goes on once a request brings what it came to. What a person is asked about a call can only be said, as text.
- * On a server with `capsules` no call can be answered, since nothing in a request would bring them back.
+ * On a server with `resume tokens` no call can be answered, since nothing in a request would bring them back.
  *
  * Hints to a model, such as `temperature`, are left alone, since the agent's model is its own. What asks for another kind of answer, such as `response_format`
  * that is no text, is refused.

@@ -1,7 +1,7 @@
 /**
  * What hooks say of calls, and what becomes of it.
  */
-import { agent, allow, goOn, type Middleware, text } from "@jizai/jizai";
+import { agent, allow, continueWith, type Middleware, text } from "@jizai/jizai";
 import { claude_hooks, type HookCallback, type HookConfig } from "@jizai/jizai/middleware/claude_hooks";
 import { human } from "@jizai/jizai/middleware/human";
 import { permissions } from "@jizai/jizai/middleware/permissions";
@@ -317,7 +317,7 @@ Deno.test("what is said after a batch is in the next request and in no other, an
     name: "again",
     stop(_, next) {
       const [said] = more.splice(0);
-      return said === undefined ? next() : Promise.resolve(goOn(said));
+      return said === undefined ? next() : Promise.resolve(continueWith(said));
     },
   };
   await agent({ model, tools: [shell()], use: [claude_hooks({ PostToolBatch: hooks(once) }), again] }).run("Hi").result;

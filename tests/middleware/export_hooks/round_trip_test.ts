@@ -2,8 +2,8 @@ import { assertEquals } from "@std/assert";
 import {
   agent,
   allow,
+  continueWith,
   type Event,
-  goOn,
   mapText,
   type Message,
   type Middleware,
@@ -156,7 +156,7 @@ same("a check of the answer", () => [
   denies(),
   {
     name: "check",
-    stop: async (ctx, next) => textOf(ctx.message).includes("again") ? await next() : goOn("Once more."),
+    stop: async (ctx, next) => textOf(ctx.message).includes("again") ? await next() : continueWith("Once more."),
   },
 ], { rpc: false });
 same("a session and a prompt that are told more", () => [
@@ -221,7 +221,7 @@ Deno.test("a hook that ends or pauses the run does so through the other system",
 
 Deno.test("a hook keeps what it keeps for a run and for a session through PicoClaw", async () => {
   const inRun = state("run", () => 0);
-  const inSession = state("session", () => 0, { lasts: "session" });
+  const inSession = state("session", () => 0, { lifetime: "session" });
   const seen: string[] = [];
   const counter: Middleware = {
     name: "counter",

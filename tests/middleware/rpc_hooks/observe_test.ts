@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { agent, compacted, type Handle, ModelError, user } from "@jizai/jizai";
+import { agent, compacted, ModelError, type RunHandle, user } from "@jizai/jizai";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
@@ -160,7 +160,7 @@ Deno.test("an observer hears of agents beneath, of compaction, and of what a per
     tools: [weather((): unknown => handle.send("And Oslo?"))],
     use: [builtins({ ear: hook })],
   });
-  const handle: Handle<unknown> = steered.run("Hi");
+  const handle: RunHandle<unknown> = steered.run("Hi");
   await handle.result;
   await settled();
   assertEquals(heard.flatMap(({ Kind, Payload }) => Kind === 11 ? [Payload] : []), [{ Count: 1, TotalContentLen: 9 }]);

@@ -4,7 +4,7 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { mend } from "../../../src/core/mend.ts";
+import { repairTranscript } from "../../../src/core/mend.ts";
 import { improvised } from "../improvised/agent.ts";
 import { simulate } from "../simulation.ts";
 import { cluster } from "./cluster.ts";
@@ -38,7 +38,7 @@ export async function live(seed: number, open: () => Place, told: Tell = () => {
     const messages = kept?.messages ?? [];
     assertEquals([...processes.errors.map(String), ...way.disorder], []);
     for (const run of [...heard, ...overheard]) await checkRun(run, log);
-    assertEquals([kept?.run, mend(messages).problems], [undefined, []]);
+    assertEquals([kept?.run, repairTranscript(messages).problems], [undefined, []]);
     checkPrompts(messages, heard);
     checkAsides(messages, asides);
     checkDone(processes.done);

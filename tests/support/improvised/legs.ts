@@ -5,7 +5,7 @@
  */
 import { memory, type PersonAnswer, type RunResult } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
-import { mend } from "../../../src/core/mend.ts";
+import { repairTranscript } from "../../../src/core/mend.ts";
 import { seeded } from "../seeded.ts";
 import { type Done, improvised } from "./agent.ts";
 
@@ -69,7 +69,7 @@ export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Came>
 
 /** What has to be the same. What may be done twice may have been, where a hook paused after it. */
 function told({ status, text, reason, messages }: Came["result"], done: readonly Done[]) {
-  const { problems } = mend(messages);
+  const { problems } = repairTranscript(messages);
   const deeds = done.map(({ what }) => what).sort();
   const once = deeds.filter((what, index) =>
     what !== deeds[index - 1] || !done.find((each) => each.what === what)?.idempotent

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { goOn, type Middleware, pause, type Scope, state } from "@jizai/jizai";
+import { continueWith, type Middleware, pause, type Scope, state } from "@jizai/jizai";
 import { type Chance, hashOf, seeded } from "../seeded.ts";
 import { type Vars, word } from "./person.ts";
 
@@ -97,7 +97,7 @@ export function doubts(_: Chance, name: string): () => Middleware<Vars> {
       if (verdict.type !== "finish" || ctx.continuations > 0) return verdict;
       const said = reply(ctx, "Is that all?");
       if (said === undefined) return pause("Is that all?");
-      return goOn(`${said}, they say.`);
+      return continueWith(`${said}, they say.`);
     },
   });
 }

@@ -4,14 +4,13 @@
  * @module
  */
 import {
-  again,
   allow,
   ask,
   cancelled,
   compacted,
+  continueWith,
   denied,
   deny,
-  goOn,
   isInterrupt,
   mapText,
   type Middleware,
@@ -20,6 +19,7 @@ import {
   state,
   text,
   type ToolChange,
+  tryAgain,
   user,
 } from "@jizai/jizai";
 import type { Chance } from "../seeded.ts";
@@ -99,7 +99,7 @@ const insists: Kind = ({ below }, name) => {
     name,
     async stop(ctx, next) {
       const verdict = await next();
-      return verdict.type === "finish" && ctx.continuations < times ? goOn(...messages) : verdict;
+      return verdict.type === "finish" && ctx.continuations < times ? continueWith(...messages) : verdict;
     },
   });
 };
@@ -136,7 +136,7 @@ const retries: Kind = (_, name) => () => ({
 
 const forgives: Kind = (_, name) => () => ({
   name,
-  error: async (ctx, next) => ctx.recoverable && ctx.attempt === 1 ? again() : await next(),
+  error: async (ctx, next) => ctx.recoverable && ctx.attempt === 1 ? tryAgain() : await next(),
 });
 
 const ends: Kind = ({ below, one }, name) => {

@@ -1,6 +1,6 @@
 import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { capsules } from "@jizai/jizai/session/capsule";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -27,31 +27,39 @@ function scene(options: Omit<ServeOptions, "store"> = {}, held: Promise<void> = 
   });
   const calls = [["drop", { table: "a" }]] as const;
   const model = scripted({ text: "Dropping.", calls }, { text: "More.", calls: [["drop", { table: "b" }]] }, "Done.");
-  const app = serve(agent({ model, tools: [drop] }), { capsules: capsules({ keys }), ...options });
+  const app = serve(agent({ model, tools: [drop] }), { resumeTokens: resumeTokens({ keys }), ...options });
   return { app, done, model };
 }
 
-/** A run that waits, and its capsule. */
+/** A run that waits, and its resume token. */
 async function paused(app: App) {
   const events = await eventsOf(post(app, "/runs", { prompt: "Go" }));
   const { session, run } = first("run.started", events);
-  const { capsule = "" } = first("run.paused", events);
-  return { events, session, run, capsule };
+  const { resumeToken = "" } = first("run.paused", events);
+  return { events, session, run, resumeToken };
 }
 
-async function answer(app: App, session: string, capsule: string | undefined, answers: readonly unknown[] = [approve]) {
-  return await post(app, `/sessions/${session}/answers`, { answers, ...(capsule !== undefined && { capsule }) });
+async function answer(
+  app: App,
+  session: string,
+  resumeToken: string | undefined,
+  answers: readonly unknown[] = [approve],
+) {
+  return await post(app, `/sessions/${session}/answers`, {
+    answers,
+    ...(resumeToken !== undefined && { resumeToken }),
+  });
 }
 
 for (const options of [{}, { log: memoryLog() }]) {
   Deno.test(`serve() ${options.log ? "with a log" : "without a log"} goes on with what its client has kept`, async () => {
     const { app, done } = scene(options);
-    const { events, session, run, capsule } = await paused(app);
-    assertMatch(capsule, /^k1\./);
-    const rest = await eventsOf(answer(app, session, capsule));
+    const { events, session, run, resumeToken } = await paused(app);
+    assertMatch(resumeToken, /^k1\./);
+    const rest = await eventsOf(answer(app, session, resumeToken));
     const started = first("run.started", rest);
     assertEquals([started.run, started.session, started.resumed, started.id], [run, session, true, events.length + 1]);
-    const { capsule: next } = first("run.paused", rest);
+    const { resumeToken: next } = first("run.paused", rest);
     const last = await eventsOf(answer(app, session, next, [{ callId: "call_2", type: "deny" }]));
     assertEquals([first("run.finished", last).text, done], ["Done.", ["a"]]);
     assertEquals(
@@ -62,62 +70,66 @@ for (const options of [{}, { log: memoryLog() }]) {
 }
 
 Deno.test("serve() goes on in another process with what its client has kept", async () => {
-  const { session, capsule } = await paused(scene().app);
+  const { session, resumeToken } = await paused(scene().app);
   const { done, ...other } = scene();
   await eventsOf(post(other.app, "/runs", { prompt: "Go" })); // the model's first answer
-  assertEquals(first("tool.finished", await eventsOf(answer(other.app, session, capsule))).result.status, "ok");
+  assertEquals(first("tool.finished", await eventsOf(answer(other.app, session, resumeToken))).result.status, "ok");
   assertEquals(done, ["a"]);
 });
 
-Deno.test("serve() runs nothing on a capsule that is not what was sealed", async () => {
+Deno.test("serve() runs nothing on a resume token that is not what was sealed", async () => {
   using time = new FakeTime();
   const { app, done } = scene({ maxBody: 10_000_000 });
-  const { session, capsule } = await paused(app);
-  const unlike = capsule.replace(/.$/, (last) => last === "A" ? "B" : "A");
-  const [, content = "", signature = ""] = capsule.split(".");
-  const foreign = capsules({ keys: [{ id: "k1", secret: "another secret of thirty-two bytes!" }] });
-  const theirs = await paused(scene({ capsules: foreign }).app);
-  const cases: readonly (readonly [session: string, capsule: string | undefined, status: number, code: string])[] = [
-    [session, undefined, 400, "invalid"],
-    [session, "", 400, "forged"],
-    [session, "nonsense", 400, "forged"],
-    [session, unlike, 400, "forged"],
-    [session, `k1.${content}x.${signature}`, 400, "forged"],
-    [session, `k2.${content}.${signature}`, 400, "unknown-key"],
-    [theirs.session, theirs.capsule, 400, "forged"],
-    ["s2", capsule, 403, "other-session"],
-    [session, "x".repeat(262_145), 413, "too-large"],
-  ];
-  for (const [session, capsule, status, code] of cases) {
-    const [told, error] = await refusalOf(answer(app, session, capsule));
+  const { session, resumeToken } = await paused(app);
+  const unlike = resumeToken.replace(/.$/, (last) => last === "A" ? "B" : "A");
+  const [, content = "", signature = ""] = resumeToken.split(".");
+  const foreign = resumeTokens({ keys: [{ id: "k1", secret: "another secret of thirty-two bytes!" }] });
+  const theirs = await paused(scene({ resumeTokens: foreign }).app);
+  const cases: readonly (readonly [session: string, resumeToken: string | undefined, status: number, code: string])[] =
+    [
+      [session, undefined, 400, "invalid"],
+      [session, "", 400, "forged"],
+      [session, "nonsense", 400, "forged"],
+      [session, unlike, 400, "forged"],
+      [session, `k1.${content}x.${signature}`, 400, "forged"],
+      [session, `k2.${content}.${signature}`, 400, "unknown-key"],
+      [theirs.session, theirs.resumeToken, 400, "forged"],
+      ["s2", resumeToken, 403, "other-session"],
+      [session, "x".repeat(262_145), 413, "too-large"],
+    ];
+  for (const [session, resumeToken, status, code] of cases) {
+    const [told, error] = await refusalOf(answer(app, session, resumeToken));
     assertEquals([told, error && typeof error === "object" && "code" in error && error.code], [status, code]);
   }
   await time.tickAsync(86_400_000);
-  const expired = { code: "expired", message: "Cannot open the capsule: it has expired" };
-  assertEquals(await refusalOf(answer(app, session, capsule)), [410, expired]);
+  const expired = { code: "expired", message: "Cannot open the resume token: it has expired" };
+  assertEquals(await refusalOf(answer(app, session, resumeToken)), [410, expired]);
   assertEquals(done, []);
 });
 
-Deno.test("serve() with a log takes one answer for a capsule, and gives it again what came of it", async () => {
+Deno.test("serve() with a log takes one answer for a resume token, and gives it again what came of it", async () => {
   const { app, done } = scene({ log: memoryLog() });
-  const { session, capsule, run } = await paused(app);
+  const { session, resumeToken, run } = await paused(app);
   const wrong = { code: "unasked", message: "Cannot answer call call_9: it is not asked" };
-  assertEquals(await refusalOf(answer(app, session, capsule, [{ callId: "call_9", type: "approve" }])), [409, wrong]);
-  const both = await Promise.all([answer(app, session, capsule), answer(app, session, capsule)].map(eventsOf));
+  assertEquals(await refusalOf(answer(app, session, resumeToken, [{ callId: "call_9", type: "approve" }])), [
+    409,
+    wrong,
+  ]);
+  const both = await Promise.all([answer(app, session, resumeToken), answer(app, session, resumeToken)].map(eventsOf));
   assertEquals(both[0], both[1]);
   const reused = { code: "key-reused", message: "Cannot do this: the key is that of another request" };
-  assertEquals(await refusalOf(answer(app, session, capsule, [{ callId: "call_1", type: "deny" }])), [409, reused]);
-  assertEquals(await eventsOf(answer(app, session, capsule)), both[0]);
+  assertEquals(await refusalOf(answer(app, session, resumeToken, [{ callId: "call_1", type: "deny" }])), [409, reused]);
+  assertEquals(await eventsOf(answer(app, session, resumeToken)), both[0]);
   assertEquals(done, ["a"]);
   const all = await eventsOf(app.request(`/runs/${run}`));
   assertEquals(all.slice(-(both[0]?.length ?? 0)), both[0]);
 });
 
-Deno.test("serve() without a log takes a capsule twice, but not at once", async () => {
+Deno.test("serve() without a log takes a resume token twice, but not at once", async () => {
   const held = Promise.withResolvers<void>();
   const { app, done } = scene({}, held.promise);
-  const { session, capsule } = await paused(app);
-  const both = await Promise.all([answer(app, session, capsule), answer(app, session, capsule)]);
+  const { session, resumeToken } = await paused(app);
+  const both = await Promise.all([answer(app, session, resumeToken), answer(app, session, resumeToken)]);
   held.resolve();
   assertEquals(both.map(({ status }) => status).sort(), [200, 409]);
   for (const response of both) await response.text();
@@ -135,18 +147,18 @@ Deno.test("serve() without a store knows no session that goes on", async () => {
 Deno.test("serve() tells the operator where a session is too large for its client to keep", async () => {
   const told: unknown[] = [];
   const { app } = scene({
-    capsules: capsules({ keys, maxBytes: 100 }),
+    resumeTokens: resumeTokens({ keys, maxBytes: 100 }),
     onError: (error) => told.push(error instanceof Error && error.message),
   });
-  const { events, session, capsule } = await paused(app);
-  assertEquals([capsule, first("warning", events).code], ["", "session.unsaved"]);
+  const { events, session, resumeToken } = await paused(app);
+  assertEquals([resumeToken, first("warning", events).code], ["", "session.unsaved"]);
   assertEquals(told.at(-1), `Cannot seal session "${session}": that takes more than 100 bytes`);
 });
 
-Deno.test("serve() takes capsules or a store, and not both", () => {
+Deno.test("serve() takes resume tokens or a store, and not both", () => {
   assertThrows(
-    () => serve(agent({ model: scripted() }), { capsules: capsules({ keys }), store: memory() }),
+    () => serve(agent({ model: scripted() }), { resumeTokens: resumeTokens({ keys }), store: memory() }),
     TypeError,
-    "Cannot serve with a store and with capsules: sessions are in one place",
+    "Cannot serve with a store and with resumeTokens: sessions are in one place",
   );
 });

@@ -5,7 +5,7 @@ import {
   type Message,
   type Middleware,
   type Model,
-  type Numbered,
+  type NumberedEvent,
   type PersonAnswer,
   type Sink,
   type Store,
@@ -13,15 +13,15 @@ import {
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import {
-  CapsuleError,
-  type CapsuleOptions,
-  type CapsuleProblem,
-  capsules,
   type OpenOptions,
-} from "@jizai/jizai/session/capsule";
+  ResumeTokenError,
+  type ResumeTokenOptions,
+  type ResumeTokenProblem,
+  resumeTokens,
+} from "@jizai/jizai/session/resume_token";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { signatures } from "../../src/session/capsule/signature.ts";
+import { signatures } from "../../src/session/resume_token/signature.ts";
 
 const secret = "a secret of at least thirty-two bytes";
 const keys = [{ id: "k1", secret }];
@@ -55,34 +55,34 @@ async function paused(more: More = {}) {
 }
 
 const { session } = await paused();
-const text = await capsules({ keys }).seal(session);
+const text = await resumeTokens({ keys }).seal(session);
 
-/** Why a capsule does not open. */
+/** Why a resume token does not open. */
 async function whyNot(
   text: string,
-  { now, ...options }: Partial<CapsuleOptions> & OpenOptions = {},
-): Promise<CapsuleProblem> {
-  const { open } = capsules({ keys, now: now ?? Date.now, ...options });
-  const { code, message } = await assertRejects(() => open(text, options), CapsuleError);
-  assertMatch(message, /^Cannot open the capsule: /);
+  { now, ...options }: Partial<ResumeTokenOptions> & OpenOptions = {},
+): Promise<ResumeTokenProblem> {
+  const { open } = resumeTokens({ keys, now: now ?? Date.now, ...options });
+  const { code, message } = await assertRejects(() => open(text, options), ResumeTokenError);
+  assertMatch(message, /^Cannot open the resume token: /);
   return code;
 }
 
 /** Signs what `seal()` would not have. */
-async function signedAnyway(change: (sealed: Record<string, unknown>) => unknown, purpose = "jizai.capsule") {
-  const verified = await signatures("jizai.capsule", keys).verify(text);
+async function signedAnyway(change: (sealed: Record<string, unknown>) => unknown, purpose = "jizai.resumeToken") {
+  const verified = await signatures("jizai.resumeToken", keys).verify(text);
   assert("content" in verified);
   return await signatures(purpose, keys).sign(JSON.stringify(change(JSON.parse(verified.content))));
 }
 
-Deno.test("capsules() opens what it has sealed, as it was", async () => {
-  assertEquals(await capsules({ keys }).open(text), session);
-  assertEquals(await capsules({ keys }).open(text, { session: "s1" }), session);
+Deno.test("resumeTokens() opens what it has sealed, as it was", async () => {
+  assertEquals(await resumeTokens({ keys }).open(text), session);
+  assertEquals(await resumeTokens({ keys }).open(text, { session: "s1" }), session);
   assertMatch(text, /^k1\.[\w-]+\.[\w-]{43}$/);
 });
 
-Deno.test("capsules() opens a capsule as often as it is asked to: that an answer counts once is up to a store", async () => {
-  const { open } = capsules({ keys });
+Deno.test("resumeTokens() opens a resume token as often as it is asked to: that an answer counts once is up to a store", async () => {
+  const { open } = resumeTokens({ keys });
   assertEquals(await open(text), await open(text));
   const store = memory();
   const { run: _, ...saved } = session;
@@ -132,26 +132,26 @@ async function rest({ assistant, questions }: Awaited<ReturnType<typeof paused>>
 }
 
 for (const [what, options] of Object.entries(pauses)) {
-  Deno.test(`a run that pauses for ${what} comes to the same from a capsule as from its store`, async () => {
+  Deno.test(`a run that pauses for ${what} comes to the same from a resume token as from its store`, async () => {
     const one = await paused(options());
     const expected = await rest(one, one.store);
     const other = await paused(options());
-    const { seal, open } = capsules({ keys });
+    const { seal, open } = resumeTokens({ keys });
     const store = memory();
     await store.save({ ...await open(await seal(other.session), { session: "s1" }), version: 0 });
     assertEquals(await rest(other, store), expected);
   });
 }
 
-Deno.test("capsules() opens nothing in which any one character is another one", async () => {
+Deno.test("resumeTokens() opens nothing in which any one character is another one", async () => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  const { open } = capsules({ keys });
+  const { open } = resumeTokens({ keys });
   for (const [index, character] of [...text].entries()) {
     const others = index > text.length - 3 ? [...alphabet] : [alphabet[(alphabet.indexOf(character) + 1) % 64] ?? "A"];
     for (const other of [...others, ".", "=", " ", "\n", "é"]) {
       if (other === character) continue;
       const changed = text.slice(0, index) + other + text.slice(index + 1);
-      const error = await assertRejects(() => open(changed), CapsuleError, undefined, `${index}: ${other}`);
+      const error = await assertRejects(() => open(changed), ResumeTokenError, undefined, `${index}: ${other}`);
       assert(
         error.code === "forged" || (error.code === "unknown-key" && index < 2),
         `${index}: ${other} ${error.code}`,
@@ -160,8 +160,8 @@ Deno.test("capsules() opens nothing in which any one character is another one", 
   }
 });
 
-Deno.test("capsules() opens nothing that lacks a character, has one more, or is put together from two", async () => {
-  const { seal, open } = capsules({ keys: [...keys, { id: "k2", secret: `another ${secret}` }] });
+Deno.test("resumeTokens() opens nothing that lacks a character, has one more, or is put together from two", async () => {
+  const { seal, open } = resumeTokens({ keys: [...keys, { id: "k2", secret: `another ${secret}` }] });
   const [id, content, signature] = text.split(".");
   const [, theirs, their] = (await seal({ ...session, id: "s2" })).split(".");
   const made = [
@@ -172,93 +172,93 @@ Deno.test("capsules() opens nothing that lacks a character, has one more, or is 
     ...[`${id}..${signature}`, `${id}.${content}.`, `.${content}.${signature}`, "..", "", "undefined"],
   ];
   for (const each of made) {
-    const { code } = await assertRejects(() => open(each), CapsuleError, undefined, each);
+    const { code } = await assertRejects(() => open(each), ResumeTokenError, undefined, each);
     assert(code === "forged" || code === "unknown-key");
   }
 });
 
-Deno.test("capsules() opens nothing that another key has signed, nor the same key for something else", async () => {
+Deno.test("resumeTokens() opens nothing that another key has signed, nor the same key for something else", async () => {
   assertEquals(await whyNot(text, { keys: [{ id: "k1", secret: `another ${secret}` }] }), "forged");
   assertEquals(await whyNot(text, { keys: [{ id: "k2", secret }] }), "unknown-key");
   assertEquals(await whyNot(await signedAnyway((sealed) => sealed, "something.else")), "forged");
-  assertEquals((await capsules({ keys }).open(await signedAnyway((sealed) => sealed))).id, "s1");
+  assertEquals((await resumeTokens({ keys }).open(await signedAnyway((sealed) => sealed))).id, "s1");
 });
 
-Deno.test("capsules() signs with the first key and opens with any, so that keys can change", async () => {
+Deno.test("resumeTokens() signs with the first key and opens with any, so that keys can change", async () => {
   const fresh = { id: "k2", secret: new TextEncoder().encode(`another ${secret}`) };
-  const both = capsules({ keys: [fresh, ...keys] });
+  const both = resumeTokens({ keys: [fresh, ...keys] });
   assertEquals(await both.open(text), session);
   const renewed = await both.seal(session);
   assertMatch(renewed, /^k2\./);
-  assertEquals(await capsules({ keys: [fresh] }).open(renewed), session);
+  assertEquals(await resumeTokens({ keys: [fresh] }).open(renewed), session);
   assertEquals(await whyNot(text, { keys: [fresh] }), "unknown-key");
   assertEquals(await whyNot(renewed), "unknown-key");
 });
 
-Deno.test("capsules() opens nothing that has expired", async () => {
+Deno.test("resumeTokens() opens nothing that has expired", async () => {
   let time = 1_000_000;
-  const { seal, open } = capsules({ keys, expiresIn: 5_000, now: () => time });
+  const { seal, open } = resumeTokens({ keys, expiresIn: 5_000, now: () => time });
   const text = await seal(session);
   time += 4_999;
   assertEquals((await open(text)).id, "s1");
   time += 1;
   assertEquals(await whyNot(text, { now: () => time }), "expired");
-  const day = await capsules({ keys, now: () => 0 }).seal(session);
-  assertEquals((await capsules({ keys, now: () => 86_399_999 }).open(day)).id, "s1");
+  const day = await resumeTokens({ keys, now: () => 0 }).seal(session);
+  assertEquals((await resumeTokens({ keys, now: () => 86_399_999 }).open(day)).id, "s1");
   assertEquals(await whyNot(day, { now: () => 86_400_000 }), "expired");
 });
 
-Deno.test("capsules() seals and opens nothing that is too large", async () => {
+Deno.test("resumeTokens() seals and opens nothing that is too large", async () => {
   const { length } = text;
-  assertEquals(await capsules({ keys, maxBytes: length }).open(text), session);
-  assertEquals((await capsules({ keys, maxBytes: length }).seal(session)).length, length);
+  assertEquals(await resumeTokens({ keys, maxBytes: length }).open(text), session);
+  assertEquals((await resumeTokens({ keys, maxBytes: length }).seal(session)).length, length);
   assertEquals(await whyNot(text, { maxBytes: length - 1 }), "too-large");
-  const { seal } = capsules({ keys, maxBytes: length - 1 });
-  const { code, message } = await assertRejects(() => seal(session), CapsuleError);
+  const { seal } = resumeTokens({ keys, maxBytes: length - 1 });
+  const { code, message } = await assertRejects(() => seal(session), ResumeTokenError);
   assertEquals([code, message], [
     "too-large",
     `Cannot seal session "s1": that takes more than ${length - 1} bytes`,
   ]);
   assertEquals(await whyNot("x".repeat(100_000_000)), "too-large");
   const long: Message = { role: "user", parts: [{ type: "text", text: "x".repeat(200_000) }] };
-  await assertRejects(() => capsules({ keys }).seal({ ...session, messages: [long] }), CapsuleError);
+  await assertRejects(() => resumeTokens({ keys }).seal({ ...session, messages: [long] }), ResumeTokenError);
 });
 
-Deno.test("capsules() opens nothing of an older or a newer version", async () => {
+Deno.test("resumeTokens() opens nothing of an older or a newer version", async () => {
   for (const version of [0, 1, 3, "2", null, undefined]) {
     assertEquals(await whyNot(await signedAnyway((sealed) => ({ ...sealed, version }))), "version");
   }
   const newer = await signedAnyway((sealed) => ({ ...sealed, version: 3 }));
   await assertRejects(
-    () => capsules({ keys }).open(newer),
-    CapsuleError,
-    "Cannot open the capsule: it is of version 3, and not of version 2",
+    () => resumeTokens({ keys }).open(newer),
+    ResumeTokenError,
+    "Cannot open the resume token: it is of version 3, and not of version 2",
   );
 });
 
-Deno.test("capsules() opens nothing of another session where one is named", async () => {
+Deno.test("resumeTokens() opens nothing of another session where one is named", async () => {
   assertEquals(await whyNot(text, { session: "s2" }), "other-session");
   assertEquals(await whyNot(text, { session: "" }), "other-session");
 });
 
-Deno.test("capsules() seals no session that is not paused", async () => {
+Deno.test("resumeTokens() seals no session that is not paused", async () => {
   const { run, ...ended } = session;
   assert(run);
   for (const each of [ended, { ...ended, run: { ...run, status: "running" as const } }]) {
     await assertRejects(
-      () => capsules({ keys }).seal(each),
+      () => resumeTokens({ keys }).seal(each),
       TypeError,
       `Cannot seal session "s1": it is not paused`,
     );
   }
 });
 
-Deno.test("capsules() holds a session for one run, and gives its capsule along with the pause", async () => {
-  const { hold, open } = capsules({ keys });
+Deno.test("resumeTokens() holds a session for one run, and gives its resume token along with the pause", async () => {
+  const { hold, open } = resumeTokens({ keys });
   const { store, to, session } = await hold();
   assertEquals([session, await store.load("s1"), await store.list()], [undefined, undefined, []]);
   const told: Event[] = [];
-  const sink: Sink<Numbered> = {
+  const sink: Sink<NumberedEvent> = {
     write: ({ event }) => told.push(event),
     cork() {},
     uncork() {},
@@ -268,22 +268,22 @@ Deno.test("capsules() holds a session for one run, and gives its capsule along w
   const assistant = agent({ model: script(), tools: [look, drop] });
   await assistant.start({ prompt: "Gö", session: "s1", store }, to(sink)).result;
   const paused = told.at(-1);
-  assert(paused?.type === "run.paused" && paused.capsule);
-  const opened = await open(paused.capsule, { session: "s1" });
+  assert(paused?.type === "run.paused" && paused.resumeToken);
+  const opened = await open(paused.resumeToken, { session: "s1" });
   assertEquals([opened, await store.list()], [await store.load("s1"), ["s1"]]);
 
-  const again = await hold(paused.capsule, { session: "s1" });
+  const again = await hold(paused.resumeToken, { session: "s1" });
   assertEquals(again.session, opened);
   assertEquals(await again.store.save({ ...opened, version: 1 }), undefined);
   await assistant.start({ answers, session: "s1", store: again.store }, again.to(sink)).result;
   assertEquals(told.at(-1)?.type, "run.finished");
   await again.store.delete("s1");
   assertEquals(await again.store.load("s1"), undefined);
-  await assertRejects(() => hold(paused.capsule, { session: "s2" }), CapsuleError, "it is of another session");
+  await assertRejects(() => hold(paused.resumeToken, { session: "s2" }), ResumeTokenError, "it is of another session");
 });
 
-Deno.test("capsules() takes no keys and no limits that would not do", () => {
-  const made = (options: Partial<CapsuleOptions>) => () => capsules({ keys, ...options });
+Deno.test("resumeTokens() takes no keys and no limits that would not do", () => {
+  const made = (options: Partial<ResumeTokenOptions>) => () => resumeTokens({ keys, ...options });
   assertThrows(made({ keys: [] }), RangeError, "Cannot sign: there is no key");
   assertThrows(
     made({ keys: [{ id: "k1", secret: "short" }] }),
@@ -297,9 +297,9 @@ Deno.test("capsules() takes no keys and no limits that would not do", () => {
   for (const maxBytes of [0, -1, NaN]) assertThrows(made({ maxBytes }), RangeError);
 });
 
-Deno.test("capsules() keeps its keys, whatever becomes of the bytes it was given", async () => {
+Deno.test("resumeTokens() keeps its keys, whatever becomes of the bytes it was given", async () => {
   const bytes = new TextEncoder().encode(secret);
-  const { open } = capsules({ keys: [{ id: "k1", secret: bytes }] });
+  const { open } = resumeTokens({ keys: [{ id: "k1", secret: bytes }] });
   bytes.fill(0);
   assertEquals((await open(text)).id, "s1");
 });

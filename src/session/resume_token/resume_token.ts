@@ -1,7 +1,7 @@
 /**
- * Capsules: paused sessions in the hands of their clients, where there is no store.
+ * Resume tokens: paused sessions in the hands of their clients, where there is no store.
  *
- * A capsule is a text that holds the whole session, signed: what was said, the run, what a person is asked, and the results that there are. It says
+ * A resume token is a text that holds the whole session, signed: what was said, the run, what a person is asked, and the results that there are. It says
  * which version of this format it is of, and when it expires.
  *
  * - It is signed and not encrypted. Whoever holds it can read the session, with what tools answered and what middleware keep for the run: hand it to
@@ -12,45 +12,45 @@
  * @module
  */
 import type { Session } from "../../protocol/session.ts";
-import { CapsuleError, type CapsuleProblem } from "./capsule_error.ts";
+import { ResumeTokenError, type ResumeTokenProblem } from "./resume_token_error.ts";
 import { type Held, held } from "./held.ts";
 import { signatures, type SigningKey } from "./signature.ts";
 
-/** What `capsules()` takes. */
-export interface CapsuleOptions {
+/** What `resumeTokens()` takes. */
+export interface ResumeTokenOptions {
   /** The first signs; all of them open. To change keys, put the new one first, and leave the old one out once what it signed has expired. */
   readonly keys: readonly SigningKey[];
-  /** Milliseconds after which a capsule does not open any more. Default: 86,400,000, a day. */
+  /** Milliseconds after which a resume token does not open any more. Default: 86,400,000, a day. */
   readonly expiresIn?: number;
-  /** The most bytes of a capsule, which has a third more than its session has as JSON. Default: 262,144. */
+  /** The most bytes of a resume token, which has a third more than its session has as JSON. Default: 262,144. */
   readonly maxBytes?: number;
   /** Tells the time, in milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
-/** What an opened capsule has to be of. */
+/** What an opened resume token has to be of. */
 export interface OpenOptions {
   /** The session. Default: any. */
   readonly session?: string;
 }
 
-/** Makes capsules and opens them. */
-export interface Capsules {
-  /** Makes a capsule. Throws a `TypeError` for a session that is not paused, and a `CapsuleError` for one that is too large. */
+/** Makes resume tokens and opens them. */
+export interface ResumeTokens {
+  /** Makes a resume token. Throws a `TypeError` for a session that is not paused, and a `ResumeTokenError` for one that is too large. */
   seal(session: Session): Promise<string>;
-  /** Gives the session that was sealed, as it was. Throws a `CapsuleError` for anything else. */
+  /** Gives the session that was sealed, as it was. Throws a `ResumeTokenError` for anything else. */
   open(text: string, options?: OpenOptions): Promise<Session>;
   /**
-   * Opens a capsule for one run that goes on with its session, or makes ready for a new session where there is none: what a server does. Throws as `open()`
+   * Opens a resume token for one run that goes on with its session, or makes ready for a new session where there is none: what a server does. Throws as `open()`
    * does.
    */
   hold(text?: string, options?: OpenOptions): Promise<Held>;
 }
 
-/** The version of what is in a capsule: another one wherever a session comes to look different. */
+/** The version of what is in a resume token: another one wherever a session comes to look different. */
 const version = 2;
 
-/** What is in a capsule. That it is of this kind, its signature says together with its version. */
+/** What is in a resume token. That it is of this kind, its signature says together with its version. */
 interface Sealed {
   readonly version: number;
   /** In milliseconds since 1970. */
@@ -61,12 +61,12 @@ interface Sealed {
 /**
  * Seals paused sessions into texts that their clients keep, and opens what comes back: what somebody changed, made up, or kept too long does not open.
  *
- * Throws a `RangeError` for a key that is too short, for none, and for an option out of range, and a `TypeError` for an id that no capsule can name.
+ * Throws a `RangeError` for a key that is too short, for none, and for an option out of range, and a `TypeError` for an id that no resume token can name.
  *
  * ```ts
  * import { agent, memory, tool } from "@jizai/jizai";
  * import { scripted } from "@jizai/jizai/model/scripted";
- * import { capsules } from "@jizai/jizai/session/capsule";
+ * import { resumeTokens } from "@jizai/jizai/session/resume_token";
  * import { assertEquals } from "@std/assert";
  * import * as z from "zod";
  *
@@ -79,30 +79,30 @@ interface Sealed {
  * });
  * const model = scripted({ calls: [["drop", { table: "users" }]] }, "It is gone.");
  * const assistant = agent({ model, tools: [drop] });
- * const { seal, open } = capsules({ keys: [{ id: "k1", secret: "at least 32 bytes of your own choice" }] });
+ * const { seal, open } = resumeTokens({ keys: [{ id: "k1", secret: "at least 32 bytes of your own choice" }] });
  *
- * // One request ends with a question. Nothing is kept of it but the capsule, which the client gets.
+ * // One request ends with a question. Nothing is kept of it but the resume token, which the client gets.
  * const store = memory();
  * const { session, questions } = await assistant.run({ prompt: "Drop the users", session: "s1", store }).result;
  * const paused = await store.load(session);
- * const capsule = paused ? await seal(paused) : "";
+ * const resumeToken = paused ? await seal(paused) : "";
  *
- * // Another request brings the capsule and an answer.
+ * // Another request brings the resume token and an answer.
  * const next = memory();
- * await next.save({ ...await open(capsule, { session: "s1" }), version: 0 });
+ * await next.save({ ...await open(resumeToken, { session: "s1" }), version: 0 });
  * const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
  * const { text } = await assistant.resume({ session: "s1", answers, store: next }).result;
  * assertEquals(text, "It is gone.");
  * ```
  */
-export function capsules(
-  { keys, expiresIn = 86_400_000, maxBytes = 262_144, now = Date.now }: CapsuleOptions,
-): Capsules {
-  const { sign, verify } = signatures("jizai.capsule", keys);
+export function resumeTokens(
+  { keys, expiresIn = 86_400_000, maxBytes = 262_144, now = Date.now }: ResumeTokenOptions,
+): ResumeTokens {
+  const { sign, verify } = signatures("jizai.resumeToken", keys);
   if (!(expiresIn > 0 && expiresIn < Infinity)) {
-    throw new RangeError(`Cannot make capsules that expire in ${expiresIn} ms`);
+    throw new RangeError(`Cannot make resume tokens that expire in ${expiresIn} ms`);
   }
-  if (!(maxBytes > 0)) throw new RangeError(`Cannot make capsules of at most ${maxBytes} bytes`);
+  if (!(maxBytes > 0)) throw new RangeError(`Cannot make resume tokens of at most ${maxBytes} bytes`);
 
   async function seal(session: Session): Promise<string> {
     const named = `Cannot seal session "${session.id}"`;
@@ -110,7 +110,7 @@ export function capsules(
     const sealed: Sealed = { version, expires: now() + expiresIn, session };
     const text = await sign(JSON.stringify(sealed));
     if (text.length <= maxBytes) return text;
-    throw new CapsuleError(`${named}: that takes more than ${maxBytes} bytes`, "too-large");
+    throw new ResumeTokenError(`${named}: that takes more than ${maxBytes} bytes`, "too-large");
   }
 
   async function open(text: string, { session: expected }: OpenOptions = {}): Promise<Session> {
@@ -133,6 +133,6 @@ export function capsules(
 
 const reasons = { forged: "it is not what was sealed", "unknown-key": "it names a key that is not known" } as const;
 
-function refused(code: CapsuleProblem, why: string): CapsuleError {
-  return new CapsuleError(`Cannot open the capsule: ${why}`, code);
+function refused(code: ResumeTokenProblem, why: string): ResumeTokenError {
+  return new ResumeTokenError(`Cannot open the resume token: ${why}`, code);
 }

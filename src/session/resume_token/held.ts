@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Numbered } from "../../core/events.ts";
+import type { NumberedEvent } from "../../core/events.ts";
 import type { Store } from "../../core/store.ts";
 import type { Session } from "../../protocol/session.ts";
 import type { Sink } from "../../stream/channel.ts";
@@ -14,14 +14,14 @@ export interface Held {
   readonly session: Session | undefined;
   /** Where the run keeps it. */
   readonly store: Store;
-  /** Hands events on to `sink`; `run.paused` takes the capsule along. */
-  to(sink: Sink<Numbered>): Sink<Numbered>;
+  /** Hands events on to `sink`; `run.paused` takes the resume token along. */
+  to(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
 }
 
-/** Holds `session`, which `seal` makes a capsule of. */
+/** Holds `session`, which `seal` makes a resume token of. */
 export function held(session: Session | undefined, seal: (session: Session) => Promise<string>): Held {
   let kept = session;
-  let capsule: string | undefined;
+  let resumeToken: string | undefined;
 
   const store: Store = {
     volatile: true,
@@ -29,7 +29,7 @@ export function held(session: Session | undefined, seal: (session: Session) => P
     async save(session) {
       if ((kept?.version ?? 0) !== session.version) return undefined;
       const saved = { ...session, version: session.version + 1 };
-      if (saved.run?.status === "paused") capsule = await seal(saved);
+      if (saved.run?.status === "paused") resumeToken = await seal(saved);
       kept = saved;
       return saved.version;
     },
@@ -45,7 +45,7 @@ export function held(session: Session | undefined, seal: (session: Session) => P
     store,
     to: (sink) => ({
       write({ id, event }) {
-        const told = event.type === "run.paused" && capsule !== undefined ? { ...event, capsule } : event;
+        const told = event.type === "run.paused" && resumeToken !== undefined ? { ...event, resumeToken } : event;
         sink.write({ id, event: told });
       },
       cork: sink.cork,
