@@ -66,6 +66,16 @@ const isAdapter = ({ path }: Source) =>
 /** What a run is made of while it lives: these know each other's types, and nobody else is known by what they know. */
 const alive = ["blueprint", "entry", "keep", "live", "way"].map((name) => `src/core/${name}.ts`);
 
+/** Folders that are being divided. */
+const crowded = [
+  "src/core",
+  "src/http",
+  "src/testing",
+  "middleware/foreign_hooks/claude_hooks",
+  "middleware/foreign_hooks/rpc_hooks",
+  "middleware/tools/workspace",
+];
+
 /** The circles among modules, each as the modules it goes through: of those that need each other to run, or also of types. */
 function circles(sources: readonly Source[], kind: "values" | "types"): string[][] {
   const needs = new Map(sources.map((source) => [
@@ -144,20 +154,19 @@ imports("src never imports middleware", [...mod, ...src], (target) => target.sta
 const published = new Set([...exported.values()].map((path) => path.slice(2)).filter((path) => !isMiddleware(path)));
 
 imports("a middleware imports only what the package exports", middleware, (target, from) => {
-  const own = from.match(/^middleware\/\w+\//)?.[0];
-  const speaksMcp = own === "middleware/mcp/" && target.startsWith("@modelcontextprotocol/client");
-  const checksAnswers = /^middleware\/\w+_hooks\//.test(from); // of hooks that were written for another system
-  const builtOn = [["command", "claude"], ["command", "copilot"], ["export", "claude"], ["export", "rpc"]].some((
-    [upper, lower],
-  ) => own === `middleware/${upper}_hooks/` && target.startsWith(`middleware/${lower}_hooks/`));
+  const own = from.match(/^middleware\/\w+\/\w+\//)?.[0];
+  const speaksMcp = own === "middleware/tools/mcp/" && target.startsWith("@modelcontextprotocol/client");
+  const foreign = "middleware/foreign_hooks/";
+  const checksAnswers = from.startsWith(foreign); // of hooks that were written for another system
+  const builtOn = from.startsWith(foreign) && target.startsWith(foreign);
   return !(own && target.startsWith(own)) && !speaksMcp && !builtOn && !(checksAnswers && target === "zod") &&
     !published.has(target);
 }, {
-  "middleware/one.ts": `import { two } from "./two.ts";`,
-  "middleware/internal.ts": `import { onionOf } from "../src/core/onion.ts";`,
-  "middleware/schema.ts": `import * as z from "zod";`,
-  "middleware/client.ts": `import { Client } from "@modelcontextprotocol/client";`,
-  "middleware/roundabout.ts": `import { agent } from "@jizai/jizai";`,
+  "middleware/limits/one.ts": `import { two } from "./two.ts";`,
+  "middleware/limits/internal.ts": `import { onionOf } from "../../src/core/onion.ts";`,
+  "middleware/limits/schema.ts": `import * as z from "zod";`,
+  "middleware/limits/client.ts": `import { Client } from "@modelcontextprotocol/client";`,
+  "middleware/limits/roundabout.ts": `import { agent } from "@jizai/jizai";`,
 });
 
 rule(
@@ -297,6 +306,12 @@ Deno.test("src holds the rooms and nothing else", async () => {
   assertEquals((await list("src")).filter((name) => !(name in rooms)), []);
 });
 
+Deno.test("no folder of the library has more than 15 files of its own", () => {
+  const folders = Map.groupBy(library, ({ path }) => path.replace(/\/[^/]*$/, ""));
+  const full = [...folders].filter(([folder, files]) => files.length > 15 && !crowded.includes(folder));
+  assertEquals(full.map(([folder, files]) => `${folder}: ${files.length}`), []);
+});
+
 Deno.test("tests mirror src and middleware", async () => {
   const own = [
     "architecture_test.ts",
@@ -322,8 +337,12 @@ Deno.test("a file's name is in snake_case and says what is in it", async () => {
 });
 
 Deno.test("every middleware is exported under its own name, and nothing else is", () => {
-  const files = middleware.map(({ path }) => path).filter((path) => /^middleware\/(\w+|(\w+\/)+mod)\.ts$/.test(path));
-  const expected = files.map((path) => [`./${path.replace(/(\/mod)?\.ts$/, "")}`, `./${path}`]).sort();
+  const files = middleware.map(({ path }) => path).filter((path) =>
+    /^middleware\/\w+\/(\w+|(\w+\/)+mod)\.ts$/.test(path)
+  );
+  const expected = files.map((
+    path,
+  ) => [`./${path.replace(/^middleware\/\w+/, "middleware").replace(/(\/mod)?\.ts$/, "")}`, `./${path}`]).sort();
   assertEquals([...exported].filter(([name]) => name.startsWith("./middleware/")).sort(), expected);
 });
 

@@ -204,7 +204,7 @@ Deno.test("the assistant searches twice at once, reads twice at once, and quotes
     "run.finished done",
   ]);
   const sources = text.matchAll(/^\*\*.+\*\* \((.+)\)$/gm).map(([, source]) => source).toArray();
-  assertEquals(sources, ["README.md#which-point-do-i-want", "middleware/timeout.ts#timeout"]);
+  assertEquals(sources, ["README.md#which-point-do-i-want", "middleware/reliability/timeout.ts#timeout"]);
   assertStringIncludes(text, "> | timing, a retry, a timeout, a cache, a lock | `execute` |");
 });
 

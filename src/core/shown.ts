@@ -7,6 +7,7 @@ import type { Emit } from "../protocol/event.ts";
 
 /** A filter that lets everything pass, and what it has seen. */
 export interface Shown {
+  /** The filter. */
   readonly emit: Emit;
   /** Whether text went out that was not taken back. */
   readonly text: boolean;

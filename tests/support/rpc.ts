@@ -11,7 +11,7 @@ import {
   type RpcHooks,
   type RpcHooksOptions,
 } from "@jizai/jizai/middleware/rpc_hooks";
-import { linesOf, linesWire } from "../../middleware/rpc_hooks/lines.ts";
+import { linesOf, linesWire } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
 
 /** Hooks of this process, which are asked in the order of their names. */
 export function builtins(

@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
-import { linesOf, linesWire } from "../../../middleware/rpc_hooks/lines.ts";
+import { linesOf, linesWire } from "../../../middleware/foreign_hooks/rpc_hooks/lines.ts";
 import { batch, call, came, gauge, settled, three } from "../../support/batch.ts";
 import { answering, type Program, programs, type Say, type Told, warnings } from "../../support/rpc.ts";
 

@@ -1,0 +1,89 @@
+/**
+ * What hooks at `tool` and `approval` say to events that are about calls.
+ *
+ * @module
+ */
+import {
+  allow,
+  type Approval,
+  ask,
+  failed,
+  type Scope,
+  textOf,
+  type ToolContext,
+  type ToolResult,
+} from "../../../mod.ts";
+import { canonicalJson } from "../../../src/core/kit.ts";
+import { partsOf, responseOf } from "../claude_hooks/call.ts";
+import { dialects } from "../claude_hooks/dialect.ts";
+import { isObject } from "../rpc_hooks/struct.ts";
+import { judge } from "./judge.ts";
+import type { Onions } from "./onions.ts";
+import { descend } from "./passage.ts";
+import type { OnError } from "./runs.ts";
+import { type CommandOutput, decided, specific, type Told } from "./told.ts";
+
+/** Answers about calls. */
+export function tellingTool(onions: Onions, onError: OnError) {
+  async function PreToolUse(scope: Scope, event: Told): Promise<CommandOutput> {
+    const { tool_name: name, tool_input: input } = event;
+    const arrived = await descend(onions.tool, callOf(scope, event));
+    if ("answer" in arrived) return decided("deny", textOf(arrived.answer)); // the model reads it, and nothing is done
+    const { passage: { reached, leave } } = arrived;
+    leave();
+    if (reached.name !== name) return decided("deny", `It may only be made as ${reached.name}`);
+    const verdict = await judged({ ...event, tool_input: reached.input }, scope, allow());
+    if (verdict.type === "deny") return decided("deny", verdict.reason);
+    const updated = verdict.type === "allow" && verdict.input !== undefined ? verdict.input : reached.input;
+    const updatedInput = canonicalJson(updated) === canonicalJson(input) ? {} : { updatedInput: updated };
+    if (verdict.type === "ask") return decided("ask", verdict.questions.join("\n"), updatedInput);
+    return "updatedInput" in updatedInput ? specific("PreToolUse", updatedInput) : {};
+  }
+
+  async function PermissionRequest(scope: Scope, event: Told): Promise<CommandOutput> {
+    const verdict = await judged(event, scope, ask(`Run ${event.tool_name}?`));
+    if (verdict.type === "ask") return {};
+    const { input } = verdict.type === "allow" ? verdict : {};
+    const decision = verdict.type === "deny"
+      ? { behavior: "deny", message: verdict.reason }
+      : { behavior: "allow", ...(input !== undefined && { updatedInput: input }) };
+    return specific("PermissionRequest", { decision });
+  }
+
+  async function judged(event: Told, scope: Scope, beneath: Approval): Promise<Approval> {
+    return await judge(onions, callOf(scope, event), beneath, onError);
+  }
+
+  async function PostToolUse(scope: Scope, event: Told): Promise<CommandOutput> {
+    const given: ToolResult = { type: "result", status: "ok", parts: partsOf(event.tool_response) };
+    const result = await onions.tool(callOf(scope, event), () => Promise.resolve(given));
+    const { context = [] } = result;
+    if (result.status !== "ok") return { decision: "block", reason: [textOf(result), ...context].join("\n") };
+    return specific("PostToolUse", {
+      ...(canonicalJson(result.parts) !== canonicalJson(given.parts) &&
+        { updatedToolOutput: responseOf(result, dialects.qoder) }),
+      ...(context.length > 0 && { additionalContext: context.join("\n") }),
+    });
+  }
+
+  async function PostToolUseFailure(scope: Scope, event: Told): Promise<CommandOutput> {
+    const { context = [] } = await onions.tool(callOf(scope, event), () => Promise.resolve(failed(event.error)));
+    return context.length === 0 ? {} : specific("PostToolUseFailure", { additionalContext: context.join("\n") });
+  }
+
+  return { PreToolUse, PermissionRequest, PostToolUse, PostToolUseFailure };
+}
+
+function callOf(scope: Scope, { tool_name: name, tool_input: input, tool_use_id: id, session_id }: Told): ToolContext {
+  return {
+    ...scope,
+    call: { id, name, input },
+    tool: undefined,
+    name,
+    input: isObject(input) ? input : {},
+    batchId: session_id,
+    index: 0,
+    turn: 0,
+    resumed: false,
+  };
+}

@@ -1,0 +1,31 @@
+/**
+ * Images and files, as they are on the wire: references.
+ *
+ * @module
+ */
+import type { MediaPart } from "../../../mod.ts";
+
+/** A reference to an image or a file: its URL, or one that holds its bytes. */
+export function refOf({ mediaType, data, url }: MediaPart): string {
+  return url ?? `data:${mediaType};base64,${data}`;
+}
+
+const types: Readonly<Record<string, string>> = {
+  gif: "image/gif",
+  jpeg: "image/jpeg",
+  jpg: "image/jpeg",
+  mp3: "audio/mpeg",
+  pdf: "application/pdf",
+  png: "image/png",
+  wav: "audio/wav",
+  webp: "image/webp",
+};
+
+/** What a reference refers to; nothing where only the system that made it knows. */
+export function mediaOf(ref: string): MediaPart | undefined {
+  const [, mediaType, data] = ref.match(/^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s) ?? [];
+  if (mediaType !== undefined && data !== undefined) return { type: "media", mediaType, data };
+  if (!/^https?:/.test(ref)) return undefined;
+  const [, ending = ""] = URL.parse(ref)?.pathname.match(/\.(\w+)$/) ?? [];
+  return { type: "media", mediaType: types[ending.toLowerCase()] ?? "application/octet-stream", url: ref };
+}

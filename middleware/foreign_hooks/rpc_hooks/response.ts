@@ -1,0 +1,97 @@
+/**
+ * Responses of models, as they are on the wire.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { type AnswerPart, callsOf, type FinishReason, type ModelResponse, textOf } from "../../../mod.ts";
+import { fromWireCall, toWireCall, type WireCall, wireCall } from "./message.ts";
+import { struct, text } from "./struct.ts";
+
+/** A response on the wire. */
+export interface WireResponse {
+  /** What is said. */
+  readonly content: string;
+  /** What the model thought. */
+  readonly reasoning_content?: string | undefined;
+  /** The calls it makes. */
+  readonly tool_calls?: readonly WireCall[] | undefined;
+  /** Why the model stopped. */
+  readonly finish_reason: string;
+  /** Tokens it took. */
+  readonly usage?: WireUsage | undefined;
+}
+
+/** Tokens, on the wire. */
+export interface WireUsage {
+  /** Those of the request. */
+  readonly prompt_tokens: number;
+  /** Those of the answer. */
+  readonly completion_tokens: number;
+  /** Both. */
+  readonly total_tokens: number;
+}
+
+const count = z.number().default(0);
+
+/** What a response on the wire has to look like. */
+export const wireResponse: z.ZodType<WireResponse> = struct({
+  content: text,
+  reasoning_content: z.string().optional(),
+  tool_calls: z.array(wireCall).optional(),
+  finish_reason: text,
+  usage: struct({ prompt_tokens: count, completion_tokens: count, total_tokens: count }).optional(),
+});
+
+const reasons: readonly (readonly [FinishReason, string])[] = [
+  ["stop", "stop"],
+  ["calls", "tool_calls"],
+  ["length", "length"],
+  ["filter", "content_filter"],
+  ["other", "other"],
+];
+
+/** A response, for the wire. */
+export function toWireResponse(response: ModelResponse): WireResponse {
+  const { finish, usage: { input, output } } = response;
+  const thought = thoughtOf(response);
+  const calls = callsOf(response).map(toWireCall);
+  return {
+    content: textOf(response),
+    ...(thought !== "" && { reasoning_content: thought }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    finish_reason: reasons.find(([reason]) => reason === finish)?.[1] ?? "",
+    usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+  };
+}
+
+/** A response from the wire. What it says as it was before stays the very same, and what it took stays what it took. */
+export function fromWireResponse(wire: WireResponse, before: ModelResponse): ModelResponse {
+  const { content, reasoning_content = "", tool_calls = [], finish_reason } = wire;
+  const of = (type: AnswerPart["type"]) => before.parts.filter((part) => part.type === type);
+  const told: readonly AnswerPart[] = content === "" ? [] : [{ type: "text", text: content }];
+  const thought: readonly AnswerPart[] = reasoning_content === ""
+    ? []
+    : [{ type: "reasoning", text: reasoning_content }];
+  const calls = tool_calls.map((call) =>
+    callsOf(before).find((each) => isSame(toWireCall(each), call)) ?? fromWireCall(call)
+  );
+  const finish = reasons.find(([, reason]) => reason === finish_reason)?.[0];
+  return {
+    ...before,
+    parts: [
+      ...reasoning_content === thoughtOf(before) ? of("reasoning") : thought,
+      ...content === textOf(before) ? of("text") : told,
+      ...calls,
+    ],
+    finish: finish ?? (calls.length > 0 ? "calls" : "stop"),
+  };
+}
+
+function thoughtOf({ parts }: ModelResponse): string {
+  return parts.map((part) => part.type === "reasoning" ? part.text : "").join("");
+}
+
+function isSame(a: WireCall, b: WireCall): boolean {
+  return a.id === b.id && a.function.name === b.function.name && a.function.arguments === b.function.arguments;
+}

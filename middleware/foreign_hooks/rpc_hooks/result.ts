@@ -1,0 +1,93 @@
+/**
+ * Results of tools, as they are on the wire.
+ *
+ * @module
+ */
+import { type Artifact, type ContentPart, textOf, type ToolResult } from "../../../mod.ts";
+import { mediaOf, refOf } from "./media.ts";
+import { flag, struct, text, texts } from "./struct.ts";
+import type * as z from "zod";
+
+/** A result on the wire. */
+export interface WireResult {
+  /** What the model reads. */
+  readonly for_llm: string;
+  /** What the person is told. */
+  readonly for_user: string;
+  /** Whether the person is told nothing. */
+  readonly silent: boolean;
+  /** Whether it failed. */
+  readonly is_error: boolean;
+  /** Whether it goes on in the background. */
+  readonly async: boolean;
+  /** Images and files: for the person where it is handled, else for the model. */
+  readonly media: readonly string[];
+  /** What it made that is kept elsewhere. */
+  readonly artifact_tags: readonly string[];
+  /** Whether the person has what they asked for. */
+  readonly response_handled: boolean;
+}
+
+/** What a result on the wire has to look like; what is not said is empty. */
+export const wireResult: z.ZodType<WireResult> = struct({
+  for_llm: text,
+  for_user: text,
+  silent: flag,
+  is_error: flag,
+  async: flag,
+  media: texts,
+  artifact_tags: texts,
+  response_handled: flag,
+});
+
+/** A result, for the wire. */
+export function toWireResult(result: ToolResult): WireResult {
+  const { status, parts, person = "", silent = false, artifacts = [], handled = false } = result;
+  const made = artifacts.map(({ uri }) => uri);
+  const shown = parts.flatMap((part) => part.type === "media" ? [refOf(part)] : []);
+  return {
+    for_llm: textOf(result),
+    for_user: person,
+    silent,
+    is_error: status !== "ok",
+    async: false,
+    media: handled ? [...shown, ...made] : shown,
+    artifact_tags: handled ? [] : made.map((uri) => `[${uri}]`),
+    response_handled: handled,
+  };
+}
+
+/** A result from the wire. What it does not speak of is taken from the result that it was made of, where there was one. */
+export function fromWireResult(wire: WireResult, before?: ToolResult): ToolResult {
+  const { for_llm, for_user, silent, is_error, media, artifact_tags, response_handled: handled } = wire;
+  const refs = media.map((ref) => mediaOf(ref) ?? ref);
+  const seen = handled ? [] : refs.filter((ref) => typeof ref !== "string");
+  const made: readonly Artifact[] = handled
+    ? media.map(artifactOf)
+    : [...refs.filter((ref) => typeof ref === "string"), ...artifact_tags].map(artifactOf);
+  const { status = "ok", context, input } = before ?? {};
+  const told: readonly ContentPart[] = for_llm === "" ? [] : [{ type: "text", text: for_llm }];
+  return {
+    type: "result",
+    status: is_error === (status !== "ok") ? status : is_error ? "error" : "ok",
+    parts: [...told, ...noteOf(artifact_tags, for_llm), ...seen],
+    ...(context && { context }),
+    ...(input !== undefined && { input }),
+    ...(for_user !== "" && { person: for_user }),
+    ...(silent && { silent }),
+    ...(made.length > 0 && { artifacts: made }),
+    ...(handled && { handled }),
+  };
+}
+
+/** Says to the model where things are that it may want to use. */
+function noteOf(tags: readonly string[], said: string): readonly ContentPart[] {
+  const note = `Local artifact paths: ${tags.join(" ")}`;
+  return tags.length === 0 || said.includes(note) ? [] : [{ type: "text", text: `\n${note}` }];
+}
+
+function artifactOf(tag: string): Artifact {
+  const uri = tag.replace(/^\[(.*)\]$/s, "$1");
+  const { mediaType } = mediaOf(uri) ?? {};
+  return { uri, ...(mediaType !== undefined && { mediaType }) };
+}

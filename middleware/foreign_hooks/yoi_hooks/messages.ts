@@ -1,0 +1,166 @@
+/**
+ * Messages as hooks know them, made of ours and turned back: what no hook changed comes back as the very same.
+ *
+ * @module
+ */
+import * as z from "zod";
+import {
+  type AnswerPart,
+  type AssistantMessage,
+  type CallResult,
+  type ContentPart as OurPart,
+  type Json,
+  type Message as OurMessage,
+  textOf,
+  type ToolMessage,
+  user,
+  type UserMessage,
+} from "../../../mod.ts";
+import { canonicalJson } from "../../../src/core/kit.ts";
+
+/** Who says a message. */
+export type Role = "user" | "assistant" | "system";
+
+/** A message as hooks know it. What tools answered is said by the user, in parts. */
+export interface Message {
+  /** Who says it. One of the system, put in by a hook, is read with the agent's instructions. */
+  role: Role;
+  /** A text, or parts where it is not all text. */
+  content: string | ContentPart[];
+  /** Who wrote it, where it is the user's and they did not. */
+  from?: string | undefined;
+}
+
+/** Makes messages. */
+export const Message: {
+  readonly user: (text: string) => Message;
+  readonly assistant: (text: string) => Message;
+  readonly system: (text: string) => Message;
+} = {
+  user: (text) => ({ role: "user", content: text }),
+  assistant: (text) => ({ role: "assistant", content: text }),
+  system: (text) => ({ role: "system", content: text }),
+};
+
+/** A piece of a message. */
+export type ContentPart =
+  | { type: "text"; text: string }
+  | { type: "reasoning"; text: string; meta?: Json | undefined }
+  | { type: "media"; mediaType: string; data?: string | undefined; url?: string | undefined }
+  | { type: "tool_use"; id: string; name: string; input: unknown }
+  | { type: "tool_result"; tool_use_id: string; content: string; is_error: boolean };
+
+const partForm: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("reasoning"), text: z.string(), meta: z.json().optional() }),
+  z.object({
+    type: z.literal("media"),
+    mediaType: z.string(),
+    data: z.string().optional(),
+    url: z.string().optional(),
+  }),
+  z.object({ type: z.literal("tool_use"), id: z.string(), name: z.string(), input: z.unknown() }),
+  z.object({
+    type: z.literal("tool_result"),
+    tool_use_id: z.string(),
+    content: z.string(),
+    is_error: z.boolean().default(false),
+  }),
+]);
+
+/** What a message has to look like. */
+export const messageForm: z.ZodType<Message> = z.object({
+  role: z.enum(["user", "assistant", "system"]),
+  content: z.union([z.string(), z.array(partForm)]),
+  from: z.string().optional(),
+});
+
+/** A message, or a text, which is then the user's. */
+const saidForm: z.ZodType<Message> = z.preprocess(
+  (given) => typeof given === "string" ? Message.user(given) : given,
+  messageForm,
+);
+
+/** What a context has to look like: messages, or texts. */
+export const contextForm: z.ZodType<Message[]> = z.array(saidForm);
+
+/** A message as hooks know it. */
+export function drafted(message: OurMessage): Message {
+  if (message.role === "tool") return { role: "user", content: message.results.map(resultPart) };
+  const parts = message.parts.map((part): ContentPart => {
+    if (part.type !== "call") return { ...part };
+    const { id, name, input } = part;
+    return { type: "tool_use", id, name, input };
+  });
+  return {
+    role: message.role,
+    content: parts.every(({ type }) => type === "text") ? textOf(message) : parts,
+    ...(message.role === "user" && message.from !== undefined && { from: message.from }),
+  };
+}
+
+function resultPart(result: CallResult): ContentPart {
+  const { callId, status } = result;
+  return { type: "tool_result", tool_use_id: callId, content: textOf(result), is_error: status !== "ok" };
+}
+
+/** What hooks made of `messages`: the messages, and what the system is to be told beside. */
+export function restored(
+  drafts: readonly Message[],
+  messages: readonly OurMessage[],
+): { readonly messages: readonly OurMessage[]; readonly system: readonly string[] } {
+  const same = new Map<string, OurMessage[]>();
+  for (const message of messages) {
+    const text = canonicalJson(drafted(message));
+    same.set(text, [...same.get(text) ?? [], message]);
+  }
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  const told = drafts.filter(({ role }) => role !== "system")
+    .flatMap((draft) => same.get(canonicalJson(draft))?.shift() ?? made(draft, results));
+  const unchanged = told.length === messages.length && told.every((message, index) => message === messages[index]);
+  return {
+    messages: unchanged ? messages : told,
+    system: drafts.filter(({ role }) => role === "system").map(textIn),
+  };
+}
+
+function made(draft: Message, results: readonly CallResult[]): readonly OurMessage[] {
+  if (draft.role === "assistant") return [assistantMessage(draft)];
+  const answered = partsOf(draft).flatMap((part) => {
+    if (part.type !== "tool_result") return [];
+    const { tool_use_id: callId, content, is_error } = part;
+    const { status = "ok", ...result } = results.find((result) => result.callId === callId) ?? { name: "" };
+    const kept = (status !== "ok") === is_error ? status : is_error ? "error" as const : "ok" as const;
+    return [{ ...result, callId, status: kept, parts: [{ type: "text" as const, text: content }] }];
+  });
+  const tool: readonly ToolMessage[] = answered.length > 0 ? [{ role: "tool", results: answered }] : [];
+  const rest = userMessage(draft);
+  return rest.parts.length > 0 ? [...tool, rest] : tool;
+}
+
+/** A message of the user, whoever the hook says it is of. */
+export function userMessage(draft: Message): UserMessage {
+  const { from } = draft;
+  const parts = partsOf(draft).filter((part): part is OurPart => part.type === "text" || part.type === "media");
+  return { ...user("", from), parts };
+}
+
+function assistantMessage(draft: Message): AssistantMessage {
+  const parts = partsOf(draft).flatMap((part): AnswerPart[] => {
+    if (part.type === "text") return [part];
+    if (part.type === "tool_use") return [{ ...part, type: "call" }];
+    if (part.type !== "reasoning") return [];
+    const { meta, ...rest } = part;
+    return [{ ...rest, ...(meta !== undefined && { meta }) }];
+  });
+  return { role: "assistant", parts };
+}
+
+function partsOf({ content }: Message): readonly ContentPart[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+/** The text of a message. */
+function textIn(draft: Message): string {
+  return partsOf(draft).map((part) => part.type === "text" ? part.text : "").join("");
+}

@@ -1,0 +1,101 @@
+/**
+ * Bounds the time that a middleware takes.
+ *
+ * @module
+ */
+import type { Hook, Middleware, Point, Scope } from "../../mod.ts";
+import { eachHook } from "../../src/core/kit.ts";
+
+/**
+ * Gives each hook of a middleware `ms` milliseconds of its own; the time inside `next()` does not count. A hook that takes longer fails with a
+ * `TimeoutError` that names it: its `ctx.signal` aborts, it is left behind, and its `next()` goes nowhere from then on. At `approval` that denies;
+ * elsewhere `optional(within(ms, middleware))` goes on without it. Code that never waits cannot be cut short.
+ *
+ * Throws a `RangeError` where `ms` is not more than 0, or is more than a timer takes, 24 days.
+ *
+ * ```ts
+ * import { agent, type Middleware } from "@jizai/jizai";
+ * import { within } from "@jizai/jizai/middleware/within";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const stuck: Middleware = { name: "stuck", prompt: () => new Promise(() => {}) };
+ *
+ * const { status, error } = await agent({ model: scripted(), use: [within(5, stuck)] }).run("Hi").result;
+ * assertEquals([status, String(error)], ["failed", "TimeoutError: stuck took more than 5 ms at prompt"]);
+ * ```
+ */
+export function within<V = unknown>(ms: number, middleware: Middleware<V>): Middleware<V> {
+  if (!(ms > 0 && ms < 2 ** 31)) {
+    throw new RangeError(`Cannot keep a middleware within ${ms} ms: expected more than 0, and 24 days at most`);
+  }
+  const { name = "a middleware" } = middleware;
+  return eachHook(middleware, (hook, point) => timed(hook, point, name, ms));
+}
+
+function timed<C extends Scope, D, R>(hook: Hook<C, D, R>, point: Point, name: string, ms: number): Hook<C, D, R> {
+  return function withinHook(ctx, next) {
+    const late = new AbortController();
+    const signal = AbortSignal.any([ctx.signal, late.signal]);
+    return new Promise<R>((resolve, reject) => {
+      const clock = stopwatch(ms, () => {
+        late.abort(new DOMException(`${name} took more than ${ms} ms at ${point}`, "TimeoutError"));
+        reject(late.signal.reason);
+      });
+
+      async function paused(change?: D): Promise<R> {
+        late.signal.throwIfAborted();
+        clock.stop();
+        try {
+          return await next(change);
+        } finally {
+          clock.start();
+        }
+      }
+
+      function onward(change?: D): Promise<R> {
+        const result = paused(change);
+        result.catch(() => {}); // who was left behind may not look; whoever awaits it is told
+        return result;
+      }
+
+      async function own(): Promise<R> {
+        clock.start();
+        try {
+          return await hook({ ...ctx, signal }, onward);
+        } finally {
+          clock.end();
+        }
+      }
+
+      own().then(resolve, reject);
+    });
+  };
+}
+
+/** Calls `over` when it has run for `ms` milliseconds in all. */
+function stopwatch(ms: number, over: () => void) {
+  let left = ms;
+  let since: number | undefined;
+  let ended = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function start(): void {
+    if (since !== undefined || ended) return;
+    since = Date.now();
+    timer = setTimeout(over, left);
+  }
+
+  function stop(): void {
+    clearTimeout(timer);
+    if (since !== undefined) left -= Date.now() - since;
+    since = undefined;
+  }
+
+  function end(): void {
+    stop();
+    ended = true;
+  }
+
+  return { start, stop, end };
+}
