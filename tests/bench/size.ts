@@ -1,61 +1,90 @@
 /**
- * Prints what an agent with one tool weighs when it is served and bundled for Workers, how long that takes to start, and what the client and each wire weigh.
- * Fails where one of them is above its budget.
+ * Prints the weight of bundles, minified and compressed, beside a budget for each. Exits with 1 if one is over its budget.
  *
- * What Hono and Zod weigh is found by bundling, in the same way, a file that makes the same use of them and imports nothing else. What lies
- * beyond it is Jizai. The start is the time in which a fresh process that has the bundle in memory compiles it, runs it, and answers a first
- * request: the shortest of several, since all that is added to it is disturbance. Deno's own loading of modules is left out, as a Worker has
- * another.
+ * Each row is a file in `bundles/`, bundled as a user would deploy it. From its size the size of another bundle is subtracted: for a feature, the same
+ * agent without it; for the agent itself, a file that uses as much of Hono and Zod and imports nothing else. A new feature is one new file and one row.
  *
  * @module
  */
+import { deno } from "./deno.ts";
 import { isMet, type Measure, table } from "./measure.ts";
 
-const starts = 15;
-
-const total = await zipped(await bundled("served.ts", "esm"));
-const base = await zipped(await bundled("alone.ts", "esm"));
-const client = await zipped(await bundled("client.ts", "esm"));
-const wires: Measure[] = [];
-for (const name of ["ai_sdk", "ai_sdk_messages", "chat_completions", "responses", "ag_ui"]) {
-  const figure = await zipped(await bundled(`wires/${name}.ts`, "esm")) - total;
-  wires.push({ what: `the wire ${name}, gzip`, figure, budget: 3, unit: "KB" });
-}
-const script = { served: await bundled("served.ts", "cjs"), alone: await bundled("alone.ts", "cjs") };
-const start = { served: Infinity, alone: Infinity };
-for (let round = 0; round < starts; round++) {
-  start.served = Math.min(start.served, await started(script.served));
-  start.alone = Math.min(start.alone, await started(script.alone));
+/** One bundle, and its budget in kilobytes. */
+interface Row {
+  readonly what: string;
+  /** The file in `bundles/`. */
+  readonly bundle: string;
+  /** The file whose size is subtracted. Default: none. */
+  readonly without?: string;
+  readonly budget: number;
 }
 
-const measures: readonly Measure[] = [
-  { what: "bundle beyond Hono and Zod, gzip", figure: total - base, budget: 15, unit: "KB" },
-  { what: "bundle in all, gzip", figure: total, budget: 45, unit: "KB" },
-  { what: "client, gzip", figure: client, budget: 2, unit: "KB" },
-  ...wires,
-  {
-    what: "start beyond Hono and Zod",
-    figure: start.served - start.alone,
-    budget: 10,
-    unit: "ms",
-  },
+const zod = "base/zod.ts";
+const honoAndZod = "base/hono_and_zod.ts";
+const served = "served.ts";
+
+const rows: readonly Row[] = [
+  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11 },
+  { what: "served, sessions in memory, beyond Hono and Zod", bundle: served, without: honoAndZod, budget: 17 },
+  { what: "served with everything, beyond Hono and Zod", bundle: "everything.ts", without: honoAndZod, budget: 24 },
+  { what: "store", bundle: "features/store.ts", without: served, budget: 3 },
+  { what: "log", bundle: "features/log.ts", without: served, budget: 3 },
+  { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2 },
+  { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1 },
+  { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5 },
+  { what: "explain", bundle: "features/explain.ts", without: served, budget: 0.5 },
+  { what: "resume tokens", bundle: "features/resume_tokens.ts", without: served, budget: 2 },
+  { what: "wire: AI SDK UI", bundle: "wires/ai_sdk.ts", without: served, budget: 3 },
+  { what: "wire: AI SDK UI messages", bundle: "wires/ai_sdk_messages.ts", without: served, budget: 3 },
+  { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3 },
+  { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3 },
+  { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3 },
+  { what: "client", bundle: "client.ts", budget: 2 },
 ];
+
+const sizes = new Map<string, Promise<number>>();
+const measures: Measure[] = [];
+for (const { what, bundle, without, budget } of rows) {
+  const figure = await sizeOf(bundle) - (without === undefined ? 0 : await sizeOf(without));
+  measures.push({ what, figure, budget, unit: "KB" });
+}
+measures.push({ what: "start, beyond Hono and Zod", figure: await startTime(), budget: 10, unit: "ms" });
 console.log(table(measures));
 if (!measures.every(isMet)) Deno.exit(1);
 
-/** A file of `bundles/` as it would be deployed. */
-async function bundled(name: string, format: "esm" | "cjs"): Promise<string> {
-  const path = new URL(`bundles/${name}`, import.meta.url).pathname;
-  return await output(["bundle", "--quiet", "--platform", "browser", "--format", format, "--minify", path]);
+/** Kilobytes of a bundle, compressed. */
+function sizeOf(name: string): Promise<number> {
+  const size = sizes.get(name) ?? bundled(name, "esm").then(compressed);
+  sizes.set(name, size);
+  return size;
 }
 
-/** Kilobytes of `text`, compressed. */
-async function zipped(text: string): Promise<number> {
+async function compressed(text: string): Promise<number> {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"));
   return (await new Response(stream).arrayBuffer()).byteLength / 1_024;
 }
 
-/** Milliseconds until a bundle answers in a process of its own. */
+/** Bundles a file of `bundles/` as it would be deployed. */
+async function bundled(name: string, format: "esm" | "cjs"): Promise<string> {
+  const path = new URL(`bundles/${name}`, import.meta.url).pathname;
+  return await deno(["bundle", "--quiet", "--platform", "browser", "--format", format, "--minify", path]);
+}
+
+/** Milliseconds that the served agent takes to start beyond Hono and Zod: the shortest of several starts of each, since a disturbance only adds to it. */
+async function startTime(): Promise<number> {
+  const scripts = { served: await bundled(served, "cjs"), base: await bundled(honoAndZod, "cjs") };
+  const shortest = { served: Infinity, base: Infinity };
+  for (let round = 0; round < 15; round++) {
+    shortest.served = Math.min(shortest.served, await started(scripts.served));
+    shortest.base = Math.min(shortest.base, await started(scripts.base));
+  }
+  return shortest.served - shortest.base;
+}
+
+/**
+ * Milliseconds in which a fresh process compiles a bundle that it has in memory, runs it, and answers a first request. Deno's own loading of modules is left
+ * out, as a Worker loads them differently.
+ */
 async function started(script: string): Promise<number> {
   const code = `
     const script = await new Response(Deno.stdin.readable).text();
@@ -63,19 +92,8 @@ async function started(script: string): Promise<number> {
     const start = performance.now();
     new Function("module", "exports", script)(module, module.exports);
     const { status } = await module.exports.default.request("/health");
-    if (status !== 200) throw new Error("Cannot start: the answer was " + status);
+    if (status !== 200) throw new Error("Cannot measure the start: GET /health answered " + status);
     console.log(performance.now() - start);
   `;
-  return Number(await output(["eval", code], script));
-}
-
-/** What Deno prints. */
-async function output(args: readonly string[], input = ""): Promise<string> {
-  const child = new Deno.Command(Deno.execPath(), { args: [...args], stdin: "piped", stdout: "piped" }).spawn();
-  const writer = child.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(input));
-  await writer.close();
-  const { success, stdout } = await child.output();
-  if (!success) throw new Error(`Cannot measure: deno ${args[0]} failed`);
-  return new TextDecoder().decode(stdout);
+  return Number(await deno(["eval", code], script));
 }

@@ -1,2 +1,2 @@
-/** All of the client: what a page would load. */
+/** The whole client, as a page loads it. */
 export * from "@jizai/jizai/client";

@@ -1,6 +1,6 @@
-/** What is served, spoken to in a client's dialect too. */
-import { serve } from "@jizai/jizai";
+/** A served agent that also speaks to clients of AG-UI. */
+import { agent, serve } from "@jizai/jizai";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
-import { helper } from "../served.ts";
+import { options } from "../assistant.ts";
 
-export default serve(helper, { wires: [agUi()] });
+export default serve(agent(options), { wires: [agUi()] });

@@ -1,6 +1,6 @@
-/** What is served, spoken to in a client's dialect too. */
-import { serve } from "@jizai/jizai";
+/** A served agent that also speaks to clients of the AI SDK's UI. */
+import { agent, serve } from "@jizai/jizai";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
-import { helper } from "../served.ts";
+import { options } from "../assistant.ts";
 
-export default serve(helper, { wires: [aiSdkUi()] });
+export default serve(agent(options), { wires: [aiSdkUi()] });

@@ -1,6 +1,6 @@
-/** What is served, and shown to a client in its dialect. */
-import { serve } from "@jizai/jizai";
+/** A served agent that also speaks to clients of the AI SDK's UI, which reads a session's messages. */
+import { agent, serve } from "@jizai/jizai";
 import { aiSdkMessages } from "@jizai/jizai/wire/ai_sdk";
-import { helper } from "../served.ts";
+import { options } from "../assistant.ts";
 
-export default serve(helper, { wires: [aiSdkMessages()] });
+export default serve(agent(options), { wires: [aiSdkMessages()] });

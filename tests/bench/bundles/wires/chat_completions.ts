@@ -1,6 +1,6 @@
-/** What is served, spoken to in a client's dialect too. */
-import { serve } from "@jizai/jizai";
+/** A served agent that also speaks to clients of OpenAI's chat completions. */
+import { agent, serve } from "@jizai/jizai";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
-import { helper } from "../served.ts";
+import { options } from "../assistant.ts";
 
-export default serve(helper, { wires: [chatCompletions()] });
+export default serve(agent(options), { wires: [chatCompletions()] });

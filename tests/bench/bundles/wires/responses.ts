@@ -1,6 +1,6 @@
-/** What is served, spoken to in a client's dialect too. */
-import { serve } from "@jizai/jizai";
+/** A served agent that also speaks to clients of OpenAI's Responses API. */
+import { agent, serve } from "@jizai/jizai";
 import { responses } from "@jizai/jizai/wire/openai";
-import { helper } from "../served.ts";
+import { options } from "../assistant.ts";
 
-export default serve(helper, { wires: [responses()] });
+export default serve(agent(options), { wires: [responses()] });

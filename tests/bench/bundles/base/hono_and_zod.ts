@@ -1,4 +1,4 @@
-/** What of Hono and Zod the agent that is served makes use of, and nothing else. */
+/** Uses as much of Hono and Zod as the served agent does, and imports nothing else. */
 import { Hono } from "hono/tiny";
 import { HTTPException } from "hono/http-exception";
 import * as z from "zod";

@@ -1,0 +1,7 @@
+/** Uses as much of Zod as an agent with one tool does, and imports nothing else. */
+import * as z from "zod";
+
+const input = z.object({ city: z.string() });
+
+export const schema = input["~standard"].jsonSchema.input({ target: "draft-2020-12" });
+export const parse = (text: string) => input.parse(JSON.parse(text));

@@ -1,0 +1,18 @@
+/** A store that a user wrote, with what it takes to share it between processes: leases, checkpoints and messages. */
+import { agent, serve, type Session, type Store } from "@jizai/jizai";
+import { options } from "../assistant.ts";
+
+const sessions = new Map<string, Session>();
+
+export const store: Store = {
+  load: (id) => Promise.resolve(sessions.get(id)),
+  save(session) {
+    const version = session.version + 1;
+    sessions.set(session.id, { ...session, version });
+    return Promise.resolve(version);
+  },
+  delete: (id) => Promise.resolve(void sessions.delete(id)),
+  list: () => Promise.resolve([...sessions.keys()]),
+};
+
+export default serve(agent(options), { store });

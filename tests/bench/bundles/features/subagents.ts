@@ -1,0 +1,7 @@
+/** A served agent that has another one as a tool. */
+import { agent, serve } from "@jizai/jizai";
+import { options } from "../assistant.ts";
+
+const helper = agent({ ...options, name: "helper" });
+
+export default serve(agent({ ...options, tools: [...options.tools, helper.asTool()] }));

@@ -1,0 +1,5 @@
+/** A served agent that emits an event for each hook that acted. */
+import { agent, serve } from "@jizai/jizai";
+import { options } from "../assistant.ts";
+
+export default serve(agent({ ...options, trace: true }));
