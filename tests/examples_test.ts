@@ -22,7 +22,8 @@ import * as workspace from "../examples/workspace/main.ts";
 import { shop } from "../examples/shop/shop.ts";
 import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
-import { wires } from "./support/wires.ts";
+import { messagesApi } from "./support/providers/anthropic.ts";
+import { chatCompletions } from "./support/providers/openai.ts";
 import { bare } from "./support/bare.ts";
 
 /** The examples of hooks: what each of them shows, and what it prints. */
@@ -302,7 +303,8 @@ Deno.test("the assistant says what is wrong with a calculation", async () => {
 });
 
 Deno.test("the assistant asks the provider that it has a key for, or an address", async () => {
-  const answers = new Map(wires.map(({ path, saying }) => [path, saying("Hello from ", path)]));
+  const apis = [chatCompletions, messagesApi];
+  const answers = new Map(apis.map(({ path, textStream }) => [path, textStream("Hello from ", path)]));
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ url }) => {
     return new Response(answers.get(new URL(url).pathname));
   });
@@ -314,7 +316,7 @@ Deno.test("the assistant asks the provider that it has a key for, or an address"
     chooseModel(new Map()),
   ];
   assertEquals(chosen.map(({ id }) => id), ["llama", "claude-sonnet-5", "gpt-6.1-terra", "embedded"]);
-  for (const [index, { path }] of wires.entries()) {
+  for (const [index, { path }] of apis.entries()) {
     const { text } = await read(serve(assistant(chosen[index]!)), "/runs", { prompt: "Hi" });
     assertEquals(text, `Hello from ${path}`);
   }

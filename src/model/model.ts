@@ -1,60 +1,60 @@
 /**
- * The model port: what the engine asks of a model, and what it hears from one.
+ * The model port: the interface between the engine and a language model.
  *
  * @module
  */
 import type { FinishReason } from "../protocol/event.ts";
 import type { Json, Message, Usage } from "../protocol/message.ts";
 
-/** A tool as the model is told of it. */
+/** Describes a tool to the model. */
 export interface ToolDefinition {
-  /** What the model calls it. */
+  /** The name the model calls it by. */
   readonly name: string;
-  /** What it does and when to use it. */
+  /** Tells the model what the tool does and when to use it. */
   readonly description: string;
   /** JSON Schema of the input, draft 2020-12. */
   readonly schema: { readonly [key: string]: unknown };
 }
 
-/** What a provider may be told beside the messages. */
+/** Settings of a request beside its messages. */
 export interface ModelOptions {
-  /** How freely it chooses its words; the provider says in which range. */
+  /** Sampling temperature. The provider defines the range. */
   readonly temperature?: number;
-  /** The most tokens the answer may have. */
+  /** Maximum number of tokens in the response. */
   readonly maxTokens?: number;
-  /** JSON Schema that the final answer has to match. */
+  /** JSON Schema that the final answer must match. */
   readonly output?: { readonly [key: string]: unknown };
-  /** Fields the provider knows and we do not, sent as they are. */
+  /** Fields added to the request body as they are, for settings this interface lacks. */
   readonly provider?: { readonly [key: string]: Json };
 }
 
 /** One request to a model. */
 export interface ModelRequest {
-  /** Who is asked. */
+  /** The model that receives the request. */
   readonly model: Model;
-  /** What the model is told of its task. */
+  /** The system prompt. */
   readonly instructions: string;
-  /** The conversation; always valid. */
+  /** The conversation. Each call in it has a result. */
   readonly messages: readonly Message[];
-  /** What the model may use. */
+  /** The tools the model may call. */
   readonly tools: readonly ToolDefinition[];
-  /** What the provider is told beside. */
+  /** Settings of this request. */
   readonly options: ModelOptions;
 }
 
-/** A piece of a streamed response. */
+/** One event of a streamed response. */
 export type ModelEvent =
-  /** Text that goes on. A new part begins where the kind changes. */
+  /** Text to append. A new part begins where the type changes. */
   | { readonly type: "text"; readonly text: string }
-  /** Thought that goes on; `meta` is kept with the part and sent back as it was. */
+  /** Reasoning to append. `meta` ends the part; it is stored with the part and sent back unchanged. */
   | { readonly type: "reasoning"; readonly text: string; readonly meta?: Json }
   /** A call begins. */
   | { readonly type: "call.start"; readonly id: string; readonly name: string }
-  /** Its input goes on, as JSON text. */
+  /** JSON text to append to the input of a call. */
   | { readonly type: "call.delta"; readonly id: string; readonly text: string }
-  /** Its input is complete: the JSON text of its deltas, or `input` where the provider sends a value. */
+  /** The input of a call is complete: the JSON text of its deltas, or `input` if the provider sent a value. */
   | { readonly type: "call.end"; readonly id: string; readonly input?: unknown }
-  /** The response is complete. A stream that ends without it was cut, and fails. */
+  /** The response is complete. A stream that ends without this event was cut, and the request fails. */
   | { readonly type: "finish"; readonly reason: FinishReason; readonly usage?: Usage };
 
 /** A language model. */
@@ -62,25 +62,39 @@ export interface Model {
   /** The name of the model, for events and records. */
   readonly id: string;
   /**
-   * Asks once and streams the answer: one array for every read from the provider, so that what arrived together travels together.
-   * Stops when `signal` aborts. Throws a {@linkcode ModelError} where the provider refuses or the stream is cut.
+   * Sends one request and streams the response. Each array holds the events of one read from the network, so that they are forwarded together.
+   * Stops when `signal` aborts. Throws a {@linkcode ModelError} if the provider rejects the request or the stream is cut.
    */
   stream(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<readonly ModelEvent[]>;
 }
 
-/** What is known of a failed request. */
+/**
+ * Classifies a failed request:
+ *
+ * - `rate_limited`: too many requests or tokens
+ * - `overloaded`: the provider has no capacity
+ * - `unavailable`: the provider is unreachable, failed, cut the response, or is out of credit
+ * - `unauthorized`: the key is missing, wrong, or lacks a permission
+ * - `context`: the request is larger than the model's context
+ * - `internal`: anything else, such as an invalid request
+ */
+export type ModelErrorCode = "rate_limited" | "overloaded" | "unavailable" | "unauthorized" | "context" | "internal";
+
+/** Facts about a failed request. */
 export interface ModelErrorOptions extends ErrorOptions {
   /** Whether the same request may succeed later. Default: false. */
   readonly recoverable?: boolean;
   /** How long the provider asks to wait, in milliseconds. */
   readonly retryAfter?: number;
-  /** The HTTP status, where there was one. */
+  /** The HTTP status, if there was one. */
   readonly status?: number;
-  /** The request was larger than the model's context. Default: false. */
+  /** Whether the request was larger than the model's context. Default: false. */
   readonly overflow?: boolean;
+  /** The kind of failure. Default: derived from the other options. */
+  readonly code?: ModelErrorCode;
 }
 
-/** A request that a provider refused, or a response that was cut. */
+/** A request that the provider rejected, or a response that was cut. */
 export class ModelError extends Error {
   /** The name of the class. */
   override readonly name = "ModelError";
@@ -88,20 +102,29 @@ export class ModelError extends Error {
   readonly recoverable: boolean;
   /** How long the provider asks to wait, in milliseconds. */
   readonly retryAfter: number | undefined;
-  /** The HTTP status, where there was one. */
+  /** The HTTP status, if there was one. */
   readonly status: number | undefined;
-  /** The request was larger than the model's context. */
+  /** Whether the request was larger than the model's context. */
   readonly overflow: boolean;
+  /** The kind of failure. */
+  readonly code: ModelErrorCode;
 
-  /** Says what could not be done, and whether trying again can help. */
-  constructor(
-    message: string,
-    { recoverable = false, retryAfter, status, overflow = false, ...rest }: ModelErrorOptions = {},
-  ) {
+  /** Creates an error whose `code` follows from the other options unless it is given. */
+  constructor(message: string, options: ModelErrorOptions = {}) {
+    const { recoverable = false, retryAfter, status, overflow = false, code, ...rest } = options;
     super(message, rest);
     this.recoverable = recoverable;
     this.retryAfter = retryAfter;
     this.status = status;
     this.overflow = overflow;
+    this.code = code ?? codeOf(status, recoverable, overflow);
   }
+}
+
+function codeOf(status: number | undefined, recoverable: boolean, overflow: boolean): ModelErrorCode {
+  if (overflow) return "context";
+  if (status === 429) return "rate_limited";
+  if (status === 401 || status === 403) return "unauthorized";
+  if (status === 503 || status === 529) return "overloaded";
+  return recoverable || (status !== undefined && status >= 500) ? "unavailable" : "internal";
 }

@@ -1,59 +1,65 @@
 /**
- * Providers: how a model behind an HTTP API is asked, and how what it streams is read. What differs between them is the shape of a request and of a frame.
+ * Shared code of the adapters that reach a provider over HTTP. An adapter adds the fields of a request and a parser for the frames of a response.
  *
  * @module
  */
 import type { Json } from "../protocol/message.ts";
 import { frames } from "../stream/frames.ts";
-import { alike } from "./alike.ts";
+import { deltaCache } from "./delta_cache.ts";
 import { type Fields, isFields } from "./fields.ts";
 import { ModelError, type ModelEvent } from "./model.ts";
-import { type Refusals, refusals } from "./refusal.ts";
+import { type ProviderErrors, providerErrors } from "./provider_error.ts";
 
-/** How a provider's model is reached, and what it is told with every request. */
+/** How a provider is reached, and defaults for its requests. */
 export interface ProviderOptions {
-  /** The name of the model, as the provider has it. */
+  /** The provider's name of the model. */
   readonly model: string;
-  /** The key. No error shows it. Default: none is sent. */
+  /** The API key. No error contains it. Default: no key is sent. */
   readonly apiKey?: string;
-  /** Where the provider is; a query is kept. Default: the vendor's own. */
+  /** The address of the API; a query is kept. Default: the vendor's address. */
   readonly baseURL?: string;
-  /** Sent with every request, over those that are made here. Default: none. */
+  /** Headers of every request. They override the adapter's own. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sends requests. Default: the platform's. */
+  /** Sends requests. Default: the platform's `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
-  /** The most tokens an answer may have, where the request does not say. */
+  /** Maximum number of tokens in a response, if the request sets none. */
   readonly maxTokens?: number;
-  /** How freely the model chooses its words, where the request does not say. Default: as the provider has it. */
+  /** Sampling temperature, if the request sets none. Default: the provider's. */
   readonly temperature?: number;
-  /** Fields of the request that the provider knows and we do not, over those that are made here; `null` leaves one out. Default: none. */
+  /** Fields added to every request body; they override the adapter's own, and `null` removes one. Default: none. */
   readonly options?: { readonly [name: string]: Json };
 }
 
-/** A provider that can be asked. */
+/** A configured provider. */
 export interface Provider {
   readonly model: string;
   readonly url: string;
   readonly headers: Headers;
   readonly send: NonNullable<ProviderOptions["fetch"]>;
-  readonly refusals: Refusals;
+  readonly errors: ProviderErrors;
 }
 
-/** Reads one answer, frame by frame; but no frame that differs from the one before in its text alone, which says that text as the other did. */
-export interface Reader {
-  /** Adds what a frame says to `events`. Gives true for the last one, where frames say so. */
-  readonly read: (frame: Fields, events: ModelEvent[]) => boolean;
-  /** What is left to say at the end. Nothing where the answer was cut; `told` is whether the provider said that this is the end. */
-  readonly end: (told: boolean) => readonly ModelEvent[];
+/** Parses one response. Frames that differ from the previous one only in their text come from the delta cache and are not parsed. */
+export interface ResponseParser {
+  /** Appends the events of a frame to `events`. Returns true for the last frame, if the API marks it. */
+  readonly parse: (frame: Fields, events: ModelEvent[]) => boolean;
+  /** Returns the remaining events, or none if the response was cut. `complete` is true if the provider marked the end. */
+  readonly end: (complete: boolean) => readonly ModelEvent[];
 }
 
-/** The provider at `base`, which is asked at `path` with the headers `own`. Throws a `TypeError` where it cannot be reached that way. */
+/** The defaults of an adapter: the vendor's address, the path of a request, and the adapter's headers. */
+export interface ProviderDefaults {
+  readonly base: string;
+  readonly path: string;
+  readonly own: Readonly<Record<string, string>>;
+}
+
+/** Configures a provider. Throws a `TypeError` if the address, the key or a header is invalid. */
 export function provider(
   { model, apiKey = "", baseURL, headers = {}, fetch: send = fetch }: ProviderOptions,
-  { base, path, own }: { readonly base: string; readonly path: string; readonly own: Readonly<Record<string, string>> },
+  { base, path, own }: ProviderDefaults,
 ): Provider {
-  const url = URL.parse(baseURL ?? base);
-  if (!url) throw new TypeError(`Cannot reach ${model}: its baseURL is not a URL`);
+  const url = urlOf(model, baseURL ?? base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;
   const secrets = [apiKey, ...Object.values(headers).flatMap((value) => value.split(" "))];
   return {
@@ -61,11 +67,17 @@ export function provider(
     url: url.href,
     headers: headersOf({ "content-type": "application/json", ...own }, headers, model),
     send,
-    refusals: refusals(model, secrets.filter((secret) => secret.length >= 8)),
+    errors: providerErrors(model, secrets.filter((secret) => secret.length >= 8)),
   };
 }
 
-/** The headers `own`, and `given` over them. Their own complaint about a value would show it. */
+function urlOf(model: string, baseURL: string): URL {
+  const url = URL.parse(baseURL);
+  if (url && /^https?:$/.test(url.protocol)) return url;
+  throw new TypeError(`Cannot reach ${model}: expected a baseURL with http:// or https://`);
+}
+
+/** Merges headers. The error does not quote the invalid value, which may be the key. */
 function headersOf(
   own: Readonly<Record<string, string>>,
   given: Readonly<Record<string, string>>,
@@ -76,74 +88,80 @@ function headersOf(
     for (const [name, value] of Object.entries(given)) headers.set(name, value);
     return headers;
   } catch {
-    throw new TypeError(`Cannot reach ${model}: its key or one of its headers has a character that no header may have`);
+    throw new TypeError(`Cannot reach ${model}: its key or one of its headers contains an invalid character`);
   }
 }
 
-/** The body of a request: `fields`, and over them what is given by `layers`, the last of which counts most. */
-export function bodyOf(fields: Fields, ...layers: readonly (Fields | undefined)[]): string {
+/** Serializes the body of a request: `fields`, overridden by `layers` in order. Fields that are null are removed. */
+export function requestBody(fields: Fields, ...layers: readonly (Fields | undefined)[]): string {
   const all: Fields = Object.assign({}, fields, ...layers);
   const body = JSON.stringify(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)));
   if (!body.includes("\\ud")) return body;
-  // half a surrogate pair is no character, and providers refuse it
+  // providers reject a lone surrogate, and JSON.stringify escapes exactly those
   return body.replace(/\\(?:\\|ud[89a-f]..)/g, (escape) => escape === "\\\\" ? escape : "\ufffd");
 }
 
-/** Sends `body`, and reads the answer: one array for every read. Throws a {@linkcode ModelError} where it is refused or cut. */
-export async function* ask(
-  { model, url, headers, send, refusals }: Provider,
+/** Sends `body` and parses the response, one array per read. Throws a {@linkcode ModelError} if it is rejected or cut. */
+export async function* streamResponse(
+  { model, url, headers, send, errors }: Provider,
   body: string,
-  reader: Reader,
+  parser: ResponseParser,
   signal: AbortSignal,
 ): AsyncGenerator<readonly ModelEvent[]> {
-  let failed = `Cannot reach ${model}`;
+  let failure = `Cannot reach ${model}: the connection failed`;
   try {
-    const response = await send(url, { method: "POST", headers, body, signal, redirect: "manual" }); // a key goes nowhere else
-    if (!response.ok || isPage(response)) throw await refusals.of(response);
-    if (!response.body) return;
-    failed = `Cannot hear ${model} out: its answer was cut, or cannot be read`;
-    const hear = hearing(reader, refusals);
-    for await (const texts of frames(response.body)) {
+    // redirects are not followed, so that the key reaches no other server
+    const response = await send(url, { method: "POST", headers, body, signal, redirect: "manual" });
+    if (!response.ok || isPage(response)) throw await errors.fromResponse(response);
+    failure = `Cannot read the response of ${model}: the stream was cut or is invalid`;
+    const parse = frameParser(parser, errors);
+    let isEmpty = true;
+    for await (const texts of response.body ? frames(response.body) : []) {
+      isEmpty &&= texts.length === 0;
       const events: ModelEvent[] = [];
-      let over = false;
+      let done = false;
       try {
-        over = texts.some((text) => hear(text, events));
-        if (over) events.push(...reader.end(true));
+        done = texts.some((text) => parse(text, events));
+        if (done) events.push(...parser.end(true));
       } finally {
-        if (events.length > 0) yield events; // what came before a failure was said all the same
+        if (events.length > 0) yield events; // events before a failure are still delivered
       }
-      if (over) return;
+      if (done) return;
     }
-    const rest = reader.end(false);
+    if (isEmpty) throw errors.withoutEvents(response);
+    const rest = parser.end(false);
     if (rest.length > 0) yield rest;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof ModelError) throw error;
-    throw new ModelError(failed, { cause: error, recoverable: true });
+    throw new ModelError(failure, { cause: error, recoverable: true });
   }
 }
 
-/** Adds what a frame says to the events, and gives true for the last frame. */
-function hearing({ read }: Reader, refusals: Refusals): (text: string, events: ModelEvent[]) => boolean {
-  const { hear, learn } = alike();
+/** Returns a function that appends the events of a frame, and returns true for the last frame. */
+function frameParser(
+  { parse }: ResponseParser,
+  errors: ProviderErrors,
+): (text: string, events: ModelEvent[]) => boolean {
+  const { match, learn } = deltaCache();
   return (text, events) => {
-    const known = hear(text);
-    if (known) {
-      events.push(known);
+    const delta = match(text);
+    if (delta) {
+      events.push(delta);
       return false;
     }
     if (text === "[DONE]") return true;
     const frame: unknown = JSON.parse(text);
     if (!isFields(frame)) return false;
-    if (frame.error || frame.object === "error") throw refusals.in(frame);
+    if (frame.error || frame.object === "error") throw errors.fromBody(frame);
     const before = events.length;
-    const over = read(frame, events);
+    const done = parse(frame, events);
     learn(text, events.slice(before));
-    return over;
+    return done;
   };
 }
 
-/** Whether a response is for people, or all in one: what is wrong is in it. */
+/** Whether a response is a page or a single JSON value instead of a stream. */
 function isPage({ headers }: Response): boolean {
   return /json|html/.test(headers.get("content-type") ?? "");
 }

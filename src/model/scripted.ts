@@ -1,5 +1,5 @@
 /**
- * A model that follows a script: the one double of the tests, and a model for where there is none.
+ * A model that follows a script, for tests and examples.
  *
  * @module
  */
@@ -9,49 +9,49 @@ import { type Model, ModelError, type ModelEvent, type ModelRequest } from "./mo
 
 /** A call in a script. */
 export interface ScriptedCall {
-  /** The tool it names. */
+  /** The name of the tool. */
   readonly name: string;
-  /** A string is the JSON text itself, so that it can be malformed. */
+  /** The input. A string is sent as the JSON text itself, so that it can be malformed. */
   readonly input: unknown;
-  /** Default: `call_1`, `call_2`, ... over the script. */
+  /** The id of the call. Default: `call_1`, `call_2`, ... over the script. */
   readonly id?: string;
 }
 
-/** What the model does when it is asked. */
+/** One response of the model. */
 export interface ScriptedStep {
-  /** Thought, before the text. */
+  /** Reasoning before the text. */
   readonly reasoning?: string | readonly string[];
-  /** Text; an array is streamed as one read for each of its strings. */
+  /** Text. Each string of an array is a read of its own. */
   readonly text?: string | readonly string[];
-  /** Calls, as `[name, input]` or with an id. */
+  /** Calls, as `[name, input]` or as objects. */
   readonly calls?: readonly (ScriptedCall | readonly [name: string, input: unknown])[];
-  /** Thrown after all of the above, or after `reads`. */
+  /** An error to throw after everything else. */
   readonly error?: unknown;
-  /** Why it ends. Default: "calls" where it makes any, else "stop". */
+  /** The finish reason. Default: "calls" with calls, else "stop". */
   readonly finish?: FinishReason;
-  /** Tokens. Default: 1 in, 1 out. */
+  /** Token counts. Default: 1 input, 1 output. */
   readonly usage?: Usage;
-  /** Called with the request before anything is streamed; awaited. */
+  /** Called with the request and awaited before anything is streamed. */
   readonly before?: (request: ModelRequest, signal: AbortSignal) => void | Promise<void>;
-  /** Exactly these reads, instead of what the other fields make; a promise among them is waited for. Without a `finish` the stream is cut. */
+  /** Streams exactly these reads instead of the other fields. Promises among them are awaited. Without a `finish` event the stream is cut. */
   readonly reads?: Iterable<readonly ModelEvent[] | Promise<readonly ModelEvent[]>>;
 }
 
-/** A text, a step, or a function of the request that gives one. */
+/** A text, a step, or a function that returns one for the request. */
 export type ScriptedAnswer = string | ScriptedStep | ((request: ModelRequest) => string | ScriptedStep);
 
-/** A model that follows a script, and what it was asked. */
+/** A model that follows a script and records its requests. */
 export interface ScriptedModel extends Model {
   /** The requests so far, in order. */
   readonly requests: readonly ModelRequest[];
-  /** How many steps have not been asked for. */
+  /** The number of steps that are left. */
   readonly left: number;
-  /** Throws when steps were not asked for, or more was asked than there are steps. For the end of a test. */
+  /** Throws unless each step was requested exactly once. Call it at the end of a test. */
   done(): void;
 }
 
 /**
- * A model that answers with one step after another. A request beyond the last step fails.
+ * Creates a model that answers each request with the next step. A request beyond the last step throws a `ModelError`.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";

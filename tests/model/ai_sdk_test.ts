@@ -5,11 +5,11 @@ import { assertEquals } from "@std/assert";
 import { createOpenAI as createV2 } from "npm:@ai-sdk/openai@2.0.99";
 import { createOpenAI as createV3 } from "npm:@ai-sdk/openai@3.0.83";
 import { createOpenAI as createV4 } from "npm:@ai-sdk/openai@4.0.118";
-import { imitation, transcript, weather } from "../support/aimock.ts";
+import { mockProvider, transcript, weather } from "../support/aimock.ts";
 import { lines } from "../support/told.ts";
-import { reads, thrown } from "../support/wires.ts";
+import { errorOf, readAll } from "../support/providers/sse.ts";
 
-const mock = imitation();
+const mock = mockProvider();
 mock.on({ userMessage: "long" }, { error: { message: "Too much", code: "context_length_exceeded" }, status: 400 });
 const settings = { baseURL: `${await mock.start()}/v1`, apiKey: "sk-0123456789" };
 
@@ -25,7 +25,7 @@ const real: Readonly<Record<string, AiSdkModel>> = {
 for (const [name, model] of Object.entries(real)) {
   const assistant = agent({ model: aiSdk(model), instructions: "You know the weather.", tools: [weather] });
 
-  Deno.test(`aiSdk() talks with @ai-sdk/openai, ${name}: two calls at once, their results, the answer`, async () => {
+  Deno.test(`aiSdk() completes a run with two parallel calls over @ai-sdk/openai, ${name}`, async () => {
     const { result } = await collect(assistant.run("What is the weather?"));
     assertEquals([result.error, result.text, result.usage], [
       undefined,
@@ -35,7 +35,7 @@ for (const [name, model] of Object.entries(real)) {
     assertEquals(lines(result.messages), transcript);
   });
 
-  Deno.test(`aiSdk() hears from @ai-sdk/openai, ${name}, what failed`, async () => {
+  Deno.test(`aiSdk() converts the errors of @ai-sdk/openai, ${name}`, async () => {
     const busy = (await assistant.run("Are you busy?").result).error as ModelError;
     assertEquals([busy.message, busy.status, busy.recoverable, busy.retryAfter], [
       "Cannot ask gpt-5: 429 Slow down",
@@ -50,7 +50,7 @@ for (const [name, model] of Object.entries(real)) {
   });
 }
 
-/** What a model answers with, and what it was asked. */
+/** Creates a model that streams `parts` and records its calls. */
 function fake(parts: readonly unknown[] = [finish], specificationVersion = "v4") {
   const asked: Record<string, unknown>[] = [];
   const model: AiSdkModel = {
@@ -71,25 +71,25 @@ const finish = {
 };
 const end = { type: "finish", reason: "stop", usage: { input: 9, output: 2, cached: 5 } } as const;
 
-async function heard(...parts: readonly unknown[]) {
-  return (await reads(aiSdk(fake([...parts, finish]).model))).flat().slice(0, -1);
+async function eventsOf(...parts: readonly unknown[]) {
+  return (await readAll(aiSdk(fake([...parts, finish]).model))).flat().slice(0, -1);
 }
 
-/** What is sent for a request. */
-async function sentFor(request: Partial<ModelRequest>, options: AiSdkOptions = {}, version = "v4") {
+/** Returns the call that a request becomes. */
+async function requestFor(request: Partial<ModelRequest>, options: AiSdkOptions = {}, version = "v4") {
   const { asked, model } = fake([finish], version);
-  await reads(aiSdk(model, options), request);
+  await readAll(aiSdk(model, options), request);
   const [{ abortSignal: _, ...call } = {}] = asked;
   return call;
 }
 
 async function promptFor(messages: readonly Message[], version?: string) {
-  return (await sentFor({ messages }, {}, version)).prompt;
+  return (await requestFor({ messages }, {}, version)).prompt;
 }
 
 const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 
-Deno.test("aiSdk() asks what the request says", async () => {
+Deno.test("aiSdk() sends every field of the request", async () => {
   const providerOptions = { a: { b: 1 } };
   const request = {
     instructions: "Be kind.",
@@ -97,7 +97,7 @@ Deno.test("aiSdk() asks what the request says", async () => {
     tools: [{ name: "weather", description: "Current weather", schema: { $schema: "draft", ...schema } }],
     options: { output: schema, temperature: 0, provider: { c: { d: 2 } } },
   };
-  assertEquals(await sentFor(request, { providerOptions, temperature: 1, maxTokens: 9 }), {
+  assertEquals(await requestFor(request, { providerOptions, temperature: 1, maxTokens: 9 }), {
     prompt: [
       { role: "system", content: "Be kind." },
       { role: "user", content: [{ type: "text", text: "Hi" }] },
@@ -109,12 +109,12 @@ Deno.test("aiSdk() asks what the request says", async () => {
     responseFormat: { type: "json", name: "output", schema: { ...schema, additionalProperties: false } },
   });
   assertEquals(
-    (await sentFor({ options: { output: { type: "object", properties: { a: {} } } } })).responseFormat,
+    (await requestFor({ options: { output: { type: "object", properties: { a: {} } } } })).responseFormat,
     undefined,
   );
 });
 
-Deno.test("aiSdk() tells the conversation: calls, results in their order, failures", async () => {
+Deno.test("aiSdk() sends the conversation: calls, results in order, failed results as errors", async () => {
   const result = (callId: string, status: "ok" | "denied", text: string) =>
     ({ callId, name: "weather", status, parts: [{ type: "text", text }] }) as const;
   const prompt = await promptFor([
@@ -148,7 +148,7 @@ Deno.test("aiSdk() tells the conversation: calls, results in their order, failur
   ]);
 });
 
-Deno.test("aiSdk() shows files in the words of each specification", async () => {
+Deno.test("aiSdk() sends files in the form of each specification", async () => {
   const url = "https://example.com/a.png";
   const image = { type: "media", mediaType: "image/png", data: "AA" } as const;
   const linked = { type: "media", mediaType: "image/png", url } as const;
@@ -182,9 +182,9 @@ Deno.test("aiSdk() shows files in the words of each specification", async () => 
   ]]);
 });
 
-Deno.test("aiSdk() hears calls, in pieces or as a whole, and none that the provider runs itself", async () => {
+Deno.test("aiSdk() emits calls, streamed or whole, and leaves out calls that the provider runs", async () => {
   assertEquals(
-    await heard(
+    await eventsOf(
       { type: "tool-input-start", id: "a", toolName: "weather" },
       { type: "tool-input-delta", id: "a", delta: "{" },
       { type: "tool-input-delta", id: "a", delta: "}" },
@@ -212,7 +212,7 @@ Deno.test("aiSdk() hears calls, in pieces or as a whole, and none that the provi
   );
 });
 
-Deno.test("aiSdk() leaves out what it has no place for", async () => {
+Deno.test("aiSdk() ignores part types that have no event", async () => {
   const parts = [
     "stream-start",
     "response-metadata",
@@ -224,10 +224,10 @@ Deno.test("aiSdk() leaves out what it has no place for", async () => {
     "custom",
     "text-end",
   ];
-  assertEquals(await heard(null, ...parts.map((type) => ({ type }))), []);
+  assertEquals(await eventsOf(null, ...parts.map((type) => ({ type }))), []);
 });
 
-Deno.test("aiSdk() sends back to a model what its provider noted: with thought, with a text, with a call", async () => {
+Deno.test("aiSdk() sends provider metadata back with its reasoning, text or call", async () => {
   const { asked, model } = fake([
     { type: "reasoning-start", id: "1", providerMetadata: { p: { id: "r" } } },
     { type: "reasoning-delta", id: "1", delta: "Hm." },
@@ -256,9 +256,9 @@ Deno.test("aiSdk() sends back to a model what its provider noted: with thought, 
   });
 });
 
-Deno.test("aiSdk() says why the model stopped, and counts tokens, in the words of each specification", async () => {
+Deno.test("aiSdk() maps finish reasons and token counts of each specification", async () => {
   const ended = async (finishReason: unknown, usage: unknown) =>
-    (await reads(aiSdk(fake([{ type: "finish", finishReason, usage }]).model))).flat();
+    (await readAll(aiSdk(fake([{ type: "finish", finishReason, usage }]).model))).flat();
   assertEquals(await ended({ unified: "stop" }, finish.usage), [end]);
   assertEquals(await ended("stop", { inputTokens: 9, outputTokens: 2, cachedInputTokens: 5 }), [end]);
   const reasons = { "tool-calls": "calls", length: "length", "content-filter": "filter", unknown: "other" } as const;
@@ -267,7 +267,7 @@ Deno.test("aiSdk() says why the model stopped, and counts tokens, in the words o
   }
 });
 
-Deno.test("aiSdk() takes for a failure what is one, and knows whether it may pass", async () => {
+Deno.test("aiSdk() throws a ModelError for every kind of failure and sets recoverable", async () => {
   const api = (more: object) => Object.assign(new Error("No."), { requestBodyValues: { huge: true }, ...more });
   const refusing = (error: unknown): AiSdkModel => ({ ...fake().model, doStream: () => Promise.reject(error) });
   const cut = ReadableStream.from((async function* () {
@@ -283,7 +283,7 @@ Deno.test("aiSdk() takes for a failure what is one, and knows whether it may pas
     ],
     [refusing(api({ isRetryable: true })), "Cannot ask m: No.", true],
     [refusing(api({ isRetryable: false })), "Cannot ask m: No.", false],
-    [refusing(new Error("The key is missing")), "Cannot ask m", false],
+    [refusing(new Error("The key is missing")), "Cannot ask m: its provider failed", false],
     [
       fake([{ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }]).model,
       "Cannot ask m: Overloaded",
@@ -292,39 +292,39 @@ Deno.test("aiSdk() takes for a failure what is one, and knows whether it may pas
     [fake([{ type: "error", error: "No." }]).model, "Cannot ask m: No.", true],
     [
       fake([{ type: "error", error: new TypeError("shape") }]).model,
-      "Cannot hear m out: its answer was cut, or cannot be read",
+      "Cannot read the response of m: the stream was cut or is invalid",
       true,
     ],
     [
       fake([{ type: "finish", finishReason: { unified: "error" } }]).model,
-      "Cannot hear m out: its answer was cut",
+      "Cannot read the response of m: the stream was cut",
       true,
     ],
     [
       fake([{ type: "finish", finishReason: { unified: "interrupted" } }]).model,
-      "Cannot hear m out: its answer was cut",
+      "Cannot read the response of m: the stream was cut",
       true,
     ],
     [
       { ...fake().model, doStream: () => Promise.resolve({ stream: cut }) },
-      "Cannot hear m out: its answer was cut, or cannot be read",
+      "Cannot read the response of m: the stream was cut or is invalid",
       true,
     ],
   ];
   for (const [model, message, recoverable] of cases) {
-    const error = await thrown(reads(aiSdk(model)));
+    const error = await errorOf(readAll(aiSdk(model)));
     if (!(error instanceof ModelError)) throw error;
     assertEquals([error.message, error.recoverable], [message, recoverable]);
   }
 });
 
-Deno.test("aiSdk() hands on its signal, and stops for its reason", async () => {
+Deno.test("aiSdk() passes its signal on and throws the reason of an abort", async () => {
   const { asked, model } = fake();
   const controller = new AbortController();
-  await reads(aiSdk(model), {}, controller.signal);
+  await readAll(aiSdk(model), {}, controller.signal);
   assertEquals(asked[0]?.abortSignal, controller.signal);
   const reason = new Error("enough");
   controller.abort(reason);
   const refusing = { ...model, doStream: () => Promise.reject(new DOMException("Aborted", "AbortError")) };
-  assertEquals(await thrown(reads(aiSdk(refusing), {}, controller.signal)), reason);
+  assertEquals(await errorOf(readAll(aiSdk(refusing), {}, controller.signal)), reason);
 });

@@ -3,10 +3,10 @@ import { anthropic } from "@jizai/jizai/model/anthropic";
 import { openai } from "@jizai/jizai/model/openai";
 import { collect, outline } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
-import { imitation, transcript, weather } from "../support/aimock.ts";
+import { mockProvider, transcript, weather } from "../support/aimock.ts";
 import { lines } from "../support/told.ts";
 
-const mock = imitation();
+const mock = mockProvider();
 mock.on({ userMessage: "down" }, { error: { message: "Overloaded", type: "overloaded_error" }, status: 529 });
 const url = await mock.start();
 
@@ -18,7 +18,7 @@ const models = {
 for (const [name, model] of Object.entries(models)) {
   const assistant = agent({ model, instructions: "You know the weather.", tools: [weather] });
 
-  Deno.test(`${name}() talks with aimock: thought, two calls at once, their results, the answer`, async () => {
+  Deno.test(`${name}() completes a run with reasoning and two parallel calls against aimock`, async () => {
     const { events, result } = await collect(assistant.run("What is the weather?"));
     assertEquals([result.status, result.text, result.usage], [
       "done",
@@ -30,7 +30,7 @@ for (const [name, model] of Object.entries(models)) {
     assertEquals(thought, ["reasoning.delta Two cities."]);
   });
 
-  Deno.test(`${name}() hears from aimock when to come back`, async () => {
+  Deno.test(`${name}() reports retryAfter and the status from aimock`, async () => {
     const { error } = await assistant.run("Are you busy?").result;
     if (!(error instanceof ModelError)) throw error;
     assertEquals([error.status, error.recoverable, error.retryAfter], [429, true, 7_000]);
@@ -39,7 +39,7 @@ for (const [name, model] of Object.entries(models)) {
     assertEquals(String(down.error), `ModelError: Cannot ask ${model.id}: 529 Overloaded`);
   });
 
-  Deno.test(`${name}() hears that aimock hung up`, async () => {
+  Deno.test(`${name}() reports a response that aimock cut as recoverable`, async () => {
     const { error } = await assistant.run("Will you be cut?").result;
     assertEquals(error instanceof ModelError && error.recoverable, true);
   });

@@ -2,24 +2,25 @@ import { agent, type Message, type ModelRequest, text, tool, user } from "@jizai
 import { anthropic, type AnthropicOptions } from "@jizai/jizai/model/anthropic";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { answering, frames, key, reads, recording, schema, weather, wires } from "../support/wires.ts";
+import { messagesApi } from "../support/providers/anthropic.ts";
+import { key, schema, weather } from "../support/providers/api.ts";
+import { readAll, recordRequests, respond, sse } from "../support/providers/sse.ts";
 
-const [, messagesWire] = wires;
-const done = messagesWire!.saying("Done.");
+const done = messagesApi.textStream("Done.");
 
-async function heard(...events: Parameters<typeof frames>[0]) {
-  return (await reads(anthropic({ model: "m", fetch: answering(frames(events)) }))).flat();
+async function eventsOf(...events: Parameters<typeof sse>[0]) {
+  return (await readAll(anthropic({ model: "m", fetch: respond(sse(events)) }))).flat();
 }
 
-/** What is sent for a request. */
-async function sentFor(request: Partial<ModelRequest>, options: Partial<AnthropicOptions> = {}) {
-  const { sent, fetch } = recording(done);
-  await reads(anthropic({ model: "m", fetch, cache: false, ...options }), request);
+/** Returns the HTTP request that a model request becomes. */
+async function requestFor(request: Partial<ModelRequest>, options: Partial<AnthropicOptions> = {}) {
+  const { sent, fetch } = recordRequests(done);
+  await readAll(anthropic({ model: "m", fetch, cache: false, ...options }), request);
   return sent[0]!;
 }
 
 async function messagesFor(...messages: readonly Message[]) {
-  return (await sentFor({ messages })).body.messages;
+  return (await requestFor({ messages })).body.messages;
 }
 
 const mark = { cache_control: { type: "ephemeral" } };
@@ -36,8 +37,8 @@ function stop(stop_reason: string | null, usage?: object) {
   return { type: "message_delta", delta: { stop_reason }, usage };
 }
 
-Deno.test("anthropic() asks Anthropic, with the key and what the request says", async () => {
-  const { url, headers, body } = await sentFor({
+Deno.test("anthropic() sends the key and every field of the request to Anthropic", async () => {
+  const { url, headers, body } = await requestFor({
     instructions: "Be kind.",
     messages: [user("Hi")],
     tools: [weather],
@@ -58,13 +59,13 @@ Deno.test("anthropic() asks Anthropic, with the key and what the request says", 
   });
 });
 
-Deno.test("anthropic() sends neither a key nor tools nor instructions where there are none", async () => {
-  const { headers, body } = await sentFor({ messages: [user("Hi")], options: { maxTokens: 9 } }, { maxTokens: 5 });
+Deno.test("anthropic() leaves out a missing key, tools and instructions", async () => {
+  const { headers, body } = await requestFor({ messages: [user("Hi")], options: { maxTokens: 9 } }, { maxTokens: 5 });
   assertEquals([headers["x-api-key"], body.max_tokens], [undefined, 9]);
   assertEquals(Object.keys(body), ["model", "messages", "stream", "max_tokens"]);
 });
 
-Deno.test("anthropic() tells the conversation in turns: results first, then what else the user's side says", async () => {
+Deno.test("anthropic() merges messages into turns, with tool results first", async () => {
   const messages = await messagesFor(
     user("Weather?"),
     {
@@ -108,7 +109,7 @@ Deno.test("anthropic() tells the conversation in turns: results first, then what
   ]);
 });
 
-Deno.test("anthropic() shows images and files, also among results, and says what it cannot show", async () => {
+Deno.test("anthropic() sends images and PDFs, also in results, and a notice for other files", async () => {
   const image = { type: "media", mediaType: "image/png", data: "AA" } as const;
   const shown = { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } };
   const [asked, , answered] = await messagesFor(
@@ -133,14 +134,14 @@ Deno.test("anthropic() shows images and files, also among results, and says what
   assertEquals(answered.content, [{ type: "tool_result", tool_use_id: "a", content: [shown] }]);
 });
 
-Deno.test("anthropic() has remembered what will be there next time: the instructions, and the conversation without a turn's own context", async () => {
+Deno.test("anthropic() caches the instructions and the conversation without the context of one turn", async () => {
   const messages: readonly Message[] = [
     user("Hi"),
     { role: "assistant", parts: [{ type: "text", text: "Yes?" }] },
     user("Go"),
   ];
   const request = { instructions: "Be kind.", messages: [...messages, user("It is 9.", "turn")] };
-  const { body } = await sentFor(request, { cache: "5m" });
+  const { body } = await requestFor(request, { cache: "5m" });
   assertEquals(body.system, [{ type: "text", text: "Be kind.", ...mark }]);
   assertEquals(body.messages, [
     { role: "user", content: [{ type: "text", text: "Hi" }] },
@@ -148,24 +149,24 @@ Deno.test("anthropic() has remembered what will be there next time: the instruct
     { role: "user", content: [{ type: "text", text: "Go", ...mark }, { type: "text", text: "It is 9." }] },
   ]);
   const hour = { cache_control: { type: "ephemeral", ttl: "1h" } };
-  const long = await sentFor(request, { cache: "1h" });
+  const long = await requestFor(request, { cache: "1h" });
   assertEquals(long.body.system, [{ type: "text", text: "Be kind.", ...hour }]);
-  assertEquals(JSON.stringify((await sentFor(request)).body).includes("cache_control"), false);
+  assertEquals(JSON.stringify((await requestFor(request)).body).includes("cache_control"), false);
 });
 
-Deno.test("anthropic() has results remembered, and no answer", async () => {
+Deno.test("anthropic() marks tool results for caching, and no assistant message", async () => {
   const call = { role: "assistant", parts: [{ type: "call", id: "a", name: "rest", input: {} }] } as const;
   const results = { role: "tool", results: [{ callId: "a", name: "rest", status: "ok", parts: [] }] } as const;
-  const after = (await sentFor({ messages: [call, results] }, { cache: "5m" })).body.messages;
+  const after = (await requestFor({ messages: [call, results] }, { cache: "5m" })).body.messages;
   assertEquals(after[1].content, [{ type: "tool_result", tool_use_id: "a", content: [], ...mark }]);
-  const before = (await sentFor({ messages: [call] }, { cache: "5m" })).body.messages;
+  const before = (await requestFor({ messages: [call] }, { cache: "5m" })).body.messages;
   assertEquals(before[0].content, [{ type: "tool_use", id: "a", name: "rest", input: {} }]);
-  assertEquals((await sentFor({ messages: [user("")] }, { cache: "5m" })).body.messages, []);
+  assertEquals((await requestFor({ messages: [user("")] }, { cache: "5m" })).body.messages, []);
 });
 
-Deno.test("anthropic() asks for an output where it can be held to the schema", async () => {
+Deno.test("anthropic() requests an output only for a schema that the provider enforces", async () => {
   const configFor = async (output: Record<string, unknown>) =>
-    (await sentFor({ options: { output } })).body.output_config;
+    (await requestFor({ options: { output } })).body.output_config;
   assertEquals(await configFor(schema), {
     format: { type: "json_schema", schema: { ...schema, additionalProperties: false } },
   });
@@ -173,9 +174,9 @@ Deno.test("anthropic() asks for an output where it can be held to the schema", a
   assertEquals(await configFor({ type: "string" }), undefined);
 });
 
-Deno.test("anthropic() sends thought back as it was, with its signature, and no other's", async () => {
-  const { stream } = messagesWire!;
-  const { sent, fetch } = recording(stream, done);
+Deno.test("anthropic() sends its own reasoning back with its signature, and none of another provider", async () => {
+  const { stream } = messagesApi;
+  const { sent, fetch } = recordRequests(stream, done);
   const named = (name: string) =>
     tool({ name, description: "Works", input: z.looseObject({}), execute: () => text("Done") });
   const model = anthropic({ model: "m", fetch, cache: false });
@@ -201,8 +202,8 @@ Deno.test("anthropic() sends thought back as it was, with its signature, and no 
   ]);
 });
 
-Deno.test("anthropic() hears thought that is kept from it, in blocks that follow each other", async () => {
-  const said = await heard(
+Deno.test("anthropic() keeps the signatures of consecutive reasoning blocks, also of empty ones", async () => {
+  const said = await eventsOf(
     begin(0, { type: "thinking", thinking: "", signature: "" }),
     grow(0, { type: "signature_delta", signature: "one" }),
     { type: "content_block_stop", index: 0 },
@@ -217,8 +218,8 @@ Deno.test("anthropic() hears thought that is kept from it, in blocks that follow
   ]);
 });
 
-Deno.test("anthropic() makes nothing of pings, the provider's own tools and what it does not know", async () => {
-  const said = await heard(
+Deno.test("anthropic() ignores pings, tools that the provider runs and unknown events", async () => {
+  const said = await eventsOf(
     { type: "ping" },
     {},
     { type: "content_block_start", index: 0, content_block: null },
@@ -243,8 +244,8 @@ Deno.test("anthropic() makes nothing of pings, the provider's own tools and what
   ]);
 });
 
-Deno.test("anthropic() takes a call as it comes: its input as a whole, without an id, without an end", async () => {
-  const said = await heard(
+Deno.test("anthropic() reads a call with whole input, without an id or without a stop event", async () => {
+  const said = await eventsOf(
     begin(0, { type: "tool_use", id: "a", name: "weather", input: { city: "Kyoto" } }),
     { type: "content_block_stop", index: 0 },
     begin(1, { type: "tool_use", name: "weather", input: {} }),
@@ -259,7 +260,7 @@ Deno.test("anthropic() takes a call as it comes: its input as a whole, without a
   ]);
 });
 
-Deno.test("anthropic() says why the model stopped, and does without the last frame", async () => {
+Deno.test("anthropic() maps the stop reason, also without the last frame", async () => {
   const reasons = {
     end_turn: "stop",
     stop_sequence: "stop",
@@ -270,14 +271,14 @@ Deno.test("anthropic() says why the model stopped, and does without the last fra
     pause_turn: "other",
   } as const;
   for (const [theirs, ours] of Object.entries(reasons)) {
-    assertEquals(await heard(stop(theirs)), [{ type: "finish", reason: ours, usage: { input: 0, output: 0 } }]);
+    assertEquals(await eventsOf(stop(theirs)), [{ type: "finish", reason: ours, usage: { input: 0, output: 0 } }]);
   }
-  assertEquals(await heard(stop(null)), []);
+  assertEquals(await eventsOf(stop(null)), []);
 });
 
-Deno.test("anthropic() counts what was cached among the tokens that were read, and the last count of each", async () => {
+Deno.test("anthropic() adds cached tokens to the input and uses the last count of each", async () => {
   const usage = { input_tokens: 3, output_tokens: 1, cache_read_input_tokens: 40, cache_creation_input_tokens: 500 };
-  assertEquals(await heard({ type: "message_start", message: { usage } }, stop("end_turn", { output_tokens: 9 })), [
+  assertEquals(await eventsOf({ type: "message_start", message: { usage } }, stop("end_turn", { output_tokens: 9 })), [
     { type: "finish", reason: "stop", usage: { input: 543, output: 9, cached: 40 } },
   ]);
 });

@@ -2,32 +2,34 @@ import { agent, type Message, type ModelRequest, text, tool, user } from "@jizai
 import { openai, type ProviderOptions } from "@jizai/jizai/model/openai";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { answering, chunks, frames, key, reads, recording, type Said, schema, weather } from "../support/wires.ts";
+import { key, schema, weather } from "../support/providers/api.ts";
+import { type ChatDelta, chatStream } from "../support/providers/openai.ts";
+import { readAll, recordRequests, respond, sse } from "../support/providers/sse.ts";
 
-/** What is said by an answer of these deltas. */
-async function heard(...said: readonly Said[]) {
-  return await heardIn(chunks(...said));
+/** Returns the events of a response with these deltas. */
+async function eventsOf(...said: readonly ChatDelta[]) {
+  return await eventsIn(chatStream(...said));
 }
 
-async function heardIn(stream: string) {
-  return (await reads(openai({ model: "m", fetch: answering(stream) }))).flat();
+async function eventsIn(stream: string) {
+  return (await readAll(openai({ model: "m", fetch: respond(stream) }))).flat();
 }
 
-/** What is sent for a request. */
-async function sentFor(request: Partial<ModelRequest>, options: Partial<ProviderOptions> = {}) {
-  const { sent, fetch } = recording(chunks("stop"));
-  await reads(openai({ model: "m", fetch, ...options }), request);
+/** Returns the HTTP request that a model request becomes. */
+async function requestFor(request: Partial<ModelRequest>, options: Partial<ProviderOptions> = {}) {
+  const { sent, fetch } = recordRequests(chatStream("stop"));
+  await readAll(openai({ model: "m", fetch, ...options }), request);
   return sent[0]!;
 }
 
 async function messagesFor(...messages: readonly Message[]) {
-  return (await sentFor({ messages })).body.messages;
+  return (await requestFor({ messages })).body.messages;
 }
 
 const elsewhere = { baseURL: "http://localhost:11434/v1" };
 
-/** A call made by delta. */
-function made(index: number | undefined, id: string | undefined, name: string | undefined, input: string) {
+/** Creates a delta with one call. */
+function callDelta(index: number | undefined, id: string | undefined, name: string | undefined, input: string) {
   return { tool_calls: [{ ...(index !== undefined && { index }), id, function: { name, arguments: input } }] };
 }
 
@@ -37,8 +39,8 @@ function call(id: string, input: string) {
 
 const finish = { type: "finish", reason: "calls" } as const;
 
-Deno.test("openai() asks OpenAI, with the key and what the request says", async () => {
-  const { url, headers, body } = await sentFor({
+Deno.test("openai() sends the key and every field of the request to OpenAI", async () => {
+  const { url, headers, body } = await requestFor({
     instructions: "Be kind.",
     messages: [user("Hi")],
     tools: [weather],
@@ -54,18 +56,18 @@ Deno.test("openai() asks OpenAI, with the key and what the request says", async 
   });
 });
 
-Deno.test("openai() sends no half of a character, which would be refused with every request that follows", async () => {
+Deno.test("openai() replaces lone surrogates, which OpenAI rejects", async () => {
   const texts = ["\ud83e", "\ude9d", "\ude9d\ud83e", "\u{1fa9d}", "\\ud83e", "\\\ud83e", '"\n\ud83e"'];
   const said = ["\ufffd", "\ufffd", "\ufffd\ufffd", "\u{1fa9d}", "\\ud83e", "\\\ufffd", '"\n\ufffd"'];
-  const { body } = await sentFor({ instructions: "\ud83e", messages: texts.map((text) => user(text)) });
+  const { body } = await requestFor({ instructions: "\ud83e", messages: texts.map((text) => user(text)) });
   assertEquals(body.messages, [
     { role: "system", content: "\ufffd" },
     ...said.map((content) => ({ role: "user", content })),
   ]);
 });
 
-Deno.test("openai() sends neither a key nor tools nor instructions where there are none", async () => {
-  const { headers, body } = await sentFor({ messages: [user("Hi")] });
+Deno.test("openai() leaves out a missing key, tools and instructions", async () => {
+  const { headers, body } = await requestFor({ messages: [user("Hi")] });
   assertEquals([headers.authorization, Object.keys(body)], [undefined, [
     "model",
     "messages",
@@ -75,13 +77,13 @@ Deno.test("openai() sends neither a key nor tools nor instructions where there a
   assertEquals(body.messages, [{ role: "user", content: "Hi" }]);
 });
 
-Deno.test("openai() limits the answer in the words of the one it asks", async () => {
+Deno.test("openai() sends the token limit in the field that the server knows", async () => {
   const options = { maxTokens: 9 };
-  assertEquals((await sentFor({ options })).body.max_completion_tokens, 9);
-  assertEquals((await sentFor({}, { ...elsewhere, ...options })).body.max_tokens, 9);
+  assertEquals((await requestFor({ options })).body.max_completion_tokens, 9);
+  assertEquals((await requestFor({}, { ...elsewhere, ...options })).body.max_tokens, 9);
 });
 
-Deno.test("openai() tells the conversation: calls, results in their order, failures", async () => {
+Deno.test("openai() sends the conversation: calls and results in order", async () => {
   const messages = await messagesFor(
     user("Weather?"),
     {
@@ -120,7 +122,7 @@ Deno.test("openai() tells the conversation: calls, results in their order, failu
   ]);
 });
 
-Deno.test("openai() shows images, files and recordings, and says what it cannot show", async () => {
+Deno.test("openai() sends images, PDFs and recordings, and a notice for other files", async () => {
   const media = (mediaType: string, at: { data?: string; url?: string } = { data: "AA" }) =>
     ({ type: "media", mediaType, ...at }) as const;
   const [{ content }] = await messagesFor({
@@ -146,7 +148,7 @@ Deno.test("openai() shows images, files and recordings, and says what it cannot 
   ]);
 });
 
-Deno.test("openai() shows the files among results after all of them", async () => {
+Deno.test("openai() sends files of tool results in a user message after them", async () => {
   const image = { type: "media", mediaType: "image/png", data: "AA" } as const;
   const result = (callId: string, ...parts: readonly (typeof image | { type: "text"; text: string })[]) =>
     ({ callId, name: "draw", status: "ok", parts }) as const;
@@ -168,9 +170,9 @@ Deno.test("openai() shows the files among results after all of them", async () =
   ]);
 });
 
-Deno.test("openai() asks for an output: strictly where the schema can be said strictly", async () => {
+Deno.test("openai() requests an output, in strict mode if the schema allows it", async () => {
   const formatFor = async (output: Record<string, unknown>, options = {}, tools: ModelRequest["tools"] = []) =>
-    (await sentFor({ options: { output }, tools }, options)).body.response_format;
+    (await requestFor({ options: { output }, tools }, options)).body.response_format;
   const loose = { type: "object", properties: { city: { type: "string" } }, minProperties: 1 };
   const strict = {
     type: "json_schema",
@@ -188,8 +190,8 @@ Deno.test("openai() asks for an output: strictly where the schema can be said st
   assertEquals(await formatFor(schema, { options: { response_format: null } }), undefined);
 });
 
-Deno.test("openai() hears an output that an agent asked for", async () => {
-  const fetch = answering(chunks({ content: '{"city":' }, { content: '"Kyoto"}' }, "stop"));
+Deno.test("openai() returns the output of an agent", async () => {
+  const fetch = respond(chatStream({ content: '{"city":' }, { content: '"Kyoto"}' }, "stop"));
   const { status, output } = await agent({
     model: openai({ model: "m", fetch }),
     output: z.object({ city: z.string() }),
@@ -197,32 +199,40 @@ Deno.test("openai() hears an output that an agent asked for", async () => {
   assertEquals([status, output], ["done", { city: "Kyoto" }]);
 });
 
-Deno.test("openai() hears thought in either field, and ends it where the answer begins", async () => {
+Deno.test("openai() reads reasoning from either field and ends it where the text begins", async () => {
   const note = (field: string) => ({ type: "reasoning", text: "", meta: { model: "m", field } }) as const;
-  assertEquals(await heard({ reasoning: "Hm." }, { reasoning: "", content: "So" }, { content: "." }, "stop"), [
+  assertEquals(await eventsOf({ reasoning: "Hm." }, { reasoning: "", content: "So" }, { content: "." }, "stop"), [
     { type: "reasoning", text: "Hm." },
     note("reasoning"),
     { type: "text", text: "So" },
     { type: "text", text: "." },
     { type: "finish", reason: "stop" },
   ]);
-  assertEquals(await heard({ reasoning_content: "Hm.", reasoning: "Hm." }, made(0, "a", "weather", "{}"), "stop"), [
-    { type: "reasoning", text: "Hm." },
-    note("reasoning_content"),
-    ...call("a", "{}"),
-    { type: "call.end", id: "a" },
-    finish,
-  ]);
-  assertEquals((await heard({ reasoning: "Hm." }, "length")).slice(1), [
+  assertEquals(
+    await eventsOf({ reasoning_content: "Hm.", reasoning: "Hm." }, callDelta(0, "a", "weather", "{}"), "stop"),
+    [
+      { type: "reasoning", text: "Hm." },
+      note("reasoning_content"),
+      ...call("a", "{}"),
+      { type: "call.end", id: "a" },
+      finish,
+    ],
+  );
+  assertEquals((await eventsOf({ reasoning: "Hm." }, "length")).slice(1), [
     note("reasoning"),
     { type: "finish", reason: "length" },
   ]);
 });
 
-Deno.test("openai() sends a model its own thought back, and no other's", async () => {
-  const { sent, fetch } = recording(
-    chunks({ reasoning_content: "Hm, " }, { reasoning_content: "Kyoto." }, made(0, "a", "rest", "{}"), "tool_calls"),
-    chunks({ content: "Done." }, "stop"),
+Deno.test("openai() sends reasoning back to its model, and to no other", async () => {
+  const { sent, fetch } = recordRequests(
+    chatStream(
+      { reasoning_content: "Hm, " },
+      { reasoning_content: "Kyoto." },
+      callDelta(0, "a", "rest", "{}"),
+      "tool_calls",
+    ),
+    chatStream({ content: "Done." }, "stop"),
   );
   const rest = tool({ name: "rest", description: "Rests", input: z.object({}), execute: () => text("Rested") });
   const { session } = await agent({ model: openai({ model: "m", fetch }), tools: [rest] }).run("Hi").result;
@@ -243,16 +253,16 @@ Deno.test("openai() sends a model its own thought back, and no other's", async (
   assertEquals(await messagesFor({ role: "assistant", parts }), [said]);
 });
 
-Deno.test("openai() sends back what came with a call", async () => {
+Deno.test("openai() sends the extra content of a call back", async () => {
   const extra = { google: { thought_signature: "c2ln" } };
-  const { sent, fetch } = recording(
-    chunks({
+  const { sent, fetch } = recordRequests(
+    chatStream({
       tool_calls: [
         { index: 0, id: "a", function: { name: "rest", arguments: "{}" }, extra_content: extra },
         { index: 1, id: "b", function: { name: "rest", arguments: "{}" } },
       ],
     }, "stop"),
-    chunks({ content: "Done." }, "stop"),
+    chatStream({ content: "Done." }, "stop"),
   );
   const rest = tool({ name: "rest", description: "Rests", input: z.object({}), execute: () => text("Rested") });
   await agent({ model: openai({ model: "m", fetch }), tools: [rest] }).run("Hi").result;
@@ -260,27 +270,33 @@ Deno.test("openai() sends back what came with a call", async () => {
   assertEquals(sent[1]?.body.messages[1].tool_calls, [{ ...sentBack("a"), extra_content: extra }, sentBack("b")]);
 });
 
-Deno.test("openai() tells calls apart although a server does not say how", async () => {
+Deno.test("openai() separates parallel calls of servers without an index", async () => {
   const ends = (...ids: readonly string[]) => [...ids.map((id) => ({ type: "call.end", id }) as const), finish];
   const both = [...call("a", "{}"), ...call("b", "{}"), ...ends("a", "b")];
-  assertEquals(await heard(made(undefined, "a", "weather", "{}"), made(undefined, "b", "weather", "{}"), "stop"), both);
-  assertEquals(await heard(made(0, "a", "weather", "{}"), made(0, "b", "weather", "{}"), "stop"), both);
+  assertEquals(
+    await eventsOf(callDelta(undefined, "a", "weather", "{}"), callDelta(undefined, "b", "weather", "{}"), "stop"),
+    both,
+  );
+  assertEquals(await eventsOf(callDelta(0, "a", "weather", "{}"), callDelta(0, "b", "weather", "{}"), "stop"), both);
 
   const one = [...call("a", "{"), { type: "call.delta", id: "a", text: "}" } as const, ...ends("a")];
-  assertEquals(await heard(made(0, "a", "weather", "{"), made(0, "a", "weather", "}"), "stop"), one);
-  assertEquals(await heard(made(0, "a", "weather", "{"), made(0, "other", undefined, "}"), "stop"), one);
-  assertEquals(await heard(made(0, "a", "weather", "{"), made(0, "", "", "}"), "stop"), one);
+  assertEquals(await eventsOf(callDelta(0, "a", "weather", "{"), callDelta(0, "a", "weather", "}"), "stop"), one);
+  assertEquals(await eventsOf(callDelta(0, "a", "weather", "{"), callDelta(0, "other", undefined, "}"), "stop"), one);
+  assertEquals(await eventsOf(callDelta(0, "a", "weather", "{"), callDelta(0, "", "", "}"), "stop"), one);
 });
 
-Deno.test("openai() gives an id to a call that has none, or another's", async () => {
-  const startsOf = (events: Awaited<ReturnType<typeof heard>>) =>
+Deno.test("openai() creates an id for a call without one or with a duplicate", async () => {
+  const startsOf = (events: Awaited<ReturnType<typeof eventsOf>>) =>
     events.flatMap((event) => event.type === "call.start" ? [event.id] : []);
-  const nameless = await heard(made(0, undefined, "weather", "{}"), made(1, "", "weather", "{}"), "stop");
+  const nameless = await eventsOf(callDelta(0, undefined, "weather", "{}"), callDelta(1, "", "weather", "{}"), "stop");
   assertEquals(startsOf(nameless), ["call_0", "call_1"]);
-  assertEquals(startsOf(await heard(made(0, "a", "weather", ""), made(1, "a", "weather", ""), "stop")), ["a", "a_"]);
+  assertEquals(startsOf(await eventsOf(callDelta(0, "a", "weather", ""), callDelta(1, "a", "weather", ""), "stop")), [
+    "a",
+    "a_",
+  ]);
 });
 
-Deno.test("openai() makes nothing of empty choices, null deltas and what it does not know", async () => {
+Deno.test("openai() ignores empty choices, null deltas and unknown fields", async () => {
   const said = [
     {},
     { choices: null },
@@ -292,24 +308,24 @@ Deno.test("openai() makes nothing of empty choices, null deltas and what it does
     { choices: [{ delta: { content: "Hi" }, finish_reason: "" }], usage: null },
     { choices: [{ delta: {}, finish_reason: "eos" }] },
   ];
-  assertEquals(await heardIn(frames(said)), [{ type: "text", text: "Hi" }, { type: "finish", reason: "other" }]);
+  assertEquals(await eventsIn(sse(said)), [{ type: "text", text: "Hi" }, { type: "finish", reason: "other" }]);
 });
 
-Deno.test("openai() takes [DONE] for the end, and does without it where the model said why it stopped", async () => {
-  const hi = chunks({ content: "Hi" });
-  assertEquals(await heardIn(`${hi}data: {"choices":[{"delta":{"content":"late"}}]}\n\n`), [
+Deno.test("openai() ends at [DONE], or at the end of the stream after a finish reason", async () => {
+  const hi = chatStream({ content: "Hi" });
+  assertEquals(await eventsIn(`${hi}data: {"choices":[{"delta":{"content":"late"}}]}\n\n`), [
     { type: "text", text: "Hi" },
     { type: "finish", reason: "stop" },
   ]);
-  assertEquals(await heardIn(chunks({ content: "Hi" }, "stop").replace("data: [DONE]\n\n", "")), [
+  assertEquals(await eventsIn(chatStream({ content: "Hi" }, "stop").replace("data: [DONE]\n\n", "")), [
     { type: "text", text: "Hi" },
     { type: "finish", reason: "stop" },
   ]);
-  assertEquals(await heardIn(hi.replace("data: [DONE]\n\n", "")), [{ type: "text", text: "Hi" }]);
+  assertEquals(await eventsIn(hi.replace("data: [DONE]\n\n", "")), [{ type: "text", text: "Hi" }]);
 });
 
-Deno.test("openai() says why the model stopped", async () => {
-  const reasonOf = async (reason: string) => (await heard({ content: "Hi" }, reason)).at(-1);
+Deno.test("openai() maps the finish reason", async () => {
+  const reasonOf = async (reason: string) => (await eventsOf({ content: "Hi" }, reason)).at(-1);
   const reasons = {
     stop: "stop",
     length: "length",
@@ -322,9 +338,9 @@ Deno.test("openai() says why the model stopped", async () => {
   }
 });
 
-Deno.test("openai() counts tokens, and those that were cached, in either way", async () => {
+Deno.test("openai() reads cached tokens from either field", async () => {
   const usageOf = async (usage: object) =>
-    (await heardIn(frames([{ choices: [{ finish_reason: "stop" }], usage }]))).at(-1);
+    (await eventsIn(sse([{ choices: [{ finish_reason: "stop" }], usage }]))).at(-1);
   const counts = { prompt_tokens: 9, completion_tokens: 2 };
   const usage = { input: 9, output: 2, cached: 5 };
   const expected = { type: "finish", reason: "stop", usage } as const;
@@ -333,42 +349,42 @@ Deno.test("openai() counts tokens, and those that were cached, in either way", a
   assertEquals(await usageOf({}), { type: "finish", reason: "stop", usage: { input: 0, output: 0 } });
 });
 
-Deno.test("openai() takes a refusal of the model for what it says", async () => {
-  assertEquals(await heard({ refusal: "I cannot." }, "stop"), [
+Deno.test("openai() emits a refusal as text", async () => {
+  assertEquals(await eventsOf({ refusal: "I cannot." }, "stop"), [
     { type: "text", text: "I cannot." },
     { type: "finish", reason: "stop" },
   ]);
 });
 
-Deno.test("openai() does not take the error of a server in between for an answer", async () => {
+Deno.test("openai() throws for an error frame of a proxy", async () => {
   const error = { object: "error", message: "Worker died", type: "InternalServerError", code: 500 };
-  const said = heardIn(frames([{ choices: [{ delta: { content: "Hi" } }] }, error]) + "data: [DONE]\n\n");
+  const said = eventsIn(sse([{ choices: [{ delta: { content: "Hi" } }] }, error]) + "data: [DONE]\n\n");
   assertEquals(await said.catch(String), "ModelError: Cannot ask m: 500 Worker died");
 });
 
-/** Answers with `chunks`, and refuses to reason beside tools. */
-function unreasonable(said: string) {
+/** Creates a `fetch` that rejects every request whose `reasoning_effort` is not "none". */
+function rejectReasoning(said: string) {
   const message = "Function tools with reasoning_effort are not supported. Set reasoning_effort to 'none'.";
   const efforts: unknown[] = [];
   function fetch(_: string, { body }: RequestInit): Response {
     const { reasoning_effort: effort } = JSON.parse(String(body));
     efforts.push(effort);
-    return effort === "none" ? answering(said)() : Response.json({ error: { message } }, { status: 400 });
+    return effort === "none" ? respond(said)() : Response.json({ error: { message } }, { status: 400 });
   }
   return { efforts, fetch };
 }
 
-Deno.test("openai() asks again without reasoning where that is what OpenAI wants for tools, and from then on", async () => {
-  const { efforts, fetch } = unreasonable(chunks({ content: "Hi" }, "stop"));
+Deno.test("openai() sends a request with tools again without reasoning if OpenAI demands it, and keeps it off", async () => {
+  const { efforts, fetch } = rejectReasoning(chatStream({ content: "Hi" }, "stop"));
   const model = openai({ model: "m", fetch });
-  for (let turn = 0; turn < 2; turn++) assertEquals((await reads(model, { tools: [weather] })).flat().length, 2);
+  for (let turn = 0; turn < 2; turn++) assertEquals((await readAll(model, { tools: [weather] })).flat().length, 2);
   assertEquals(efforts, [undefined, "none", "none"]);
 });
 
-Deno.test("openai() does as it is told about reasoning, and asks nobody else again", async () => {
+Deno.test("openai() does not override reasoning_effort and never retries on other servers", async () => {
   for (const options of [{ options: { reasoning_effort: "low" } }, elsewhere]) {
-    const { efforts, fetch } = unreasonable("");
-    const error = await reads(openai({ model: "m", fetch, ...options }), { tools: [weather] }).catch(String);
+    const { efforts, fetch } = rejectReasoning("");
+    const error = await readAll(openai({ model: "m", fetch, ...options }), { tools: [weather] }).catch(String);
     assertEquals(
       error,
       "ModelError: Cannot ask m: 400 Function tools with reasoning_effort are not supported. Set reasoning_effort to 'none'.",

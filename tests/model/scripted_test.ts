@@ -11,7 +11,7 @@ async function readsOf(model: ReturnType<typeof scripted>, signal = new AbortCon
   return reads;
 }
 
-Deno.test("scripted() streams thought, text and calls, one read for each string", async () => {
+Deno.test("scripted() streams reasoning, text and calls, one read per string", async () => {
   const model = scripted({ reasoning: "Hm.", text: ["It is ", "sunny."], calls: [["weather", { city: "Kyoto" }]] });
   assertEquals(await readsOf(model), [
     [{ type: "reasoning", text: "Hm." }],
@@ -26,14 +26,14 @@ Deno.test("scripted() streams thought, text and calls, one read for each string"
   ]);
 });
 
-Deno.test("scripted() counts its calls over the whole script, and keeps an id that it is given", async () => {
+Deno.test("scripted() numbers calls over the whole script and keeps given ids", async () => {
   const model = scripted({ calls: [["a", {}], { name: "b", input: {}, id: "mine" }] }, { calls: [["c", {}]] });
   const ids = [...await readsOf(model), ...await readsOf(model)].flat()
     .flatMap((event) => event.type === "call.end" ? [event.id] : []);
   assertEquals(ids, ["call_1", "mine", "call_3"]);
 });
 
-Deno.test("scripted() says the tokens and the finish that it is told to", async () => {
+Deno.test("scripted() reports the given usage and finish reason", async () => {
   const usage = { input: 20, output: 10, cached: 5 };
   assertEquals(await readsOf(scripted({ text: "So", finish: "length", usage })), [
     [{ type: "text", text: "So" }],
@@ -41,7 +41,7 @@ Deno.test("scripted() says the tokens and the finish that it is told to", async 
   ]);
 });
 
-Deno.test("scripted() streams exactly the reads it is given, and waits for a promise among them", async () => {
+Deno.test("scripted() streams exactly the given reads and awaits promises among them", async () => {
   const gate = Promise.withResolvers<readonly ModelEvent[]>();
   const model = scripted({
     reads: [[{ type: "text", text: "a" }, { type: "text", text: "b" }], gate.promise, [finish]],
@@ -56,7 +56,7 @@ Deno.test("scripted() streams exactly the reads it is given, and waits for a pro
   assertEquals((await handle.result).text, "abc");
 });
 
-Deno.test("scripted() throws what it is told to, after what comes before it", async () => {
+Deno.test("scripted() throws the given error after the text", async () => {
   const error = new ModelError("Overloaded", { recoverable: true, status: 529 });
   const { events, result } = await collect(agent({ model: scripted({ text: "So far", error }) }).run("Hi"));
   assertEquals(outline(events).slice(4), [
@@ -68,7 +68,7 @@ Deno.test("scripted() throws what it is told to, after what comes before it", as
   assertEquals(result.error, error);
 });
 
-Deno.test("scripted() without a finish is a stream that was cut", async () => {
+Deno.test("scripted() without a finish event is a cut stream", async () => {
   const model = scripted({ reads: [[{ type: "text", text: "So" }]] });
   const { result } = await collect(agent({ model }).run("Hi"));
   assertEquals([result.status, String(result.error)], [
@@ -77,13 +77,13 @@ Deno.test("scripted() without a finish is a stream that was cut", async () => {
   ]);
 });
 
-Deno.test("scripted() writes a text as the input's JSON, malformed or not", async () => {
+Deno.test("scripted() sends a string input as JSON text, malformed or not", async () => {
   const model = scripted({ calls: [["weather", "{"], ["weather", "{}"]] });
   const deltas = (await readsOf(model)).flat().flatMap((event) => event.type === "call.delta" ? [event.text] : []);
   assertEquals(deltas, ["{", "{}"]);
 });
 
-Deno.test("scripted() asks a function what to do, and remembers every request", async () => {
+Deno.test("scripted() calls a function with the request and records every request", async () => {
   const model = scripted(({ messages }) =>
     `You said ${messages.map((message) => "parts" in message && textOf(message))}`
   );
@@ -92,7 +92,7 @@ Deno.test("scripted() asks a function what to do, and remembers every request", 
   assertEquals(model.requests.map(({ instructions }) => instructions), ["Be kind."]);
 });
 
-Deno.test("scripted() hands the request and its signal to before, and waits for it", async () => {
+Deno.test("scripted() passes the request and the signal to before() and awaits it", async () => {
   const order: string[] = [];
   const model = scripted({
     text: "Hello!",
@@ -112,14 +112,14 @@ Deno.test("scripted() stops when its signal aborts", async () => {
   assertEquals(await assertRejects(() => readsOf(model, controller.signal)), reason);
 });
 
-Deno.test("scripted() fails on a request that is not in the script", async () => {
+Deno.test("scripted() throws for a request beyond the script", async () => {
   const model = scripted("One");
   await readsOf(model);
   await assertRejects(() => readsOf(model), ModelError, "Cannot answer request 2: the script has 1 steps");
   assertThrows(() => model.done(), Error, "Cannot end the script: it has 1 steps, and 2 were asked for");
 });
 
-Deno.test("scripted() is done when every step was asked for", async () => {
+Deno.test("scripted().done() throws until every step was requested", async () => {
   const model = scripted("One", "Two");
   await readsOf(model);
   assertEquals(model.left, 1);

@@ -1,5 +1,5 @@
 /**
- * A server that imitates providers on this machine, and an agent's tool for what it is asked about.
+ * A mock server that speaks the providers' APIs, and a tool for the conversation it plays.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { type AnyTool, tool } from "@jizai/jizai";
 import { LLMock } from "npm:@copilotkit/aimock@1.43.0";
 import * as z from "zod";
 
-/** A tool about cities. */
+/** A tool that returns the weather of a city. */
 export const weather: AnyTool = tool({
   name: "weather",
   description: "Current weather of a city",
@@ -16,10 +16,10 @@ export const weather: AnyTool = tool({
 });
 
 /**
- * A server that, asked for the weather, thinks, calls `weather` for two cities at once, and then answers:
- * 20 tokens in and 10 out each time. Asked whether it is busy, it says when to come back; whether it will be cut, it hangs up.
+ * Creates a mock server. A prompt with "weather" gets reasoning, two parallel calls and then a text, each for 20 input and 10 output tokens. "busy" gets
+ * a 429 with a retry-after of 7 seconds. "cut" gets a response that breaks off.
  */
-export function imitation(): LLMock {
+export function mockProvider(): LLMock {
   const mock = new LLMock({ port: 0, chunkSize: 6 });
   const usage = { prompt_tokens: 20, completion_tokens: 10, input_tokens: 20, output_tokens: 10 };
   const calls = ["Kyoto", "Oslo"].map((city) => ({ name: "weather", arguments: JSON.stringify({ city }) }));
@@ -30,11 +30,11 @@ export function imitation(): LLMock {
     status: 429,
     retryAfter: 7,
   });
-  mock.on({ userMessage: "cut" }, { content: "This will not be heard to its end." }, { truncateAfterChunks: 3 });
+  mock.on({ userMessage: "cut" }, { content: "This response breaks off before its end." }, { truncateAfterChunks: 3 });
   return mock;
 }
 
-/** The transcript of that. */
+/** The transcript of the run with "weather". */
 export const transcript: readonly string[] = [
   "user What is the weather?",
   "call weather weather",

@@ -1,22 +1,23 @@
 /**
- * Models of the AI SDK.
+ * Adapter for models of the AI SDK.
  *
  * @module
  */
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
-import { answer } from "./answer.ts";
-import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./call.ts";
-import { failureOf } from "./failure.ts";
+import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./ai_sdk_model.ts";
+import { modelErrorOf } from "./error.ts";
 import { callOf } from "./request.ts";
+import { partParser } from "./response_parser.ts";
 
 export type { AiSdkCall, AiSdkModel, AiSdkOptions };
 
 /**
- * A model of the AI SDK, from whichever of its providers. Nothing of the SDK itself is needed, and of it nothing is loaded.
+ * Creates a model from a language model of any AI SDK provider. The SDK itself is not loaded.
  *
- * Text, thought, calls, files and tokens are mapped both ways, and what a provider notes with its parts is sent back to the same model. Its own tools,
- * sources and files among its answers are left out. An `output` is asked for where its schema can be said in the words that every provider knows. A
- * refusal or a cut is a `ModelError`, which says whether and when to try again, for `retry` and `fallback`.
+ * - Text, reasoning, calls, files and token counts are converted both ways. Provider metadata of a part is stored and sent back to the same model.
+ * - Tools that the provider runs, sources and generated files are left out.
+ * - `output` becomes `responseFormat` if its schema fits the subset that every provider enforces.
+ * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -47,17 +48,17 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
     request: ModelRequest,
     { signal }: { readonly signal: AbortSignal },
   ): AsyncGenerator<readonly ModelEvent[]> {
-    let answers = false;
+    let streaming = false;
     try {
       const { stream } = await model.doStream({ ...callOf(request, model, options), abortSignal: signal });
-      answers = true;
-      const read = answer(id);
+      streaming = true;
+      const parse = partParser(id);
       for await (const part of stream) {
-        const events = read(part);
+        const events = parse(part);
         if (events.length > 0) yield events;
       }
     } catch (error) {
-      throw signal.aborted ? signal.reason : failureOf(error, id, answers);
+      throw signal.aborted ? signal.reason : modelErrorOf(error, id, streaming);
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * What a model of the AI SDK is asked.
+ * Converts requests to calls of the AI SDK.
  *
  * @module
  */
@@ -14,18 +14,18 @@ import {
 } from "../../protocol/message.ts";
 import { type Fields, isFields } from "../fields.ts";
 import type { ModelRequest } from "../model.ts";
-import { strict } from "../strict.ts";
-import { inputOf, schemaOf, unseen } from "../told.ts";
-import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./call.ts";
+import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
+import { strictSchema } from "../strict_schema.ts";
+import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./ai_sdk_model.ts";
 
-/** The call of a request, in the words of the model's specification. */
+/** Converts a request to a call, in the form of the model's specification. */
 export function callOf(
   { instructions, messages, tools, options }: ModelRequest,
   { modelId, specificationVersion }: AiSdkModel,
   { maxTokens, temperature, providerOptions }: AiSdkOptions,
 ): AiSdkCall {
   const system = instructions === "" ? [] : [{ role: "system", content: instructions }];
-  const schema = strict(options.output);
+  const schema = strictSchema(options.output);
   const call = {
     prompt: [...system, ...messages.flatMap((message) => messagesOf(message, modelId, specificationVersion))],
     maxOutputTokens: options.maxTokens ?? maxTokens,
@@ -36,7 +36,7 @@ export function callOf(
         type: "function",
         name: tool.name,
         description: tool.description,
-        inputSchema: schemaOf(tool),
+        inputSchema: toolSchema(tool),
       })),
     }),
     ...(schema?.type === "object" && { responseFormat: { type: "json", name: "output", schema } }),
@@ -51,7 +51,7 @@ function messagesOf(message: Message, modelId: string, version: string): readonl
       return [{ role: "user", content }];
     }
     case "assistant": {
-      const content = saidIn(message.parts, modelId);
+      const content = assistantParts(message.parts, modelId);
       return content.length > 0 ? [{ role: "assistant", content }] : [];
     }
     case "tool":
@@ -63,9 +63,9 @@ function textPart({ text }: TextPart): Fields {
   return { type: "text", text };
 }
 
-/** What the model said, and with it what its provider had noted. */
-function saidIn(parts: readonly AnswerPart[], modelId: string): readonly Fields[] {
-  const said: Fields[] = [];
+/** Converts what the model wrote, with the provider metadata that came from the same model. */
+function assistantParts(parts: readonly AnswerPart[], modelId: string): readonly Fields[] {
+  const content: Fields[] = [];
   let next: Fields = {};
   for (const part of parts) {
     if (part.type === "reasoning") {
@@ -73,23 +73,23 @@ function saidIn(parts: readonly AnswerPart[], modelId: string): readonly Fields[
       if (model !== modelId) continue;
       const own = options === undefined ? {} : { providerOptions: options };
       if (noted) next = { providerOptions: noted };
-      else said.push({ type: "reasoning", text: part.text, ...own });
+      else content.push({ type: "reasoning", text: part.text, ...own });
       continue;
     }
-    said.push(
+    content.push(
       part.type === "text"
         ? { ...textPart(part), ...next }
-        : { type: "tool-call", toolCallId: part.id, toolName: part.name, input: inputOf(part), ...next },
+        : { type: "tool-call", toolCallId: part.id, toolName: part.name, input: callInput(part), ...next },
     );
     next = {};
   }
-  return said;
+  return content;
 }
 
 function resultOf(result: CallResult, version: string): Fields {
   const { callId, name, status, parts } = result;
   const value = parts.some(({ type }) => type === "media")
-    ? parts.map((part) => shownIn(part, version))
+    ? parts.map((part) => resultPart(part, version))
     : textOf(result);
   const type = typeof value !== "string" ? "content" : status === "ok" ? "text" : "error-text";
   return { type: "tool-result", toolCallId: callId, toolName: name, output: { type, value } };
@@ -101,13 +101,13 @@ function fileOf({ mediaType, data, url }: MediaPart, version: string): Fields {
   return { type: "file", mediaType, data: url === undefined ? { type: "data", data: at } : { type: "url", url: at } };
 }
 
-/** A part of a result. */
-function shownIn(part: ContentPart, version: string): Fields {
+/** Converts a part of a result. */
+function resultPart(part: ContentPart, version: string): Fields {
   if (part.type === "text") return textPart(part);
   const { mediaType, data, url } = part;
   if (version === "v4") return fileOf(part, version);
   if (version === "v2") {
-    return data === undefined ? { type: "text", text: unseen(part) } : { type: "media", mediaType, data };
+    return data === undefined ? { type: "text", text: fileNotice(part) } : { type: "media", mediaType, data };
   }
   const kind = mediaType.startsWith("image/") ? "image" : "file";
   return url === undefined ? { type: `${kind}-data`, mediaType, data } : { type: `${kind}-url`, url };

@@ -1,31 +1,32 @@
 /**
- * Anthropic's messages API.
+ * Adapter for Anthropic's messages API.
  *
  * @module
  */
 import type { Model } from "../model.ts";
-import { ask, bodyOf, provider, type ProviderOptions } from "../provider.ts";
-import { answer } from "./answer.ts";
-import { requestOf } from "./request.ts";
+import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { requestFields } from "./request.ts";
+import { responseParser } from "./response_parser.ts";
 
 export type { ProviderOptions } from "../provider.ts";
 
-/** What `anthropic()` takes. */
+/** Options of `anthropic()`. */
 export interface AnthropicOptions extends ProviderOptions {
-  /** The most tokens an answer may have, where the request does not say. Default: 32,000. */
+  /** Maximum number of tokens in a response, if the request sets none. Default: 32,000. */
   readonly maxTokens?: number;
-  /** How long the provider remembers the instructions, the tools and the conversation so far, to read them at a tenth of the price. Default: "5m". */
+  /** How long the provider caches the tools, the instructions and the conversation so far; `false` turns it off. Default: "5m". */
   readonly cache?: "5m" | "1h" | false;
 }
 
 /**
- * A model of Anthropic, or one behind an API that is compatible, at its `baseURL`.
+ * Creates a model that is reached over Anthropic's messages API: Anthropic's own, or one behind a compatible API at `baseURL`.
  *
- * Thought is kept with its signature, and sent back as it was; `options: { thinking: { ... } }` asks for it where the model does not think unasked. Images
- * and PDFs go along, also with results. An `output` is asked for as `output_config` where its schema can be said in the words that the provider knows. A
- * refusal or a cut is a `ModelError`, which says whether and when to try again, for `retry` and `fallback`.
+ * - Reasoning is stored with its signature and sent back unchanged. `options: { thinking: { ... } }` requests it from models that do not reason by default.
+ * - Images and PDFs are sent, also in the results of tools.
+ * - `output` becomes `output_config` if its schema fits the subset that the provider enforces.
+ * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
  *
- * Throws a `TypeError` where `baseURL` is no URL, or where the key or a header has a character that cannot be sent.
+ * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -41,7 +42,7 @@ export interface AnthropicOptions extends ProviderOptions {
  * const model = anthropic({
  *   model: "claude-sonnet-5",
  *   apiKey: "sk-ant-...",
- *   fetch: () => new Response(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")), // leave it out to ask Anthropic
+ *   fetch: () => new Response(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")), // leave it out to reach Anthropic
  * });
  * const { text } = await agent({ model }).run("Hi").result;
  * assertEquals(text, "Hello!");
@@ -59,11 +60,12 @@ export function anthropic({ cache = "5m", ...options }: AnthropicOptions): Model
     id: model,
     stream(request, { signal }) {
       const fields = {
-        ...requestOf(request, model, mark),
+        ...requestFields(request, model, mark),
         max_tokens: request.options.maxTokens ?? maxTokens,
         temperature: request.options.temperature ?? temperature,
       };
-      return ask(server, bodyOf(fields, options.options, request.options.provider), answer(), signal);
+      const body = requestBody(fields, options.options, request.options.provider);
+      return streamResponse(server, body, responseParser(), signal);
     },
   };
 }

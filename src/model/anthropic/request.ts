@@ -1,5 +1,5 @@
 /**
- * Requests for the messages API.
+ * Converts requests to the body of the messages API.
  *
  * @module
  */
@@ -13,16 +13,16 @@ import type {
 } from "../../protocol/message.ts";
 import { type Fields, isFields } from "../fields.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
-import { strict } from "../strict.ts";
-import { inputOf, schemaOf, unseen } from "../told.ts";
+import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
+import { strictSchema } from "../strict_schema.ts";
 
-/** What `model` is told: the conversation, its tools, and the form of its answer. `mark` is what a block has up to which the provider is to remember. */
-export function requestOf(
+/** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches. */
+export function requestFields(
   { instructions, messages, tools, options }: ModelRequest,
   model: string,
   mark: Fields,
 ): Fields {
-  const schema = strict(options.output);
+  const schema = strictSchema(options.output);
   return {
     model,
     ...(instructions !== "" && { system: [{ type: "text", text: instructions, ...mark }] }),
@@ -35,16 +35,16 @@ export function requestOf(
 
 function toolOf(tool: ToolDefinition): Fields {
   const { name, description } = tool;
-  return { name, description, input_schema: schemaOf(tool) };
+  return { name, description, input_schema: toolSchema(tool) };
 }
 
-/** What one side says before the other does. */
+/** Consecutive content of one role, which the API wants in one message. */
 interface Turn {
   readonly role: "user" | "assistant";
   readonly content: Fields[];
 }
 
-/** The conversation in turns. The mark is on the last that will be there next time too, and so on nothing that this request alone adds. */
+/** Merges messages into turns. The mark goes on the last message that the next request repeats, not on context for this turn alone. */
 function turnsOf(messages: readonly Message[], mark: Fields): readonly Turn[] {
   const last = messages.findLastIndex((message) => message.role !== "user" || message.from !== "turn");
   const turns: Turn[] = [];
@@ -68,7 +68,7 @@ function blocksOf(message: Message): Fields[] {
     case "user":
       return contentOf(message.parts);
     case "assistant":
-      return saidIn(message);
+      return assistantBlocks(message);
     case "tool":
       return message.results.map(resultOf);
   }
@@ -78,7 +78,7 @@ function contentOf(parts: readonly ContentPart[]): Fields[] {
   return parts.flatMap((part) => part.type === "text" ? textOf(part.text) : [fileOf(part)]);
 }
 
-/** A block of text may not be blank. */
+/** The API rejects blank text. */
 function textOf(text: string): readonly Fields[] {
   return text.trim() === "" ? [] : [{ type: "text", text }];
 }
@@ -86,7 +86,7 @@ function textOf(text: string): readonly Fields[] {
 function fileOf(part: MediaPart): Fields {
   const { mediaType, data, url } = part;
   const type = mediaType.startsWith("image/") ? "image" : mediaType === "application/pdf" ? "document" : undefined;
-  if (!type) return { type: "text", text: unseen(part) };
+  if (!type) return { type: "text", text: fileNotice(part) };
   const source = url === undefined ? { type: "base64", media_type: mediaType, data } : { type: "url", url };
   return { type, source };
 }
@@ -100,27 +100,27 @@ function resultOf({ callId, status, parts }: CallResult): Fields {
   };
 }
 
-/** What the model said; thought that led to nothing is not sent back. */
-function saidIn({ parts }: AssistantMessage): Fields[] {
-  const blocks = parts.flatMap(answerOf);
+/** Converts what the model wrote. Reasoning without text or calls is left out. */
+function assistantBlocks({ parts }: AssistantMessage): Fields[] {
+  const blocks = parts.flatMap(assistantBlock);
   return blocks.some(({ type }) => type === "text" || type === "tool_use") ? blocks : [];
 }
 
-function answerOf(part: AnswerPart): readonly Fields[] {
+function assistantBlock(part: AnswerPart): readonly Fields[] {
   switch (part.type) {
     case "text":
       return textOf(part.text);
     case "call":
-      return [{ type: "tool_use", id: idOf(part.id), name: part.name, input: inputOf(part) }];
+      return [{ type: "tool_use", id: idOf(part.id), name: part.name, input: callInput(part) }];
     case "reasoning": {
       const { signature, redacted } = isFields(part.meta) ? part.meta : {};
       if (redacted) return [{ type: "redacted_thinking", data: redacted }];
-      return signature ? [{ type: "thinking", thinking: part.text, signature }] : []; // another provider's is not taken
+      return signature ? [{ type: "thinking", thinking: part.text, signature }] : []; // reasoning of another provider has no signature
     }
   }
 }
 
-/** An id of another provider in the characters that this one takes. */
+/** Replaces the characters that this API rejects in an id of another provider. */
 function idOf(id: string): string {
   return id.replace(/[^\w-]/g, (character) => `_${character.charCodeAt(0).toString(16)}`);
 }

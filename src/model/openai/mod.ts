@@ -1,27 +1,29 @@
 /**
- * OpenAI's chat completions, and everything that is compatible with them.
+ * Adapter for OpenAI's chat completions and compatible APIs.
  *
  * @module
  */
 import type { Fields } from "../fields.ts";
 import type { Model } from "../model.ts";
-import { ask, bodyOf, provider, type ProviderOptions } from "../provider.ts";
-import { answer } from "./answer.ts";
-import { obliging } from "./effort.ts";
-import { requestOf } from "./request.ts";
+import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { reasoningFallback } from "./reasoning_fallback.ts";
+import { requestFields } from "./request.ts";
+import { responseParser } from "./response_parser.ts";
 
 export type { ProviderOptions } from "../provider.ts";
 
 /**
- * A model of OpenAI, or one behind an API that is compatible: Ollama, vLLM, llama.cpp, Groq, OpenRouter, Workers AI, Gemini and others, each at its
- * `baseURL`, such as `http://localhost:11434/v1`.
+ * Creates a model that is reached over chat completions: OpenAI's own, or one of Ollama, vLLM, llama.cpp, Groq, OpenRouter and others at its `baseURL`,
+ * such as `http://localhost:11434/v1`.
  *
- * Thought that a server streams is heard, kept, and sent back to the same model. Images, PDFs and recordings go along; what a tool gives of them follows
- * its results as a message of the user. An `output` is asked for as `response_format`, except beside tools where the server is not OpenAI's own: few of
- * the others can do both. Newer models of OpenAI take tools over this API only where they may not reason; where they say so, they are asked again that
- * way. A refusal or a cut is a `ModelError`, which says whether and when to try again, for `retry` and `fallback`.
+ * - Reasoning that a server streams is stored and sent back to the same model.
+ * - Images, PDFs and recordings are sent. Files among the results of tools follow the results in a user message, since results hold only text.
+ * - `output` becomes `response_format`. With tools, only OpenAI's own servers receive it: few others support both together.
+ * - OpenAI's newer models reject tools over this API unless reasoning is off. If a model does, the request is sent again with `reasoning_effort: "none"`;
+ *   `openai_responses` has no such limit.
+ * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
  *
- * Throws a `TypeError` where `baseURL` is no URL, or where the key or a header has a character that cannot be sent.
+ * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -35,7 +37,7 @@ export type { ProviderOptions } from "../provider.ts";
  * const model = openai({
  *   model: "gpt-6.1-terra",
  *   apiKey: "sk-...",
- *   fetch: () => new Response(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")), // leave it out to ask OpenAI
+ *   fetch: () => new Response(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")), // leave it out to reach OpenAI
  * });
  * const { text } = await agent({ model }).run("Hi").result;
  * assertEquals(text, "Hello!");
@@ -49,19 +51,20 @@ export function openai(options: ProviderOptions): Model {
     own: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
   });
   const own = /(^|\.)openai\.(com|azure\.com)$/.test(new URL(server.url).hostname);
-  const oblige = obliging();
+  const fallback = reasoningFallback();
   return {
     id: model,
     stream(request, { signal }) {
       const fields = {
-        ...requestOf(request, model, own),
+        ...requestFields(request, model, own),
         temperature: request.options.temperature ?? temperature,
         [own ? "max_completion_tokens" : "max_tokens"]: request.options.maxTokens ?? maxTokens,
       };
-      const asking = (more: Fields) => {
-        return ask(server, bodyOf(fields, more, options.options, request.options.provider), answer(model), signal);
+      const send = (more: Fields) => {
+        const body = requestBody(fields, more, options.options, request.options.provider);
+        return streamResponse(server, body, responseParser(model), signal);
       };
-      return own && request.tools.length > 0 ? oblige(asking) : asking({});
+      return own && request.tools.length > 0 ? fallback(send) : send({});
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Requests for chat completions.
+ * Converts requests to the body of chat completions.
  *
  * @module
  */
@@ -13,12 +13,12 @@ import {
 } from "../../protocol/message.ts";
 import type { Fields } from "../fields.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
-import { strict } from "../strict.ts";
-import { inputOf, schemaOf, unseen } from "../told.ts";
-import { noteOf } from "./note.ts";
+import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
+import { strictSchema } from "../strict_schema.ts";
+import { readNote } from "./provider_note.ts";
 
-/** What `model` is told: the conversation, its tools, and the form of its answer. `own` is whether it is the vendor's, and not one of the compatible. */
-export function requestOf(
+/** Returns the fields of a request. `own` is true for OpenAI's servers and false for compatible ones. */
+export function requestFields(
   { instructions, messages, tools, options }: ModelRequest,
   model: string,
   own: boolean,
@@ -29,7 +29,7 @@ export function requestOf(
     model,
     messages: [...system, ...messages.flatMap((message) => messagesOf(message, model))],
     ...(tools.length > 0 && { tools: tools.map(toolOf) }),
-    // where a grammar does it, a form that is asked for leaves no way to call a tool
+    // servers that enforce a schema by grammar cannot call tools beside it
     ...(format && (own || tools.length === 0) && { response_format: format }),
     stream: true,
     stream_options: { include_usage: true },
@@ -38,16 +38,16 @@ export function requestOf(
 
 function toolOf(tool: ToolDefinition): Fields {
   const { name, description } = tool;
-  return { type: "function", function: { name, description, parameters: schemaOf(tool) } };
+  return { type: "function", function: { name, description, parameters: toolSchema(tool) } };
 }
 
-/** The form of an answer, which has to be an object. */
+/** Returns the response format for a schema. The API accepts only objects. */
 function formatOf(schema: Fields): Fields | undefined {
   if (schema.type !== "object") return undefined;
-  const exact = strict(schema);
+  const exact = strictSchema(schema);
   return {
     type: "json_schema",
-    json_schema: { name: "output", strict: exact !== undefined, schema: exact ?? schemaOf({ schema }) },
+    json_schema: { name: "output", strict: exact !== undefined, schema: exact ?? toolSchema({ schema }) },
   };
 }
 
@@ -56,7 +56,7 @@ function messagesOf(message: Message, model: string): readonly Fields[] {
     case "user":
       return [{ role: "user", content: contentOf(message.parts) }];
     case "assistant":
-      return answersOf(message, model);
+      return assistantMessages(message, model);
     case "tool":
       return [
         ...message.results.map((result) => ({ role: "tool", tool_call_id: result.callId, content: textOf(result) })),
@@ -65,7 +65,7 @@ function messagesOf(message: Message, model: string): readonly Fields[] {
   }
 }
 
-/** One text stays a text, which every server takes. */
+/** Keeps a single text as a string: some servers accept nothing else. */
 function contentOf(parts: readonly ContentPart[]): string | readonly Fields[] {
   return parts.length > 1 || parts[0]?.type === "media" ? parts.map(partOf) : textOf({ parts });
 }
@@ -73,21 +73,21 @@ function contentOf(parts: readonly ContentPart[]): string | readonly Fields[] {
 function partOf(part: ContentPart): Fields {
   if (part.type === "text") return { type: "text", text: part.text };
   const { mediaType, data } = part;
-  if (mediaType.startsWith("image/")) return { type: "image_url", image_url: { url: addressOf(part) } };
+  if (mediaType.startsWith("image/")) return { type: "image_url", image_url: { url: fileUrl(part) } };
   if (mediaType === "application/pdf" && data !== undefined) {
-    return { type: "file", file: { filename: "file.pdf", file_data: addressOf(part) } };
+    return { type: "file", file: { filename: "file.pdf", file_data: fileUrl(part) } };
   }
   const format = /^audio\/(?:x-)?(wav|mp3|mpeg)$/.exec(mediaType)?.[1]?.replace("mpeg", "mp3");
   if (format && data !== undefined) return { type: "input_audio", input_audio: { data, format } };
-  return { type: "text", text: unseen(part) };
+  return { type: "text", text: fileNotice(part) };
 }
 
-/** Where a file is: its own address, or one that holds its bytes. */
-function addressOf({ mediaType, data = "", url }: MediaPart): string {
+/** Returns the address of a file, or a data URL of its bytes. */
+function fileUrl({ mediaType, data = "", url }: MediaPart): string {
   return url ?? `data:${mediaType};base64,${data}`;
 }
 
-/** The files among results, which may hold none themselves: as something that the user shows, after all of them. */
+/** Moves the files among results to a user message after them, since results hold only text. */
 function filesOf(results: readonly CallResult[]): readonly Fields[] {
   const content = results.flatMap(({ callId, name, parts }) => {
     const files = parts.filter(({ type }) => type === "media");
@@ -96,26 +96,26 @@ function filesOf(results: readonly CallResult[]): readonly Fields[] {
   return content.length > 0 ? [{ role: "user", content }] : [];
 }
 
-/** What the model said, and with it what it had noted. */
-function answersOf(message: AssistantMessage, model: string): readonly Fields[] {
+/** Converts what the model wrote, with the notes that came from the same model. */
+function assistantMessages(message: AssistantMessage, model: string): readonly Fields[] {
   const content = textOf(message);
   const calls: Fields[] = [];
-  const thought: Record<string, string> = {};
+  const reasoning: Record<string, string> = {};
   let extra: unknown;
   for (const part of message.parts) {
-    const { field, call } = noteOf(part, model);
+    const { field, call } = readNote(part, model);
     if (part.type === "call") {
       const { id, name } = part;
       calls.push({
         id,
         type: "function",
-        function: { name, arguments: JSON.stringify(inputOf(part)) },
+        function: { name, arguments: JSON.stringify(callInput(part)) },
         extra_content: extra,
       });
       extra = undefined;
-    } else if (field) thought[field] = (thought[field] ?? "") + part.text;
+    } else if (field) reasoning[field] = (reasoning[field] ?? "") + part.text;
     else extra = call ?? extra;
   }
   if (content === "" && calls.length === 0) return [];
-  return [{ role: "assistant", content, ...thought, ...(calls.length > 0 && { tool_calls: calls }) }];
+  return [{ role: "assistant", content, ...reasoning, ...(calls.length > 0 && { tool_calls: calls }) }];
 }

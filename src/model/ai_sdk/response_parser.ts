@@ -1,5 +1,5 @@
 /**
- * What a model of the AI SDK answers, part by part.
+ * Parses the stream parts of AI SDK models.
  *
  * @module
  */
@@ -15,20 +15,20 @@ const reasons = new Map<unknown, FinishReason>([
   ["content-filter", "filter"],
 ]);
 
-/** Reads an answer of `model`: what each part says. Throws what a part says to have failed. */
-export function answer(model: string): (part: unknown) => readonly ModelEvent[] {
-  /** The calls that have begun, and whether their input came piece by piece. */
+/** Creates a parser for one response of `model`. It returns the events of a part, and throws the error of an error part. */
+export function partParser(model: string): (part: unknown) => readonly ModelEvent[] {
+  /** The calls that have begun, and whether their input was streamed. */
   const calls = new Map<string, boolean>();
-  let noted: unknown;
+  let metadata: unknown;
 
-  /** What a provider notes is to be sent back with the part that it comes with: the part after this one. */
+  /** Stores provider metadata in an empty reasoning part, to send it back with the part that follows. */
   function note(metadata: unknown): readonly ModelEvent[] {
     return metadata ? [{ type: "reasoning", text: "", meta: { model, next: metadata as Json } }] : []; // plain data, by contract
   }
 
-  function endThought(): readonly ModelEvent[] {
-    const options = noted as Json | undefined; // plain data, by contract
-    noted = undefined;
+  function endReasoning(): readonly ModelEvent[] {
+    const options = metadata as Json | undefined; // plain data, by contract
+    metadata = undefined;
     return [{ type: "reasoning", text: "", meta: { model, ...(options !== undefined && { options }) } }];
   }
 
@@ -42,7 +42,7 @@ export function answer(model: string): (part: unknown) => readonly ModelEvent[] 
   return (part) => {
     if (!isFields(part) || part.providerExecuted) return [];
     const { type, id, delta, providerMetadata } = part;
-    if (textIn(type).startsWith("reasoning-")) noted = providerMetadata ?? noted;
+    if (textIn(type).startsWith("reasoning-")) metadata = providerMetadata ?? metadata;
     switch (type) {
       case "text-start":
         return note(providerMetadata);
@@ -51,12 +51,12 @@ export function answer(model: string): (part: unknown) => readonly ModelEvent[] 
       case "reasoning-delta":
         return [{ type: "reasoning", text: textIn(delta) }];
       case "reasoning-end":
-        return endThought();
+        return endReasoning();
       case "tool-input-start":
         calls.set(textIn(id), false);
         return [{ type: "call.start", id: textIn(id), name: textIn(part.toolName) }];
       case "tool-input-delta":
-        if (!calls.has(textIn(id))) return []; // a tool that the provider runs itself
+        if (!calls.has(textIn(id))) return []; // a call of a tool that the provider runs
         calls.set(textIn(id), true);
         return [{ type: "call.delta", id: textIn(id), text: textIn(delta) }];
       case "tool-call":
@@ -74,12 +74,12 @@ export function answer(model: string): (part: unknown) => readonly ModelEvent[] 
 function finishOf({ finishReason, usage }: Fields, model: string): ModelEvent {
   const reason = isFields(finishReason) ? finishReason.unified : finishReason;
   if (reason === "error" || reason === "interrupted") {
-    throw new ModelError(`Cannot hear ${model} out: its answer was cut`, { recoverable: true });
+    throw new ModelError(`Cannot read the response of ${model}: the stream was cut`, { recoverable: true });
   }
   return { type: "finish", reason: reasons.get(reason) ?? "other", ...(isFields(usage) && { usage: usageOf(usage) }) };
 }
 
-/** Of v2 the counts are numbers, later ones are told apart. */
+/** Converts token counts: numbers in v2, objects since. */
 function usageOf({ inputTokens: read, outputTokens: written, cachedInputTokens }: Fields): Usage {
   const cached = numberIn(isFields(read) ? read.cacheRead : cachedInputTokens);
   return {

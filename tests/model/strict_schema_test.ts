@@ -1,11 +1,11 @@
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { jsonSchemaOf } from "../../src/core/schema.ts";
-import { strict } from "../../src/model/strict.ts";
+import { strictSchema } from "../../src/model/strict_schema.ts";
 
-const of = (schema: z.ZodType) => strict(jsonSchemaOf(schema, "it"));
+const of = (schema: z.ZodType) => strictSchema(jsonSchemaOf(schema, "it"));
 
-Deno.test("strict() closes objects, at every depth", () => {
+Deno.test("strictSchema() closes objects at every depth", () => {
   assertEquals(of(z.object({ a: z.string(), b: z.array(z.object({ c: z.number() })) })), {
     type: "object",
     properties: {
@@ -21,16 +21,16 @@ Deno.test("strict() closes objects, at every depth", () => {
   assertEquals(of(z.object({})), { type: "object", properties: {}, required: [], additionalProperties: false });
 });
 
-Deno.test("strict() leaves out what only narrows, and keeps what explains", () => {
+Deno.test("strictSchema() drops keywords that only narrow and keeps descriptions", () => {
   assertEquals(of(z.int().min(1).describe("How many")), { description: "How many", type: "integer" });
   assertEquals(of(z.email().max(9)), { type: "string" });
 });
 
-Deno.test("strict() takes choices, constants and what may be null", () => {
+Deno.test("strictSchema() converts enums, constants, unions and nullable values", () => {
   assertEquals(of(z.enum(["a", "b"])), { type: "string", enum: ["a", "b"] });
   assertEquals(of(z.literal(1)), { type: "number", const: 1 });
   assertEquals(
-    strict({ type: ["object", "null"], properties: {} }),
+    strictSchema({ type: ["object", "null"], properties: {} }),
     { anyOf: [{ type: "object", properties: {}, required: [], additionalProperties: false }, { type: "null" }] },
   );
   assertEquals(of(z.string().nullable()), { anyOf: [{ type: "string" }, { type: "null" }] });
@@ -47,7 +47,7 @@ Deno.test("strict() takes choices, constants and what may be null", () => {
   );
 });
 
-Deno.test("strict() gives nothing where it would be another schema", () => {
+Deno.test("strictSchema() returns undefined if the conversion would change the schema", () => {
   const tree: z.ZodType = z.object({ children: z.array(z.lazy(() => tree)) });
   const others = [
     z.object({ a: z.string().optional() }),
@@ -60,5 +60,5 @@ Deno.test("strict() gives nothing where it would be another schema", () => {
   ];
   assertEquals(others.map(of), others.map(() => undefined));
   const foreign = [true, null, [], { allOf: [{ type: "string" }] }, { type: "object", required: 1 }];
-  assertEquals(foreign.map(strict), foreign.map(() => undefined));
+  assertEquals(foreign.map(strictSchema), foreign.map(() => undefined));
 });

@@ -1,5 +1,5 @@
 /**
- * Answers as the messages API streams them: blocks, each of which begins, grows and ends.
+ * Parses streamed responses of the messages API: a sequence of blocks with start, delta and stop events.
  *
  * @module
  */
@@ -7,16 +7,16 @@ import type { FinishReason } from "../../protocol/event.ts";
 import type { Usage } from "../../protocol/message.ts";
 import { type Fields, isFields, numberIn, textIn } from "../fields.ts";
 import type { ModelEvent } from "../model.ts";
-import type { Reader } from "../provider.ts";
+import type { ResponseParser } from "../provider.ts";
 
-/** A block that grows. */
+/** A block that is being streamed. */
 interface Block {
   readonly type: string;
   /** The id of a call. */
   readonly id: string;
-  /** The input of a call, where it does not come piece by piece. */
+  /** The input of a call, if the start event carried it. */
   input: Fields | undefined;
-  /** What thought is signed with. */
+  /** The signature of reasoning. */
   signature: string;
 }
 
@@ -29,17 +29,17 @@ const reasons = new Map<string, FinishReason>([
   ["refusal", "filter"],
 ]);
 
-/** Reads an answer. */
-export function answer(): Reader {
+/** Creates a parser for one response. */
+export function responseParser(): ResponseParser {
   const blocks = new Map<unknown, Block>();
-  let begun = 0;
+  let unnamed = 0;
   let reason = "";
   let counts: Fields = {};
 
-  function read({ type, index, message, content_block, delta, usage }: Fields, events: ModelEvent[]): boolean {
+  function parse({ type, index, message, content_block, delta, usage }: Fields, events: ModelEvent[]): boolean {
     const block = blocks.get(index);
-    if (type === "content_block_start" && isFields(content_block)) begin(index, content_block, events);
-    else if (type === "content_block_delta" && block && isFields(delta)) grow(block, delta, events);
+    if (type === "content_block_start" && isFields(content_block)) start(index, content_block, events);
+    else if (type === "content_block_delta" && block && isFields(delta)) append(block, delta, events);
     else if (type === "content_block_stop" && block) close(index, block, events);
     else if (type === "message_start" && isFields(message)) count(message.usage);
     else if (type === "message_delta") {
@@ -49,11 +49,11 @@ export function answer(): Reader {
     return type === "message_stop";
   }
 
-  function begin(index: unknown, said: Fields, events: ModelEvent[]): void {
-    const { type, id, name, input, data } = said;
+  function start(index: unknown, content: Fields, events: ModelEvent[]): void {
+    const { type, id, name, input, data } = content;
     const block: Block = {
       type: textIn(type),
-      id: textIn(id) || `call_${begun++}`,
+      id: textIn(id) || `call_${unnamed++}`,
       input: isFields(input) && Object.keys(input).length > 0 ? input : undefined,
       signature: "",
     };
@@ -61,10 +61,14 @@ export function answer(): Reader {
     if (type === "tool_use") events.push({ type: "call.start", id: block.id, name: textIn(name) });
     else if (type === "redacted_thinking") {
       events.push({ type: "reasoning", text: "", meta: { redacted: textIn(data) } });
-    } else grow(block, said, events);
+    } else append(block, content, events);
   }
 
-  function grow(block: Block, { text, thinking, signature, partial_json: input }: Fields, events: ModelEvent[]): void {
+  function append(
+    block: Block,
+    { text, thinking, signature, partial_json: input }: Fields,
+    events: ModelEvent[],
+  ): void {
     block.signature += textIn(signature);
     if (textIn(text) !== "") events.push({ type: "text", text: textIn(text) });
     if (textIn(thinking) !== "") events.push({ type: "reasoning", text: textIn(thinking) });
@@ -80,7 +84,7 @@ export function answer(): Reader {
     else if (signature !== "") events.push({ type: "reasoning", text: "", meta: { signature } });
   }
 
-  /** Later counts hold for the whole answer; those that are not repeated stand. */
+  /** Merges counts: later ones are totals, and may leave fields out. */
   function count(usage: unknown): void {
     if (isFields(usage)) counts = { ...counts, ...usage };
   }
@@ -88,14 +92,14 @@ export function answer(): Reader {
   function end(): readonly ModelEvent[] {
     if (reason === "") return [];
     const events: ModelEvent[] = [];
-    for (const [index, block] of blocks) close(index, block, events); // that nobody closed
+    for (const [index, block] of blocks) close(index, block, events); // whose stop event is missing
     return [...events, { type: "finish", reason: reasons.get(reason) ?? "other", usage: usageOf(counts) }];
   }
 
-  return { read, end };
+  return { parse, end };
 }
 
-/** The vendor counts what it has cached apart. */
+/** Adds up the counts: the API does not include cached tokens in `input_tokens`. */
 function usageOf(
   { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens }: Fields,
 ): Usage {

@@ -1,0 +1,139 @@
+/**
+ * Provider errors: converts the error of any provider, in a response or in a stream, to a `ModelError`.
+ *
+ * @module
+ */
+import { isFields, textIn } from "./fields.ts";
+import { ModelError, type ModelErrorCode } from "./model.ts";
+
+/** Limits of an error body, in characters: how much is read, and how much of its message is kept. */
+const maxBody = 8_192;
+const maxMessage = 1_000;
+
+/** The parts of a response that describe a failure. */
+type FailedResponse = Partial<Pick<Response, "status" | "headers">>;
+
+/** Creates the errors of one provider. */
+export interface ProviderErrors {
+  /** Reads the error from a response that failed or is not a stream. */
+  readonly fromResponse: (response: Response) => Promise<ModelError>;
+  /** Creates the error of a response that ended without any event. */
+  readonly withoutEvents: (response: Response) => ModelError;
+  /** Reads the error from a frame, or from a parsed body together with its response. */
+  readonly fromBody: (body: unknown, response?: FailedResponse) => ModelError;
+}
+
+/** Creates the errors of requests to `model`. Masks `secrets`: some providers repeat the key in their message. */
+export function providerErrors(model: string, secrets: readonly string[]): ProviderErrors {
+  function shorten(text: string): string {
+    const masked = secrets.reduce((rest, secret) => rest.replaceAll(secret, "***"), text);
+    return masked.length > maxMessage ? `${masked.slice(0, maxMessage)}…` : masked;
+  }
+
+  function fromBody(body: unknown, { status, headers }: FailedResponse = {}): ModelError {
+    const { message, kind, code } = errorFields(body);
+    const known = status ?? code;
+    const overflow = isOverflow(known, kind, message);
+    const retryAfter = headers && retryAfterOf(headers);
+    const short = shorten(message || kind);
+    const errorCode = overflow ? undefined : codeOf(kind);
+    return new ModelError(`Cannot ask ${model}: ${[known, short].filter(Boolean).join(" ") || "no reason given"}`, {
+      overflow,
+      recoverable: !overflow && isRecoverable(known, kind, headers),
+      ...(errorCode && { code: errorCode }),
+      ...(retryAfter !== undefined && { retryAfter }),
+      ...(known !== undefined && { status: known }),
+    });
+  }
+
+  async function fromResponse(response: Response): Promise<ModelError> {
+    const body = await beginningOf(response);
+    if (!response.ok || isError(body)) return fromBody(body, response);
+    const text = shorten(typeof body === "string" ? body : JSON.stringify(body));
+    return new ModelError(`${notAStream(response)}: ${text}`, { status: response.status });
+  }
+
+  function withoutEvents(response: Response): ModelError {
+    return new ModelError(`${notAStream(response)} without events`, { status: response.status, recoverable: true });
+  }
+
+  function notAStream({ headers }: Response): string {
+    const type = headers.get("content-type")?.replace(/;.*/, "") ?? "a response";
+    return `Cannot read the response of ${model}: expected an event stream, got ${type}`;
+  }
+
+  return { fromResponse, fromBody, withoutEvents };
+}
+
+/** Whether a body with a status of success reports an error. */
+function isError(body: unknown): boolean {
+  return typeof body !== "string" && errorFields(body).message !== "";
+}
+
+/** Finds the fields of an error in the forms that providers use: `{ error: { ... } }`, a list of one, or plain text. */
+function errorFields(body: unknown): { readonly message: string; readonly kind: string; readonly code?: number } {
+  const outer: unknown = Array.isArray(body) ? body[0] : body;
+  const inner = isFields(outer) ? outer.error || outer : outer;
+  if (!isFields(inner)) return { message: textIn(inner), kind: "" };
+  const { message, detail, type, code, status } = inner;
+  return {
+    message: textIn(message) || textIn(detail),
+    kind: [type, code, status].map(textIn).filter(Boolean).join(" "),
+    ...(typeof code === "number" && code >= 400 && code < 600 && { code }),
+  };
+}
+
+/** Matches the messages of providers for a request that is larger than the model's context. */
+const tooLong =
+  /context[ _](length|window|size|limit)|exceed_context|maximum prompt length|number of tokens allowed|too many (input )?tokens|(prompt|input) is too long|request_too_large/i;
+
+function isOverflow(status: number | undefined, kind: string, message: string): boolean {
+  return status === 413 || status !== 429 && !/rate_limit/.test(kind) && tooLong.test(`${kind} ${message}`);
+}
+
+/** The codes of kinds of errors that providers name. Where none matches, the status decides. */
+const codes: readonly (readonly [kind: RegExp, code: ModelErrorCode])[] = [
+  [/quota|billing/i, "unavailable"],
+  [/rate_limit|too_many_requests|RESOURCE_EXHAUSTED/i, "rate_limited"],
+  [/overloaded|\bUNAVAILABLE\b/, "overloaded"],
+  [/authentication|permission|invalid_api_key|UNAUTHENTICATED/i, "unauthorized"],
+];
+
+function codeOf(kind: string): ModelErrorCode | undefined {
+  return codes.find(([pattern]) => pattern.test(kind))?.[1];
+}
+
+/** Whether the same request may succeed later. An error without a status is recoverable unless it is about the request. */
+function isRecoverable(status: number | undefined, kind: string, headers?: Headers): boolean {
+  const shouldRetry = headers?.get("x-should-retry");
+  if (shouldRetry === "true" || shouldRetry === "false") return shouldRetry === "true";
+  if (/quota|billing/.test(kind)) return false;
+  if (status !== undefined) return status >= 500 || status === 408 || status === 409 || status === 429;
+  return !/invalid|authentication|permission|not_found|filter|policy/i.test(kind);
+}
+
+/** Returns how long the provider asks to wait, in milliseconds. */
+function retryAfterOf(headers: Headers): number | undefined {
+  const exact = headers.get("retry-after-ms");
+  if (exact && Number(exact) >= 0) return Number(exact);
+  const given = headers.get("retry-after");
+  if (!given) return undefined;
+  const seconds = Number(given);
+  const ms = Number.isNaN(seconds) ? Date.parse(given) - Date.now() : seconds * 1_000;
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+/** Reads the beginning of a body, parsed if it is JSON. The limit keeps a large page from being read as a whole. */
+async function beginningOf({ body }: Response): Promise<unknown> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const bytes of body ?? []) {
+      text += decoder.decode(bytes, { stream: true });
+      if (text.length >= maxBody) break;
+    }
+    return JSON.parse(text);
+  } catch {
+    return text; // a page, or a body that was cut: the text itself is the message
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * Parts of a request that are the same for every provider.
+ *
+ * @module
+ */
+import type { Call, MediaPart } from "../protocol/message.ts";
+import { type Fields, isFields } from "./fields.ts";
+import type { ToolDefinition } from "./model.ts";
+
+/** Returns the input of a call as an object. Providers reject other values, which a model may have written. */
+export function callInput({ input }: Call): Fields {
+  return isFields(input) ? input : { input };
+}
+
+/** Returns the input schema of a tool without `$schema`, which some providers reject. */
+export function toolSchema({ schema: { $schema: _, ...schema } }: Pick<ToolDefinition, "schema">): Fields {
+  return schema;
+}
+
+/** Returns the text that replaces a file of a type that the provider does not accept. */
+export function fileNotice({ mediaType }: MediaPart): string {
+  return `[A file of type ${mediaType}, which you cannot be shown.]`;
+}
