@@ -1,6 +1,6 @@
 /**
- * An agent that works on files as it is told there: it finds a word, corrects it, and goes on in a folder that has instructions of its own.
- * Its model follows a script. The files are in memory; with `denoDirectory()` they would be on disk, and nothing else would change.
+ * An agent that edits files: it finds a word, corrects it, and continues in a folder that has its own instructions.
+ * Its model follows a script. The files are in memory; replace `memoryFiles()` with `directory()` to keep them on disk.
  *
  * ```sh
  * deno run examples/workspace/main.ts
@@ -20,7 +20,7 @@ const files = {
   "docs/boil.md": "Fill it, and wait for the color of the light to change\n",
 };
 
-/** Has the agent correct the files, and gives what was told meanwhile, and what is in them now. */
+/** Runs the agent. Returns one line per event, the corrected files, and the answer. */
 export async function run(): Promise<string[]> {
   const kept = memoryFiles(files);
   const model = scripted(

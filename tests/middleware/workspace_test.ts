@@ -29,7 +29,7 @@ function before(files: Files, keys: readonly (keyof Files)[], first: (path: stri
   return { ...files, ...Object.fromEntries(changed) };
 }
 
-Deno.test("workspace() keeps the laws of middleware", async () => {
+Deno.test("workspace() obeys the laws of middleware", async () => {
   const calls: readonly Call[] = [
     ["write_file", { path: "a.txt", content: "one" }],
     ["edit_file", { path: "a.txt", old: "one", new: "two" }],
@@ -41,11 +41,11 @@ Deno.test("workspace() keeps the laws of middleware", async () => {
   await testMiddleware(() => workspace(() => memoryFiles({ "src/b.txt": "b" })), { calls });
 });
 
-Deno.test("memoryFiles() keeps the laws of files", async () => {
+Deno.test("memoryFiles() obeys the laws of files", async () => {
   await fileLaws(() => memoryFiles());
 });
 
-Deno.test("memoryFiles() has no file where a folder is, and no folder where a file is", async () => {
+Deno.test("memoryFiles() refuses a file at the path of a folder, and a file inside a file", async () => {
   const files = memoryFiles({ "a/b": "b" });
   const { results } = await work(files, [[
     ["write_file", { path: "a", content: "x" }],
@@ -53,18 +53,18 @@ Deno.test("memoryFiles() has no file where a folder is, and no folder where a fi
     ["write_file", { path: ".", content: "x" }],
   ]]);
   assertEquals(results, [
-    "error: It is a folder.",
-    "error: Cannot write a/b/c: a/b is a file.",
-    "error: It is a folder.",
+    'error: Cannot write "a": it is a folder.',
+    'error: Cannot write "a/b/c": "a/b" is a file.',
+    'error: Cannot write ".": it is a folder.',
   ]);
   assertEquals(await read(files, "a/b"), "b");
 });
 
-Deno.test("workspace() refuses a size that no file has", () => {
-  assertThrows(() => workspace(memoryFiles(), { maxBytes: 0 }), RangeError, "Cannot take files of 0 bytes");
+Deno.test("workspace() throws if maxBytes is less than 1", () => {
+  assertThrows(() => workspace(memoryFiles(), { maxBytes: 0 }), RangeError, "`maxBytes` is 0; expected 1 or more");
 });
 
-Deno.test("read_file gives a text as it is, or some of its lines", async () => {
+Deno.test("read_file returns a whole file, or some of its lines", async () => {
   const files = memoryFiles({ "five.txt": "1\n2\n3\n4\n5\n", "crlf.txt": "\ufeff1\r\n2", "none.txt": "" });
   const { results } = await work(files, [[
     ["read_file", { path: "five.txt" }],
@@ -81,16 +81,16 @@ Deno.test("read_file gives a text as it is, or some of its lines", async () => {
     "1\n2\n3\n4\n5\n",
     "2\n3\n[Lines 2 to 3 of 5.]",
     "5\n[Lines 5 to 5 of 5.]",
-    "error: It has 5 lines.",
+    'error: Cannot read "five.txt" from line 6: it has 5 lines.',
     "\ufeff1\r\n2",
-    "[It is empty.]",
-    "error: The input of read_file is not valid: from: expected a whole number of 1 or more",
-    "error: The input of read_file is not valid: lines: expected a whole number of 1 or more",
-    "error: The input of read_file is not valid: path: expected a text",
+    "[The file is empty.]",
+    "error: The input of read_file is not valid: from: Too small: expected number to be >=1",
+    "error: The input of read_file is not valid: lines: Invalid input: expected int, received number",
+    "error: The input of read_file is not valid: path: Invalid input: expected string, received undefined",
   ]);
 });
 
-Deno.test("read_file is bounded, in lines and in characters", async () => {
+Deno.test("read_file limits lines and characters, and maxBytes limits files", async () => {
   const many = Array.from({ length: 2_001 }, (_, index) => index + 1);
   const files = memoryFiles({
     "many.txt": many.join("\n"),
@@ -105,7 +105,7 @@ Deno.test("read_file is bounded, in lines and in characters", async () => {
   assertEquals(results, [
     `${many.slice(0, 2_000).join("\n")}\n[Lines 1 to 2000 of 2001.]`,
     `${many.slice(1).join("\n")}\n[Lines 2 to 2001 of 2001.]`,
-    `${"😀".repeat(25_000)}\n[Lines 1 to 1 of 1, the last one cut.]`,
+    `${"😀".repeat(25_000)}\n[Lines 1 to 1 of 1; the last one is cut.]`,
   ]);
   const small = await work([workspace(files, { maxBytes: 100 })], [[
     ["read_file", { path: "large.txt" }],
@@ -115,13 +115,15 @@ Deno.test("read_file is bounded, in lines and in characters", async () => {
     ["write_file", { path: "new.txt", content: "ä".repeat(50) }],
   ]]);
   assertEquals(small.results, [
-    ...Array(3).fill("error: It has 101 bytes, and 100 are the most."),
-    "error: It has 102 bytes, and 100 are the most.",
+    'error: Cannot read "large.txt": it has 101 bytes; expected at most 100.',
+    'error: Cannot write "large.txt": it has 101 bytes; expected at most 100.',
+    'error: Cannot write "large.txt": it has 101 bytes; expected at most 100.',
+    'error: Cannot write "new.txt": it has 102 bytes; expected at most 100.',
     "Created.",
   ]);
 });
 
-Deno.test("no tool takes for a text what is none", async () => {
+Deno.test("read_file and edit_file reject a binary file, a folder and a missing file", async () => {
   const files = memoryFiles({ "folder/a.txt": "a" });
   await write(files, "latin1", Uint8Array.of(0x63, 0x61, 0x66, 0xe9));
   await write(files, "zero", Uint8Array.of(0x61, 0, 0x61));
@@ -129,12 +131,20 @@ Deno.test("no tool takes for a text what is none", async () => {
     ["read_file", { path }],
     ["edit_file", { path, old: "a", new: "b" }],
   ])]);
-  const errors = ["It is no text.", "It is no text.", "It is a folder.", "There is no such file."];
-  assertEquals(results, errors.flatMap((error) => [`error: ${error}`, `error: ${error}`]));
+  assertEquals(results, [
+    'error: Cannot read "latin1": it is a binary file.',
+    'error: Cannot edit "latin1": it is a binary file.',
+    'error: Cannot read "zero": it is a binary file.',
+    'error: Cannot edit "zero": it is a binary file.',
+    'error: Cannot read "folder": it is a folder.',
+    'error: Cannot write "folder": it is a folder.',
+    'error: Cannot read "missing": there is no such file.',
+    'error: Cannot edit "missing": there is no such file.',
+  ]);
   assertEquals((await files.read("latin1"))?.bytes, Uint8Array.of(0x63, 0x61, 0x66, 0xe9));
 });
 
-Deno.test("write_file makes a file or replaces it, and says which", async () => {
+Deno.test("write_file creates or replaces a file, and returns which", async () => {
   const files = memoryFiles();
   const { results, told } = await work(files, [[
     ["write_file", { path: "a/b/c.txt", content: "1" }],
@@ -142,7 +152,7 @@ Deno.test("write_file makes a file or replaces it, and says which", async () => 
     ["write_file", { path: "a/b/c.txt", content: "2" }],
     ["write_file", { path: "./a//d.txt", content: "" }],
   ]]);
-  assertEquals(results, ["Created.", "Replaced.", "It was like that already.", "Created."]);
+  assertEquals(results, ["Created.", "Replaced.", "Unchanged: the file has this content already.", "Created."]);
   assertEquals(told.toSorted(), [
     "file.changed add a/b/c.txt",
     "file.changed add a/d.txt",
@@ -151,7 +161,43 @@ Deno.test("write_file makes a file or replaces it, and says which", async () => 
   assertEquals([await read(files, "a/b/c.txt"), await read(files, "a/d.txt")], ["2", ""]);
 });
 
-Deno.test("list_files lists a folder, or all that is beneath it", async () => {
+Deno.test("write_file and edit_file refuse folders whose files other programs execute", async () => {
+  const inside = [
+    ".git/hooks/pre-commit",
+    ".git",
+    ".GIT/config",
+    "sub/.git/hooks/post-checkout",
+    "git~1/hooks/pre-commit",
+    "bare.git/hooks/post-receive",
+    ".hg/hgrc",
+    ".husky/pre-push",
+    ".githooks/pre-commit",
+    ".github/hooks/guard.json",
+    ".claude/settings.json",
+    "x/.claude/hooks/guard.sh",
+  ];
+  const beside = [
+    ".gitignore",
+    ".github/workflows/ci.yml",
+    "src/hooks/use_state.ts",
+    ".claude/commands/a.md",
+    "git.txt",
+  ];
+  const files = memoryFiles(Object.fromEntries(inside.slice(2).map((path) => [path, "a"])));
+  const { results } = await work(files, [[
+    ...inside.map((path): Call => ["write_file", { path, content: "b" }]),
+    ...inside.slice(2).map((path): Call => ["edit_file", { path, old: "a", new: "b" }]),
+    ...beside.map((path): Call => ["write_file", { path, content: "b" }]),
+  ]]);
+  const refusal = (path: string) => `error: Cannot write "${path}": it is in a folder of version control or of hooks.`;
+  assertEquals(results, [
+    ...inside.map(refusal),
+    ...inside.slice(2).map(refusal),
+    ...beside.map(() => "Created."),
+  ]);
+});
+
+Deno.test("list_files lists a folder, or the whole tree below it", async () => {
   const files = memoryFiles({
     "b.txt": "",
     "src/a.ts": "",
@@ -174,21 +220,21 @@ Deno.test("list_files lists a folder, or all that is beneath it", async () => {
     ".env\n.git/\nb.txt\nsrc/\nsrc/a.ts\nsrc/core/\nsrc/core/x.ts",
     "a.ts\ncore/\ncore/x.ts",
     "HEAD",
-    "error: There is no such folder.",
-    "error: There is no such folder.",
-    "error: The input of list_files is not valid: deep: expected true or false",
+    'error: Cannot list "b.txt": there is no such folder.',
+    'error: Cannot list "none": there is no such folder.',
+    "error: The input of list_files is not valid: deep: Invalid input: expected boolean, received string",
   ]);
-  assertEquals((await work(memoryFiles(), [[["list_files", { path: "." }]]])).results, ["[It is empty.]"]);
+  assertEquals((await work(memoryFiles(), [[["list_files", { path: "." }]]])).results, ["[The folder is empty.]"]);
 });
 
-Deno.test("list_files is bounded", async () => {
+Deno.test("list_files lists at most 1,000 entries", async () => {
   const names = Array.from({ length: 1_001 }, (_, index) => `${1_000 + index}`);
   const files = memoryFiles(Object.fromEntries(names.map((name) => [name, ""])));
   const { results } = await work(files, [[["list_files", { path: "." }]]]);
-  assertEquals(results, [`${names.slice(0, 1_000).join("\n")}\n[There is more than these 1000.]`]);
+  assertEquals(results, [`${names.slice(0, 1_000).join("\n")}\n[Only the first 1000 entries are listed.]`]);
 });
 
-Deno.test("search_files finds lines by a text or a regular expression, and says them from where it looked", async () => {
+Deno.test("search_files finds lines by text or regular expression, with paths relative to the folder", async () => {
   const files = memoryFiles({
     "a.txt": "one\r\ntwo (2)\r\n",
     "src/b.txt": "two\nthree",
@@ -210,6 +256,7 @@ Deno.test("search_files finds lines by a text or a regular expression, and says 
     ["search_files", { path: ".", pattern: "(t)\\1", regex: true }],
     ["search_files", { path: ".", pattern: "x".repeat(1_001), regex: true }],
     ["search_files", { path: ".", pattern: "(((a{99}){99}){99})", regex: true }],
+    ["search_files", { path: ".", pattern: "(a?b?){500}", regex: true }],
   ]]);
   assertEquals(results, [
     "a.txt:2: two (2)\nsrc/b.txt:1: two\nsrc/core/c.txt:1: 2 times two",
@@ -217,18 +264,19 @@ Deno.test("search_files finds lines by a text or a regular expression, and says 
     "2: two (2)",
     "a.txt:2: two (2)\nsrc/b.txt:1: two",
     "d.txt:1: two",
-    "[There is none.]",
+    "[No line matches.]",
     "error: Cannot search: `pattern` is empty.",
-    "error: There is no such file or folder.",
-    "error: Cannot search: Invalid regular expression: /(/u: Unterminated group.",
-    "error: Cannot search: a pattern cannot look around, refer back, or name its groups.",
-    "error: Cannot search: a pattern cannot look around, refer back, or name its groups.",
-    "error: Cannot search: a pattern has 1000 characters at most.",
-    "error: Cannot search: the pattern is too large.",
+    'error: Cannot search "none": there is no such file or folder.',
+    "error: Cannot search: missing closing ): `(`; expected the syntax of RE2.",
+    "error: Cannot search: invalid or unsupported Perl syntax: `(?=`; expected the syntax of RE2.",
+    "error: Cannot search: invalid escape sequence: `\\1`; expected the syntax of RE2.",
+    "error: Cannot search: `pattern` is too long; expected at most 1000 characters.",
+    "error: Cannot search: invalid repeat count: `{99}`; expected the syntax of RE2.",
+    "error: Cannot search: `pattern` is too complex; expected fewer repetitions.",
   ]);
 });
 
-Deno.test("search_files is bounded, in matches, in characters and in time", async () => {
+Deno.test("search_files limits matches, the length of a line, and the text that it reads", async () => {
   const lines = (length: number, line: string) => Array(length).fill(line).join("\n");
   const files = memoryFiles({
     "many": lines(101, "x"),
@@ -241,13 +289,14 @@ Deno.test("search_files is bounded, in matches, in characters and in time", asyn
     ["search_files", { path: "long", pattern: "z" }],
   ]]);
   assertEquals(results, [
-    Array.from({ length: 100 }, (_, index) => `${index + 1}: x`).join("\n") + "\n[These are the first 100.]",
+    Array.from({ length: 100 }, (_, index) => `${index + 1}: x`).join("\n") +
+    "\n[Only the first 100 matches are shown.]",
     `1: ${"y".repeat(300)}…`,
-    "[There is more text than one search can read: say where to look.]",
+    "[Only a part of the text was searched; search a folder or file in it.]",
   ]);
 });
 
-Deno.test("search_files has no pattern that never ends", async () => {
+Deno.test("search_files and edit_file take linear time for hostile patterns", async () => {
   const line = "a".repeat(50_000);
   const files = memoryFiles({ "a.txt": `${line}!`, "b.txt": "a".repeat(100_000) });
   const patterns = [
@@ -268,15 +317,15 @@ Deno.test("search_files has no pattern that never ends", async () => {
   ]]);
   assert(performance.now() - start < 60_000, "it takes seconds, and not years");
   const none = results.map((result) =>
-    result.replace("There is more text than one search can read: say where to look.", "There is none.")
+    result.replace("Only a part of the text was searched; search a folder or file in it.", "No line matches.")
   );
   assertEquals(none, [
-    ...Array(9).fill("[There is none.]"),
-    "error: Cannot edit: `old` is not in the file. It has to match exactly.",
+    ...Array(patterns.length + 1).fill("[No line matches.]"),
+    'error: Cannot edit "b.txt": `old` does not occur in the file; expected an exact match.',
   ]);
 });
 
-Deno.test("search_files matches what JavaScript matches", async () => {
+Deno.test("search_files matches the same lines as JavaScript for common patterns", async () => {
   const texts = ["", "a", "ab", "aab b", "1-2", "É😀", "x_y z", "a.c", "aaaa", "^$", "tab\tend"];
   const patterns = [
     "a*b",
@@ -316,12 +365,12 @@ Deno.test("search_files matches what JavaScript matches", async () => {
       const lines = texts.flatMap((text, index) =>
         new RegExp(pattern, "u").test(text) ? [`${index + 1}: ${text}`] : []
       );
-      return lines.join("\n") || "[There is none.]";
+      return lines.join("\n") || "[No line matches.]";
     }),
   );
 });
 
-Deno.test("change_directory goes where the next calls start", async () => {
+Deno.test("change_directory changes the folder in which the calls of the next turn start", async () => {
   const files = memoryFiles({ "a.txt": "top", "src/a.txt": "in src", "src/core/a.txt": "in core" });
   const { results, events } = await work(files, [
     [["change_directory", { path: "src" }], ["read_file", { path: "a.txt" }]],
@@ -333,18 +382,18 @@ Deno.test("change_directory goes where the next calls start", async () => {
     [["change_directory", { path: "." }], ["change_directory", { path: ".." }]],
   ]);
   assertEquals(results, [
-    "You are in src.",
+    "The current folder is src.",
     "top",
     "in src",
     "top",
-    "You are in src/core.",
+    "The current folder is src/core.",
     "Created.",
-    "You are in src.",
-    "You are at the top.",
+    "The current folder is src.",
+    "The current folder is the root.",
     "a.txt\nsrc/",
-    "error: There is no such folder.",
-    "error: There is no such folder.",
-    "You are at the top.",
+    'error: Cannot change to "none": there is no such folder.',
+    'error: Cannot change to "a.txt": there is no such folder.',
+    "The current folder is the root.",
     'denied: Cannot use the path "..": it leaves the workspace.',
   ]);
   assertEquals(events.filter(({ type }) => type === "cwd.changed"), [
@@ -356,7 +405,7 @@ Deno.test("change_directory goes where the next calls start", async () => {
   assertEquals(await read(files, "src/core/b.txt"), "b");
 });
 
-Deno.test("workspace() keeps apart where two runs are", async () => {
+Deno.test("two runs of one agent have separate current folders", async () => {
   const files = memoryFiles({ "a/x": "in a", "b/x": "in b" });
   const model = scripted(
     { calls: [["change_directory", { path: "a" }]] },
@@ -376,10 +425,10 @@ Deno.test("workspace() keeps apart where two runs are", async () => {
     "in a",
     "in b",
   ]);
-  assertEquals(read((await assistant.run("Go").result).messages), "There is no such file.");
+  assertEquals(read((await assistant.run("Go").result).messages), 'Cannot read "x": there is no such file.');
 });
 
-Deno.test("calls of a turn start from the same place, also after a pause", async () => {
+Deno.test("all calls of a turn start in the same folder, also after a pause", async () => {
   const files = memoryFiles({ "src/a.txt": "" });
   const model = scripted({
     calls: [["write_file", { path: "b.txt", content: "b" }], ["change_directory", { path: "src" }]],
@@ -392,7 +441,7 @@ Deno.test("calls of a turn start from the same place, also after a pause", async
   assertEquals([status, await read(files, "b.txt")], ["done", "b"]);
 });
 
-Deno.test("a guard sees which file it is, wherever the agent is", async () => {
+Deno.test("a guard sees the path from the root, whatever the current folder is", async () => {
   const files = memoryFiles({ "secrets/key": "hunter2" });
   const guard = permissions({
     deny: [{ tool: "read_file", when: (input) => JSON.stringify(input).includes('"secrets/'), why: "It is secret." }],
@@ -402,11 +451,11 @@ Deno.test("a guard sees which file it is, wherever the agent is", async () => {
     const { results } = await work(use, [[["change_directory", { path: "secrets" }]], [["read_file", {
       path: "key",
     }]]]);
-    assertEquals(results, ["You are in secrets.", "denied: It is secret."]);
+    assertEquals(results, ["The current folder is secrets.", "denied: It is secret."]);
   }
 });
 
-Deno.test("no hook, guard or condition makes a path leave the root", async () => {
+Deno.test("no path leaves the root after a hook, a guard or a condition has changed it", async () => {
   const rewrite: Middleware = { name: "rewrite", tool: (_, next) => next({ input: { path: "../secret" } }) };
   const edit: Middleware = { name: "edit", approval: () => Promise.resolve(allow({ input: { path: "/secret" } })) };
   const files = memoryFiles({ "a.txt": "a" });
@@ -419,13 +468,13 @@ Deno.test("no hook, guard or condition makes a path leave the root", async () =>
     await last([when(() => false, workspace(files))], "./a.txt"),
   ], [
     ['error: Cannot use the path "../secret": it leaves the workspace.'],
-    ['error: Cannot use the path "/secret": it has to begin in the workspace, and not at / or ~.'],
+    ['error: Cannot use the path "/secret": it begins with / or ~; expected a path within the workspace.'],
     ['error: Cannot use the path "../secret": it leaves the workspace.'],
     ["a"],
   ]);
 });
 
-Deno.test("several edits of one file are made in the order of the calls, those of other files meanwhile", async () => {
+Deno.test("edits of one file run in the order of the calls, edits of other files in parallel", async () => {
   const running = gauge();
   const log: string[] = [];
   const memory = memoryFiles({ "a": "0", "b": "0", "c": "0" });
@@ -451,7 +500,7 @@ Deno.test("several edits of one file are made in the order of the calls, those o
   assertEquals(running.peak, 3);
 });
 
-Deno.test("edits of two runs, and of whoever else is faster, are all made", async () => {
+Deno.test("edits of two runs and of other writers are all kept", async () => {
   const memory = memoryFiles({ "list": "-\n" });
   let others = 0;
   const files = before(memory, ["write"], async (path) => {
@@ -483,21 +532,21 @@ Deno.test("edits of two runs, and of whoever else is faster, are all made", asyn
   assertEquals(lines.filter((line) => line.startsWith("a")), ["a1", "a2", "a3"]);
 });
 
-Deno.test("an edit that has lost its place to somebody else is not made", async () => {
+Deno.test("an edit fails if another writer has removed its text", async () => {
   const memory = memoryFiles({ "a": "one" });
   const files = before(memory, ["write"], (path) => write(memory, path, "two"));
   const { results } = await work(files, [[["edit_file", { path: "a", old: "one", new: "three" }]]]);
-  assertEquals(results, ["error: Cannot edit: `old` is not in the file. It has to match exactly."]);
+  assertEquals(results, ['error: Cannot edit "a": `old` does not occur in the file; expected an exact match.']);
   assertEquals(await read(memory, "a"), "two");
 });
 
-Deno.test("a file that never stops changing is given up", async () => {
+Deno.test("write_file gives up after 20 concurrent changes", async () => {
   const files: Files = { ...memoryFiles(), write: () => Promise.resolve(undefined) };
   const { results } = await work(files, [[["write_file", { path: "a", content: "x" }]]]);
-  assertEquals(results, ["error: It changes again and again while it is written."]);
+  assertEquals(results, ['error: Cannot write "a": others changed it 20 times while it was written.']);
 });
 
-Deno.test("a place for files that fails says nothing of itself to the model, unless it means to", async () => {
+Deno.test("a failure of the files is hidden from the model, unless it is a ToolError", async () => {
   const failing = (error: Error): Files => ({ ...memoryFiles(), stat: () => Promise.reject(error) });
   const disk = new Error("EIO /srv/disk/7");
   const calls: readonly Call[] = [["read_file", { path: "a" }]];
@@ -507,7 +556,7 @@ Deno.test("a place for files that fails says nothing of itself to the model, unl
   assertEquals([results, errors], [["error: read_file failed."], [disk]]);
 });
 
-Deno.test("a run that is stopped leaves its place in line, and those behind it go on", async () => {
+Deno.test("a stopped run releases its locks and makes no further edit", async () => {
   const reached = Promise.withResolvers<void>();
   const free = Promise.withResolvers<void>();
   const memory = memoryFiles({ "a": "-" });
@@ -535,7 +584,7 @@ Deno.test("a run that is stopped leaves its place in line, and those behind it g
   assertEquals([status, await read(memory, "a")], ["aborted", "1-"]);
 });
 
-Deno.test("who changes a file says so, where it happens", async () => {
+Deno.test("file.changed is emitted before the call finishes", async () => {
   const { events } = await work(memoryFiles(), [[
     ["write_file", { path: "a.txt", content: "one" }],
     ["edit_file", { path: "a.txt", old: "one", new: "two" }],
@@ -546,7 +595,7 @@ Deno.test("who changes a file says so, where it happens", async () => {
     "file.changed change a.txt",
     "tool.finished call_1 ok Created.",
     "tool.finished call_2 ok Edited.",
-    "tool.finished call_3 error Cannot edit: `old` is not in the file. It has to match exactly.",
+    'tool.finished call_3 error Cannot edit "a.txt": `old` does not occur in the file; expected an exact match.',
   ]);
   assertEquals(events.filter(({ type }) => type === "file.changed"), [
     { type: "file.changed", turn: 1, call: "call_1", path: "a.txt", change: "add" },
@@ -565,7 +614,7 @@ function meanwhile(change: () => Promise<void>) {
   };
 }
 
-Deno.test("what others change while it runs is told too, and nothing twice", async () => {
+Deno.test("changes of others during the run emit file.changed once", async () => {
   const files = memoryFiles({ "old.txt": "old" });
   const others = meanwhile(async () => {
     await write(files, "mine.txt", "theirs");
@@ -585,7 +634,7 @@ Deno.test("what others change while it runs is told too, and nothing twice", asy
   ]);
 });
 
-Deno.test("one run is told what another one changes", async () => {
+Deno.test("a run sees the changes of another run", async () => {
   const files = memoryFiles();
   const writer = agent({
     model: scripted({ calls: [["write_file", { path: "a", content: "a" }]] }, "Done."),
@@ -599,7 +648,7 @@ Deno.test("one run is told what another one changes", async () => {
   }]);
 });
 
-Deno.test("nobody watches the files once the session is closed, however it ends", async () => {
+Deno.test("the files are not watched after the session closes, however the run ends", async () => {
   const memory = memoryFiles();
   let watching = 0;
   const files: Files = {
@@ -625,7 +674,7 @@ Deno.test("nobody watches the files once the session is closed, however it ends"
   }
 });
 
-Deno.test("files that cannot be watched are no reason to fail, and the operator is told", async () => {
+Deno.test("a failing watch is reported to the operator and does not fail the run", async () => {
   const full = new Error("too many watches");
   const stuck = new Error("cannot close");
   const end = () => Promise.reject(stuck);
@@ -636,7 +685,7 @@ Deno.test("files that cannot be watched are no reason to fail, and the operator 
   }
 });
 
-Deno.test("each run may have files of its own", async () => {
+Deno.test("each run can have its own files", async () => {
   const shelves = { ada: memoryFiles({ "me": "Ada" }), bob: memoryFiles({ "me": "Bob" }) };
   const assistant = agent({
     model: scripted(
@@ -653,7 +702,7 @@ Deno.test("each run may have files of its own", async () => {
   }
 });
 
-Deno.test("no hostile path reaches the files, whichever tool is given it, wherever the agent is", async () => {
+Deno.test("no hostile path reaches the files through any tool, from any current folder", async () => {
   const reached: string[] = [];
   const memory = memoryFiles({ "src/deep/a.txt": "a" });
   const files = before(memory, ["stat", "read", "write"], (path) => reached.push(path));
@@ -681,7 +730,7 @@ Deno.test("no hostile path reaches the files, whichever tool is given it, wherev
   assertEquals([strays, deep.results.filter((result) => result === "a")], [[], []]);
 });
 
-Deno.test("no hostile edit spoils a file", async () => {
+Deno.test("no hostile edit damages a file", async () => {
   const edits = [
     ...Object.entries(refusedEdits).flatMap(([why, edits]) =>
       edits.map(([text, old, by]) => ({ text, old, by, says: `error: ${why}`, after: text }))
@@ -693,6 +742,6 @@ Deno.test("no hostile edit spoils a file", async () => {
   const { results } = await work(files, [
     edits.map(({ old, by }, index): Call => ["edit_file", { path: `${index}`, old, new: by }]),
   ]);
-  assertEquals(results, edits.map(({ says }) => says));
+  assertEquals(results, edits.map(({ says }, index) => says.replace("PATH", `"${index}"`)));
   for (const [index, { after }] of edits.entries()) assertEquals(await read(files, `${index}`), after);
 });

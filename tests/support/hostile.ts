@@ -1,10 +1,10 @@
 /**
- * Hostile requests to a workspace: paths that want out of its root, and edits that want to spoil a file.
+ * Hostile requests to a workspace: paths that try to leave its root, and edits that try to damage a file.
  *
  * @module
  */
 
-/** Paths, by why they are refused. */
+/** Paths, by the reason for which they are refused. */
 export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
   "it leaves the workspace": [
     "..",
@@ -24,7 +24,7 @@ export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
     "../root/../secret.txt",
     "../root-twin/secret.txt",
   ],
-  "it has to begin in the workspace, and not at / or ~": [
+  "it begins with / or ~; expected a path within the workspace": [
     "/",
     "/secret.txt",
     "/etc/passwd",
@@ -38,7 +38,7 @@ export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
     "~/.ssh/id_rsa",
     "~root/.bashrc",
   ],
-  "only / divides names": [
+  "only / separates names": [
     "..\\secret.txt",
     "src\\..\\..\\secret.txt",
     "\\secret.txt",
@@ -62,7 +62,7 @@ export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
     "..\ufe68secret.txt",
     "\u2105/../../secret.txt",
   ],
-  "a drive, a scheme or a stream is no part of a path": [
+  "it contains a drive, a scheme or a stream": [
     "C:",
     "C:/secret.txt",
     "c:secret.txt",
@@ -74,7 +74,7 @@ export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
     "C\uff1a/secret.txt",
     "C\ufe55/secret.txt",
   ],
-  "it is encoded": [
+  "it is percent-encoded": [
     "%2e%2e/secret.txt",
     "%2e%2e%2fsecret.txt",
     "..%2fsecret.txt",
@@ -89,7 +89,7 @@ export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
     "%25%32%65/secret.txt",
     "src/%2e%2e/%2e%2e/secret.txt",
   ],
-  "a name of dots or spaces is not taken": [
+  "a name consists of dots or spaces": [
     "\uff0e\uff0e/secret.txt",
     "\u2024\u2024/secret.txt",
     "\u2025/secret.txt",
@@ -105,7 +105,7 @@ export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
     " ",
     "\u3000",
   ],
-  "a name begins with no space, and ends in neither a space nor a dot": [
+  "a name begins with a space, or ends with a space or a dot": [
     "secret.txt.",
     "secret.txt ",
     " secret.txt",
@@ -113,7 +113,7 @@ export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
     "src /a.txt",
     "a.txt\u2024",
   ],
-  "it has characters that do not show": [
+  "it contains invisible characters": [
     "..\u0000/secret.txt",
     "a.txt\u0000.md",
     "\u0000",
@@ -147,23 +147,23 @@ export const hostilePaths: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Edits that change nothing, by what is said to them: the text of the file, `old` and `new`. */
+/** Edits that are refused, by the error: the text of the file, `old` and `new`. `PATH` stands for the quoted path. */
 export const refusedEdits: Readonly<Record<string, readonly (readonly [text: string, old: unknown, by: unknown])[]>> = {
-  "Cannot edit: `old` is empty. Say the text that is to be replaced.": [
+  "Cannot edit PATH: `old` is empty; expected the text to replace.": [
     ["one", "", "two"],
     ["", "", "all of it"],
     ["\n", "", "x"],
     ["one", "", ""],
     ["\ufeffone", "", "x"],
   ],
-  "Cannot edit: `old` and `new` are the same.": [
+  "Cannot edit PATH: `old` and `new` are equal.": [
     ["one", "one", "one"],
     ["one", "two", "two"],
     ["", "a", "a"],
     ["$&", "$&", "$&"],
     ["\ud83d\ude00", "\ud83d\ude00", "\ud83d\ude00"],
   ],
-  "Cannot edit: `old` has half a character.": [
+  "Cannot edit PATH: `old` contains half of a surrogate pair.": [
     ["\ud83d\ude00", "\ud83d", "x"],
     ["\ud83d\ude00", "\ude00", "x"],
     ["a\ud83d\ude00", "a\ud83d", "x"],
@@ -171,14 +171,14 @@ export const refusedEdits: Readonly<Record<string, readonly (readonly [text: str
     ["\ud83d\ude00\ud83d\ude00", "\ude00\ud83d", "-"],
     ["\ud83d\udc68\u200d\ud83d\udc69", "\u200d\ud83d", "x"],
   ],
-  "Cannot write this text: it has half a character.": [
+  "Cannot write PATH: the text contains half of a surrogate pair.": [
     ["one", "one", "\ud83d"],
     ["one", "one", "\ude00"],
     ["one", "n", "\udc00\ud800"],
     ["one", "o", "x\ud800y"],
     ["\ud83d\ude00", "\ud83d\ude00", "\ud83d"],
   ],
-  "Cannot edit: `old` is not in the file. It has to match exactly.": [
+  "Cannot edit PATH: `old` does not occur in the file; expected an exact match.": [
     ["one", "two", "three"],
     ["one", "One", "x"],
     ["one", "one ", "x"],
@@ -227,11 +227,11 @@ export const refusedEdits: Readonly<Record<string, readonly (readonly [text: str
     ["one", "toString", "x"],
     ["one", "one\u0000", "x"],
   ],
-  "Cannot edit: `old` is not in the file. It has to match exactly. Its lines end in \\r\\n.": [
+  "Cannot edit PATH: `old` does not occur in the file; expected an exact match; the lines of the file end in \\r\\n.": [
     ["one\r\ntwo", "one\ntwo", "x"],
     ["one\r\n", "one\n", "x"],
   ],
-  "Cannot edit: `old` is in the file 2 times. Say more of what is around it.": [
+  "Cannot edit PATH: `old` occurs 2 times; expected a longer text that occurs once.": [
     ["one one", "one", "x"],
     ["one\none\n", "one\n", "x"],
     ["aaa", "aa", "x"],
@@ -243,33 +243,33 @@ export const refusedEdits: Readonly<Record<string, readonly (readonly [text: str
     ["{}{}", "{}", "{"],
     ["\r\n\r\n", "\r\n", "\n"],
   ],
-  "Cannot edit: `old` is in the file 3 times. Say more of what is around it.": [
+  "Cannot edit PATH: `old` occurs 3 times; expected a longer text that occurs once.": [
     ["aaaa", "aa", ""],
     ["one one one", "one", "x"],
     ["   ", " ", "x"],
     ["(((", "(", "["],
   ],
-  "Cannot edit: `old` is in the file 100 times. Say more of what is around it.": [
+  "Cannot edit PATH: `old` occurs 100 times; expected a longer text that occurs once.": [
     ["a".repeat(100), "a", "x"],
     ["a".repeat(199), "a".repeat(100), "x"],
   ],
-  "The input of edit_file is not valid: old: expected a text": [
-    ["one", null, "x"],
-    ["one", 1, "x"],
-    ["one", true, "x"],
-    ["one", ["one"], "x"],
-    ["one", { "text": "one" }, "x"],
-  ],
-  "The input of edit_file is not valid: new: expected a text": [
-    ["one", "one", null],
-    ["one", "one", 0],
-    ["one", "one", false],
-    ["one", "one", []],
-    ["one", "one", { "toString": "x" }],
-  ],
+  "The input of edit_file is not valid: old: Invalid input: expected string, received null": [["one", null, "x"]],
+  "The input of edit_file is not valid: old: Invalid input: expected string, received number": [["one", 1, "x"]],
+  "The input of edit_file is not valid: old: Invalid input: expected string, received boolean": [["one", true, "x"]],
+  "The input of edit_file is not valid: old: Invalid input: expected string, received array": [["one", ["one"], "x"]],
+  "The input of edit_file is not valid: old: Invalid input: expected string, received object": [["one", {
+    "text": "one",
+  }, "x"]],
+  "The input of edit_file is not valid: new: Invalid input: expected string, received null": [["one", "one", null]],
+  "The input of edit_file is not valid: new: Invalid input: expected string, received number": [["one", "one", 0]],
+  "The input of edit_file is not valid: new: Invalid input: expected string, received boolean": [["one", "one", false]],
+  "The input of edit_file is not valid: new: Invalid input: expected string, received array": [["one", "one", []]],
+  "The input of edit_file is not valid: new: Invalid input: expected string, received object": [["one", "one", {
+    "toString": "x",
+  }]],
 };
 
-/** Edits that change just what they say, whatever it looks like: the text of the file, `old`, `new`, and the text after that. */
+/** Edits that contain special characters and are made literally: the text of the file, `old`, `new`, and the text after that. */
 export const literalEdits: readonly (readonly [text: string, old: string, by: string, after: string])[] = [
   ["one", "one", "$&", "$&"],
   ["one", "one", "$1", "$1"],

@@ -1,12 +1,13 @@
 /**
- * Files in memory.
+ * Keeps files in memory.
  *
  * @module
  */
 import { type FileChange, type FileContent, type FileEntry, type Files, ToolError } from "../../../mod.ts";
+import { shown } from "./path.ts";
 
 /**
- * Keeps files in this process, until it ends. `texts` are there from the beginning, by path.
+ * Keeps files in the memory of this process. `texts` are the initial files, by path.
  *
  * ```ts
  * import { memoryFiles } from "@jizai/jizai/middleware/workspace";
@@ -20,58 +21,61 @@ import { type FileChange, type FileContent, type FileEntry, type Files, ToolErro
 export function memoryFiles(texts: Readonly<Record<string, string>> = {}): Files {
   let writes = 0;
   const encoder = new TextEncoder();
-  const kept = new Map<string, FileContent>();
-  for (const [path, text] of Object.entries(texts)) kept.set(path, { bytes: encoder.encode(text), version: "0" });
-  const hearers = new Set<(change: FileChange) => void>();
-  const tell = (path: string, change: FileChange["change"]) => hearers.forEach((hear) => hear({ path, change }));
+  const contents = new Map<string, FileContent>();
+  for (const [path, text] of Object.entries(texts)) contents.set(path, { bytes: encoder.encode(text), version: "0" });
+  const watchers = new Set<(change: FileChange) => void>();
+  const notify = (path: string, change: FileChange["change"]) =>
+    watchers.forEach((watcher) => watcher({ path, change }));
 
-  /** What is beneath a folder, as the names that lead there. */
-  function beneath(folder: string): readonly (readonly string[])[] {
+  /** Returns the path of each file in a folder, relative to it, as its names. */
+  function pathsIn(folder: string): readonly (readonly string[])[] {
     const start = folder === "." ? "" : `${folder}/`;
-    return [...kept.keys()].filter((path) => path.startsWith(start)).map((path) => path.slice(start.length).split("/"));
+    return [...contents.keys()].filter((path) => path.startsWith(start)).map((path) =>
+      path.slice(start.length).split("/")
+    );
   }
 
-  /** Throws where a file would be in a file, or a folder's name. */
-  function expectPlace(path: string): void {
-    if (path === "." || beneath(path).length > 0) throw new ToolError(`Cannot write ${path}: it is a folder.`);
+  /** Throws a `ToolError` if `path` is a folder, or is in a file. */
+  function expectFilePath(path: string): void {
+    if (path === "." || pathsIn(path).length > 0) throw new ToolError(`Cannot write ${shown(path)}: it is a folder.`);
     for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
-      const above = path.slice(0, end);
-      if (kept.has(above)) throw new ToolError(`Cannot write ${path}: ${above} is a file.`);
+      const parent = path.slice(0, end);
+      if (contents.has(parent)) throw new ToolError(`Cannot write ${shown(path)}: ${shown(parent)} is a file.`);
     }
   }
 
   return {
     stat(path) {
-      const file = kept.get(path);
+      const file = contents.get(path);
       if (file) return Promise.resolve({ type: "file", size: file.bytes.length });
-      return Promise.resolve(path === "." || beneath(path).length > 0 ? { type: "folder" } : undefined);
+      return Promise.resolve(path === "." || pathsIn(path).length > 0 ? { type: "folder" } : undefined);
     },
     read(path) {
-      const file = kept.get(path);
+      const file = contents.get(path);
       return Promise.resolve(file && { ...file, bytes: file.bytes.slice() });
     },
     write: (path, bytes, version) =>
       Promise.try(() => {
-        const before = kept.get(path);
+        const before = contents.get(path);
         if (before?.version !== version) return undefined;
-        expectPlace(path);
+        expectFilePath(path);
         const after = { bytes: bytes.slice(), version: String(++writes) };
-        kept.set(path, after);
-        tell(path, before ? "change" : "add");
+        contents.set(path, after);
+        notify(path, before ? "change" : "add");
         return after.version;
       }),
     delete(path) {
-      if (kept.delete(path)) tell(path, "unlink");
+      if (contents.delete(path)) notify(path, "unlink");
       return Promise.resolve();
     },
     async *list(folder): AsyncGenerator<FileEntry> {
       const types = new Map<string, FileEntry["type"]>();
-      for (const [name = "", ...rest] of beneath(folder)) types.set(name, rest.length > 0 ? "folder" : "file");
+      for (const [name = "", ...rest] of pathsIn(folder)) types.set(name, rest.length > 0 ? "folder" : "file");
       for (const [name, type] of types) yield { name, type };
     },
-    watch(hear) {
-      hearers.add(hear);
-      return Promise.resolve(() => Promise.resolve(void hearers.delete(hear)));
+    watch(watcher) {
+      watchers.add(watcher);
+      return Promise.resolve(() => Promise.resolve(void watchers.delete(watcher)));
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Gives the agent files.
+ * Gives the agent tools for files.
  *
  * @module
  */
@@ -16,30 +16,33 @@ import {
   type ToolResult,
 } from "../../../mod.ts";
 import { onlyIf } from "../../../src/core/kit.ts";
-import { Desk } from "./desk.ts";
+import { FileEditor } from "./file_editor.ts";
 import { resolve } from "./path.ts";
-import { changeDirectory, startOf } from "./place.ts";
-import { readingTools } from "./reading.ts";
+import { readingTools } from "./reading_tools.ts";
 import { watch } from "./watch.ts";
-import { writingTools } from "./writing.ts";
+import { changeDirectory, turnStartOf } from "./working_directory.ts";
+import { writingTools } from "./writing_tools.ts";
 
 export { memoryFiles } from "./memory.ts";
 
-/** How much the agent may take at once. */
+/** Options of `workspace()`. */
 export interface WorkspaceOptions {
-  /** The most bytes of a file that is read, written or searched. Default: 1,000,000. */
+  /** Largest file, in bytes, that is read, written or searched. Default: 1,000,000. */
   readonly maxBytes?: number;
 }
 
 /**
- * Gives the agent files, and six tools for them: `read_file`, `list_files`, `search_files`, `write_file`, `edit_file` and `change_directory`. `files` is
- * where they are: `memoryFiles()`, `denoDirectory()`, any object store behind the same few functions, or who chooses one for a run.
+ * Gives the agent six tools for files: `read_file`, `list_files`, `search_files`, `write_file`, `edit_file` and `change_directory`. `files` is the place of
+ * the files (`memoryFiles()`, `directory()`, or an object store that implements `Files`), or a function that chooses it for a run.
  *
- * No path leaves the root, however it is written; paths start where the agent is, and guards see them from the root. Calls of
- * one file work one after another in the order of the response, those of different files at the same time. Who changes a file tells so by `file.changed`;
- * where the files can be watched, changes that others make in the meantime are told too.
+ * No path leaves the root. A relative path starts in the agent's current folder; guards see every path from the root. Calls that use the same file run one
+ * after another, in the model's order; calls that use different files run in parallel. Every change emits `file.changed`. If the files can be watched, the
+ * changes of others during the run emit it too.
  *
- * Throws a `RangeError` where `maxBytes` is not 1 or more.
+ * `search_files` takes a literal text or a regular expression in RE2 syntax. `write_file` and `edit_file` refuse folders whose files other programs execute:
+ * those of version control (`.git`), of hooks (`.husky`, `.github/hooks`), and the settings of coding agents (`.claude/settings.json`).
+ *
+ * Throws a `RangeError` if `maxBytes` is less than 1.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -62,24 +65,29 @@ export function workspace<V = unknown>(
   files: Files | ((scope: Scope<V>) => Files),
   { maxBytes = 1_000_000 }: WorkspaceOptions = {},
 ): Middleware<V> {
-  if (!(maxBytes >= 1)) throw new RangeError(`Cannot take files of ${maxBytes} bytes: expected 1 or more`);
-  const desks = new WeakMap<Run, Desk>();
+  if (!(maxBytes >= 1)) {
+    throw new RangeError(`Cannot create workspace(): \`maxBytes\` is ${maxBytes}; expected 1 or more`);
+  }
+  const editors = new WeakMap<Run, FileEditor>();
 
-  function deskOf(scope: Scope<V>): Desk {
-    let desk = desks.get(scope.run);
-    if (!desk) desks.set(scope.run, desk = new Desk(typeof files === "function" ? files(scope) : files, maxBytes));
-    return desk;
+  function editorOf(scope: Scope<V>): FileEditor {
+    let editor = editors.get(scope.run);
+    if (!editor) {
+      editor = new FileEditor(typeof files === "function" ? files(scope) : files, maxBytes);
+      editors.set(scope.run, editor);
+    }
+    return editor;
   }
 
-  const tools = [...readingTools(deskOf), ...writingTools(deskOf), changeDirectory(deskOf)];
+  const tools = [...readingTools(editorOf), ...writingTools(editorOf), changeDirectory(editorOf)];
   const own = new Set<unknown>(tools);
 
-  /** Has a call go on with its path from the root, so that whoever is asked for approval sees which file it is. */
-  async function fromRoot(ctx: ToolContext<V>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
+  /** Resolves the path of a call from the root, so that a guard or a person sees which file is meant. */
+  async function resolvePath(ctx: ToolContext<V>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
     if (!hasPath(ctx)) return await next();
     let path: string;
     try {
-      path = resolve(startOf(ctx), ctx.input.path);
+      path = resolve(turnStartOf(ctx), ctx.input.path);
     } catch (error) {
       if (error instanceof ToolError) return denied(error.message);
       throw error;
@@ -91,18 +99,18 @@ export function workspace<V = unknown>(
     name: "workspace",
     tools,
     async session(ctx, next) {
-      const end = await watch(deskOf(ctx), ctx);
+      const end = await watch(editorOf(ctx), ctx);
       try {
         return await next();
       } finally {
         await end();
       }
     },
-    tool: onlyIf(fromRoot, ({ tool }) => own.has(tool)),
+    tool: onlyIf(resolvePath, ({ tool }) => own.has(tool)),
   };
 }
 
-/** What each of the tools is given. */
+/** The field that the inputs of all six tools have. */
 interface WithPath {
   readonly path: string;
 }

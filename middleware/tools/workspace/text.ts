@@ -1,5 +1,5 @@
 /**
- * Texts: files as the model reads them, and the places where one text is in another.
+ * Decodes, searches and edits text.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { ToolError } from "../../../mod.ts";
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Bytes as text, nothing lost; nothing where they are none. */
+/** Decodes UTF-8, and keeps a byte order mark. Returns `undefined` for bytes that are not text. */
 export function decode(bytes: Uint8Array): string | undefined {
   try {
     const text = decoder.decode(bytes);
@@ -19,50 +19,49 @@ export function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Text as bytes, nothing lost. Throws a `ToolError` for half a character. */
-export function encode(text: string): Uint8Array<ArrayBuffer> {
-  if (!text.isWellFormed()) throw new ToolError("Cannot write this text: it has half a character.");
-  return encoder.encode(text);
+/** Encodes `text` as UTF-8; returns `undefined` if it contains half of a surrogate pair. */
+export function encode(text: string): Uint8Array<ArrayBuffer> | undefined {
+  return text.isWellFormed() ? encoder.encode(text) : undefined;
 }
 
 /**
- * Where `part` begins in `text`, places that overlap too. It takes time in proportion to both together, whatever is in them
- * (Knuth, Morris, Pratt 1977). An empty part is nowhere.
+ * Yields each index at which `part` begins in `text`, overlaps included. Takes time proportional to both lengths (Knuth, Morris, Pratt 1977). An empty
+ * part is not found.
  */
-export function* placesOf(part: string, text: string): Generator<number> {
+export function* indexesOf(part: string, text: string): Generator<number> {
   if (part === "") return;
-  const back = fallbacks(part);
+  const borders = bordersOf(part);
   for (let at = 0, matched = 0; at < text.length; at++) {
-    while (matched > 0 && (matched === part.length || part[matched] !== text[at])) matched = back[matched - 1] ?? 0;
+    while (matched > 0 && (matched === part.length || part[matched] !== text[at])) matched = borders[matched - 1] ?? 0;
     if (part[matched] === text[at]) matched++;
     if (matched === part.length) yield at + 1 - matched;
   }
 }
 
-/** How much of `part` still matches where it stops to, for each of its lengths. */
-function fallbacks(part: string): Uint32Array {
-  const back = new Uint32Array(part.length);
+/** Returns, for each prefix of `part`, the length of its longest proper prefix that is also its suffix. */
+function bordersOf(part: string): Uint32Array {
+  const borders = new Uint32Array(part.length);
   for (let at = 1, matched = 0; at < part.length; at++) {
-    while (matched > 0 && part[matched] !== part[at]) matched = back[matched - 1] ?? 0;
+    while (matched > 0 && part[matched] !== part[at]) matched = borders[matched - 1] ?? 0;
     if (part[matched] === part[at]) matched++;
-    back[at] = matched;
+    borders[at] = matched;
   }
-  return back;
+  return borders;
 }
 
-/** `text` with `old`, which has to be in it once, replaced by `by`. Throws a `ToolError` where that cannot be done. */
-export function replaced(text: string, old: string, by: string): string {
-  if (old === "") throw new ToolError("Cannot edit: `old` is empty. Say the text that is to be replaced.");
-  if (old === by) throw new ToolError("Cannot edit: `old` and `new` are the same.");
-  if (!old.isWellFormed()) throw new ToolError("Cannot edit: `old` has half a character.");
-  const places = [...placesOf(old, text)];
-  const [place] = places;
-  if (place === undefined) {
-    const hint = text.includes("\r\n") && !old.includes("\r") ? " Its lines end in \\r\\n." : "";
-    throw new ToolError(`Cannot edit: \`old\` is not in the file. It has to match exactly.${hint}`);
+/** Replaces `old`, which must occur once in `text`, with `by`. Throws a `ToolError` that names `path` if it does not. */
+export function replaceOnce(path: string, text: string, old: string, by: string): string {
+  const refuse = (reason: string) => new ToolError(`Cannot edit ${path}: ${reason}.`);
+  if (old === "") throw refuse("`old` is empty; expected the text to replace");
+  if (old === by) throw refuse("`old` and `new` are equal");
+  if (!old.isWellFormed()) throw refuse("`old` contains half of a surrogate pair");
+  const [index, ...more] = indexesOf(old, text);
+  if (index === undefined) {
+    const hint = text.includes("\r\n") && !old.includes("\r") ? "; the lines of the file end in \\r\\n" : "";
+    throw refuse(`\`old\` does not occur in the file; expected an exact match${hint}`);
   }
-  if (places.length > 1) {
-    throw new ToolError(`Cannot edit: \`old\` is in the file ${places.length} times. Say more of what is around it.`);
+  if (more.length > 0) {
+    throw refuse(`\`old\` occurs ${more.length + 1} times; expected a longer text that occurs once`);
   }
-  return text.slice(0, place) + by + text.slice(place + old.length);
+  return text.slice(0, index) + by + text.slice(index + old.length);
 }

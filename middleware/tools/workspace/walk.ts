@@ -1,43 +1,43 @@
 /**
- * Walks: what is in a folder, and in the folders within it.
+ * Walks through folders.
  *
  * @module
  */
 import type { FileEntry, Files } from "../../../mod.ts";
 import { isName, join } from "./path.ts";
 
-/** Something that a walk comes by. */
-export interface Found {
-  /** Where it is. */
+/** A file or folder that a walk found. */
+export interface WalkEntry {
+  /** Its path from the root. */
   readonly path: string;
-  /** What it is. */
+  /** Its type. */
   readonly type: FileEntry["type"];
 }
 
-/** Folders that no walk enters: what is in them was written by no person, and there is a lot of it. */
-const closed: readonly string[] = [".git", "node_modules"];
+/** Folders that no walk enters: they are large and generated. */
+const ignored: readonly string[] = [".git", "node_modules"];
 
-/** The most entries of one folder. */
-const most = 10_000;
+const maxEntries = 10_000;
 
 /**
- * What is in `folder`, by name, and where it is `deep` in every folder within it, right after that folder. Whatever no path could name is left out.
+ * Yields the entries of `folder` by name. If `deep` is set, the entries of a folder follow that folder. Entries that no path can name are left out, and so are
+ * those after the first 10,000 of one folder.
  */
-export async function* walk(files: Files, folder: string, deep: boolean): AsyncGenerator<Found> {
+export async function* walk(files: Files, folder: string, deep: boolean): AsyncGenerator<WalkEntry> {
   const entries: FileEntry[] = [];
   for await (const entry of files.list(folder)) {
     if (isName(entry.name)) entries.push(entry);
-    if (entries.length === most) break;
+    if (entries.length === maxEntries) break;
   }
   entries.sort((a, b) => a.name < b.name ? -1 : 1);
   for (const { name, type } of entries) {
     const path = join(folder, name);
     yield { path, type };
-    if (deep && type === "folder" && !closed.includes(name)) yield* walk(files, path, deep);
+    if (deep && type === "folder" && !ignored.includes(name)) yield* walk(files, path, deep);
   }
 }
 
-/** Whether a path is in a folder that no walk enters. */
-export function isClosed(path: string): boolean {
-  return path.split("/").some((name) => closed.includes(name));
+/** Returns whether a path is in a folder that no walk enters. */
+export function isIgnored(path: string): boolean {
+  return path.split("/").some((name) => ignored.includes(name));
 }

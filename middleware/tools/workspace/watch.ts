@@ -1,43 +1,42 @@
 /**
- * The watch: whoever watches a run hears what others do to its files.
+ * Reports the changes that others make to the files of a run.
  *
  * @module
  */
 import type { FileChange, Scope } from "../../../mod.ts";
 import { cancellationOf } from "../../../src/core/kit.ts";
-import type { Desk } from "./desk.ts";
-import { isClosed } from "./walk.ts";
+import type { FileEditor } from "./file_editor.ts";
+import { isIgnored } from "./walk.ts";
 
 /**
- * Emits what becomes of the files of `desk`; what the run itself does to them, its calls have told already. Gives what ends that, and never rejects:
- * the operator is told instead.
+ * Emits `file.changed` for the changes that others make; the calls of the run emit their own. Returns a function that ends the watch. Never rejects:
+ * failures are reported to the operator.
  */
-export async function watch(desk: Desk, { emit, run }: Scope): Promise<() => Promise<void>> {
-  /** Ends what is being told: made when there is something to tell. */
+export async function watch(editor: FileEditor, { emit, run }: Scope): Promise<() => Promise<void>> {
+  /** Aborts pending emissions; created with the first change. */
   let over: AbortController | undefined;
   let ended = false;
-  const telling = new Set<Promise<void>>();
+  const pending = new Set<Promise<void>>();
 
-  async function tell(change: FileChange, signal: AbortSignal): Promise<void> {
+  async function emitIfForeign(change: FileChange, signal: AbortSignal): Promise<void> {
     try {
-      // when whoever works on it is done, it can be seen whether it was them
-      await desk.locks.hold(change.path, cancellationOf(signal), async () => {
-        if (!await desk.isOwn(change.path) && !signal.aborted) emit({ type: "file.changed", ...change });
+      // under the lock of the file, no call of this run is in the middle of writing it
+      await editor.locks.hold(change.path, cancellationOf(signal), async () => {
+        if (!await editor.wroteLast(change.path) && !signal.aborted) emit({ type: "file.changed", ...change });
       });
     } catch (error) {
       if (!signal.aborted) run.report(error);
     }
   }
 
-  function hear(change: FileChange): void {
-    if (ended || isClosed(change.path)) return;
+  function changed(change: FileChange): void {
+    if (ended || isIgnored(change.path)) return;
     over ??= new AbortController();
-    const told = tell(change, over.signal).finally(() => telling.delete(told)); // it reports its own failure
-    telling.add(told);
+    const emission = emitIfForeign(change, over.signal).finally(() => pending.delete(emission)); // it reports its own failure
+    pending.add(emission);
   }
 
-  /** What `work` comes to, where it can be done. */
-  async function tried<T>(work: () => Promise<T> | undefined): Promise<T | undefined> {
+  async function reported<T>(work: () => Promise<T> | undefined): Promise<T | undefined> {
     try {
       return await work();
     } catch (error) {
@@ -46,11 +45,11 @@ export async function watch(desk: Desk, { emit, run }: Scope): Promise<() => Pro
     }
   }
 
-  const end = await tried(() => desk.files.watch?.(hear));
+  const end = await reported(() => editor.files.watch?.(changed));
   return async () => {
     ended = true;
     over?.abort();
-    await tried(() => end?.());
-    await Promise.all(telling);
+    await reported(() => end?.());
+    await Promise.all(pending);
   };
 }

@@ -1,13 +1,14 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { agent, type Event, type Files } from "@jizai/jizai";
 import { workspace } from "@jizai/jizai/middleware/workspace";
-import { denoDirectory } from "@jizai/jizai/middleware/workspace/deno_directory";
+import { directory } from "@jizai/jizai/middleware/workspace/directory";
 import { collect, fileLaws, scripted } from "@jizai/jizai/testing";
 import { hostilePaths, literalEdits, refusedEdits } from "../support/hostile.ts";
 import { type Call, read, work, write } from "../support/workspace.ts";
+import fs from "node:fs/promises";
 import { folder } from "./folder.ts";
 
-/** A directory to work in, and beside it what nobody may touch. */
+/** Creates a directory to work in, and files beside it that must not change. */
 async function place() {
   const disk = await folder();
   const root = `${disk.path}/root`;
@@ -16,7 +17,7 @@ async function place() {
   await Deno.writeTextFile(`${disk.path}/secret.txt`, "hunter2");
   await Deno.writeTextFile(`${disk.path}/outside/secret.txt`, "hunter2");
   await Deno.writeTextFile(`${root}/a.txt`, "a");
-  return { ...disk, root, files: denoDirectory(root), outside: () => tree(disk.path, ["root"]) };
+  return { ...disk, root, files: directory(root), outside: () => tree(disk.path, ["root"]) };
 }
 
 /** Every file in a folder, with its text; what a link leads to is left out. */
@@ -37,13 +38,13 @@ async function sh(cwd: string, script: string): Promise<void> {
   assert(success, script);
 }
 
-/** Does `work` while `swap` is done right before each call of a function of Deno that touches `within`, and undone right after it, or in the end. */
+/** Does `work` while `swap` runs right before each call of a file system function on a path with `within`, and `undo` right after it, or at the end. */
 async function between(
-  key: "open" | "mkdir" | "readDir",
+  key: "open" | "mkdir" | "readdir" | "rename",
   { within, swap, undo, back }: { within: string; swap: () => void; undo: () => void; back: boolean },
   work: () => Promise<void>,
 ): Promise<void> {
-  const original = Deno[key];
+  const original = fs[key];
   let swapped = false;
   const turn = (to: boolean) => {
     if (swapped !== to) (to ? swap : undo)();
@@ -56,11 +57,11 @@ async function between(
       return back && result instanceof Promise ? result.finally(() => turn(false)) : result;
     },
   });
-  Reflect.set(Deno, key, attacked);
+  Reflect.set(fs, key, attacked);
   try {
     await work();
   } finally {
-    Reflect.set(Deno, key, original);
+    Reflect.set(fs, key, original);
     turn(false);
   }
 }
@@ -70,20 +71,20 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-Deno.test("on disk, denoDirectory() keeps the laws of files", async () => {
+Deno.test("on disk, directory() obeys the laws of files", async () => {
   await using disk = await folder();
-  await fileLaws(async () => denoDirectory(await Deno.makeTempDir({ dir: disk.path })), { time: 60_000 });
+  await fileLaws(async () => directory(await Deno.makeTempDir({ dir: disk.path })), { time: 60_000 });
 });
 
-Deno.test("on disk, denoDirectory() takes a URL too", async () => {
+Deno.test("on disk, directory() accepts a URL", async () => {
   await using at = await place();
-  const files = denoDirectory(new URL(`${at.root}/`, `file://${Deno.cwd()}/`));
+  const files = directory(new URL(`${at.root}/`, `file://${Deno.cwd()}/`));
   assertEquals(await read(files, "a.txt"), "a");
 });
 
-Deno.test("on disk, a directory that is not there has no files, and a run in it goes on", async () => {
-  const files = denoDirectory("dist/none");
-  await assertRejects(() => files.read("a.txt"), Deno.errors.NotFound);
+Deno.test("on disk, a missing directory fails the tools and not the run", async () => {
+  const files = directory("dist/none");
+  await assertRejects(() => files.read("a.txt"), Error, "ENOENT");
   const { results, errors } = await work(files, [[["read_file", { path: "a.txt" }]]]);
   assertEquals([results, errors.length], [["error: read_file failed."], 2]);
 });
@@ -106,7 +107,7 @@ Deno.test("on disk, no hostile path leaves the directory", async () => {
   assertEquals([await tree(at.root), await at.outside()], [inside, outside]);
 });
 
-Deno.test("on disk, no hostile edit spoils a file", async () => {
+Deno.test("on disk, no hostile edit damages a file", async () => {
   await using at = await place();
   const refused = Object.entries(refusedEdits).flatMap(([why, edits]) =>
     edits.map(([text, old, by]) => ({ text, old, by, says: `error: ${why}`, after: text }))
@@ -118,11 +119,11 @@ Deno.test("on disk, no hostile edit spoils a file", async () => {
   const { results } = await work(at.files, [
     edits.map(({ old, by }, index): Call => ["edit_file", { path: `${index}`, old, new: by }]),
   ]);
-  assertEquals(results, edits.map(({ says }) => says));
+  assertEquals(results, edits.map(({ says }, index) => says.replace("PATH", `"${index}"`)));
   for (const [index, { after }] of edits.entries()) assertEquals(await read(at.files, `${index}`), after);
 });
 
-Deno.test("on disk, links are followed where they stay in the directory, and nowhere else", async () => {
+Deno.test("on disk, links are followed only if they stay in the directory", async () => {
   await using at = await place();
   const outside = await at.outside();
   await sh(
@@ -151,9 +152,15 @@ Deno.test("on disk, links are followed where they stay in the directory, and now
   assertEquals(
     results,
     leavesBy.flatMap((path) => {
-      if (!missing.includes(path)) return Array(4).fill("error: It is a link out of the workspace.");
-      const none = "error: There is no such file";
-      return [`${none}.`, "error: It is a link out of the workspace.", `${none}.`, `${none} or folder.`];
+      if (!missing.includes(path)) {
+        return Array(4).fill(`error: Cannot open "${path}": it is a link out of the workspace.`);
+      }
+      return [
+        `error: Cannot read "${path}": there is no such file.`,
+        'error: Cannot open "dir": it is a link out of the workspace.',
+        `error: Cannot edit "${path}": there is no such file.`,
+        `error: Cannot search "${path}": there is no such file or folder.`,
+      ];
     }),
   );
   assertEquals(await at.outside(), outside);
@@ -172,22 +179,74 @@ Deno.test("on disk, links are followed where they stay in the directory, and now
   ], [["read_file", { path: "around" }]]]);
   assertEquals(others.results, [
     "a.txt\nsrc/\nsrc/deep/",
-    "error: It is a link out of the workspace.",
-    "error: It is a link out of the workspace.",
-    "[There is none.]",
-    "error: It is a link to nothing.",
-    "error: It is a link to nothing.",
-    "error: It is a link to nothing.",
-    "error: There is no such file.",
+    'error: Cannot open "dir": it is a link out of the workspace.',
+    'error: Cannot open "top": it is a link out of the workspace.',
+    "[No line matches.]",
+    'error: Cannot open "dangling": it is a broken link.',
+    'error: Cannot open "dangling": it is a broken link.',
+    'error: Cannot open "loop": it is a broken link.',
+    'error: Cannot read "pipe": there is no such file.',
     "Edited.",
     "Created.",
-    "error: There is no folder a.txt, but a file.",
+    'error: Cannot open "a.txt": it is a file; expected a folder.',
     "b",
   ]);
   assertEquals(await read(at.files, "src/new.txt"), "new");
 });
 
-Deno.test("on disk, a link that is made in between leads nowhere else", async () => {
+Deno.test("on disk, a write changes no other hard link, keeps the permissions, and leaves no draft", async () => {
+  await using at = await place();
+  await sh(at.root, "ln ../secret.txt hard; chmod 640 hard");
+  const { results } = await work(at.files, [[
+    ["edit_file", { path: "hard", old: "hunter2", new: "changed" }],
+    ["write_file", { path: "hard", content: "spoilt" }],
+  ]]);
+  assertEquals(results, ["Edited.", "Replaced."]);
+  assertEquals(await Deno.readTextFile(`${at.path}/secret.txt`), "hunter2");
+  assertEquals(await tree(at.root), ["a.txt: a", "hard: spoilt", "src/", "src/deep/"]);
+  assertEquals(((await Deno.stat(`${at.root}/hard`)).mode ?? 0) & 0o777, 0o640);
+});
+
+Deno.test("on disk, no link leads a write into a folder of version control or of hooks", async () => {
+  await using at = await place();
+  await sh(
+    at.root,
+    "mkdir -p .git/hooks; echo a > .git/hooks/pre-commit; ln -s .git/hooks h; ln -s .git/hooks/pre-commit p",
+  );
+  const { results } = await work(at.files, [[
+    ["write_file", { path: "h/post-commit", content: "b" }],
+    ["write_file", { path: "p", content: "b" }],
+    ["edit_file", { path: "h/pre-commit", old: "a", new: "b" }],
+  ]]);
+  const refusal = (path: string) => `error: Cannot write "${path}": it is in a folder of version control or of hooks.`;
+  assertEquals(results, [
+    refusal(".git/hooks/post-commit"),
+    refusal(".git/hooks/pre-commit"),
+    refusal(".git/hooks/pre-commit"),
+  ]);
+  await assertRejects(() => at.files.delete("p"), Error, "it is in a folder of version control");
+  assertEquals(await tree(`${at.root}/.git`), ["hooks/", "hooks/pre-commit: a\n"]);
+});
+
+Deno.test("on disk, a draft that a dead process left is replaced, and one of a living process is waited for", async () => {
+  await using at = await place();
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("a.txt"));
+  const name = `.jizai-${new Uint8Array(hash).toHex().slice(0, 16)}`;
+  await Deno.writeTextFile(`${at.root}/${name}`, "half");
+  await Deno.utime(`${at.root}/${name}`, new Date(0), new Date(0));
+  await write(at.files, "a.txt", "new");
+  assertEquals([await read(at.files, "a.txt"), await tree(at.root)], ["new", ["a.txt: new", "src/", "src/deep/"]]);
+
+  await Deno.writeTextFile(`${at.root}/${name}`, "half");
+  const waiting = write(at.files, "a.txt", "newer");
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assertEquals(await read(at.files, "a.txt"), "new");
+  await Deno.remove(`${at.root}/${name}`);
+  await waiting;
+  assertEquals(await read(at.files, "a.txt"), "newer");
+});
+
+Deno.test("on disk, a link that is created between two steps leads nowhere else", async () => {
   const calls: readonly Call[] = [
     ["read_file", { path: "dir/secret.txt" }],
     ["edit_file", { path: "dir/secret.txt", old: "mine", new: "spoilt" }],
@@ -199,10 +258,18 @@ Deno.test("on disk, a link that is made in between leads nowhere else", async ()
   ];
   const seen = new Set<string>();
   for (
-    const [key, back] of [["open", false], ["open", true], ["mkdir", false], ["mkdir", true], [
-      "readDir",
-      false,
-    ]] as const
+    const [key, back] of [
+      ["open", false],
+      ["open", true],
+      ["mkdir", false],
+      ["mkdir", true],
+      [
+        "readdir",
+        false,
+      ],
+      ["rename", false],
+      ["rename", true],
+    ] as const
   ) {
     for (const call of calls) {
       await using at = await place();
@@ -217,7 +284,7 @@ Deno.test("on disk, a link that is made in between leads nowhere else", async ()
       await between(key, { within: "root/dir", swap, undo, back }, async () => {
         for (const result of (await work(files, [[call]])).results) seen.add(result);
       });
-      const made = /\/new(\/|\.txt: )$/; // at the most, and empty: before it can be looked at
+      const made = /\/(new\/|\.jizai-[0-9a-f]{16}: )$/; // empty: created before its real path can be checked
       assertEquals((await at.outside()).filter((line) => !made.test(line)), outside);
     }
   }
@@ -225,22 +292,26 @@ Deno.test("on disk, a link that is made in between leads nowhere else", async ()
     "Created.",
     "Edited.",
     "Replaced.",
-    "[There is none.]",
-    "error: It is a link out of the workspace.",
-    "error: It was replaced in the meantime.",
-    "error: Its folder was replaced in the meantime.",
+    "[No line matches.]",
+    'error: Cannot open "dir": it is a link out of the workspace.',
+    'error: Cannot open "dir/new": it is a link out of the workspace.',
+    'error: Cannot open "dir/new": its folder was replaced in the meantime.',
+    'error: Cannot open "dir/new.txt": its folder was replaced in the meantime.',
+    'error: Cannot open "dir/new/new.txt": its folder was replaced in the meantime.',
+    'error: Cannot open "dir/secret.txt": it was replaced in the meantime.',
+    'error: Cannot open "dir/secret.txt": its folder was replaced in the meantime.',
     "error: write_file failed.",
     "mine",
     "secret.txt",
   ]);
 });
 
-Deno.test("on disk, edits of several agents, each with a directory of its own, are all made", async () => {
+Deno.test("on disk, edits of several agents, each with its own directory(), are all kept", async () => {
   await using at = await place();
   await write(at.files, "list", "-");
   const edits = async (name: string) => {
     const calls = [1, 2, 3, 4, 5].map((n): Call => ["edit_file", { path: "list", old: "-", new: `${name}${n} -` }]);
-    return (await work(denoDirectory(at.root), [calls])).results;
+    return (await work(directory(at.root), [calls])).results;
   };
   const results = await Promise.all(["a", "b", "c", "d"].map(edits));
   assertEquals(results.flat(), Array(20).fill("Edited."));
@@ -253,9 +324,9 @@ Deno.test("on disk, edits of several agents, each with a directory of its own, a
   ]);
 });
 
-Deno.test("on disk, nobody reads a file that is half written", async () => {
+Deno.test("on disk, a reader never sees a half-written file", async () => {
   await using at = await place();
-  const other = denoDirectory(at.root);
+  const other = directory(at.root);
   let open = true;
   const seen = new Set<string>();
   const look = async () => {
@@ -291,7 +362,7 @@ async function told(
   return heard;
 }
 
-Deno.test("on disk, what others change while it runs is told once, and what the agent does is not told again", async () => {
+Deno.test("on disk, changes of others during the run are emitted once, those of the agent not again", async () => {
   await using at = await place();
   await Deno.writeTextFile(`${at.path}/new`, "new");
   await Deno.mkdir(`${at.root}/.git`);
@@ -314,10 +385,10 @@ Deno.test("on disk, what others change while it runs is told once, and what the 
   ]);
 });
 
-Deno.test("on disk, whole folders that come and go are told, file by file", async () => {
+Deno.test("on disk, folders that are moved in and out are emitted file by file", async () => {
   await using at = await place();
   for (const path of ["new/a.txt", "new/sub/b.txt", "new/node_modules/c.txt"]) {
-    await write(denoDirectory(at.path), path, "new");
+    await write(directory(at.path), path, "new");
   }
   await Deno.writeTextFile(`${at.root}/src/deep/old.txt`, "old");
   await Deno.writeTextFile(`${at.path}/saved`, "saved");
@@ -339,7 +410,7 @@ Deno.test("on disk, whole folders that come and go are told, file by file", asyn
   ]);
 });
 
-Deno.test("on disk, what others do to a file of the agent is told", async () => {
+Deno.test("on disk, changes of others to a file that the agent wrote are emitted", async () => {
   await using at = await place();
   const events = await told(at.files, async (heard) => {
     await Deno.remove(`${at.root}/mine.txt`);
@@ -348,7 +419,7 @@ Deno.test("on disk, what others do to a file of the agent is told", async () => 
   assertEquals(events.at(-1), { type: "file.changed", path: "mine.txt", change: "unlink" });
 });
 
-Deno.test("on disk, nobody watches a directory when its run is over", async () => {
+Deno.test("on disk, a directory is not watched after the run", async () => {
   await using at = await place();
   const { events } = await collect(agent({ model: scripted("Hi"), use: [workspace(at.files)] }).run("Go"));
   await Deno.writeTextFile(`${at.root}/late.txt`, "late");

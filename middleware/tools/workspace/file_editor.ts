@@ -1,0 +1,102 @@
+/**
+ * Reads and changes the files of one run.
+ *
+ * @module
+ */
+import { type FileChange, type FileContent, type Files, ToolError, type ToolExecutionContext } from "../../../mod.ts";
+import { cancellationOf, Locks } from "../../../src/core/kit.ts";
+import { expectWritable, shown } from "./path.ts";
+import { decode, encode } from "./text.ts";
+
+const maxAttempts = 20;
+
+/** The call that reads or changes a file. */
+export type Caller = Pick<ToolExecutionContext, "turn" | "callId" | "emit" | "signal">;
+
+/** Returns the new text of a file. Called again if the file has changed in the meantime. */
+export type Edit = (before: FileContent | undefined) => string;
+
+/** Reads and changes files, one call at a time for each file, in the order of the calls. */
+export class FileEditor {
+  /** Locks by path; a call holds the lock of its file. */
+  readonly locks = new Locks();
+  /** What this run wrote last to each file, so that `watch` can tell the changes of others. */
+  readonly #written = new Map<string, { readonly size: number; readonly version: string }>();
+
+  /** Creates an editor for files of up to `maxBytes` bytes. */
+  constructor(readonly files: Files, readonly maxBytes: number) {}
+
+  /** Returns the text of a file. Throws a `ToolError` if there is none. */
+  async read(path: string, { signal }: Pick<Caller, "signal">): Promise<string> {
+    return await this.locks.hold(
+      path,
+      cancellationOf(signal),
+      async () => textOf("read", path, await this.#open("read", path)),
+    );
+  }
+
+  /**
+   * Changes a file and emits `file.changed`. If others change the file at the same time, `edit` is called again with their version.
+   * Returns the kind of the change, or `undefined` if the content stays the same. Throws a `ToolError` if the file may not be written.
+   */
+  async change(path: string, edit: Edit, caller: Caller): Promise<FileChange["change"] | undefined> {
+    expectWritable(path);
+    return await this.locks.hold(path, cancellationOf(caller.signal), () => this.#change(path, edit, caller));
+  }
+
+  async #change(path: string, edit: Edit, caller: Caller): Promise<FileChange["change"] | undefined> {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      caller.signal.throwIfAborted();
+      const before = await this.#open("write", path);
+      const bytes = encode(edit(before));
+      if (!bytes) throw refusal("write", path, "the text contains half of a surrogate pair");
+      if (before && areEqual(before.bytes, bytes)) return undefined;
+      if (bytes.length > this.maxBytes) throw this.#tooLarge("write", path, bytes.length);
+      const version = await this.files.write(path, bytes, before?.version);
+      if (version === undefined) continue;
+      this.#written.set(path, { size: bytes.length, version });
+      const change = before ? "change" : "add";
+      caller.emit({ type: "file.changed", turn: caller.turn, call: caller.callId, path, change });
+      return change;
+    }
+    throw refusal("write", path, `others changed it ${maxAttempts} times while it was written`);
+  }
+
+  /** Returns whether this run wrote the present content of a file. */
+  async wroteLast(path: string): Promise<boolean> {
+    const written = this.#written.get(path);
+    const stat = written && await this.files.stat(path);
+    if (stat?.type !== "file" || stat.size !== written?.size) return false;
+    return (await this.files.read(path))?.version === written.version;
+  }
+
+  /** Returns a file, or `undefined` if there is none. Throws a `ToolError` for a folder, and for a file that is too large. */
+  async #open(operation: Operation, path: string): Promise<FileContent | undefined> {
+    const stat = await this.files.stat(path);
+    if (stat?.type === "folder") throw refusal(operation, path, "it is a folder");
+    if (stat && stat.size > this.maxBytes) throw this.#tooLarge(operation, path, stat.size);
+    return stat && await this.files.read(path);
+  }
+
+  #tooLarge(operation: Operation, path: string, size: number): ToolError {
+    return refusal(operation, path, `it has ${size} bytes; expected at most ${this.maxBytes}`);
+  }
+}
+
+type Operation = "read" | "write" | "edit";
+
+/** Returns the text of a file. Throws a `ToolError` if there is no file, or its content is not text. */
+export function textOf(operation: Operation, path: string, file: FileContent | undefined): string {
+  if (!file) throw refusal(operation, path, "there is no such file");
+  const text = decode(file.bytes);
+  if (text === undefined) throw refusal(operation, path, "it is a binary file");
+  return text;
+}
+
+function refusal(operation: Operation, path: string, reason: string): ToolError {
+  return new ToolError(`Cannot ${operation} ${shown(path)}: ${reason}.`);
+}
+
+function areEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}
