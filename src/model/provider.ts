@@ -8,7 +8,8 @@ import { frames } from "../stream/frames.ts";
 import { deltaCache } from "./delta_cache.ts";
 import { type Fields, isFields } from "./fields.ts";
 import { ModelError, type ModelEvent } from "./model.ts";
-import { type ProviderErrors, providerErrors } from "./provider_error.ts";
+import { isPage, type ProviderErrors, providerErrors } from "./provider_error.ts";
+import { wholeCharacters } from "./whole_characters.ts";
 
 /** How a provider is reached, and defaults for its requests. */
 export interface ProviderOptions {
@@ -112,9 +113,10 @@ export async function* streamResponse(
   try {
     // redirects are not followed, so that the key reaches no other server
     const response = await send(url, { method: "POST", headers, body, signal, redirect: "manual" });
-    if (!response.ok || isPage(response)) throw await errors.fromResponse(response);
+    if (!response.ok || isPage(response.headers)) throw await errors.fromResponse(response);
     failure = `Cannot read the response of ${model}: the stream was cut or is invalid`;
     const parse = frameParser(parser, errors);
+    const whole = wholeCharacters();
     let isEmpty = true;
     for await (const texts of response.body ? frames(response.body) : []) {
       isEmpty &&= texts.length === 0;
@@ -124,13 +126,13 @@ export async function* streamResponse(
         done = texts.some((text) => parse(text, events));
         if (done) events.push(...parser.end(true));
       } finally {
-        if (events.length > 0) yield events; // events before a failure are still delivered
+        if (events.length > 0) yield whole(events); // events before a failure are still delivered
       }
       if (done) return;
     }
     if (isEmpty) throw errors.withoutEvents(response);
     const rest = parser.end(false);
-    if (rest.length > 0) yield rest;
+    if (rest.length > 0) yield whole(rest);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof ModelError) throw error;
@@ -159,9 +161,4 @@ function frameParser(
     learn(text, events.slice(before));
     return done;
   };
-}
-
-/** Whether a response is a page or a single JSON value instead of a stream. */
-function isPage({ headers }: Response): boolean {
-  return /json|html/.test(headers.get("content-type") ?? "");
 }

@@ -18,7 +18,7 @@ export interface ProviderErrors {
   /** Reads the error from a response that failed or is not a stream. */
   readonly fromResponse: (response: Response) => Promise<ModelError>;
   /** Creates the error of a response that ended without any event. */
-  readonly withoutEvents: (response: Response) => ModelError;
+  readonly withoutEvents: (response: FailedResponse) => ModelError;
   /** Reads the error from a frame, or from a parsed body together with its response. */
   readonly fromBody: (body: unknown, response?: FailedResponse) => ModelError;
 }
@@ -50,19 +50,27 @@ export function providerErrors(model: string, secrets: readonly string[]): Provi
     const body = await beginningOf(response);
     if (!response.ok || isError(body)) return fromBody(body, response);
     const text = shorten(typeof body === "string" ? body : JSON.stringify(body));
-    return new ModelError(`${notAStream(response)}: ${text}`, { status: response.status });
+    return new ModelError(`${notAStream(response.headers)}: ${text}`, { status: response.status });
   }
 
-  function withoutEvents(response: Response): ModelError {
-    return new ModelError(`${notAStream(response)} without events`, { status: response.status, recoverable: true });
+  function withoutEvents({ status, headers }: FailedResponse): ModelError {
+    return new ModelError(`${notAStream(headers)} without events`, {
+      recoverable: !isPage(headers),
+      ...(status !== undefined && { status }),
+    });
   }
 
-  function notAStream({ headers }: Response): string {
-    const type = headers.get("content-type")?.replace(/;.*/, "") ?? "a response";
+  function notAStream(headers?: Headers): string {
+    const type = headers?.get("content-type")?.replace(/;.*/, "") ?? "a response";
     return `Cannot read the response of ${model}: expected an event stream, got ${type}`;
   }
 
   return { fromResponse, fromBody, withoutEvents };
+}
+
+/** Whether a response is a page or a single JSON value instead of a stream. */
+export function isPage(headers?: Headers): boolean {
+  return /json|html/.test(headers?.get("content-type") ?? "");
 }
 
 /** Whether a body with a status of success reports an error. */

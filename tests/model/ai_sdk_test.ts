@@ -7,7 +7,8 @@ import { createOpenAI as createV3 } from "npm:@ai-sdk/openai@3.0.83";
 import { createOpenAI as createV4 } from "npm:@ai-sdk/openai@4.0.118";
 import { mockProvider, transcript, weather } from "../support/aimock.ts";
 import { lines } from "../support/told.ts";
-import { errorOf, readAll } from "../support/providers/sse.ts";
+import { chatCompletions } from "../support/providers/openai.ts";
+import { errorOf, readAll, respond } from "../support/providers/sse.ts";
 
 const mock = mockProvider();
 mock.on({ userMessage: "long" }, { error: { message: "Too much", code: "context_length_exceeded" }, status: 400 });
@@ -297,12 +298,12 @@ Deno.test("aiSdk() throws a ModelError for every kind of failure and sets recove
     ],
     [
       fake([{ type: "finish", finishReason: { unified: "error" } }]).model,
-      "Cannot read the response of m: the stream was cut",
+      "Cannot read the response of m: the stream was cut or is invalid",
       true,
     ],
     [
       fake([{ type: "finish", finishReason: { unified: "interrupted" } }]).model,
-      "Cannot read the response of m: the stream was cut",
+      "Cannot read the response of m: the stream was cut or is invalid",
       true,
     ],
     [
@@ -327,4 +328,62 @@ Deno.test("aiSdk() passes its signal on and throws the reason of an abort", asyn
   controller.abort(reason);
   const refusing = { ...model, doStream: () => Promise.reject(new DOMException("Aborted", "AbortError")) };
   assertEquals(await errorOf(readAll(aiSdk(refusing), {}, controller.signal)), reason);
+});
+
+/** Models of @ai-sdk/openai that receive this response, by version. */
+function modelsWith(response: () => Response): readonly AiSdkModel[] {
+  const settings = { apiKey: "sk-0123456789", fetch: () => Promise.resolve(response()) };
+  return [createV4(settings).chat("m"), createV3(settings).chat("m"), createV2(settings).chat("m")];
+}
+
+Deno.test("aiSdk() throws a recoverable error wherever the stream of @ai-sdk/openai is cut", async () => {
+  const { stream, finished } = chatCompletions;
+  const frames = stream.slice(0, stream.search(finished)).split(/(?<=\n\n)/);
+  const reset = new TypeError("connection reset");
+  for (let count = 0; count < frames.length; count++) {
+    const pieces = frames.slice(0, count);
+    for (const response of [respond(...pieces), respond(...pieces, reset)]) {
+      for (const model of modelsWith(response)) {
+        const error = await errorOf(readAll(aiSdk(model)));
+        if (!(error instanceof ModelError)) throw error;
+        assertEquals([error.recoverable, error.code], [true, "unavailable"]);
+      }
+    }
+  }
+});
+
+Deno.test("aiSdk() names a page or JSON instead of a stream", async () => {
+  for (const type of ["text/html", "application/json"]) {
+    const headers = { "content-type": `${type}; charset=utf-8` };
+    for (const model of modelsWith(() => new Response("{}", { headers }))) {
+      const error = await errorOf(readAll(aiSdk(model)));
+      if (!(error instanceof ModelError)) throw error;
+      assertEquals([error.message, error.recoverable], [
+        `Cannot read the response of m: expected an event stream, got ${type} without events`,
+        false,
+      ]);
+    }
+  }
+});
+
+Deno.test("aiSdk() keeps a response with tokens but an unknown finish reason", async () => {
+  const usage = { inputTokens: 9, outputTokens: 2, cachedInputTokens: 5 };
+  const model = fake([{ type: "finish", finishReason: "unknown", usage }], "v2").model;
+  assertEquals((await readAll(aiSdk(model))).flat(), [{ ...end, reason: "other" }]);
+});
+
+Deno.test("aiSdk() neither sends nor emits half a character", async () => {
+  const url = "https://example.com/a.png";
+  const linked = { type: "media", mediaType: "image/png", url } as const;
+  const { prompt } = await requestFor({ instructions: "\ud83e", messages: [{ role: "user", parts: [linked] }] });
+  assertEquals(prompt, [
+    { role: "system", content: "\ufffd" },
+    { role: "user", content: [{ type: "file", mediaType: "image/png", data: { type: "url", url: new URL(url) } }] },
+  ]);
+  const delta = (delta: string) => ({ type: "text-delta", id: "1", delta });
+  assertEquals(await eventsOf(delta("a\ud83e"), delta("\ude9d\ud83e")), [
+    { type: "text", text: "a" },
+    { type: "text", text: "\u{1fa9d}" },
+    { type: "text", text: "\ufffd" },
+  ]);
 });

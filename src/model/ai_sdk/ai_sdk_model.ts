@@ -12,7 +12,15 @@ export interface AiSdkModel {
   /** The name of the model. */
   readonly modelId: string;
   /** Sends a request and streams the response. */
-  doStream(call: AiSdkCall): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
+  doStream(call: AiSdkCall): PromiseLike<AiSdkResponse>;
+}
+
+/** The response of such a model. */
+export interface AiSdkResponse {
+  /** The parts of the response. */
+  readonly stream: ReadableStream<unknown>;
+  /** The HTTP response, if there was one. */
+  readonly response?: { readonly headers?: unknown };
 }
 
 /** A request to such a model. */

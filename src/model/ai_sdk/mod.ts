@@ -4,12 +4,15 @@
  * @module
  */
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
-import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./ai_sdk_model.ts";
-import { modelErrorOf } from "./error.ts";
+import { isPage, providerErrors } from "../provider_error.ts";
+import { wholeCharacters } from "../whole_characters.ts";
+import type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse } from "./ai_sdk_model.ts";
+import { headersOf, modelErrorOf } from "./error.ts";
 import { callOf } from "./request.ts";
 import { partParser } from "./response_parser.ts";
+import { wellFormed } from "./well_formed.ts";
 
-export type { AiSdkCall, AiSdkModel, AiSdkOptions };
+export type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse };
 
 /**
  * Creates a model from a language model of any AI SDK provider. The SDK itself is not loaded.
@@ -48,17 +51,26 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
     request: ModelRequest,
     { signal }: { readonly signal: AbortSignal },
   ): AsyncGenerator<readonly ModelEvent[]> {
-    let streaming = false;
+    let response: AiSdkResponse | undefined;
+    let isEmpty = true;
     try {
-      const { stream } = await model.doStream({ ...callOf(request, model, options), abortSignal: signal });
-      streaming = true;
+      response = await model.doStream({ ...wellFormed(callOf(request, model, options)), abortSignal: signal });
       const parse = partParser(id);
-      for await (const part of stream) {
+      const whole = wholeCharacters();
+      for await (const part of response.stream) {
         const events = parse(part);
-        if (events.length > 0) yield events;
+        if (events.length === 0) continue;
+        isEmpty = false;
+        yield whole(events);
       }
     } catch (error) {
-      throw signal.aborted ? signal.reason : modelErrorOf(error, id, streaming);
+      if (signal.aborted) throw signal.reason;
+      const headers = headersOf(response?.response?.headers);
+      // the SDK reads a page or a JSON value as a stream without parts
+      if (isEmpty && isPage(headers)) {
+        throw providerErrors(id, []).withoutEvents({ headers });
+      }
+      throw modelErrorOf(error, id, response !== undefined);
     }
   }
 

@@ -6,7 +6,8 @@
 import type { FinishReason } from "../../protocol/event.ts";
 import type { Json, Usage } from "../../protocol/message.ts";
 import { type Fields, isFields, numberIn, textIn } from "../fields.ts";
-import { ModelError, type ModelEvent } from "../model.ts";
+import type { ModelEvent } from "../model.ts";
+import { cutError } from "./error.ts";
 
 const reasons = new Map<unknown, FinishReason>([
   ["stop", "stop"],
@@ -72,11 +73,16 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
 }
 
 function finishOf({ finishReason, usage }: Fields, model: string): ModelEvent {
-  const reason = isFields(finishReason) ? finishReason.unified : finishReason;
-  if (reason === "error" || reason === "interrupted") {
-    throw new ModelError(`Cannot read the response of ${model}: the stream was cut`, { recoverable: true });
-  }
+  const { unified: reason, raw }: Fields = isFields(finishReason) ? finishReason : { unified: finishReason };
+  if (reason === "error" || reason === "interrupted") throw cutError(model);
+  const isMissing = reason === "unknown" || (reason === "other" && raw === undefined);
+  if (isMissing && isFields(usage) && !isCounted(usage)) throw cutError(model);
   return { type: "finish", reason: reasons.get(reason) ?? "other", ...(isFields(usage) && { usage: usageOf(usage) }) };
+}
+
+/** Whether the output was counted. Up to v3, a response that was cut ends with neither a reason nor a count. */
+function isCounted({ outputTokens }: Fields): boolean {
+  return (isFields(outputTokens) ? outputTokens.total : outputTokens) !== undefined;
 }
 
 /** Converts token counts: numbers in v2, objects since. */
