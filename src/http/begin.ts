@@ -6,7 +6,7 @@
 import type { Context } from "hono";
 import { SessionError } from "../core/claim.ts";
 import { type Given, theirs } from "../session/record/host.ts";
-import { wrong } from "../wire/shape.ts";
+import { invalid } from "../protocol/shape.ts";
 import { type AnswersBody, bodyOf, compactBody, type RunBody } from "./body.ts";
 import { turnsOf } from "./busy.ts";
 import { type Caller, callerOf } from "./caller.ts";
@@ -60,7 +60,7 @@ export function beginning(served: Served): Beginning {
     },
 
     async answer(c, caller, { session, answers, resumeToken, run: asking, at = Infinity, tools }, form) {
-      if (how.resumeTokens && resumeToken === undefined) throw wrong("resumeToken", "what came with the pause");
+      if (how.resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "what came with the pause");
       const held = await how.resumeTokens?.hold(resumeToken, { session });
       const kept = held ? theirs(held.session, caller) : await runs.load(session, caller);
       if (!kept) throw unknown(`resume session "${session}"`);

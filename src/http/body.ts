@@ -15,8 +15,21 @@ import {
 import type { PersonAnswer } from "../protocol/question.ts";
 import type { Mail } from "../protocol/session.ts";
 import { Refusal } from "./refusal.ts";
-import { answers } from "../wire/answer.ts";
-import { count, flag, json, list, optional, record, type Shape, tagged, text, word, wrong } from "../wire/shape.ts";
+import { answerFields } from "../wire/answer.ts";
+import {
+  array,
+  boolean,
+  count,
+  invalid,
+  json,
+  lazy,
+  object,
+  oneOf,
+  optional,
+  type Shape,
+  string,
+  variant,
+} from "../protocol/shape.ts";
 
 /** A run to begin: a prompt, or the messages that the client holds, the last of them the person's. */
 export type RunBody =
@@ -33,77 +46,93 @@ export interface AnswersBody {
   readonly resumeToken?: string | undefined;
 }
 
-const part: Shape<ContentPart> = tagged("type", {
-  text: { text },
-  media: { mediaType: text, data: optional(text), url: optional(text) },
-});
+const part: Shape<ContentPart> = /* @__PURE__ */ lazy(() =>
+  variant("type", {
+    text: { text: string },
+    media: { mediaType: string, data: optional(string), url: optional(string) },
+  })
+);
 
-const content: Shape<ContentPart> = (value, at) => {
-  const read = part(value, at);
-  if (read.type === "media" && (read.data ?? read.url) === undefined) throw wrong(at, "data or a url");
-  return read;
+const content: Shape<ContentPart> = (value, path) => {
+  const parsed = part(value, path);
+  if (parsed.type === "media" && (parsed.data ?? parsed.url) === undefined) throw invalid(path, "data or a url");
+  return parsed;
 };
 
-const said: Shape<AnswerPart> = tagged("type", {
-  text: { text },
-  reasoning: { text, meta: optional(json) },
-  call: { id: text, name: text, input: json, malformed: optional(text) },
+const answerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
+  variant("type", {
+    text: { text: string },
+    reasoning: { text: string, meta: optional(json) },
+    call: { id: string, name: string, input: json, malformed: optional(string) },
+  })
+);
+
+const artifact: Shape<Artifact> = /* @__PURE__ */ lazy(() =>
+  object<Artifact>({ uri: string, name: optional(string), mediaType: optional(string) })
+);
+
+const result: Shape<CallResult> = /* @__PURE__ */ lazy(() =>
+  object<CallResult>({
+    callId: string,
+    name: string,
+    status: oneOf("ok", "error", "denied", "timeout", "skipped", "aborted"),
+    parts: array(content),
+    artifacts: optional(array(artifact)),
+    handled: optional(boolean),
+  })
+);
+
+const message: Shape<Message> = /* @__PURE__ */ lazy(() =>
+  variant("role", {
+    user: { parts: array(content), from: optional(string) },
+    assistant: { parts: array(answerPart) },
+    tool: { results: array(result) },
+  })
+);
+
+const answer: Shape<PersonAnswer> = /* @__PURE__ */ lazy(() => {
+  const { approve, deny, reply } = answerFields();
+  return variant("type", {
+    approve: { callId: string, ...approve },
+    deny: { callId: string, ...deny },
+    reply: { callId: optional(string), ...reply },
+  });
 });
 
-const artifact = record<Artifact>({ uri: text, name: optional(text), mediaType: optional(text) });
-
-const result = record<CallResult>({
-  callId: text,
-  name: text,
-  status: word("ok", "error", "denied", "timeout", "skipped", "aborted"),
-  parts: list(content),
-  artifacts: optional(list(artifact)),
-  handled: optional(flag),
-});
-
-const message: Shape<Message> = tagged("role", {
-  user: { parts: list(content), from: optional(text) },
-  assistant: { parts: list(said) },
-  tool: { results: list(result) },
-});
-
-const answer: Shape<PersonAnswer> = tagged("type", {
-  approve: { callId: text, ...answers.approve },
-  deny: { callId: text, ...answers.deny },
-  reply: { callId: optional(text), ...answers.reply },
-});
-
-const run = record({ prompt: optional(text), messages: optional(list(message)), session: optional(text) });
+const run = /* @__PURE__ */ lazy(() =>
+  object({ prompt: optional(string), messages: optional(array(message)), session: optional(string) })
+);
 
 /** The body of a request that begins a run. */
 export const runBody: Shape<RunBody> = (value, at) => {
   const { prompt, messages, session } = run(value, at);
-  if (!messages) return { session, prompt: text(prompt, "prompt") };
-  if (prompt !== undefined) throw wrong("messages", "none beside a prompt");
-  if (messages.at(-1)?.role !== "user") throw wrong("messages", "the last of them to be the person's");
+  if (!messages) return { session, prompt: string(prompt, "prompt") };
+  if (prompt !== undefined) throw invalid("messages", "a prompt or messages, not both");
+  if (messages.at(-1)?.role !== "user") throw invalid("messages", 'a last message of role "user"');
   return { session, messages };
 };
 
-const sent = record({ text: optional(text), parts: optional(list(content)), after: optional(word("batch", "calls")) });
+const sent = /* @__PURE__ */ lazy(() =>
+  object({ text: optional(string), parts: optional(array(content)), after: optional(oneOf("batch", "calls")) })
+);
 
 /** The body of a request that says something to a run. */
 export const messageBody: Shape<Extract<Mail, { type: "message" }>> = (value, at) => {
   const { parts, after, text: said } = sent(value, at);
-  if (parts && said !== undefined) throw wrong("parts", "none beside a text");
-  const message = parts ? { role: "user", parts } as const : user(text(said, "text"));
+  if (parts && said !== undefined) throw invalid("parts", "a text or parts, not both");
+  const message = parts ? { role: "user", parts } as const : user(string(said, "text"));
   return { type: "message", message, ...(after && { after }) };
 };
 
 /** The body of a request that answers questions. */
-export const answersBody: Shape<AnswersBody> = record({
-  answers: list(answer),
-  run: optional(text),
-  at: optional(count),
-  resumeToken: optional(text),
-});
+export const answersBody: Shape<AnswersBody> = /* @__PURE__ */ lazy(() =>
+  object({ answers: array(answer), run: optional(string), at: optional(count), resumeToken: optional(string) })
+);
 
 /** The body of a request that compacts a session: what whoever summarizes should mind. */
-export const compactBody = record<{ readonly instructions?: string }>({ instructions: optional(text) });
+export const compactBody = /* @__PURE__ */ lazy(() =>
+  object<{ readonly instructions?: string }>({ instructions: optional(string) })
+);
 
 /** The JSON body of a request, of at most `max` bytes. */
 export async function bodyOf<T>({ req }: Context, shape: Shape<T>, max: number): Promise<T> {
@@ -137,7 +166,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) throw wrong("", "JSON");
+    if (error instanceof SyntaxError) throw invalid("", "JSON");
     throw error;
   }
 }

@@ -6,7 +6,7 @@
 import type { Context } from "hono";
 import type { Asker } from "../session/record/host.ts";
 import type { Settled } from "./options.ts";
-import { wrong } from "../wire/shape.ts";
+import { invalid } from "../protocol/shape.ts";
 import { Refusal, shutdown } from "./refusal.ts";
 
 /** Who asks, in a request. */
@@ -41,6 +41,6 @@ const longestId = 500;
 
 /** An id that is asked for; throws where it is too long to be kept. */
 export function idOf(id = ""): string {
-  if (id.length > longestId) throw wrong("id", `${longestId} characters at most`);
+  if (id.length > longestId) throw invalid("id", `${longestId} characters at most`);
   return id;
 }

@@ -9,7 +9,7 @@ import type { Event } from "../protocol/event.ts";
 import type { Lines } from "../session/log.ts";
 import { lineOf } from "../stream/line.ts";
 import { frame, sse } from "../stream/sse.ts";
-import type { Reply, Whole } from "../wire/wire.ts";
+import type { JsonResponse, Reply } from "../wire/wire.ts";
 import { headers, type Outlet, type OutletOptions } from "./stream.ts";
 
 /** Makes what takes events, and the response that tells of them. */
@@ -31,9 +31,9 @@ function nativeFrames(item: NumberedEvent | Lines): string {
 
 /** The form of a wire's reply. */
 export function formOf(reply: Reply): Form {
-  if (reply.type === "whole") return whole(reply);
+  if (reply.type === "json") return whole(reply);
   return (c, options) => {
-    const tell = reply.open();
+    const tell = reply.encoder();
     const { sink: out, stream } = sse({
       ...options,
       frame: (item: NumberedEvent | Lines) => "event" in item ? tell(item.event, item.id) : each(item, tell).join(""),
@@ -43,12 +43,12 @@ export function formOf(reply: Reply): Form {
 }
 
 /** A response that comes once the run is over. Whoever has gone by then is known by their request alone. */
-function whole({ open, headers }: Extract<Reply, { readonly type: "whole" }>): Form {
+function whole({ collector, headers }: Extract<Reply, { readonly type: "json" }>): Form {
   return (c, { onCancel }) => {
-    const tell = open();
+    const tell = collector();
     const { signal } = c.req.raw;
     const { promise: over, resolve: close } = Promise.withResolvers<void>();
-    let told: Whole | undefined;
+    let told: JsonResponse | undefined;
     const out: Outlet = {
       write(item) {
         for (const answer of each(item, tell)) told ??= answer;

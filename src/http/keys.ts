@@ -9,7 +9,7 @@ import type { Keyed } from "../session/record/keys.ts";
 import type { Place } from "../session/record/host.ts";
 import type { Caller } from "./caller.ts";
 import type { Form } from "./form.ts";
-import { wrong } from "../wire/shape.ts";
+import { invalid } from "../protocol/shape.ts";
 import { type Served, streamRecord } from "./served.ts";
 
 /** What a request asks for. */
@@ -40,7 +40,7 @@ export function onceOf(served: Served): Once {
   return async (c, caller, { place, body, key: own, form }, begin) => {
     const key = own ?? c.req.header("idempotency-key");
     if (key === undefined) return await begin(place);
-    if (!(key.length > 0 && key.length < 256)) throw wrong("idempotency-key", "1 to 255 characters");
+    if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
     if (records) {
       const request = { key, content: JSON.stringify([c.req.path, body]), place, released: own !== undefined };
       const join = (place: Place) => streamRecord(c, served, (leaving) => records.follow(place, caller, leaving), form);

@@ -8,8 +8,8 @@ import { HTTPException } from "hono/http-exception";
 import { SessionError } from "../core/claim.ts";
 import { ResumeTokenError, type ResumeTokenProblem } from "../session/resume_token/resume_token_error.ts";
 import { RecordError, type RecordProblem } from "../session/record/record_error.ts";
-import { ShapeError } from "../wire/shape.ts";
-import type { Refused } from "../wire/wire.ts";
+import { ShapeError } from "../protocol/shape.ts";
+import type { WireError } from "../wire/wire.ts";
 
 /** A request that is not served. What it says is written for the client. */
 export class Refusal extends Error {
@@ -44,7 +44,7 @@ export function refuse(
   error: unknown,
   c: Context,
   onError: OnFailure | undefined,
-  tell: (refused: Refused) => object = native,
+  tell: (refused: WireError) => object = native,
 ): Response {
   if (error instanceof HTTPException) return error.getResponse(); // made for the client by whoever wrote `vars` or `owner`
   const refusal = refusalOf(error);
@@ -53,7 +53,7 @@ export function refuse(
   return c.json(tell({ status: 500, code: "internal", message: "The request failed.", id }), 500);
 }
 
-function native({ code, message, field, id }: Refused): object {
+function native({ code, message, field, id }: WireError): object {
   return { error: { code, message, field, id } };
 }
 

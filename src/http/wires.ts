@@ -7,8 +7,8 @@ import type { Context } from "hono";
 import { SessionError } from "../core/claim.ts";
 import type { Session } from "../protocol/session.ts";
 import { theirs } from "../session/record/host.ts";
-import { json } from "../wire/shape.ts";
-import type { Talk, Waiting, Wanted, WireRoute } from "../wire/wire.ts";
+import { json } from "../protocol/shape.ts";
+import type { ChatInput, ParsedRequest, PendingQuestions, WireRoute } from "../wire/wire.ts";
 import type { Beginning } from "./begin.ts";
 import { bodyOf } from "./body.ts";
 import { type Caller, callerOf } from "./caller.ts";
@@ -18,18 +18,18 @@ import { type Served, streamRecord } from "./served.ts";
 
 /** Handles the requests of a route of a wire. */
 export function speaking(
-  { method, read, refuse: tell }: WireRoute,
+  { method, parse, encodeError }: WireRoute,
   served: Served,
   { begin, answer }: Pick<Beginning, "begin" | "answer">,
 ): (c: Context) => Promise<Response> {
   const { how, runs, runs: { records } } = served;
 
-  async function talk(c: Context, caller: Caller, wanted: Talk): Promise<Response> {
-    const { session, known, resumeToken, say, reply } = wanted;
+  async function talk(c: Context, caller: Caller, wanted: ChatInput): Promise<Response> {
+    const { session, mustExist, resumeToken, input, reply } = wanted;
     const kept = await keptOf(wanted, caller);
-    const said = say(waitingOf(kept));
+    const said = input(pendingOf(kept));
     if ("messages" in said) {
-      return await begin(c, caller, { ...said, session, anew: !known }, formOf(reply));
+      return await begin(c, caller, { ...said, session, anew: !mustExist }, formOf(reply));
     }
     if (kept && said.answers.length === 0) {
       throw new SessionError(`Cannot resume session "${session}": nothing that it asks is answered`, "unasked");
@@ -41,7 +41,7 @@ export function speaking(
     return await answer(c, caller, { ...said, resumeToken, session: session ?? "" }, formOf(reply));
   }
 
-  async function keptOf({ session, resumeToken }: Talk, caller: Caller): Promise<Session | undefined> {
+  async function keptOf({ session, resumeToken }: ChatInput, caller: Caller): Promise<Session | undefined> {
     if (session === undefined) return undefined;
     if (!how.resumeTokens || resumeToken === undefined) return await runs.load(session, caller);
     return theirs(await how.resumeTokens.open(resumeToken, { session }), caller);
@@ -50,7 +50,7 @@ export function speaking(
   async function follow(
     c: Context,
     caller: Caller,
-    { session, reply }: Wanted & { type: "follow" },
+    { session, reply }: ParsedRequest & { type: "follow" },
   ): Promise<Response> {
     const { run: now, last } = await runs.load(session, caller) ?? {};
     const run = now?.id ?? last?.run; // a client whose connection was cut may have missed the end
@@ -59,7 +59,11 @@ export function speaking(
     return await streamRecord(c, served, (leaving) => records.follow(place, caller, leaving), formOf(reply));
   }
 
-  async function show(c: Context, caller: Caller, { session, body }: Wanted & { type: "show" }): Promise<Response> {
+  async function show(
+    c: Context,
+    caller: Caller,
+    { session, body }: ParsedRequest & { type: "session" },
+  ): Promise<Response> {
     const kept = await runs.load(session, caller);
     if (!kept) throw unknown(`show session "${session}"`);
     return c.json(body(kept));
@@ -77,19 +81,19 @@ export function speaking(
     const caller = await callerOf(c, how);
     const body = method === "POST" ? await bodyOf(c, json, how.maxBody) : undefined;
     const session = how.session?.(c);
-    const asked = read({ params: c.req.param(), body, session });
-    if (asked.type === "know") return c.json(asked.body);
+    const asked = parse({ params: c.req.param(), body, session });
+    if (asked.type === "json") return c.json(asked.body);
     const meant = session === undefined ? asked : { ...asked, session };
-    if (meant.type === "talk") return await talk(c, caller, meant);
+    if (meant.type === "chat") return await talk(c, caller, meant);
     if (meant.type === "follow") return await follow(c, caller, meant);
-    if (meant.type === "show") return await show(c, caller, meant);
+    if (meant.type === "session") return await show(c, caller, meant);
     return await stop(c, caller, meant.session);
   }
 
-  return (c) => serve(c).catch((error) => refuse(error, c, how.onError, tell));
+  return (c) => serve(c).catch((error) => refuse(error, c, how.onError, encodeError));
 }
 
-function waitingOf({ run }: Partial<Session> = {}): Waiting {
+function pendingOf({ run }: Partial<Session> = {}): PendingQuestions {
   const questions = run?.status === "paused" ? run.pending?.questions : undefined;
-  return { questions: questions ?? [], pause: run?.events ?? 0 };
+  return { questions: questions ?? [], pausedAt: run?.events ?? 0 };
 }

@@ -1,14 +1,16 @@
 /**
- * What a person may answer, as it comes from outside: the fields of each kind.
+ * Shapes of a person's answers.
  *
  * @module
  */
 import type { Suggestion } from "../protocol/question.ts";
-import { json, type Kinds, optional, text, word } from "./shape.ts";
+import { json, oneOf, optional, string, type Variants } from "../protocol/shape.ts";
 
-/** The fields of each kind of answer, beside the call that it is about. */
-export const answers: Kinds<"type", Suggestion> = {
-  approve: { input: optional(json), always: optional(word("tool", "input")) },
-  deny: { reason: optional(text) },
-  reply: { text },
-};
+/** Returns the fields of each kind of answer, without the id of the call that it answers. */
+export function answerFields(): Variants<"type", Suggestion> {
+  return {
+    approve: { input: optional(json), always: optional(oneOf("tool", "input")) },
+    deny: { reason: optional(string) },
+    reply: { text: string },
+  };
+}

@@ -1,5 +1,5 @@
 /**
- * Tools that a client runs itself.
+ * Tools that the client runs.
  *
  * @module
  */
@@ -9,44 +9,51 @@ import { replySchema } from "../core/question.ts";
 import { schemaOf } from "../core/schema.ts";
 import { type AnyTool, named, names, tool } from "../core/tool.ts";
 import type { Question } from "../protocol/question.ts";
-import { type Shape, text, wrong } from "./shape.ts";
+import { invalid, type Shape, string } from "../protocol/shape.ts";
 
 /** A tool as its client declares it. */
 export interface DeclaredTool {
-  /** What the model calls it. */
+  /** The name. */
   readonly name: string;
-  /** What it does and when to use it. */
+  /** The description, for the model. Default: the name. */
   readonly description?: string | undefined;
-  /** JSON Schema of its input. */
+  /** JSON Schema of its input. Default: any object. */
   readonly schema?: { readonly [key: string]: unknown } | undefined;
 }
 
-/** The name of a tool. */
-export const toolName: Shape<string> = (value, at) => {
-  const name = text(value, at);
-  if (!names.test(name)) throw wrong(at, named);
+/** Parses the name of a tool. */
+export const toolName: Shape<string> = (value, path) => {
+  const name = string(value, path);
+  if (!names.test(name)) throw invalid(path, named);
   return name;
 };
 
-/** A tool that its client runs: a call of it pauses the run until the client has replied with what it came to. */
+/** Creates a tool that pauses the run until the client replies with the result. The client validates the input. */
 function clientTool({ name, description = name, schema = { type: "object" } }: DeclaredTool): AnyTool {
   return tool({
     name,
     description,
-    input: schemaOf(schema), // who runs the tool checks it
+    input: schemaOf(schema),
     execute(input, { callId }) {
-      throw new Pause([{ callId, tool: name, input, questions: [`What does ${name} come to?`], schema: replySchema }]);
+      throw new Pause([{
+        callId,
+        tool: name,
+        input,
+        questions: [`What is the result of ${name}?`],
+        schema: replySchema,
+      }]);
     },
   });
 }
 
-/** Tools that a client declares, and those whose calls it is asked about, in case that it declares them no more. */
+/** Creates the declared tools. A tool with an open question is also created, in case the client no longer declares it. */
 export function clientTools(declared: readonly DeclaredTool[], questions: readonly Question[] = []): AnyTool[] {
-  const asked = questions.filter(isForClient).map(({ tool = "" }) => ({ name: tool }));
-  return [...asked, ...declared].map(clientTool); // of those with one name the last counts
+  const asked = questions.filter(isForClient).map(({ tool = "" }): DeclaredTool => ({ name: tool }));
+  const byName = new Map([...asked, ...declared].map((each) => [each.name, each]));
+  return Array.from(byName.values(), clientTool);
 }
 
-/** Whether a question is about what a call came to that the client runs, and not about whether it may run. */
+/** Whether a question asks for the result of a call that the client runs, and not for an approval. */
 export function isForClient({ callId, tool, schema }: Question): boolean {
   return callId !== undefined && tool !== undefined && canonicalJson(schema) === canonicalJson(replySchema);
 }

@@ -1,19 +1,19 @@
 /**
- * Frames, and what every wire tells in the same way.
+ * Frames of server-sent events, and the encoding of tool output that the wires share.
  *
  * @module
  */
 import { type ContentPart, textOf } from "../protocol/message.ts";
 
-/** A frame of data. */
+/** Encodes `data` as one frame. */
 export function frameOf(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** The last frame of dialects that have one. */
-export const done = "data: [DONE]\n\n";
+/** The last frame of a stream, in the dialects that have one. */
+export const doneFrame = "data: [DONE]\n\n";
 
-/** What a tool came to: what it said as JSON is read, and media are shown beside the text. */
+/** Returns the output of a tool: text that is JSON is parsed, and a result with media is returned as its parts. */
 export function outputOf({ parts }: { readonly parts: readonly ContentPart[] }): unknown {
   if (parts.some(({ type }) => type !== "text")) return parts;
   const text = textOf({ parts });
@@ -21,6 +21,6 @@ export function outputOf({ parts }: { readonly parts: readonly ContentPart[] }):
   try {
     return JSON.parse(text);
   } catch {
-    return text; // it only looks like it
+    return text; // it only begins like JSON
   }
 }

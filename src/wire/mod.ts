@@ -1,7 +1,7 @@
 /**
- * The wire port, for authors of client dialects.
+ * The wire port and the shapes that parse requests, for authors of client dialects.
  *
  * @module
  */
-export { ShapeError } from "./shape.ts";
+export * from "../protocol/shape.ts";
 export type * from "./wire.ts";

@@ -1,6 +1,6 @@
 /**
- * The wire port: a client dialect, as a pure mapping both ways. What a client sends becomes what is asked for, what happens in a run becomes what the
- * client is told. Sessions, owners, records, limits and whatever else a server has are those of its other routes.
+ * The wire port: a client dialect, as a pure mapping in both directions. A route parses requests, and an encoder turns the events of a run into the client's
+ * frames. Sessions, owners, records and limits are those of the server's other routes.
  *
  * @module
  */
@@ -12,103 +12,104 @@ import type { Session } from "../protocol/session.ts";
 
 /** A client dialect. */
 export interface Wire {
-  /** Where an agent of this name is spoken to. */
+  /** Returns the routes for the agent of this name. */
   routes(agent: string): readonly WireRoute[];
 }
 
-/** One address of a dialect. */
+/** One route of a dialect. */
 export interface WireRoute {
-  /** The method; what a POST sends is JSON. */
+  /** The method. A POST has a JSON body. */
   readonly method: "GET" | "POST" | "DELETE";
-  /** The path, in which `:name` stands for anything. */
+  /** The path. A segment `:name` matches any text, which `params` then contains. */
   readonly path: string;
-  /** What a request asks for. Throws a `ShapeError` for one that cannot be read. */
-  read(request: WireRequest): Wanted;
-  /** How a client is told that its request is refused, or has failed. Default: `{ error }`. */
-  readonly refuse?: (refused: Refused) => object;
+  /** Parses a request. Throws a `ShapeError` for an invalid request, which the server answers with 400. */
+  parse(request: WireRequest): ParsedRequest;
+  /** Returns the body of an error response. Default: `{ error }`. */
+  readonly encodeError?: (error: WireError) => object;
 }
 
-/** Why a request is not served. */
-export interface Refused {
+/** The reason why a request was not served. */
+export interface WireError {
   /** The status of the response. */
   readonly status: number;
-  /** Why, for programs. */
+  /** The reason, for programs. */
   readonly code: string;
-  /** Why, for people. */
+  /** The reason, for people. */
   readonly message: string;
-  /** The field that is wrong. */
+  /** The path of the invalid field, such as `messages.0.role`. */
   readonly field?: string | undefined;
-  /** By which the operator was told, where it failed. */
+  /** The id under which `onError` received an internal error. */
   readonly id?: string;
 }
 
-/** A request, as a wire reads it. */
+/** A request, before the wire has parsed it. */
 export interface WireRequest {
-  /** What stands in the path, by name. */
+  /** The parameters of the path, by name. */
   readonly params: Readonly<Record<string, string>>;
-  /** What was sent. */
+  /** The JSON body; undefined unless the method is POST. */
   readonly body: unknown;
-  /** The session that the address stands for, where it does: it counts in place of whatever the client calls it. */
+  /** The session that the server derives from the URL, if it does. It replaces the session that the client names. */
   readonly session: string | undefined;
 }
 
-/** What a request asks for: to talk, to hear the rest of the run that a session has, to stop that run, to see a session, or to know something. */
-export type Wanted =
-  | Talk
+/** A parsed request: input for a session, the rest of its run, stopping that run, the session itself, or static JSON. */
+export type ParsedRequest =
+  | ChatInput
   | { readonly type: "follow"; readonly session: string; readonly reply: Reply }
   | { readonly type: "stop"; readonly session: string }
-  | { readonly type: "show"; readonly session: string; body(session: Session): object }
-  | { readonly type: "know"; readonly body: object };
+  | { readonly type: "session"; readonly session: string; body(session: Session): object }
+  | { readonly type: "json"; readonly body: object };
 
-/** A prompt, or answers to what a session asks. */
-export interface Talk {
-  /** Tells it from what else may be asked for. */
-  readonly type: "talk";
-  /** The session, made where there is none. Default: a new one. */
+/** Messages for a session, or answers to its questions. */
+export interface ChatInput {
+  /** Tells it from the other kinds of requests. */
+  readonly type: "chat";
+  /** The session, created if it does not exist. Default: a new session. */
   readonly session?: string | undefined;
-  /** Whether the session has to be there. Default: false. */
-  readonly known?: boolean | undefined;
-  /** What came with the pause that is answered, where the client keeps that. Default: the server does. */
+  /** Whether an unknown session is refused with 404. Default: false, it is created. */
+  readonly mustExist?: boolean | undefined;
+  /** The resume token of the pause that is answered, if the client keeps one. Default: the server's store keeps the pause. */
   readonly resumeToken?: string | undefined;
-  /** What is said to a session that asks this. */
-  say(waiting: Waiting): Said;
-  /** How the client is told of the run. */
+  /** Returns the input for a session that has these open questions. */
+  input(pending: PendingQuestions): Input;
+  /** Encodes the run as a response. */
   readonly reply: Reply;
 }
 
-/** What a session waits for. */
-export interface Waiting {
-  /** What is asked; nothing where it is not paused. */
+/** The open questions of a session. */
+export interface PendingQuestions {
+  /** The questions; empty unless the session is paused. */
   readonly questions: readonly Question[];
-  /** The number of the event that asked it: answers to another pause do not count for this one. */
-  readonly pause: number;
+  /** The number of the `run.paused` event. An approval id contains it, so that an answer to an earlier pause is not taken for this one. */
+  readonly pausedAt: number;
 }
 
-/** What a client says. `tools` are those that it runs itself. */
-export type Said =
+/** Input from a client. `tools` are the tools that the client runs itself. */
+export type Input =
   & { readonly tools?: readonly AnyTool[] }
   & ({ readonly messages: readonly Message[] } | { readonly answers: readonly PersonAnswer[] });
 
-/** How a client is told of a run: frame by frame, or once it is over. `headers` are sent beside those of every such response. */
+/** Encodes one event of a run; `id` is its number in the run. Returns frames, or an empty string if the dialect has no frame for the event. */
+export type EventEncoder = (event: Event, id: number) => string;
+
+/** Adds one event of a run to a JSON response. Returns the response once it is complete. */
+export type ResponseCollector = (event: Event, id: number) => JsonResponse | undefined;
+
+/** A response, as a stream of frames or as one JSON body. Each response gets an encoder of its own. */
 export type Reply =
-  & { readonly headers?: Readonly<Record<string, string>> }
+  & {
+    /** Headers to add to the response. */
+    readonly headers?: Readonly<Record<string, string>>;
+  }
   & (
-    | {
-      readonly type: "stream";
-      /** Begins a response; gives the frames of an event, by its number in the run. */
-      open(): (event: Event, id: number) => string;
-    }
-    | {
-      readonly type: "whole";
-      /** Begins a response; gives it once it is complete. */
-      open(): (event: Event, id: number) => Whole | undefined;
-    }
+    | { readonly type: "stream"; encoder(): EventEncoder }
+    | { readonly type: "json"; collector(): ResponseCollector }
   );
 
-/** A response that comes as a whole. */
-export interface Whole {
-  /** The status; anything but 200 where the run failed. */
+/** A response with one JSON body. */
+export interface JsonResponse {
+  /** The status: 500 if the run failed. */
   readonly status: 200 | 500;
-  /** What it says, as JSON. */
+  /** The body. */
   readonly body: object;
 }

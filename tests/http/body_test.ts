@@ -3,6 +3,7 @@ import { scripted } from "../../src/model/scripted.ts";
 import { denoKvLog, denoKvStore } from "../../src/session/deno_kv/mod.ts";
 import { agUi } from "../../src/wire/ag_ui/mod.ts";
 import { aiSdkUi } from "../../src/wire/ai_sdk/mod.ts";
+import { chatCompletions, responses } from "../../src/wire/openai/mod.ts";
 import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
 import { eventsOf, first, post, refusalOf } from "../support/requests.ts";
@@ -14,50 +15,50 @@ function refused(field: string, expected: string) {
 }
 
 const runs: readonly (readonly [body: unknown, field: string, expected: string])[] = [
-  [{}, "prompt", "a text"],
-  [{ prompt: 1 }, "prompt", "a text"],
-  [{ prompt: null }, "prompt", "a text"],
-  [{ prompt: "Hi", session: 1 }, "session", "a text"],
-  [{ prompt: "Hi", messages: [user("Hi")] }, "messages", "none beside a prompt"],
-  [{ messages: "Hi" }, "messages", "a list"],
-  [{ messages: [] }, "messages", "the last of them to be the person's"],
-  [{ messages: [user("Hi"), { role: "assistant", parts: [] }] }, "messages", "the last of them to be the person's"],
+  [{}, "prompt", "a string"],
+  [{ prompt: 1 }, "prompt", "a string"],
+  [{ prompt: null }, "prompt", "a string"],
+  [{ prompt: "Hi", session: 1 }, "session", "a string"],
+  [{ prompt: "Hi", messages: [user("Hi")] }, "messages", "a prompt or messages, not both"],
+  [{ messages: "Hi" }, "messages", "an array"],
+  [{ messages: [] }, "messages", 'a last message of role "user"'],
+  [{ messages: [user("Hi"), { role: "assistant", parts: [] }] }, "messages", 'a last message of role "user"'],
   [{ messages: [null] }, "messages.0", "an object"],
   [{ messages: [[]] }, "messages.0", "an object"],
-  [{ messages: [{ parts: [] }] }, "messages.0.role", "user, assistant, tool"],
-  [{ messages: [{ role: "system", parts: [] }] }, "messages.0.role", "user, assistant, tool"],
-  [{ messages: [{ role: "constructor", parts: [] }] }, "messages.0.role", "user, assistant, tool"],
-  [{ messages: [{ role: "user" }] }, "messages.0.parts", "a list"],
-  [{ messages: [{ role: "user", content: "Hi" }] }, "messages.0.parts", "a list"],
+  [{ messages: [{ parts: [] }] }, "messages.0.role", 'one of "user", "assistant", "tool"'],
+  [{ messages: [{ role: "system", parts: [] }] }, "messages.0.role", 'one of "user", "assistant", "tool"'],
+  [{ messages: [{ role: "constructor", parts: [] }] }, "messages.0.role", 'one of "user", "assistant", "tool"'],
+  [{ messages: [{ role: "user" }] }, "messages.0.parts", "an array"],
+  [{ messages: [{ role: "user", content: "Hi" }] }, "messages.0.parts", "an array"],
   [
     { messages: [{ role: "user", parts: [{ type: "text", text: "a" }, { type: "text" }] }] },
     "messages.0.parts.1.text",
-    "a text",
+    "a string",
   ],
-  [{ messages: [{ role: "user", parts: [{ type: "call" }] }] }, "messages.0.parts.0.type", "text, media"],
-  [{ messages: [{ role: "user", parts: [{ type: "media", url: "a" }] }] }, "messages.0.parts.0.mediaType", "a text"],
+  [{ messages: [{ role: "user", parts: [{ type: "call" }] }] }, "messages.0.parts.0.type", 'one of "text", "media"'],
+  [{ messages: [{ role: "user", parts: [{ type: "media", url: "a" }] }] }, "messages.0.parts.0.mediaType", "a string"],
   [
     { messages: [{ role: "user", parts: [{ type: "media", mediaType: "a/b" }] }] },
     "messages.0.parts.0",
     "data or a url",
   ],
-  [{ messages: [{ role: "user", parts: [], from: {} }] }, "messages.0.from", "a text"],
+  [{ messages: [{ role: "user", parts: [], from: {} }] }, "messages.0.from", "a string"],
   [
     { messages: [{ role: "assistant", parts: [{ type: "media" }] }] },
     "messages.0.parts.0.type",
-    "text, reasoning, call",
+    'one of "text", "reasoning", "call"',
   ],
-  [{ messages: [{ role: "assistant", parts: [{ type: "call", id: 1 }] }] }, "messages.0.parts.0.id", "a text"],
+  [{ messages: [{ role: "assistant", parts: [{ type: "call", id: 1 }] }] }, "messages.0.parts.0.id", "a string"],
   [
     { messages: [{ role: "assistant", parts: [{ type: "call", id: "1", name: "a" }] }] },
     "messages.0.parts.0.input",
     "a value",
   ],
-  [{ messages: [{ role: "tool", results: [{ callId: "1" }] }] }, "messages.0.results.0.name", "a text"],
+  [{ messages: [{ role: "tool", results: [{ callId: "1" }] }] }, "messages.0.results.0.name", "a string"],
   [
     { messages: [{ role: "tool", results: [{ callId: "1", name: "a", status: "fine" }] }] },
     "messages.0.results.0.status",
-    "ok, error, denied, timeout, skipped, aborted",
+    'one of "ok", "error", "denied", "timeout", "skipped", "aborted"',
   ],
 ];
 
@@ -68,16 +69,43 @@ Deno.test("serve() names the field of a body that is wrong", async () => {
   }
 });
 
+Deno.test("serve() answers deeply nested JSON with 400, wherever it is in the body", async () => {
+  const app = serve(agent({ model: scripted("Hello!") }), {
+    wires: [aiSdkUi(), agUi(), chatCompletions(), responses()],
+  });
+  const headers = { "content-type": "application/json" };
+  const hi = `{"role":"user","parts":[{"type":"text","text":"Hi"}]}`;
+  const requests = [
+    ["/runs", `{"messages":[{"role":"assistant","parts":[{"type":"reasoning","text":"","meta":DEEP}]},${hi}]}`],
+    ["/runs", `{"messages":[{"role":"assistant","parts":[{"type":"call","id":"1","name":"a","input":DEEP}]},${hi}]}`],
+    ["/sessions/s1/answers", `{"answers":[{"type":"approve","callId":"1","input":DEEP}]}`],
+    ["/chat", `{"id":"c1","messages":[{"role":"user","parts":[{"type":"text","text":DEEP}]}]}`],
+    ["/chat", `{"id":"c1","messages":[],"more":DEEP}`],
+    ["/ag-ui", `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":DEEP}]}`],
+    ["/ag-ui", `{"threadId":"t","runId":"r","messages":[],"tools":[{"name":"a","parameters":DEEP}]}`],
+    ["/v1/chat/completions", `{"messages":[{"role":"user","content":DEEP}]}`],
+    ["/v1/responses", `{"input":DEEP}`],
+  ] as const;
+  for (const levels of [1_000, 20_000]) {
+    const deep = `${`{"a":`.repeat(levels)}1${"}".repeat(levels)}`;
+    for (const [path, body] of requests) {
+      const response = await app.request(path, { method: "POST", headers, body: body.replace("DEEP", deep) });
+      const { error } = await response.json();
+      assertEquals([path, response.status, /at most 100 levels of nesting$/.test(error.message)], [path, 400, true]);
+    }
+  }
+});
+
 Deno.test("serve() names the field of answers that are wrong", async () => {
   const app = serve(agent({ model: scripted() }));
   const answers: readonly (readonly [body: unknown, field: string, expected: string])[] = [
-    [{}, "answers", "a list"],
-    [{ answers: {} }, "answers", "a list"],
+    [{}, "answers", "an array"],
+    [{ answers: {} }, "answers", "an array"],
     [{ answers: ["yes"] }, "answers.0", "an object"],
-    [{ answers: [{ callId: "1" }] }, "answers.0.type", "approve, deny, reply"],
-    [{ answers: [{ callId: "1", type: true }] }, "answers.0.type", "approve, deny, reply"],
-    [{ answers: [{ type: "approve" }] }, "answers.0.callId", "a text"],
-    [{ answers: [{ callId: "1", type: "deny", reason: 1 }] }, "answers.0.reason", "a text"],
+    [{ answers: [{ callId: "1" }] }, "answers.0.type", 'one of "approve", "deny", "reply"'],
+    [{ answers: [{ callId: "1", type: true }] }, "answers.0.type", 'one of "approve", "deny", "reply"'],
+    [{ answers: [{ type: "approve" }] }, "answers.0.callId", "a string"],
+    [{ answers: [{ callId: "1", type: "deny", reason: 1 }] }, "answers.0.reason", "a string"],
   ];
   for (const [body, field, expected] of answers) {
     assertEquals(await refusalOf(post(app, "/sessions/s1/answers", body)), refused(field, expected));

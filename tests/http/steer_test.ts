@@ -77,9 +77,9 @@ Deno.test("serve() names what is wrong with what is said to a run", async () => 
     400,
     { code: "invalid", field, message: `Cannot read ${field}: expected ${expected}` },
   ];
-  assertEquals(await say({}), wrong("text", "a text"));
-  assertEquals(await say({ text: "Hi", parts: [] }), wrong("parts", "none beside a text"));
-  assertEquals(await say({ text: "Hi", after: "now" }), wrong("after", "batch, calls"));
+  assertEquals(await say({}), wrong("text", "a string"));
+  assertEquals(await say({ text: "Hi", parts: [] }), wrong("parts", "a text or parts, not both"));
+  assertEquals(await say({ text: "Hi", after: "now" }), wrong("after", 'one of "batch", "calls"'));
   for (let index = 0; index < 10; index++) await post(app, `/runs/${run}/messages`, { text: "Hi" });
   const message = `Cannot send a message to run "${run}": too many wait`;
   assertEquals(await say({ text: "Hi" }), [409, { code: "full", message }]);

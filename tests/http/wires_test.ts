@@ -10,37 +10,37 @@ import { drop } from "../support/asking.ts";
 import { halting } from "../support/halting.ts";
 import { type App, piecesOf, post, refusalOf } from "../support/requests.ts";
 
-/** A dialect of one's own: a line for each text, or all of it at once. */
+/** A dialect that answers with a line for each text, or with one JSON body if the prompt ends with "!". */
 function plain(): Wire {
   const lines = {
     type: "stream" as const,
-    open: () => (event: Event) => event.type === "text.delta" ? `${event.text}\n` : "",
+    encoder: () => (event: Event) => event.type === "text.delta" ? `${event.text}\n` : "",
   };
   const whole = {
-    type: "whole" as const,
+    type: "json" as const,
     headers: { "x-plain": "yes" },
-    open: () => (event: Event) =>
+    collector: () => (event: Event) =>
       event.type === "run.finished" ? { status: 200 as const, body: { said: event.text } } : undefined,
   };
-  function talk({ body, params: { room }, session }: WireRequest) {
-    if (typeof body !== "string") throw new ShapeError("Cannot read the body: expected a text", "body");
-    const say = () => ({ messages: [user(body)] });
-    return { type: "talk" as const, session: session ?? room, say, reply: body.endsWith("!") ? whole : lines };
+  function chat({ body, params: { room }, session }: WireRequest) {
+    if (typeof body !== "string") throw new ShapeError("Cannot read the body: expected a string", "body");
+    const input = () => ({ messages: [user(body)] });
+    return { type: "chat" as const, session: session ?? room, input, reply: body.endsWith("!") ? whole : lines };
   }
   return {
     routes: (name) => [
-      { method: "POST", path: "/plain/:room", read: talk },
+      { method: "POST", path: "/plain/:room", parse: chat },
       {
         method: "GET",
         path: "/plain/:room",
-        read: ({ params: { room = "" } }) => ({ type: "follow", session: room, reply: lines }),
+        parse: ({ params: { room = "" } }) => ({ type: "follow", session: room, reply: lines }),
       },
       {
         method: "DELETE",
         path: "/plain/:room",
-        read: ({ params: { room = "" } }) => ({ type: "stop", session: room }),
+        parse: ({ params: { room = "" } }) => ({ type: "stop", session: room }),
       },
-      { method: "GET", path: "/plain", read: () => ({ type: "know", body: { name } }) },
+      { method: "GET", path: "/plain", parse: () => ({ type: "json", body: { name } }) },
     ],
   };
 }
@@ -56,7 +56,7 @@ Deno.test("serve() speaks a wire of one's own: frame by frame, as a whole, and o
   assertEquals(await (await app.request("/plain")).json(), { name: "helper" });
   assertEquals(await refusalOf(post(app, "/plain/one", { not: "a text" })), [400, {
     code: "invalid",
-    message: "Cannot read the body: expected a text",
+    message: "Cannot read the body: expected a string",
     field: "body",
   }]);
   assertEquals((await app.request("/plain/one", { method: "PUT" })).headers.get("allow"), "POST, GET, DELETE");

@@ -1,5 +1,5 @@
 /**
- * Runs as events of AG-UI.
+ * Events of a run as AG-UI events.
  *
  * @module
  */
@@ -7,54 +7,53 @@ import type { Event } from "../../protocol/event.ts";
 import type { Question } from "../../protocol/question.ts";
 import type { Usage } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
+import type { EventOf } from "../encoder.ts";
 import { frameOf } from "../frames.ts";
+import type { EventEncoder } from "../wire.ts";
+import { type AgentEncoder, agentEncoder } from "./agent_encoder.ts";
+import { historyOf } from "./history.ts";
 import { interruptId, type RunInput } from "./request.ts";
-import { type Told, type Voice, voice } from "./voice.ts";
 
-/** Begins a response to `input`; gives the events of AG-UI that an event is, as frames. */
-export function telling({ threadId, runId, messages }: RunInput): (event: Event, id: number) => string {
-  const told: Told = {
-    messages: [],
-    again: () => frameOf({ type: "MESSAGES_SNAPSHOT", messages: [...messages, ...told.messages] }),
-    ran: (call) => messages.some(({ toolCallId }) => toolCallId === call),
-  };
-  let root: Voice | undefined;
+/** Creates the encoder of the response to a request. */
+export function runEncoder({ threadId, runId, messages: sent }: RunInput): EventEncoder {
+  const history = historyOf(sent);
+  let agent: AgentEncoder | undefined;
 
-  /** Has the client keep what it has to bring back, with the newest of its messages. */
-  function keep({ resumeToken: encryptedValue }: Extract<Event, { readonly type: "run.paused" }>): string {
+  /** Encodes the resume token as a field of the newest message, because clients send their messages back unchanged. */
+  function resumeToken({ resumeToken: encryptedValue }: EventOf<"run.paused">): string {
     if (encryptedValue === undefined) return "";
-    const entityId = [...messages, ...told.messages].at(-1)?.id;
+    const entityId = [...sent, ...history.messages].at(-1)?.id;
     return frameOf({ type: "REASONING_ENCRYPTED_VALUE", subtype: "message", entityId, encryptedValue });
   }
 
   return (event, id) => {
-    if (event.type === "run.started" && !root) {
-      root = voice(event.run, told);
+    if (event.type === "run.started" && !agent) {
+      agent = agentEncoder(event.run, history);
       return frameOf({ type: "RUN_STARTED", threadId, runId, protocolVersion: "1.0" });
     }
-    const last = lastOf({ threadId, runId }, event, id);
-    if (!root || !last) return root?.tell(event) ?? "";
-    const ended = root.end();
-    const unsaid = event.type === "run.finished" && told.messages.length === 0 ? event.text : "";
-    return ended + root.say(`${runId}.final`, unsaid) + (event.type === "run.paused" ? keep(event) : "") +
-      frameOf(last);
+    const end = endOf({ threadId, runId }, event, id);
+    if (!agent || !end) return agent?.encode(event) ?? "";
+    const closed = agent.close();
+    const text = event.type === "run.finished" && history.messages.length === 0 ? event.text : "";
+    const token = event.type === "run.paused" ? resumeToken(event) : "";
+    return closed + agent.wholeText(`${runId}.final`, text) + token + frameOf(end);
   };
 }
 
-/** How a response ends; nothing where it does not. */
-function lastOf(at: object, event: Event, id: number): object | undefined {
+/** Returns the AG-UI event that ends a response; undefined for every other event. */
+function endOf(ids: object, event: Event, id: number): object | undefined {
   switch (event.type) {
     case "run.paused": {
       const interrupts = event.questions.filter((question) => !isForClient(question));
       const outcome = interrupts.length > 0
-        ? { type: "interrupt", interrupts: interrupts.map((question) => asking(question, id)) }
+        ? { type: "interrupt", interrupts: interrupts.map((question) => interruptOf(question, id)) }
         : { type: "success", pendingToolCallIds: event.questions.map(({ callId }) => callId) };
-      return finished(at, outcome, event.usage);
+      return runFinished(ids, outcome, event.usage);
     }
     case "run.finished":
-      return { ...finished(at, { type: "success" }, event.usage), result: event.output ?? event.text };
+      return { ...runFinished(ids, { type: "success" }, event.usage), result: event.output ?? event.text };
     case "run.aborted":
-      return finished(at, { type: "cancelled" }, event.usage);
+      return runFinished(ids, { type: "cancelled" }, event.usage);
     case "run.failed":
       return { type: "RUN_ERROR", message: event.message, code: event.error, usage: usageOf(event.usage) };
     default:
@@ -62,14 +61,14 @@ function lastOf(at: object, event: Event, id: number): object | undefined {
   }
 }
 
-function finished(at: object, outcome: object, usage: Usage): object {
-  return { type: "RUN_FINISHED", ...at, outcome, usage: usageOf(usage) };
+function runFinished(ids: object, outcome: object, usage: Usage): object {
+  return { type: "RUN_FINISHED", ...ids, outcome, usage: usageOf(usage) };
 }
 
-/** A question, as what interrupts a run. */
-function asking({ callId, tool, questions, schema, ...more }: Question, pause: number): object {
+/** Encodes a question as an interrupt. */
+function interruptOf({ callId, tool, questions, schema, ...more }: Question, pausedAt: number): object {
   return {
-    id: interruptId(callId, pause),
+    id: interruptId(callId, pausedAt),
     reason: tool === undefined ? "input_required" : "tool_call",
     message: questions.join("\n"),
     toolCallId: tool && callId,

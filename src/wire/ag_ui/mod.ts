@@ -1,28 +1,28 @@
 /**
- * The wire of AG-UI 1.0: what its `HttpAgent` speaks.
+ * The wire of AG-UI 1.0, for its `HttpAgent`.
  *
  * @module
  */
-import type { Wanted, Wire } from "../wire.ts";
-import { telling } from "./events.ts";
+import type { ParsedRequest, Wire } from "../wire.ts";
+import { runEncoder } from "./events.ts";
 import { runInput } from "./request.ts";
 
-/** What `agUi()` takes. */
+/** Options of `agUi()`. */
 export interface AgUiOptions {
-  /** Where the agent is served. Default: `/ag-ui`. */
+  /** The path of the route. Default: `/ag-ui`. */
   readonly path?: string;
 }
 
 /**
- * Speaks to `HttpAgent` of AG-UI 1.0. A thread is a session.
+ * Serves `HttpAgent` of AG-UI 1.0. The id of a thread is the id of its session.
  *
- * `POST /ag-ui` takes the newest message of the thread, or what the client says to what the session asks: `resume`, or what calls came to of tools that the
- * client declares. Nothing else of the history that it sends is believed. What a person is asked interrupts the run; an answer is what the question's
- * `responseSchema` says, or simply `true`, `false` or a text. On a server with `resume tokens` the newest message keeps one as its `encryptedValue` and brings it
- * back; of what was said in earlier runs nobody knows there. Agents that are tools are told of as subagents.
+ * `POST /ag-ui` takes the newest message of the thread, or answers to the session's open questions: `resume`, or results of tools that the client declares.
+ * The rest of the client's history is ignored. A question interrupts the run. Its answer is an object of the question's `responseSchema`, or simply `true`,
+ * `false` or a text. On a server with `resumeTokens`, the newest message carries the token as its `encryptedValue` and brings it back; the server then knows
+ * nothing about earlier runs. A subagent is an AG-UI subagent.
  *
- * Data that is named `state` is the agent's state for its client, and other data a custom event. What else a client sends, such as its own state, its context
- * or `forwardedProps`, is for `vars`, which may read the body.
+ * Data events named `state` become state snapshots, and other data events become custom events. The client's own state, context and `forwardedProps` are
+ * ignored; `vars` may read them from the body.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -32,7 +32,7 @@ export interface AgUiOptions {
  *
  * const app = serve(agent({ model: scripted("Hello!") }), { wires: [agUi()] });
  *
- * const response = await app.request("/ag-ui", { // as new HttpAgent({ url }).runAgent() does
+ * const response = await app.request("/ag-ui", { // the request of new HttpAgent({ url }).runAgent()
  *   method: "POST",
  *   headers: { "content-type": "application/json" },
  *   body: JSON.stringify({ threadId: "t1", runId: "r1", messages: [{ id: "m1", role: "user", content: "Hi" }] }),
@@ -41,11 +41,11 @@ export interface AgUiOptions {
  * ```
  */
 export function agUi({ path = "/ag-ui" }: AgUiOptions = {}): Wire {
-  return { routes: () => [{ method: "POST", path, read: ({ body }) => read(body) }] };
+  return { routes: () => [{ method: "POST", path, parse: ({ body }) => parse(body) }] };
 }
 
-function read(body: unknown): Wanted {
-  const input = runInput(body);
-  const { threadId: session, resumeToken, say } = input;
-  return { type: "talk", session, resumeToken, say, reply: { type: "stream", open: () => telling(input) } };
+function parse(body: unknown): ParsedRequest {
+  const request = runInput(body);
+  const { threadId: session, resumeToken, input } = request;
+  return { type: "chat", session, resumeToken, input, reply: { type: "stream", encoder: () => runEncoder(request) } };
 }

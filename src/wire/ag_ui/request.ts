@@ -1,17 +1,28 @@
 /**
- * What an agent of AG-UI is sent: of the history that a client holds nothing counts but what it says last, and what that answers.
+ * Requests of AG-UI clients. The client sends its whole history, but only its newest message and its answers to open questions count.
  *
  * @module
  */
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
 import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
-import { answers } from "../answer.ts";
-import { clientTools, toolName } from "../client_tool.ts";
-import { json, list, object, optional, record, type Shape, tagged, text, wrong } from "../shape.ts";
-import type { Said, Waiting } from "../wire.ts";
+import {
+  array,
+  invalid,
+  json,
+  jsonObject,
+  lazy,
+  object,
+  optional,
+  type Shape,
+  string,
+  variant,
+} from "../../protocol/shape.ts";
+import { answerFields } from "../answer.ts";
+import { clientTools, type DeclaredTool, toolName } from "../client_tool.ts";
+import type { Input, PendingQuestions } from "../wire.ts";
 
-/** A message as a client has it. */
-export interface AgMessage {
+/** A message as the client holds it. */
+interface AgMessage {
   readonly id: string;
   readonly role: string;
   readonly content?: Json | undefined;
@@ -19,104 +30,122 @@ export interface AgMessage {
   readonly encryptedValue?: string | undefined;
 }
 
-const message = record<AgMessage>({
-  id: text,
-  role: text,
-  content: optional(json),
-  toolCallId: optional(text),
-  encryptedValue: optional(text),
-});
+const message: Shape<AgMessage> = /* @__PURE__ */ lazy(() =>
+  object({
+    id: string,
+    role: string,
+    content: optional(json),
+    toolCallId: optional(string),
+    encryptedValue: optional(string),
+  })
+);
 
-const tool = record({ name: toolName, description: optional(text), parameters: optional(object) });
+const answer: Shape<Suggestion> = /* @__PURE__ */ lazy(() => variant("type", answerFields()));
 
-const answer: Shape<Suggestion> = tagged("type", answers);
-
-/** What a person answers: as the question's schema has it, or simply yes, no, or a text. Without a word from them nothing runs. */
-const payload: Shape<Suggestion> = (value, at) => {
-  if (typeof value === "string") return replyOf(value);
+/** Parses an answer: an object of the question's schema, true or false for an approval, or the text of a reply. */
+const payload: Shape<Suggestion> = (value, path) => {
+  if (typeof value === "string") return { type: "reply", text: value };
   if (typeof value === "boolean") return { type: value ? "approve" : "deny" };
-  return answer(value, at);
+  return answer(value, path);
 };
 
-type Entry =
+/** The client's response to one interrupt. */
+type ResumeEntry =
   | { readonly status: "resolved"; readonly interruptId: string; readonly payload: Suggestion }
   | { readonly status: "cancelled"; readonly interruptId: string };
 
-const entry: Shape<Entry> = tagged("status", {
-  resolved: { interruptId: text, payload },
-  cancelled: { interruptId: text },
-});
+const resumeEntry: Shape<ResumeEntry> = /* @__PURE__ */ lazy(() =>
+  variant("status", {
+    resolved: { interruptId: string, payload },
+    cancelled: { interruptId: string },
+  })
+);
 
-const input = record({
-  threadId: text,
-  runId: text,
-  messages: list(object),
-  tools: optional(list(tool)),
-  resume: optional(list(entry)),
-});
+const request = /* @__PURE__ */ lazy(() =>
+  object({
+    threadId: string,
+    runId: string,
+    messages: array(jsonObject),
+    tools: optional(
+      array(object({ name: toolName, description: optional(string), parameters: optional(jsonObject) })),
+    ),
+    resume: optional(array(resumeEntry)),
+  })
+);
 
-/** What a run is begun or gone on with. */
+/** A parsed request. */
 export interface RunInput {
   readonly threadId: string;
   readonly runId: string;
-  /** What the client holds, as it holds it. */
+  /** The client's history, as the client sent it. */
   readonly messages: readonly { readonly [key: string]: Json }[];
-  /** What came with the newest pause. */
+  /** The resume token of the newest pause. */
   readonly resumeToken: string | undefined;
-  readonly say: (waiting: Waiting) => Said;
+  /** Returns the input for a session that has these open questions. */
+  readonly input: (pending: PendingQuestions) => Input;
 }
 
-/** By what a question is known, in one pause. */
-export function interruptId(callId: string | undefined, pause: number): string {
-  return `${callId ?? ""}@${pause}`;
+/** Returns the id of the interrupt for a question of one pause. */
+export function interruptId(callId: string | undefined, pausedAt: number): string {
+  return `${callId ?? ""}@${pausedAt}`;
 }
 
-/** Reads what is sent. */
+/** Parses a request. */
 export function runInput(body: unknown): RunInput {
-  const { threadId, runId, messages: held, tools = [], resume } = input(body, "");
-  if (threadId === "") throw wrong("threadId", "a name");
-  const messages = list(message)(held, "messages");
-  const last = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
-  const outcomes = last.filter(({ role }) => role === "tool");
+  const { threadId, runId, messages: held, tools = [], resume } = request(body, "");
+  if (threadId === "") throw invalid("threadId", "a non-empty string");
+  const messages = array(message)(held, "messages");
+  const newest = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   const declared = tools.map((tool) => ({ ...tool, schema: tool.parameters }));
-
-  function say({ questions, pause }: Waiting): Said {
-    const given = questions.flatMap(({ callId, tool }): PersonAnswer[] => {
-      const entry = resume?.find((each) => each.interruptId === interruptId(callId, pause));
-      const outcome = outcomes.find(({ toolCallId }) => toolCallId === callId);
-      const answer = entry ? answerOf(entry, tool) : outcome && replyOf(textOf({ parts: contentOf(outcome) }));
-      return answer ? [{ ...(callId !== undefined && { callId }), ...answer } as PersonAnswer] : []; // of its call
-    });
-    const prompt = last.findLast(({ role }) => role === "user");
-    if (resume || given.length > 0 || (!prompt && outcomes.length > 0)) {
-      return { answers: given, tools: clientTools(declared, questions) };
-    }
-    if (!prompt) throw wrong("messages", "the last of them to be the person's");
-    const said: UserMessage = { role: "user", parts: contentOf(prompt) };
-    return { messages: [said], tools: clientTools(declared) };
-  }
   const { encryptedValue: resumeToken } = messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) ?? {};
-  return { threadId, runId, messages: held, resumeToken, say };
+  const input = (pending: PendingQuestions) => inputOf(newest, resume, declared, pending);
+  return { threadId, runId, messages: held, resumeToken, input };
+}
+
+function inputOf(
+  newest: readonly AgMessage[],
+  resume: readonly ResumeEntry[] | undefined,
+  declared: readonly DeclaredTool[],
+  { questions, pausedAt }: PendingQuestions,
+): Input {
+  const results = newest.filter(({ role }) => role === "tool");
+  const answers = questions.flatMap(({ callId, tool }): PersonAnswer[] => {
+    const entry = resume?.find((each) => each.interruptId === interruptId(callId, pausedAt));
+    const result = results.find(({ toolCallId }) => toolCallId === callId);
+    const answer = entry ? answerOf(entry, tool) : result && replyOf(textOf({ parts: contentOf(result) }));
+    return answer ? [{ ...(callId !== undefined && { callId }), ...answer } as PersonAnswer] : []; // the answer to this question
+  });
+  const prompt = newest.findLast(({ role }) => role === "user");
+  if (resume || answers.length > 0 || (!prompt && results.length > 0)) {
+    return { answers, tools: clientTools(declared, questions) };
+  }
+  if (!prompt) throw invalid("messages", `a last message of role "user"`);
+  const message: UserMessage = { role: "user", parts: contentOf(prompt) };
+  return { messages: [message], tools: clientTools(declared) };
 }
 
 function replyOf(text: string): Suggestion {
   return { type: "reply", text };
 }
 
-/** What an entry answers: where nobody has, that is a no to a call, and nothing else to say. */
-function answerOf(entry: Entry, tool: string | undefined): Suggestion {
+/** Returns the answer of an entry. A cancelled entry denies the call, or replies to a question of the run with an empty text. */
+function answerOf(entry: ResumeEntry, tool: string | undefined): Suggestion {
   if (entry.status === "resolved") return entry.payload;
   return tool === undefined ? replyOf("") : { type: "deny" };
 }
 
-const source = record({ type: text, value: text, mimeType: optional(text) });
+const contentPart = /* @__PURE__ */ lazy(() =>
+  object({
+    type: string,
+    text: optional(string),
+    source: optional(object({ type: string, value: string, mimeType: optional(string) })),
+  })
+);
 
-const part = record({ type: text, text: optional(text), source: optional(source) });
-
-/** What the model may read of a message. */
+/** Returns the content of a message for the model: text, and media by URL or as data. */
 function contentOf({ content = "" }: AgMessage): readonly ContentPart[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return list(part)(content, "content").flatMap(({ type, text, source }): ContentPart[] => {
+  return array(contentPart)(content, "content").flatMap(({ type, text, source }): ContentPart[] => {
     if (text !== undefined) return [{ type: "text", text }];
     if (!source || source.type === "file") return [];
     const { value, mimeType: mediaType = `${type}/*` } = source;

@@ -1,5 +1,5 @@
 /**
- * Sessions as the messages of a chat: what `useChat` begins with on a page that was loaded anew.
+ * Sessions as the messages of a chat, for a page that is reloaded.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { type AnswerPart, type CallResult, textOf, type UserMessage } from "../.
 import type { Session } from "../../protocol/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
-import { agentsOf, approvalId, contentOf, steering } from "./parts.ts";
+import { approvalId, contentPart, steeringPart, subagentCalls } from "./parts.ts";
 
 /** A message of a chat. */
 interface UiMessage {
@@ -18,70 +18,73 @@ interface UiMessage {
   readonly parts: object[];
 }
 
-/** The messages of a session. All that its last run says is one of them, whose id is the run's: where that is streamed too, it takes its place. */
-export function messagesOf({ id: session, messages: kept, run: now, last }: Session): readonly UiMessage[] {
-  const { questions = [], prompt = [], batch } = now?.pending ?? {};
-  const { id: run, before = kept.length } = now ?? { id: last?.run, before: last?.before };
+/**
+ * Returns the messages of a session. The output of the last run is one message, whose id is the run's id, so that a stream of the same run replaces it.
+ */
+export function messagesOf({ id: session, messages: stored, run: current, last }: Session): readonly UiMessage[] {
+  const { questions = [], prompt = [], batch } = current?.pending ?? {};
+  const { id: run, before = stored.length } = current ?? { id: last?.run, before: last?.before };
   const asked = questions.filter((question) => !isForClient(question));
-  const states = statesOf([
-    ...kept.flatMap((each) => each.role === "tool" ? each.results : []),
-    ...batch?.results ?? [],
-  ]);
-  for (const question of asked) ask(question, now?.events ?? 0, states);
-  const told: UiMessage[] = [];
+  const results = [...stored.flatMap((each) => each.role === "tool" ? each.results : []), ...batch?.results ?? []];
+  const states = callStates(results, asked, current?.events ?? 0);
+  const shown: UiMessage[] = [];
 
-  /** Has the agent say something, in one message with all that it says in a row. */
-  function say(index: number, ...parts: readonly object[]): void {
-    const newest = told.at(-1);
+  /** Adds parts to the assistant's message, or begins one. */
+  function addParts(index: number, ...parts: readonly object[]): void {
+    const newest = shown.at(-1);
     if (newest?.role === "assistant") return void newest.parts.push(...parts);
     const own = run !== undefined && index >= before && { id: run, metadata: { run, session } };
-    told.push({ id: `${session}.${index}`, role: "assistant", parts: [...parts], ...own });
+    shown.push({ id: `${session}.${index}`, role: "assistant", parts: [...parts], ...own });
   }
 
-  function hear(message: UserMessage, index: number): void {
-    const meanwhile = index > before && told.at(-1)?.role === "assistant";
-    if (meanwhile) say(index, steering(message, `${session}.${index}`));
-    else told.push({ id: `${session}.${index}`, role: "user", parts: message.parts.map(contentOf) });
+  function addUserMessage(message: UserMessage, index: number): void {
+    const id = `${session}.${index}`;
+    const isSteering = index > before && shown.at(-1)?.role === "assistant";
+    if (isSteering) addParts(index, steeringPart(message, id));
+    else shown.push({ id, role: "user", parts: message.parts.map(contentPart) });
   }
 
-  function partOf(part: AnswerPart): object {
+  function answerPart(part: AnswerPart): object {
     if (part.type !== "call") return { type: part.type, text: part.text, state: "done" };
     const { id: toolCallId, name, input } = part;
     return { type: `tool-${name}`, toolCallId, input, state: "input-available", ...states.get(toolCallId) };
   }
 
-  const messages = [...kept, ...prompt, ...batch ? [batch.message] : []];
+  const messages = [...stored, ...prompt, ...batch ? [batch.message] : []];
   messages.forEach((message, index) => {
-    if (message.role === "user" && message.from === undefined) hear(message, index);
-    if (message.role === "assistant") say(index, { type: "step-start" }, ...message.parts.map(partOf));
+    if (message.role === "user" && message.from === undefined) addUserMessage(message, index);
+    if (message.role === "assistant") addParts(index, { type: "step-start" }, ...message.parts.map(answerPart));
   });
   for (const { callId = "", tool, questions } of asked) {
-    if (tool === undefined) say(messages.length, { type: "text", text: questions.join("\n"), state: "done" });
-    else if (callId.includes("/")) {
-      say(messages.length, { type: `tool-${tool}`, toolCallId: callId, ...states.get(callId) });
+    if (tool === undefined) addParts(messages.length, { type: "text", text: questions.join("\n"), state: "done" });
+    else if (callId.includes("/")) { // a call inside a subagent, which the transcript does not contain
+      addParts(messages.length, { type: `tool-${tool}`, toolCallId: callId, ...states.get(callId) });
     }
   }
-  return told;
+  return shown;
 }
 
-/** What became of calls, as a part says it. */
-function statesOf(results: readonly CallResult[]): Map<string, object> {
-  return new Map(results.map((result) => [result.callId, stateOf(result)]));
+/** Returns the fields that show the state of each call: its result, or the question about it. */
+function callStates(
+  results: readonly CallResult[],
+  asked: readonly Question[],
+  pausedAt: number,
+): ReadonlyMap<string, object> {
+  const states = new Map(results.map((result) => [result.callId, resultState(result)]));
+  for (const { callId, tool, input, questions } of asked) {
+    if (callId === undefined || tool === undefined) continue;
+    const requestReason = questions.join("\n");
+    const approval = { id: approvalId(callId, pausedAt), requestReason };
+    states.set(callId, { state: "approval-requested", input, approval });
+    for (const call of subagentCalls(callId)) states.set(call, { state: "output-available", output: requestReason });
+  }
+  return states;
 }
 
-function stateOf(result: CallResult): object {
+function resultState(result: CallResult): object {
   const { callId: id, status } = result;
-  const said = textOf(result);
+  const text = textOf(result);
   if (status === "ok") return { state: "output-available", output: outputOf(result) };
-  if (status === "denied") return { state: "output-denied", approval: { id, approved: false, reason: said } };
-  return { state: "output-error", errorText: said };
-}
-
-/** Says of a call that a person is asked about it. */
-function ask({ callId, tool, input, questions }: Question, pause: number, states: Map<string, object>): void {
-  if (callId === undefined || tool === undefined) return;
-  const requestReason = questions.join("\n");
-  const approval = { id: approvalId(callId, pause), requestReason };
-  states.set(callId, { state: "approval-requested", input, approval });
-  for (const agent of agentsOf(callId)) states.set(agent, { state: "output-available", output: requestReason });
+  if (status === "denied") return { state: "output-denied", approval: { id, approved: false, reason: text } };
+  return { state: "output-error", errorText: text };
 }

@@ -1,33 +1,33 @@
 /**
- * The AI SDK's wire: what `useChat` speaks.
+ * The wire of the AI SDK's `useChat`.
  *
  * @module
  */
 import type { Reply, Wire } from "../wire.ts";
-import { chunking } from "./chunks.ts";
+import { chunkEncoder } from "./chunks.ts";
 import { messagesOf } from "./messages.ts";
-import { chatOf } from "./request.ts";
+import { chatRequest } from "./request.ts";
 
-/** What `aiSdkUi()` and `aiSdkMessages()` take. */
+/** Options of `aiSdkUi()` and `aiSdkMessages()`. */
 export interface AiSdkUiOptions {
-  /** Where chats are served. Default: `/chat`. */
+  /** The path of the routes. Default: `/chat`. */
   readonly path?: string;
 }
 
-const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream": "v1" }, open: chunking };
+const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream": "v1" }, encoder: chunkEncoder };
 
 /**
- * Speaks to `useChat` and `DefaultChatTransport` of the AI SDK: the UI message stream v1. A chat's id is its session's.
+ * Serves `useChat` and `DefaultChatTransport` of the AI SDK, with the UI message stream v1. The id of a chat is the id of its session.
  *
- * - `POST /chat`: the newest message of the chat, or the approvals and tool outputs in it. Nothing else of the history that a chat sends is believed: what
- *   was said before is in the session, and only what that asks can be answered.
- * - `GET /chat/:id/stream`: all that the last run has told, and whatever comes then, for a chat that resumes; 204 where there was none. Needs a `log`, and
- *   an `onClientGone` that is not "stop".
- * - `DELETE /chat/:id/stream`: stops the run, for a chat whose runs outlive its connections.
+ * - `POST /chat` takes the newest message of the chat, or the approvals and tool outputs in it. The rest of the client's history is ignored: the session has
+ *   the history, and only its open questions can be answered.
+ * - `GET /chat/:id/stream` sends every chunk of the last run from the start, for `resume: true`. It answers 204 if there is no run. It needs a `log`, and an
+ *   `onClientGone` other than "stop".
+ * - `DELETE /chat/:id/stream` stops the run. Call it from the page's Stop button if `onClientGone` is not "stop".
  *
- * A call within an agent that is a tool is a part of its own, and what that agent writes comes as transient `data-subagent`. What a hook asks about the run
- * is said as text, and answered by the next message. On a server with `resume tokens` the message that asks keeps one in its metadata and brings it back; of what
- * was said in earlier runs nobody knows there. Data events come as `data-<name>`, with the `id` in their data, if any.
+ * A call inside a subagent is a part of its own, and the subagent's text arrives as transient `data-subagent`. A question of a hook about the run is shown
+ * as text, and the next message answers it. On a server with `resumeTokens`, the message that asks carries the token in its metadata and brings it back; the
+ * server then knows nothing about earlier runs. Data events arrive as `data-<name>`, with the `id` in their data, if any.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -38,7 +38,7 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  * const app = serve(agent({ model: scripted("Hello!") }), { wires: [aiSdkUi()] });
  *
  * const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] }];
- * const response = await app.request("/chat", { // as useChat() does
+ * const response = await app.request("/chat", { // the request of useChat()
  *   method: "POST",
  *   headers: { "content-type": "application/json" },
  *   body: JSON.stringify({ id: "c1", messages }),
@@ -47,26 +47,19 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  * ```
  */
 export function aiSdkUi({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
+  const stream = `${path}/:id/stream`;
   return {
     routes: () => [
-      { method: "POST", path, read: ({ body }) => ({ type: "talk", ...chatOf(body), reply }) },
-      {
-        method: "GET",
-        path: `${path}/:id/stream`,
-        read: ({ params: { id = "" } }) => ({ type: "follow", session: id, reply }),
-      },
-      {
-        method: "DELETE",
-        path: `${path}/:id/stream`,
-        read: ({ params: { id = "" } }) => ({ type: "stop", session: id }),
-      },
+      { method: "POST", path, parse: ({ body }) => ({ type: "chat", ...chatRequest(body), reply }) },
+      { method: "GET", path: stream, parse: ({ params: { id = "" } }) => ({ type: "follow", session: id, reply }) },
+      { method: "DELETE", path: stream, parse: ({ params: { id = "" } }) => ({ type: "stop", session: id }) },
     ],
   };
 }
 
 /**
- * Tells `useChat` what there is of a chat, for a page that was loaded anew: `GET /chat/:id` gives its messages, 404 where there is none. They go together
- * with `resume: true`, whatever the chat is in the middle of: with what a person is asked, and without anything twice. What was sent as data is not in them.
+ * Serves the messages of a chat, so that a page can be reloaded: `GET /chat/:id` returns them, or 404 for an unknown chat. Together with `resume: true` the
+ * page shows a running or paused chat completely, with its open questions, and shows nothing twice. Data events are not included.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -77,14 +70,14 @@ export function aiSdkUi({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
  * const app = serve(agent({ model: scripted("Hello!") }), { wires: [aiSdkUi(), aiSdkMessages()] });
  *
  * const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] }];
- * const answer = await app.request("/chat", { // as useChat() does
+ * const answer = await app.request("/chat", { // the request of useChat()
  *   method: "POST",
  *   headers: { "content-type": "application/json" },
  *   body: JSON.stringify({ id: "c1", messages }),
  * });
  * await answer.text();
  *
- * const response = await app.request("/chat/c1"); // as a page does that is loaded anew
+ * const response = await app.request("/chat/c1"); // after a reload
  * const [hi, hello] = response.ok ? await response.json() : [];
  * assertEquals(hi.parts, [{ type: "text", text: "Hi" }]);
  * assertEquals(hello.parts, [{ type: "step-start" }, { type: "text", text: "Hello!", state: "done" }]);
@@ -95,7 +88,7 @@ export function aiSdkMessages({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
     routes: () => [{
       method: "GET",
       path: `${path}/:id`,
-      read: ({ params: { id = "" } }) => ({ type: "show", session: id, body: messagesOf }),
+      parse: ({ params: { id = "" } }) => ({ type: "session", session: id, body: messagesOf }),
     }],
   };
 }

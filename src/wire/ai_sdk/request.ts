@@ -1,22 +1,22 @@
 /**
- * What a chat sends: of the history that it holds nothing counts but the newest of its messages, and what that answers.
+ * Requests of the AI SDK's chats. The client sends its whole history, but only the message that it submits counts.
  *
  * @module
  */
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
-import { flag, json, list, optional, record, text, wrong } from "../shape.ts";
-import type { Said, Talk, Waiting } from "../wire.ts";
+import { array, boolean, invalid, json, lazy, object, optional, type Shape, string } from "../../protocol/shape.ts";
+import type { ChatInput, Input, PendingQuestions } from "../wire.ts";
 import { approvalId } from "./parts.ts";
 
-/** A message as the chat has it. */
+/** A message as the client holds it. */
 interface UiMessage {
   readonly id?: string | undefined;
   readonly role: string;
   readonly parts: readonly UiPart[];
 }
 
-/** What matters of a part: of text, of a file, of a call. */
+/** The fields of a part that the server reads: of text, of a file, of a call. */
 interface UiPart {
   readonly type: string;
   readonly text?: Json | undefined;
@@ -30,53 +30,60 @@ interface UiPart {
   readonly approval?: Json | undefined;
 }
 
-const some = optional(json);
-
-const part = record<UiPart>({
-  type: text,
-  text: some,
-  mediaType: some,
-  url: some,
-  toolCallId: some,
-  state: some,
-  preliminary: some,
-  output: some,
-  errorText: some,
-  approval: some,
+const message: Shape<UiMessage> = /* @__PURE__ */ lazy(() => {
+  const field = optional(json);
+  const part = object<UiPart>({
+    type: string,
+    text: field,
+    mediaType: field,
+    url: field,
+    toolCallId: field,
+    state: field,
+    preliminary: field,
+    output: field,
+    errorText: field,
+    approval: field,
+  });
+  return object({ id: optional(string), role: string, parts: array(part) });
 });
 
-const message = record<UiMessage>({ id: optional(text), role: text, parts: list(part) });
+const approval = /* @__PURE__ */ lazy(() => object({ id: string, approved: boolean, reason: optional(string) }));
 
-const approval = record({ id: text, approved: flag, reason: optional(text) });
+const request = /* @__PURE__ */ lazy(() => object({ id: string, messages: array(json), messageId: optional(string) }));
 
-const chat = record({ id: text, messages: list(json), messageId: optional(text) });
-
-/** A chat's request: its session, what came with the pause that it answers, and what it says. */
-export function chatOf(body: unknown): Pick<Talk, "session" | "resumeToken" | "say"> {
-  const { id: session, messages, messageId } = chat(body, "");
-  if (session === "") throw wrong("id", "a name");
-  if (messages.length === 0) throw wrong("messages", "one at least");
+/** Parses a request. The submitted message is the one that `messageId` names, or the last. */
+export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeToken" | "input"> {
+  const { id: session, messages, messageId } = request(body, "");
+  if (session === "") throw invalid("id", "a non-empty string");
+  if (messages.length === 0) throw invalid("messages", "at least one message");
   const named = messages.findIndex((each) => messageId !== undefined && fieldOf(each, "id") === messageId);
-  const at = named < 0 ? messages.length - 1 : named;
-  const newest = message(messages[at], `messages.${at}`);
-
-  function say(waiting: Waiting): Said {
-    if (newest.role === "assistant") return { answers: answersOf(newest, waiting) };
-    if (newest.role !== "user") throw wrong(`messages.${at}.role`, "user, assistant");
-    const parts = newest.parts.flatMap((part, index) => contentOf(part, `messages.${at}.parts.${index}`));
-    if (parts.length === 0) throw wrong(`messages.${at}.parts`, "a text or a file");
-    const prompt: UserMessage = { role: "user", parts };
-    const open = waiting.questions.filter(({ tool }) => tool === undefined);
-    if (open.length === 0) return { messages: [prompt] };
-    return { answers: open.map(({ callId }) => ({ ...about(callId), type: "reply", text: textOf(prompt) })) };
-  }
-  return { session, resumeToken: resumeTokenOf(messages, at), say };
+  const index = named < 0 ? messages.length - 1 : named;
+  const path = `messages.${index}`;
+  const submitted = message(messages[index], path);
+  return {
+    session,
+    resumeToken: resumeTokenOf(messages, index),
+    input: (pending) => inputOf(submitted, path, pending),
+  };
 }
 
-/** What came with the pause that the message at `at` answers: with that message itself, or with a question before it that was said as text. */
-function resumeTokenOf(messages: readonly Json[], at: number): string | undefined {
-  const isAnswer = fieldOf(messages[at], "role") === "assistant";
-  const metadata = fieldOf(messages[isAnswer ? at : at - 1], "metadata");
+/** Returns a person's answers or prompt. A prompt answers the run's own questions, if there are any. */
+function inputOf(submitted: UiMessage, path: string, pending: PendingQuestions): Input {
+  if (submitted.role === "assistant") return { answers: answersOf(submitted, pending) };
+  if (submitted.role !== "user") throw invalid(`${path}.role`, `one of "user", "assistant"`);
+  const parts = submitted.parts.flatMap((part, index) => contentOf(part, `${path}.parts.${index}`));
+  if (parts.length === 0) throw invalid(`${path}.parts`, "a text or a file");
+  const prompt: UserMessage = { role: "user", parts };
+  const open = pending.questions.filter(({ tool }) => tool === undefined);
+  if (open.length === 0) return { messages: [prompt] };
+  const text = textOf(prompt);
+  return { answers: open.map(({ callId }) => ({ ...(callId !== undefined && { callId }), type: "reply", text })) };
+}
+
+/** Returns the token of the pause that the message at `index` answers. The message carries it itself, or the question before it that was shown as text. */
+function resumeTokenOf(messages: readonly Json[], index: number): string | undefined {
+  const isAnswer = fieldOf(messages[index], "role") === "assistant";
+  const metadata = fieldOf(messages[isAnswer ? index : index - 1], "metadata");
   const isAsked = fieldOf(metadata, "status") === "paused" && (isAnswer || fieldOf(metadata, "asks") === true);
   const resumeToken = fieldOf(metadata, "resumeToken");
   return isAsked && typeof resumeToken === "string" ? resumeToken : undefined;
@@ -86,41 +93,43 @@ function fieldOf(value: Json | undefined, name: string): Json | undefined {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-function about(callId: string | undefined): { readonly callId?: string } {
-  return callId === undefined ? {} : { callId };
-}
-
-/** What a message answers of what is asked: in this pause, and not in another. */
-function answersOf({ parts }: UiMessage, { questions, pause }: Waiting): readonly PersonAnswer[] {
+/** Returns the answers in a message to the open questions of this pause. */
+function answersOf({ parts }: UiMessage, { questions, pausedAt }: PendingQuestions): readonly PersonAnswer[] {
   return questions.flatMap(({ callId }: Question): PersonAnswer[] => {
     const part = parts.find(({ toolCallId }) => callId !== undefined && toolCallId === callId);
-    if (callId === undefined || !part) return [];
-    const { state, preliminary, output, errorText } = part;
-    if (state === "approval-responded") {
-      const { id, approved, reason } = approval(part.approval, "approval");
-      if (id !== approvalId(callId, pause)) return [];
-      return [
-        approved ? { callId, type: "approve" } : { callId, type: "deny", ...(reason !== undefined && { reason }) },
-      ];
-    }
-    if (state === "output-error") return [{ callId, type: "reply", text: said(errorText) }];
-    return state === "output-available" && preliminary !== true ? [{ callId, type: "reply", text: said(output) }] : [];
+    return callId === undefined || !part ? [] : partAnswers(part, callId, pausedAt);
   });
 }
 
-function said(value: Json | undefined): string {
+/** Returns the answer in the part of a call; none if the part has no answer to this pause. */
+function partAnswers(
+  { state, preliminary, output, errorText, approval: given }: UiPart,
+  callId: string,
+  pausedAt: number,
+): PersonAnswer[] {
+  if (state === "approval-responded") {
+    const { id, approved, reason } = approval(given, "approval");
+    if (id !== approvalId(callId, pausedAt)) return [];
+    return [approved ? { callId, type: "approve" } : { callId, type: "deny", ...(reason !== undefined && { reason }) }];
+  }
+  if (state === "output-error") return [{ callId, type: "reply", text: outputText(errorText) }];
+  if (state !== "output-available" || preliminary === true) return [];
+  return [{ callId, type: "reply", text: outputText(output) }];
+}
+
+function outputText(value: Json | undefined): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? null);
 }
 
-/** What the model may read of a part. */
-function contentOf({ type, text: said, mediaType, url }: UiPart, at: string): ContentPart[] {
-  if (type === "text") return [{ type, text: text(said, `${at}.text`) }];
+/** Returns the content of a part for the model; nothing for a part that is neither text nor a file. */
+function contentOf({ type, text, mediaType, url }: UiPart, path: string): ContentPart[] {
+  if (type === "text") return [{ type, text: string(text, `${path}.text`) }];
   if (type !== "file") return [];
-  const address = text(url, `${at}.url`);
+  const address = string(url, `${path}.url`);
   const data = /^data:[^,]*;base64,(.*)$/s.exec(address)?.[1];
   return [{
     type: "media",
-    mediaType: text(mediaType, `${at}.mediaType`),
+    mediaType: string(mediaType, `${path}.mediaType`),
     ...(data === undefined ? { url: address } : { data }),
   }];
 }

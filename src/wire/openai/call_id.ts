@@ -1,24 +1,24 @@
 /**
- * The ids of calls, as clients have them: each says which session waits for what it comes to, since nothing else in a request does.
+ * Call ids that contain their session. A request that brings the result of a call names no session, so the id has to.
  *
  * @module
  */
 
-/** A call, and the session that it is made in. */
-export interface Place {
-  /** The session. */
+/** A call and its session. */
+export interface CallPlace {
+  /** The session's id. */
   readonly session: string;
-  /** What the session calls it. */
+  /** The call's id within the session. */
   readonly call: string;
 }
 
-/** The id of a call, for a client: how long the session's is, that, and the call's. */
-export function outerId({ session, call }: Place): string {
+/** Encodes a call id for the client: the length of the session's id, the session's id, and the call's id. */
+export function encodeCallId({ session, call }: CallPlace): string {
   return `${session.length}.${session}.${call}`;
 }
 
-/** What an id that a client sends is of; nothing where it is from elsewhere. */
-export function placeOf(id: string): Place | undefined {
+/** Decodes a call id from a client. Returns undefined for an id that `encodeCallId()` did not make. */
+export function decodeCallId(id: string): CallPlace | undefined {
   const [, length, rest] = /^(\d+)\.(.*)$/s.exec(id) ?? [];
   const end = Number(length);
   return rest?.[end] === "." ? { session: rest.slice(0, end), call: rest.slice(end + 1) } : undefined;

@@ -1,28 +1,29 @@
 /**
- * Chat completions, as OpenAI has them.
+ * OpenAI's chat completions API.
  *
  * @module
  */
-import type { Reply, Wanted, Wire, WireRequest } from "../wire.ts";
-import { completed, streamed } from "./chat_reply.ts";
+import type { ParsedRequest, Reply, Wire, WireRequest } from "../wire.ts";
+import { completionCollector } from "./chat_completion.ts";
+import { completionEncoder } from "./chat_chunks.ts";
 import { chatRequest } from "./chat_request.ts";
-import { refuse } from "./ended.ts";
-import { models, type OpenaiOptions, wholeHeaders as headers } from "./models.ts";
-import { talkOf } from "./said.ts";
+import { chatInputOf } from "./conversation.ts";
+import { jsonHeaders as headers, modelRoutes, type OpenaiOptions } from "./models.ts";
+import { encodeError } from "./run_error.ts";
 
 /**
- * Speaks to clients of OpenAI's chat completions, and to whatever is compatible with them. The client holds the conversation. The model that it names is not
- * looked at: the agent answers.
+ * Serves clients of OpenAI's chat completions API, and compatible clients. The client holds the conversation. The agent answers, whatever model the request
+ * names.
  *
- * - `POST /v1/chat/completions`, streamed and not.
- * - `GET /v1/models`, and `GET /v1/models/:id`: the agent.
+ * - `POST /v1/chat/completions`, streamed or not.
+ * - `GET /v1/models` and `GET /v1/models/:id` return the agent.
  *
- * The agent's own tools run here, unseen. Those that a request declares are its client's: a call of one comes back as a tool call, whose id says which session
- * waits, and the run goes on once a request brings what it came to. What a person is asked about a call can only be said, as text.
- * On a server with `resume tokens` no call can be answered, since nothing in a request would bring them back.
+ * The agent's own tools run on the server, and the client does not see them. The client runs the tools that its request declares: such a call is returned as
+ * a tool call, whose id contains the session, and the run continues when a request brings the result. A question to a person is returned as text.
+ * On a server with `resumeTokens` no call can be answered, because these requests have no place for the token.
  *
- * Hints to a model, such as `temperature`, are left alone, since the agent's model is its own. What asks for another kind of answer, such as `response_format`
- * that is no text, is refused.
+ * Hints to the model, such as `temperature`, are ignored, because the agent has its own. Parameters that change the format of the answer, such as a
+ * `response_format` other than text, are refused.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -32,7 +33,7 @@ import { talkOf } from "./said.ts";
  *
  * const app = serve(agent({ model: scripted("Hello!") }), { wires: [chatCompletions()] });
  *
- * const response = await app.request("/v1/chat/completions", { // as any client does
+ * const response = await app.request("/v1/chat/completions", {
  *   method: "POST",
  *   headers: { "content-type": "application/json" },
  *   body: JSON.stringify({ model: "agent", messages: [{ role: "user", content: "Hi" }] }),
@@ -44,16 +45,16 @@ import { talkOf } from "./said.ts";
 export function chatCompletions({ path = "/v1" }: OpenaiOptions = {}): Wire {
   return {
     routes: (agent) => [
-      { method: "POST", path: `${path}/chat/completions`, read: (request) => read(agent, request), refuse },
-      ...models(agent, path),
+      { method: "POST", path: `${path}/chat/completions`, parse: (request) => parse(agent, request), encodeError },
+      ...modelRoutes(agent, path),
     ],
   };
 }
 
-function read(agent: string, { body, session }: WireRequest): Wanted {
-  const { conversation, stream, usage } = chatRequest(body);
+function parse(agent: string, { body, session }: WireRequest): ParsedRequest {
+  const { conversation, stream, includeUsage } = chatRequest(body);
   const reply: Reply = stream
-    ? { type: "stream", open: () => streamed(agent, usage) }
-    : { type: "whole", headers, open: () => completed(agent) };
-  return { type: "talk", ...talkOf({ ...conversation, session }), reply };
+    ? { type: "stream", encoder: () => completionEncoder(agent, includeUsage) }
+    : { type: "json", headers, collector: () => completionCollector(agent) };
+  return { type: "chat", ...chatInputOf({ ...conversation, session }), reply };
 }

@@ -1,88 +1,88 @@
 /**
- * Requests of chat completions.
+ * Requests of the chat completions API.
  *
  * @module
  */
 import { textOf } from "../../protocol/message.ts";
+import { array, boolean, jsonObject, lazy, object, oneOf, string } from "../../protocol/shape.ts";
 import { toolName } from "../client_tool.ts";
-import { flag, list, object, record, text, word } from "../shape.ts";
-import { choice, content, declaredOf, format, maybe, only } from "./content.ts";
-import { callOf, type Conversation, type Entry, outcome } from "./said.ts";
+import { content, declaredTools, nullish, responseFormat, toolChoice, unsupported } from "./content.ts";
+import { callAnswer, callPart, type Conversation, type Entry } from "./conversation.ts";
 
-// made where they are needed: who bundles one of the two APIs has nothing of the other
-const call = () => record({ id: text, function: record({ name: text, arguments: text }) });
+const message = /* @__PURE__ */ lazy(() =>
+  object({
+    role: oneOf("system", "developer", "user", "assistant", "tool"),
+    content: nullish(content),
+    tool_calls: nullish(array(object({ id: string, function: object({ name: string, arguments: string }) }))),
+    tool_call_id: nullish(string),
+  })
+);
 
-const message = () =>
-  record({
-    role: word("system", "developer", "user", "assistant", "tool"),
-    content: maybe(content),
-    tool_calls: maybe(list(call())),
-    tool_call_id: maybe(text),
-  });
+const functionTool = /* @__PURE__ */ lazy(() =>
+  object({
+    type: oneOf("function"),
+    function: object({ name: toolName, description: nullish(string), parameters: nullish(jsonObject) }),
+  })
+);
 
-const declared = () =>
-  record({
-    type: word("function"),
-    function: record({ name: toolName, description: maybe(text), parameters: maybe(object) }),
-  });
+const request = /* @__PURE__ */ lazy(() =>
+  object({
+    messages: array(message),
+    tools: nullish(array(functionTool)),
+    stream: nullish(boolean),
+    stream_options: nullish(object({ include_usage: nullish(boolean) })),
+    tool_choice: toolChoice,
+    response_format: responseFormat,
+    modalities: nullish(array(oneOf("text"))),
+    n: unsupported(1),
+    logprobs: unsupported(false),
+    top_logprobs: unsupported(0),
+    parallel_tool_calls: unsupported(true),
+    stop: unsupported(),
+    logit_bias: unsupported(),
+    audio: unsupported(),
+    functions: unsupported(),
+    function_call: unsupported(),
+    web_search_options: unsupported(),
+    previous_response_id: unsupported(),
+    conversation: unsupported(),
+  })
+);
 
-const request = () =>
-  record({
-    messages: list(message()),
-    tools: maybe(list(declared())),
-    stream: maybe(flag),
-    stream_options: maybe(record({ include_usage: maybe(flag) })),
-    tool_choice: choice,
-    response_format: format,
-    modalities: maybe(list(word("text"))),
-    n: only(1),
-    logprobs: only(false),
-    top_logprobs: only(0),
-    parallel_tool_calls: only(true),
-    stop: only(),
-    logit_bias: only(),
-    audio: only(),
-    functions: only(),
-    function_call: only(),
-    web_search_options: only(),
-    previous_response_id: only(),
-    conversation: only(),
-  });
-
-/** A request as it was read. */
+/** A parsed request. */
 export interface ChatRequest {
   readonly conversation: Omit<Conversation, "session">;
   readonly stream: boolean;
-  /** Whether a stream ends with what it took. */
-  readonly usage: boolean;
+  /** Whether a stream ends with the token usage. */
+  readonly includeUsage: boolean;
 }
 
-/** Reads a request. */
+/** Parses a request. */
 export function chatRequest(body: unknown): ChatRequest {
-  const { messages, tools, tool_choice, stream = false, stream_options } = request()(body, "");
+  const { messages, tools, tool_choice, stream = false, stream_options } = request(body, "");
   return {
     conversation: {
       field: "messages",
       entries: messages.map(entryOf),
-      tools: declaredOf(tool_choice, tools?.map((tool) => tool.function)),
+      tools: declaredTools(tool_choice, tools?.map((tool) => tool.function)),
     },
     stream,
-    usage: stream_options?.include_usage ?? false,
+    includeUsage: stream_options?.include_usage ?? false,
   };
 }
 
 function entryOf(
-  { role, content: parts = [], tool_calls = [], tool_call_id = "" }: ReturnType<ReturnType<typeof message>>,
+  { role, content: parts = [], tool_calls = [], tool_call_id = "" }: ReturnType<typeof message>,
 ): Entry {
   switch (role) {
     case "user":
       return { role, parts };
     case "assistant": {
-      const calls = tool_calls.map(({ id, function: { name, arguments: input } }) => callOf(id, name, input));
+      const calls = tool_calls.map(({ id, function: { name, arguments: input } }) => callPart(id, name, input));
       return { role, parts: [...parts.filter((part) => part.type === "text"), ...calls] };
     }
     case "tool":
-      return outcome(tool_call_id, { type: "reply", text: textOf({ parts }) });
+      return callAnswer(tool_call_id, { type: "reply", text: textOf({ parts }) });
     default:
       return { role: "user", from: role, parts };
   }

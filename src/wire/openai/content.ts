@@ -1,63 +1,64 @@
 /**
- * What is alike in both kinds of requests: contents, and what may be missing or null.
+ * The parts of a request that both of OpenAI's dialects share: content, tools, and parameters that may be null.
  *
  * @module
  */
 import type { ContentPart, Json } from "../../protocol/message.ts";
+import { array, invalid, lazy, object, oneOf, type Shape, string } from "../../protocol/shape.ts";
 import type { DeclaredTool } from "../client_tool.ts";
-import { list, optional, record, type Shape, text, word, wrong } from "../shape.ts";
 
-/** A value that may be missing, which some clients write as null. */
-export function maybe<T>(shape: Shape<T>): Shape<T | undefined> {
-  const given = optional(shape);
-  return (value, at) => value === null ? undefined : given(value, at);
+/** Parses a value that may be missing or null. */
+export function nullish<T>(shape: Shape<T>): Shape<T | undefined> {
+  return (value, path) => value === undefined || value === null ? undefined : shape(value, path);
 }
 
-/** A parameter that changes nothing by being one of these values, or missing: in no other way is it served. */
-export function only(...values: readonly unknown[]): Shape<undefined> {
-  return (value, at) => {
-    if (value !== undefined && value !== null && !values.includes(value)) {
-      throw wrong(at, "nothing else than its default");
+/** Rejects a parameter that has any value but these, which are its defaults: the server does not implement it. */
+export function unsupported(...defaults: readonly unknown[]): Shape<undefined> {
+  return (value, path) => {
+    if (value !== undefined && value !== null && !defaults.includes(value)) {
+      throw invalid(path, "nothing else than its default");
     }
   };
 }
 
-/** Whether the tools that a client declares may be called. */
-export const choice = maybe(word("auto", "none"));
+/** Parses whether the model may call the tools that the client declares. */
+export const toolChoice: Shape<"auto" | "none" | undefined> = /* @__PURE__ */ lazy(() =>
+  nullish(oneOf("auto", "none"))
+);
 
-/** A tool as a client declares it. */
-interface Declared {
+/** Parses the format of the answer. Only text is served, because the agent decides about structured output. */
+export const responseFormat: Shape<object | undefined> = /* @__PURE__ */ lazy(() =>
+  nullish(object({ type: unsupported("text") }))
+);
+
+/** A tool as OpenAI's clients declare it. */
+interface FunctionTool {
   readonly name: string;
   readonly description?: string | undefined;
   readonly parameters?: { readonly [key: string]: Json } | undefined;
 }
 
-/** The tools that may be called of those that a client declares. */
-export function declaredOf(choice: string | undefined, tools: readonly Declared[] = []): readonly DeclaredTool[] {
+/** Returns the declared tools; none if the client set `tool_choice` to "none". */
+export function declaredTools(
+  choice: string | undefined,
+  tools: readonly FunctionTool[] = [],
+): readonly DeclaredTool[] {
   return choice === "none" ? [] : tools.map((tool) => ({ ...tool, schema: tool.parameters }));
 }
 
-/** How an answer looks, which is up to the agent. */
-export const format = maybe(record({ type: only("text") }));
+const imageUrl: Shape<string> = (value, path) =>
+  typeof value === "string" ? value : object({ url: string })(value, path).url;
 
-const part = record<Part>({
-  text: maybe(text),
-  image_url: maybe((value, at) => typeof value === "string" ? value : record({ url: text })(value, at).url),
-});
+const part = /* @__PURE__ */ lazy(() => object({ text: nullish(string), image_url: nullish(imageUrl) }));
 
-interface Part {
-  readonly text?: string | undefined;
-  readonly image_url?: string | undefined;
-}
+/** Parses content: a string, or an array of texts and images. */
+export const content: Shape<readonly ContentPart[]> = (value, path) =>
+  typeof value === "string" ? [{ type: "text", text: value }] : array(contentPart)(value, path);
 
-/** A content: a text, or parts, each of them a text or an image. */
-export const content: Shape<readonly ContentPart[]> = (value, at) =>
-  typeof value === "string" ? [{ type: "text", text: value }] : list(partOf)(value, at);
-
-const partOf: Shape<ContentPart> = (value, at) => {
-  const { text, image_url } = part(value, at);
+const contentPart: Shape<ContentPart> = (value, path) => {
+  const { text, image_url } = part(value, path);
   if (text !== undefined) return { type: "text", text };
-  if (image_url === undefined) throw wrong(at, "a text or an image");
+  if (image_url === undefined) throw invalid(path, "a text or an image");
   return imageAt(image_url);
 };
 

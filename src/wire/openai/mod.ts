@@ -1,5 +1,5 @@
 /**
- * OpenAI's wires: what its clients speak, and those of whoever is compatible.
+ * OpenAI's wires, for its own clients and compatible ones.
  *
  * @module
  */

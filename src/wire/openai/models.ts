@@ -1,24 +1,25 @@
 /**
- * The models that OpenAI's clients may name: there is one, which is the agent.
+ * The list of models, in OpenAI's format: the agent is the only one.
  *
  * @module
  */
 import type { WireRoute } from "../wire.ts";
 
-/** What `chatCompletions()` and `responses()` take. */
+/** Options of `chatCompletions()` and `responses()`. */
 export interface OpenaiOptions {
-  /** Where the API is served. Default: `/v1`. */
+  /** The path of the API. Default: `/v1`. */
   readonly path?: string;
 }
 
-/** What goes with a response that comes as a whole. Clients try again what has failed; an agent may have done things by then. */
-export const wholeHeaders = { "x-should-retry": "false" };
+/** Headers of a JSON response. OpenAI's clients retry a failed request unless told otherwise, but the agent may already have run tools. */
+export const jsonHeaders = { "x-should-retry": "false" };
 
-/** The routes that tell of models. */
-export function models(agent: string, path: string): readonly WireRoute[] {
+/** Returns the routes that list the models. */
+export function modelRoutes(agent: string, path: string): readonly WireRoute[] {
   const model = { id: agent, object: "model", created: 0, owned_by: "jizai" };
+  const list = { object: "list", data: [model] };
   return [
-    { method: "GET", path: `${path}/models`, read: () => ({ type: "know", body: { object: "list", data: [model] } }) },
-    { method: "GET", path: `${path}/models/:id`, read: () => ({ type: "know", body: model }) },
+    { method: "GET", path: `${path}/models`, parse: () => ({ type: "json", body: list }) },
+    { method: "GET", path: `${path}/models/:id`, parse: () => ({ type: "json", body: model }) },
   ];
 }

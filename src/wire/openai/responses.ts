@@ -1,28 +1,28 @@
 /**
- * The Responses API, as OpenAI has it.
+ * OpenAI's Responses API.
  *
  * @module
  */
-import type { Event } from "../../protocol/event.ts";
-import type { Reply, Wanted, Whole, Wire, WireRequest } from "../wire.ts";
-import { refuse } from "./ended.ts";
-import { type OpenaiOptions, wholeHeaders as headers } from "./models.ts";
-import { responding } from "./responses_reply.ts";
+import type { JsonResponse, ParsedRequest, Reply, ResponseCollector, Wire, WireRequest } from "../wire.ts";
+import { chatInputOf } from "./conversation.ts";
+import { jsonHeaders as headers, type OpenaiOptions } from "./models.ts";
+import { responseEncoder } from "./response_events.ts";
 import { responsesRequest } from "./responses_request.ts";
-import { talkOf } from "./said.ts";
+import { encodeError } from "./run_error.ts";
 
 /**
- * Speaks to clients of OpenAI's Responses API. The model that they name is not looked at: the agent answers.
+ * Serves clients of OpenAI's Responses API. The agent answers, whatever model the request names.
  *
- * - `POST /v1/responses`, streamed and not. With a `previous_response_id` the session of that response goes on, as it is now; without one the client holds
- *   the conversation.
+ * - `POST /v1/responses`, streamed or not. With a `previous_response_id` the session of that response continues from its present state; without one the
+ *   client holds the conversation.
  *
- * The agent's own tools run here, unseen. Those that a request declares are its client's: a call of one comes back as a function call, whose id says which
- * session waits, and the run goes on once a request brings what it came to. What a person is asked about a call is a request for an approval, as of a call to
- * an MCP server. On a server with `resume tokens` no call can be answered, since nothing in a request would bring them back.
+ * The agent's own tools run on the server, and the client does not see them. The client runs the tools that its request declares: such a call is returned as
+ * a function call, whose id contains the session, and the run continues when a request brings the result. A question about a call is returned as an approval
+ * request, in the format of a call to an MCP server. On a server with `resumeTokens` no call can be answered, because these requests have no place for the
+ * token.
  *
- * Hints to a model, such as `temperature`, are left alone, since the agent's model is its own. What asks for another kind of answer, such as `text.format`
- * that is no text, is refused.
+ * Hints to the model, such as `temperature`, are ignored, because the agent has its own. Parameters that change the format of the answer, such as a
+ * `text.format` other than text, are refused.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -32,7 +32,7 @@ import { talkOf } from "./said.ts";
  *
  * const app = serve(agent({ model: scripted("Hello!") }), { wires: [responses()] });
  *
- * const response = await app.request("/v1/responses", { // as any client does
+ * const response = await app.request("/v1/responses", {
  *   method: "POST",
  *   headers: { "content-type": "application/json" },
  *   body: JSON.stringify({ model: "agent", input: "Hi" }),
@@ -44,22 +44,24 @@ import { talkOf } from "./said.ts";
 export function responses({ path = "/v1" }: OpenaiOptions = {}): Wire {
   return {
     routes: (agent) => [
-      { method: "POST", path: `${path}/responses`, read: (request) => read(agent, request), refuse },
+      { method: "POST", path: `${path}/responses`, parse: (request) => parse(agent, request), encodeError },
     ],
   };
 }
 
-function read(agent: string, { body, session }: WireRequest): Wanted {
+function parse(agent: string, { body, session }: WireRequest): ParsedRequest {
   const { conversation, stream } = responsesRequest(body);
-  const reply: Reply = stream ? { type: "stream", open: () => responding(agent) } : { type: "whole", headers, open };
+  const reply: Reply = stream
+    ? { type: "stream", encoder: () => responseEncoder(agent) }
+    : { type: "json", headers, collector: () => responseCollector(agent) };
+  return { type: "chat", ...chatInputOf({ ...conversation, session: session ?? conversation.session }), reply };
+}
 
-  function open() {
-    let told: Whole | undefined;
-    const tell = responding(agent, (whole) => told = whole);
-    return (event: Event, id: number) => {
-      tell(event, id);
-      return told;
-    };
-  }
-  return { type: "talk", ...talkOf({ ...conversation, session: session ?? conversation.session }), reply };
+function responseCollector(agent: string): ResponseCollector {
+  let response: JsonResponse | undefined;
+  const encode = responseEncoder(agent, (complete) => response = complete);
+  return (event, id) => {
+    encode(event, id);
+    return response;
+  };
 }

@@ -4,75 +4,75 @@
  * @module
  */
 import { type Json, textOf, user } from "../../protocol/message.ts";
+import { array, boolean, json, jsonObject, lazy, object, oneOf, string } from "../../protocol/shape.ts";
 import { toolName } from "../client_tool.ts";
-import { flag, json, list, object, record, text, word } from "../shape.ts";
-import { placeOf } from "./call_id.ts";
-import { choice, content, declaredOf, format, maybe, only } from "./content.ts";
-import { callOf, type Conversation, type Entry, outcome } from "./said.ts";
+import { decodeCallId } from "./call_id.ts";
+import { content, declaredTools, nullish, responseFormat, toolChoice, unsupported } from "./content.ts";
+import { callAnswer, callPart, type Conversation, type Entry } from "./conversation.ts";
 
-// made where they are needed: who bundles one of the two APIs has nothing of the other
-const declared = () =>
-  record({
-    type: word("function"),
+const functionTool = /* @__PURE__ */ lazy(() =>
+  object({
+    type: oneOf("function"),
     name: toolName,
-    description: maybe(text),
-    parameters: maybe(object),
-  });
+    description: nullish(string),
+    parameters: nullish(jsonObject),
+  })
+);
 
-const request = () =>
-  record({
+const request = /* @__PURE__ */ lazy(() =>
+  object({
     input: json,
-    instructions: maybe(text),
-    previous_response_id: maybe(text),
-    tools: maybe(list(declared())),
-    stream: maybe(flag),
-    tool_choice: choice,
-    text: maybe(record({ format })),
-    parallel_tool_calls: only(true),
-    background: only(false),
-    prompt: only(),
-    conversation: only(),
-  });
+    instructions: nullish(string),
+    previous_response_id: nullish(string),
+    tools: nullish(array(functionTool)),
+    stream: nullish(boolean),
+    tool_choice: toolChoice,
+    text: nullish(object({ format: responseFormat })),
+    parallel_tool_calls: unsupported(true),
+    background: unsupported(false),
+    prompt: unsupported(),
+    conversation: unsupported(),
+  })
+);
 
-/** Reads a request. */
+/** Parses a request. */
 export function responsesRequest(body: unknown): { readonly conversation: Conversation; readonly stream: boolean } {
-  const read = request()(body, "");
-  const { input, instructions, previous_response_id: previous, tools, tool_choice, stream = false } = read;
-  const session = previous && (placeOf(previous.slice(5))?.session ?? previous);
-  const said = typeof input === "string" ? [user(input)] : list(object)(input, "input").flatMap(entriesOf);
+  const { input, instructions, previous_response_id: previous, tools, tool_choice, stream = false } = request(body, "");
+  const session = previous && (decodeCallId(previous.slice("resp_".length))?.session ?? previous);
+  const entries = typeof input === "string" ? [user(input)] : array(jsonObject)(input, "input").flatMap(entriesOf);
   const system = session === undefined && instructions !== undefined ? [user(instructions, "system")] : [];
   return {
     stream,
     conversation: {
       field: "input",
-      entries: [...system, ...said],
+      entries: [...system, ...entries],
       session,
-      known: previous !== undefined,
-      tools: declaredOf(tool_choice, tools),
+      mustExist: previous !== undefined,
+      tools: declaredTools(tool_choice, tools),
     },
   };
 }
 
-/** What an item says; nothing where it says what the server knows, such as what it has asked. */
+/** Returns the entry of an item; nothing for an item that repeats what the server knows, such as an approval request. */
 function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[] {
-  const at = `input.${index}`;
-  const said = (name: string) => text(item[name], `${at}.${name}`);
-  const parts = (name: string) => content(item[name], `${at}.${name}`);
+  const path = `input.${index}`;
+  const field = (name: string) => string(item[name], `${path}.${name}`);
+  const parts = (name: string) => content(item[name], `${path}.${name}`);
   switch (item.type ?? "message") {
     case "message":
-    case "item_reference": { // refused, as it does not say whose it is
-      const role = said("role");
+    case "item_reference": { // refused for its missing role: the server keeps no items
+      const role = field("role");
       if (role === "assistant") return [{ role, parts: parts("content").filter((part) => part.type === "text") }];
       return [{ role: "user", parts: parts("content"), ...(role !== "user" && { from: role }) }];
     }
     case "function_call":
-      return [{ role: "assistant", parts: [callOf(said("call_id"), said("name"), said("arguments"))] }];
+      return [{ role: "assistant", parts: [callPart(field("call_id"), field("name"), field("arguments"))] }];
     case "function_call_output":
-      return [outcome(said("call_id"), { type: "reply", text: textOf({ parts: parts("output") }) })];
+      return [callAnswer(field("call_id"), { type: "reply", text: textOf({ parts: parts("output") }) })];
     case "mcp_approval_response": {
-      const approve = flag(item.approve, `${at}.approve`);
-      const why = typeof item.reason === "string" ? { reason: item.reason } : {};
-      return [outcome(said("approval_request_id"), approve ? { type: "approve" } : { type: "deny", ...why })];
+      const approve = boolean(item.approve, `${path}.approve`);
+      const reason = typeof item.reason === "string" ? { reason: item.reason } : {};
+      return [callAnswer(field("approval_request_id"), approve ? { type: "approve" } : { type: "deny", ...reason })];
     }
     default:
       return [];

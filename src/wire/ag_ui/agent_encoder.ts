@@ -1,0 +1,118 @@
+/**
+ * Events of an agent and its subagents as AG-UI events.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import { type CallResult, type ContentPart, textOf } from "../../protocol/message.ts";
+import { type EventOf, tableEncoder } from "../encoder.ts";
+import type { History } from "./history.ts";
+import { messageEncoder, type SubagentTag } from "./message_encoder.ts";
+
+/** Encodes the events of one agent. */
+export interface AgentEncoder {
+  /** Encodes an event. */
+  encode(event: Event): string;
+  /** Encodes an AG-UI event of this agent. */
+  frame(type: string, fields: object): string;
+  /** Encodes a complete text message. */
+  wholeText(id: string, text: string): string;
+  /** Ends the subagents, the messages and the step that are open. */
+  close(): string;
+}
+
+/** Creates the encoder of one agent; `prefix` is the path of the subagent calls that contain its calls, such as `call_1/`, and `tag` names the subagent. */
+export function agentEncoder(run: string, history: History, prefix = "", tag: SubagentTag = {}): AgentEncoder {
+  const messages = messageEncoder(history, tag);
+  const { frame } = messages;
+  const subagents = subagentEncoders(history, prefix, tag);
+  let stepName: string | undefined;
+
+  function finished(call: string, { status, parts }: CallResult): string {
+    const toolCallId = prefix + call;
+    if (history.hasResult(toolCallId)) return "";
+    const messageId = `${run}.${call}`;
+    const content = parts.every(({ type }) => type === "text") ? textOf({ parts }) : parts.map(contentPart);
+    const result = { role: "tool", toolCallId, content };
+    history.messages.push({ id: messageId, ...result, ...tag });
+    return frame("TOOL_CALL_RESULT", { messageId, ...result, metadata: status === "ok" ? undefined : { status } });
+  }
+
+  function close(): string {
+    const closed = subagents.close() + messages.close() +
+      (stepName === undefined ? "" : frame("STEP_FINISHED", { stepName }));
+    stepName = undefined;
+    return closed;
+  }
+
+  const custom = (name: string, value: unknown) => frame("CUSTOM", { name, value });
+
+  const encoder = tableEncoder({
+    "text.delta": ({ text }) => messages.delta("TEXT", text),
+    "reasoning.delta": ({ text }) => messages.delta("REASONING", text),
+
+    "turn.started"({ turn }) {
+      stepName = `turn ${turn}`;
+      return frame("STEP_STARTED", { stepName });
+    },
+    "model.started"({ turn }) {
+      const id = `${run}.${turn}`;
+      const discarded = id === messages.id ? messages.discard() : ""; // asked again, because the process that asked it first died
+      messages.begin(id);
+      return discarded;
+    },
+    "model.reset": messages.discard,
+    "model.finished": ({ text }) => text === undefined ? messages.close() : messages.replaceText(text),
+    "turn.finished": close,
+
+    "call.delta": ({ call, name, text }) =>
+      messages.startCall(prefix + call, name) + frame("TOOL_CALL_ARGS", { toolCallId: prefix + call, delta: text }),
+    "call.ready": ({ call }) => messages.endCall(prefix + call.id, call),
+    "tool.progress": ({ type, call, data }) => custom(type, { toolCallId: prefix + call, data }),
+    "tool.finished": ({ call, result }) => finished(call, result),
+
+    "notice": ({ type, text }) => custom(type, text),
+    "data": ({ name, data }) => name === "state" ? frame("STATE_SNAPSHOT", { snapshot: data }) : custom(name, data),
+
+    "subagent.started": subagents.start,
+    "subagent.event": subagents.encode,
+    "subagent.finished": ({ call, status }) => subagents.finish(call, status),
+  });
+  return { encode: (event) => encoder(event, 0), frame, wholeText: messages.wholeText, close };
+}
+
+/** Encodes the subagents that one agent calls. */
+function subagentEncoders(history: History, prefix: string, { subagentRunId: parentSubagentRunId }: SubagentTag) {
+  const running = new Map<string, AgentEncoder>();
+
+  /** Ends a subagent that is done, paused or failed. */
+  function finish(call: string, status: string): string {
+    const subagent = running.get(call);
+    if (!subagent) return "";
+    running.delete(call);
+    const type = { done: "success", paused: "suspended" }[status];
+    const end = type
+      ? subagent.frame("SUBAGENT_FINISHED", { outcome: { type } })
+      : subagent.frame("SUBAGENT_ERROR", { message: status });
+    return subagent.close() + end;
+  }
+
+  return {
+    start({ call, agent: name, run: subagentRunId }: EventOf<"subagent.started">): string {
+      const parentToolCallId = prefix + call;
+      const encoder = agentEncoder(subagentRunId, history, `${parentToolCallId}/`, { subagentRunId });
+      running.set(call, encoder);
+      return encoder.frame("SUBAGENT_STARTED", { name, parentToolCallId, parentSubagentRunId });
+    },
+    encode: ({ call, event }: EventOf<"subagent.event">): string => running.get(call)?.encode(event) ?? "",
+    finish,
+    close: (): string => [...running.keys()].map((call) => finish(call, "stopped")).join(""),
+  };
+}
+
+function contentPart(part: ContentPart): object {
+  if (part.type === "text") return part;
+  const { mediaType: mimeType, data, url } = part;
+  const type = /^(image|audio|video)/.exec(mimeType)?.[0] ?? "document";
+  return { type, source: { type: data === undefined ? "url" : "data", value: data ?? url ?? "", mimeType } };
+}

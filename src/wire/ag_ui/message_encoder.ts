@@ -1,0 +1,148 @@
+/**
+ * The messages of one agent as AG-UI events: text, reasoning, and the calls in a message.
+ *
+ * @module
+ */
+import type { Call } from "../../protocol/message.ts";
+import { frameOf } from "../frames.ts";
+import type { AgentMessage, History } from "./history.ts";
+
+/** The kind of a text that is streamed, as it begins the names of its events. */
+export type TextKind = "TEXT" | "REASONING";
+
+const roles: { readonly [key in TextKind]: string } = { TEXT: "assistant", REASONING: "reasoning" };
+
+/** Fields of every event of a subagent; empty for the agent itself. */
+export interface SubagentTag {
+  readonly subagentRunId?: string;
+}
+
+/** Encodes the messages of one agent. */
+export interface MessageEncoder {
+  /** The id of the current message. */
+  readonly id: string;
+  /** Encodes an event of this agent. */
+  frame(type: string, fields: object): string;
+  /** Begins another message. */
+  begin(id: string): void;
+  /** Encodes a piece of text. */
+  delta(kind: TextKind, text: string): string;
+  /** Encodes a complete text message; nothing for an empty text. */
+  wholeText(id: string, text: string): string;
+  /** Replaces the text of the current message. */
+  replaceText(text: string): string;
+  /** Encodes the start of a call, unless it has started. */
+  startCall(toolCallId: string, name: string): string;
+  /** Encodes a complete call. */
+  endCall(toolCallId: string, call: Call): string;
+  /** Ends the text and the calls that are open. */
+  close(): string;
+  /** Removes the current message from the client. */
+  discard(): string;
+}
+
+/** Creates the encoder of one agent; `tag` names the subagent. */
+export function messageEncoder(history: History, tag: SubagentTag): MessageEncoder {
+  let id = "";
+  let message: AgentMessage | undefined;
+  /** The kind of the text that is open, its frame up to the delta, and the frames that end it. */
+  let openKind: TextKind | undefined;
+  let beforeDelta = "";
+  let closing = "";
+  const openCalls = new Set<string>();
+
+  function frame(type: string, fields: object): string {
+    return frameOf({ type, ...fields, ...tag });
+  }
+
+  /** The current message, which the client gets once it has content. */
+  function current(): AgentMessage {
+    if (message) return message;
+    const begun: AgentMessage = { id, role: "assistant", ...tag };
+    history.messages.push(begun);
+    return message = begun;
+  }
+
+  function begin(next: string): void {
+    id = next;
+    message = undefined;
+  }
+
+  function delta(kind: TextKind, text: string): string {
+    const opening = openKind === kind ? "" : closeText() + openText(kind);
+    if (kind === "TEXT") {
+      const message = current();
+      message.content = (message.content ?? "") + text;
+    }
+    return `${opening}${beforeDelta}${JSON.stringify(text)}}\n\n`;
+  }
+
+  function openText(kind: TextKind): string {
+    const at = { messageId: kind === "TEXT" ? id : `${id}.thought` }; // reasoning is a message of its own
+    const outer = (type: string) => kind === "TEXT" ? "" : frame(`REASONING_${type}`, at);
+    openKind = kind;
+    beforeDelta = frameOf({ type: `${kind}_MESSAGE_CONTENT`, ...at, ...tag, delta: "" }).slice(0, -'""}\n\n'.length);
+    closing = frame(`${kind}_MESSAGE_END`, at) + outer("END");
+    return outer("START") + frame(`${kind}_MESSAGE_START`, { ...at, role: roles[kind] });
+  }
+
+  function closeText(): string {
+    const closed = closing;
+    openKind = undefined;
+    closing = "";
+    return closed;
+  }
+
+  function close(): string {
+    const calls = [...openCalls].map((toolCallId) => frame("TOOL_CALL_END", { toolCallId }));
+    openCalls.clear();
+    return closeText() + calls.join("");
+  }
+
+  function wholeText(next: string, text: string): string {
+    if (text === "") return "";
+    if (id !== next) begin(next);
+    return delta("TEXT", text) + closeText();
+  }
+
+  function startCall(toolCallId: string, toolCallName: string): string {
+    if (openCalls.has(toolCallId)) return "";
+    openCalls.add(toolCallId);
+    current();
+    return closeText() + frame("TOOL_CALL_START", { toolCallId, toolCallName, parentMessageId: id });
+  }
+
+  return {
+    get id() {
+      return id;
+    },
+    frame,
+    begin,
+    delta,
+    wholeText,
+    startCall,
+    close,
+    replaceText(text) {
+      const closed = close();
+      if (!message) return closed + wholeText(id, text);
+      message.content = text;
+      return closed + history.snapshot();
+    },
+    endCall(toolCallId, { name, input }) {
+      const json = JSON.stringify(input) ?? "{}";
+      const streamed = openCalls.has(toolCallId)
+        ? ""
+        : startCall(toolCallId, name) + frame("TOOL_CALL_ARGS", { toolCallId, delta: json });
+      openCalls.delete(toolCallId);
+      (current().toolCalls ??= []).push({ id: toolCallId, type: "function", function: { name, arguments: json } });
+      return streamed + frame("TOOL_CALL_END", { toolCallId });
+    },
+    discard() {
+      const closed = close();
+      if (!message) return closed;
+      history.messages.splice(history.messages.indexOf(message), 1);
+      message = undefined;
+      return closed + history.snapshot();
+    },
+  };
+}

@@ -1,0 +1,128 @@
+/**
+ * Calls of tools as chunks of the UI message stream.
+ *
+ * @module
+ */
+import { canonicalJson } from "../../core/canonical.ts";
+import type { Event } from "../../protocol/event.ts";
+import { type Call, type CallResult, textOf } from "../../protocol/message.ts";
+import type { Question } from "../../protocol/question.ts";
+import { type EventOf, tableEncoder } from "../encoder.ts";
+import { frameOf, outputOf } from "../frames.ts";
+import type { EventEncoder } from "../wire.ts";
+import { approvalId, subagentCalls } from "./parts.ts";
+
+/** Encodes the calls of one response. */
+export interface CallEncoder {
+  /** Begins a turn. */
+  begin(turn: number): void;
+  /** Encodes an event of a call, or of a call inside a subagent. */
+  encode(event: Event): string;
+  /** Forgets the calls of the turn, which the client has been told to discard. */
+  reset(): void;
+  /** Encodes the complete calls of the turn again. */
+  repeat(): string;
+  /** Encodes the question whether a call may run. */
+  ask(question: Question, pausedAt: number): string;
+}
+
+/** Creates the encoder of one response. */
+export function callEncoder(): CallEncoder {
+  let turn: number | undefined;
+  /** The calls whose input is streamed, and the complete calls of the turn. */
+  const started = new Set<string>();
+  let complete: Call[] = [];
+  /** The approval ids of the calls that the client was asked about, and the calls that a person denied. */
+  const approvals = new Map<string, string>();
+  const denied = new Set<string>();
+
+  /** Creates the encoder of calls whose ids begin with `prefix`, the path of the subagent calls that contain them, such as `call_1/`. */
+  const encoderOf = (prefix: string): EventEncoder =>
+    tableEncoder({
+      "call.delta": (event) => inputDelta(prefix + event.call, event.name, event.text),
+      "call.ready": ({ call }) => {
+        if (prefix === "") complete.push(call);
+        return inputAvailable({ ...call, id: prefix + call.id });
+      },
+      "tool.started": (event) => {
+        const isKnown = prefix !== "" || event.turn !== turn || complete.some(({ id }) => id === event.call);
+        return isKnown ? "" : inputAvailable({ id: event.call, name: event.name, input: {} }); // a hook made the call
+      },
+      "tool.progress": (event) => outputAvailable(prefix + event.call, event.data, true),
+      "approval.decided": (event) => decided(prefix + event.call, event),
+      "tool.finished": (event) => finished(prefix + event.call, event.result),
+      "subagent.event": (event) => subagentEvent(prefix + event.call, event),
+    });
+  const encoders = new Map<string, EventEncoder>([["", encoderOf("")]]);
+
+  function encode(event: Event, prefix = ""): string {
+    const encoder = encoders.get(prefix) ?? encoderOf(prefix);
+    encoders.set(prefix, encoder);
+    return encoder(event, 0);
+  }
+
+  function inputDelta(toolCallId: string, toolName: string, inputTextDelta: string): string {
+    const start = started.has(toolCallId) ? "" : frameOf({ type: "tool-input-start", toolCallId, toolName });
+    started.add(toolCallId);
+    return `${start}${frameOf({ type: "tool-input-delta", toolCallId, inputTextDelta })}`;
+  }
+
+  function decided(toolCallId: string, { decision, by, reason }: EventOf<"approval.decided">): string {
+    if (by !== "person") return "";
+    if (decision === "deny") denied.add(toolCallId);
+    const approvalId = approvals.get(toolCallId);
+    if (approvalId === undefined) return "";
+    return frameOf({ type: "tool-approval-response", approvalId, approved: decision === "allow", reason });
+  }
+
+  function finished(toolCallId: string, result: CallResult): string {
+    if (result.status === "ok") return outputAvailable(toolCallId, outputOf(result));
+    if (result.status === "denied" && denied.has(toolCallId)) {
+      return frameOf({ type: "tool-output-denied", toolCallId });
+    }
+    return frameOf({ type: "tool-output-error", toolCallId, errorText: textOf(result) });
+  }
+
+  function subagentEvent(toolCallId: string, { event, agent }: EventOf<"subagent.event">): string {
+    const isText = event.type === "text.delta" || event.type === "reasoning.delta";
+    return isText
+      ? frameOf({ type: "data-subagent", data: { call: toolCallId, agent, event }, transient: true })
+      : encode(event, `${toolCallId}/`);
+  }
+
+  /** Whether this response has the call with this input. */
+  function isShown(callId: string, input: unknown): boolean {
+    return complete.some((call) => call.id === callId && canonicalJson(call.input) === canonicalJson(input));
+  }
+
+  return {
+    begin(next) {
+      turn = next;
+      complete = [];
+    },
+    encode,
+    reset() {
+      started.clear();
+      complete = [];
+    },
+    repeat: () => complete.map(inputAvailable).join(""),
+    ask({ callId = "", tool = "", input, questions }, pausedAt) {
+      const reason = questions.join("\n");
+      const id = approvalId(callId, pausedAt);
+      approvals.set(callId, id);
+      return [
+        ...subagentCalls(callId).map((call) => outputAvailable(call, reason)),
+        isShown(callId, input) ? "" : inputAvailable({ id: callId, name: tool, input }),
+        frameOf({ type: "tool-approval-request", approvalId: id, toolCallId: callId, reason }),
+      ].join("");
+    },
+  };
+}
+
+function inputAvailable({ id: toolCallId, name: toolName, input }: Call): string {
+  return frameOf({ type: "tool-input-available", toolCallId, toolName, input });
+}
+
+function outputAvailable(toolCallId: string, output: unknown, preliminary?: true): string {
+  return frameOf({ type: "tool-output-available", toolCallId, output, preliminary });
+}

@@ -1,0 +1,22 @@
+/**
+ * Encoders as tables of handlers, one for each type of event.
+ *
+ * @module
+ */
+import type { Event } from "../protocol/event.ts";
+import type { EventEncoder } from "./wire.ts";
+
+/** The event of this type. */
+export type EventOf<T extends Event["type"]> = Extract<Event, { readonly type: T }>;
+
+/** Encodes the events of some types. */
+export type EventHandlers = { readonly [T in Event["type"]]?: (event: EventOf<T>, id: number) => string };
+
+/** Creates an encoder from a table of handlers. An event without a handler has no frame. */
+export function tableEncoder(handlers: EventHandlers): EventEncoder {
+  const table: { readonly [type: string]: unknown } = handlers;
+  return (event, id) => {
+    const handle = table[event.type] as EventEncoder | undefined; // the handler of this type takes this event
+    return handle === undefined ? "" : handle(event, id);
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * Events of a run as chunks of a chat completion. The format cannot retract streamed text, so a model that is asked again begins a new paragraph.
+ *
+ * @module
+ */
+import type { FinishReason } from "../../protocol/event.ts";
+import { tableEncoder } from "../encoder.ts";
+import { doneFrame, frameOf } from "../frames.ts";
+import type { EventEncoder } from "../wire.ts";
+import { completionEnd, completionHead, completionUsage } from "./completion.ts";
+import { type EndEvent, errorOf } from "./run_error.ts";
+
+/** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
+export function completionEncoder(model: string, includeUsage: boolean): EventEncoder {
+  let session = "";
+  let head: object | undefined;
+  /** The frame of a text delta, up to the delta. */
+  let beforeDelta = "";
+  let finish: FinishReason = "other";
+  let hasText = false;
+  let turnHasText = false;
+  let needsParagraph = false;
+
+  function frame(fields: object): string {
+    return frameOf({ ...head, object: "chat.completion.chunk", ...fields });
+  }
+
+  function chunk(delta: object, finish_reason: string | null = null): string {
+    return frame({ choices: [{ index: 0, delta, finish_reason }] });
+  }
+
+  function textDelta(text: string): string {
+    if (text === "") return "";
+    const delta = needsParagraph ? `\n\n${text}` : text;
+    hasText = true;
+    turnHasText = true;
+    needsParagraph = false;
+    return `${beforeDelta}${JSON.stringify(delta)}},"finish_reason":null}]}\n\n`;
+  }
+
+  function endParagraph(): string {
+    turnHasText = false;
+    needsParagraph = hasText;
+    return "";
+  }
+
+  function end(event: EndEvent): string {
+    const error = errorOf(event);
+    if (error) return frameOf({ error }) + doneFrame;
+    const { text, calls, finish_reason } = completionEnd(event, session, finish, hasText);
+    endParagraph();
+    const tool_calls = calls.map((call, index) => ({ index, ...call }));
+    return [
+      textDelta(text),
+      calls.length > 0 ? chunk({ tool_calls }) : "",
+      chunk({}, finish_reason),
+      includeUsage ? frame({ choices: [], usage: completionUsage(event.usage) }) : "",
+      doneFrame,
+    ].join("");
+  }
+
+  return tableEncoder({
+    "text.delta": ({ text }) => textDelta(text),
+    "reasoning.delta": ({ text }) => chunk({ reasoning_content: text }),
+    "run.started"(event) {
+      if (head) return "";
+      session = event.session;
+      head = completionHead(event.run, model);
+      beforeDelta = frame({ choices: [{ index: 0, delta: { content: "" } }] }).slice(0, -'""}}]}\n\n'.length);
+      return chunk({ role: "assistant", content: "" });
+    },
+    "model.started": endParagraph,
+    "model.reset": endParagraph,
+    "model.finished"(event) {
+      finish = event.finish;
+      return turnHasText ? "" : textDelta(event.text ?? "");
+    },
+    "run.paused": end,
+    "run.finished": end,
+    "run.failed": end,
+    "run.aborted": end,
+  });
+}

@@ -1,0 +1,64 @@
+/**
+ * Events of a run as a chat completion with one JSON body.
+ *
+ * @module
+ */
+import type { FinishReason } from "../../protocol/event.ts";
+import type { JsonResponse, ResponseCollector } from "../wire.ts";
+import { completionEnd, completionHead, completionUsage } from "./completion.ts";
+import { type EndEvent, errorOf } from "./run_error.ts";
+
+/** Creates the collector of one completion. */
+export function completionCollector(model: string): ResponseCollector {
+  let run = "";
+  let session = "";
+  let finish: FinishReason = "other";
+  /** Text and reasoning by turn, because a turn may begin again. */
+  const turns = new Map<number, { texts: string[]; thoughts: string[] }>();
+
+  function responseOf(end: EndEvent): JsonResponse {
+    const error = errorOf(end);
+    if (error) return { status: 500, body: { error } };
+    const texts = [...turns.values()].map(({ texts }) => texts.join("")).filter((text) => text !== "");
+    const { text, calls, finish_reason } = completionEnd(end, session, finish, texts.length > 0);
+    const reasoning_content = [...turns.values()].flatMap(({ thoughts }) => thoughts).join("");
+    const message = {
+      role: "assistant",
+      content: [...texts, ...text === "" ? [] : [text]].join("\n\n") || null,
+      ...(reasoning_content !== "" && { reasoning_content }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+      refusal: null,
+    };
+    const choices = [{ index: 0, message, finish_reason, logprobs: null }];
+    const usage = completionUsage(end.usage);
+    return { status: 200, body: { ...completionHead(run, model), object: "chat.completion", choices, usage } };
+  }
+
+  return (event) => {
+    switch (event.type) {
+      case "run.started":
+        ({ run, session } = event);
+        break;
+      case "model.started":
+      case "model.reset":
+        turns.set(event.turn, { texts: [], thoughts: [] });
+        break;
+      case "text.delta":
+        turns.get(event.turn)?.texts.push(event.text);
+        break;
+      case "reasoning.delta":
+        turns.get(event.turn)?.thoughts.push(event.text);
+        break;
+      case "model.finished":
+        finish = event.finish;
+        if (event.text !== undefined) turns.get(event.turn)?.texts.splice(0, Infinity, event.text);
+        break;
+      case "run.paused":
+      case "run.finished":
+      case "run.failed":
+      case "run.aborted":
+        return responseOf(event);
+    }
+    return undefined;
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * The parts of a chat completion that its stream and its JSON response share.
+ *
+ * @module
+ */
+import type { FinishReason } from "../../protocol/event.ts";
+import type { Usage } from "../../protocol/message.ts";
+import { isForClient } from "../client_tool.ts";
+import { encodeCallId } from "./call_id.ts";
+import type { EndEvent } from "./run_error.ts";
+
+const finishReasons: { readonly [key in FinishReason]: string } = {
+  stop: "stop",
+  calls: "stop", // of the agent's own tools, after which the run continues
+  length: "length",
+  filter: "content_filter",
+  other: "stop",
+};
+
+/** Returns the fields that every chunk of a completion repeats. */
+export function completionHead(run: string, model: string): object {
+  return { id: `chatcmpl-${run}`, created: Math.floor(Date.now() / 1_000), model };
+}
+
+/** The end of a completion. */
+export interface CompletionEnd {
+  /** Text to add: the question to a person, or the answer if no text was sent before. */
+  readonly text: string;
+  /** The calls that the client runs. */
+  readonly calls: readonly object[];
+  readonly finish_reason: string;
+}
+
+/** Returns the end of a completion; `hasText` tells whether it has text already. */
+export function completionEnd(end: EndEvent, session: string, finish: FinishReason, hasText: boolean): CompletionEnd {
+  const questions = end.type === "run.paused" ? end.questions : [];
+  const calls = questions.filter(isForClient).map(({ callId = "", tool: name, input }) => ({
+    id: encodeCallId({ session, call: callId }),
+    type: "function",
+    function: { name, arguments: JSON.stringify(input) },
+  }));
+  const asked = questions.filter((question) => !isForClient(question)).flatMap(({ questions }) => questions);
+  const text = end.type === "run.finished" && !hasText ? end.text : asked.join("\n");
+  const isLimit = end.type === "run.finished" && end.status === "limit";
+  const finish_reason = calls.length > 0 ? "tool_calls" : isLimit ? "length" : finishReasons[finish];
+  return { text, calls, finish_reason };
+}
+
+/** Encodes the token usage. */
+export function completionUsage({ input, output, cached = 0 }: Usage): object {
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached },
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * A conversation as OpenAI's clients send it, and the input that it contains: a prompt with its history, or answers to calls.
+ *
+ * @module
+ */
+import { inputOf } from "../../core/hearing.ts";
+import {
+  type AnswerPart,
+  type CallPart,
+  type CallResult,
+  callsOf,
+  type Message,
+  user,
+  type UserMessage,
+} from "../../protocol/message.ts";
+import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
+import { invalid } from "../../protocol/shape.ts";
+import { clientTools, type DeclaredTool } from "../client_tool.ts";
+import type { ChatInput } from "../wire.ts";
+import { decodeCallId } from "./call_id.ts";
+
+/** One entry of a conversation. */
+export type Entry =
+  | UserMessage
+  | { readonly role: "assistant"; readonly parts: readonly AnswerPart[] }
+  | CallAnswer;
+
+/** An answer to a call: its result, or a person's approval or denial. */
+export interface CallAnswer {
+  /** Tells it from messages. */
+  readonly role: "answer";
+  /** The call's id, as the client received it. */
+  readonly id: string;
+  /** The answer. */
+  readonly answer: Suggestion;
+}
+
+/** Creates an answer to a call. */
+export function callAnswer(id: string, answer: Suggestion): CallAnswer {
+  return { role: "answer", id, answer };
+}
+
+/** A conversation. */
+export interface Conversation {
+  /** The entries, oldest first. */
+  readonly entries: readonly Entry[];
+  /** The field of the request that contains the entries, for errors. */
+  readonly field: string;
+  /** The session to continue. Default: a new session, whose history is the entries. */
+  readonly session?: string | undefined;
+  /** Whether an unknown session is refused. Default: false. */
+  readonly mustExist?: boolean | undefined;
+  /** The tools that the client runs. */
+  readonly tools: readonly DeclaredTool[];
+}
+
+/** Returns the input of a conversation: answers, if it ends with nothing but answers to calls of a session, and otherwise a prompt. */
+export function chatInputOf(
+  { entries, field, session, mustExist, tools }: Conversation,
+): Omit<ChatInput, "type" | "reply"> {
+  const newest = entries.slice(entries.findLastIndex(({ role }) => role === "assistant") + 1);
+  const answers = newest.filter((entry) => entry.role === "answer");
+  const asking = answers.map(({ id }) => decodeCallId(id)?.session).find(Boolean);
+  if (asking !== undefined && answers.length === newest.length) {
+    return {
+      session: asking,
+      input: ({ questions, pausedAt }) => ({
+        answers: answers.flatMap((entry) => personAnswers(entry, pausedAt)),
+        tools: clientTools(tools, questions),
+      }),
+    };
+  }
+  const messages = messagesOf(session === undefined ? entries : newest);
+  if (messages.at(-1)?.role !== "user") throw invalid(field, `a last message of role "user"`);
+  return { session, mustExist, input: () => ({ messages, tools: clientTools(tools) }) };
+}
+
+/** Returns the answer; none for an approval or a denial of an earlier pause. */
+function personAnswers({ id, answer }: CallAnswer, pausedAt: number): PersonAnswer[] {
+  const { call = "" } = decodeCallId(id) ?? {};
+  if (answer.type === "reply") return [{ ...answer, callId: call }];
+  const [callId = "", pause] = call.split(/@(?=\d+$)/);
+  return pause === String(pausedAt) ? [{ ...answer, callId }] : [];
+}
+
+/** Converts entries to messages. Adjacent entries of the assistant become one message, and so do adjacent results. */
+function messagesOf(entries: readonly Entry[]): readonly Message[] {
+  const messages: Message[] = [];
+  const toolNames = new Map<string, string>();
+  for (const entry of entries) {
+    const previous = messages.at(-1);
+    if (entry.role === "user") messages.push(entry);
+    else if (entry.role === "assistant") {
+      for (const { id, name } of callsOf(entry)) toolNames.set(id, name);
+      if (previous?.role === "assistant") {
+        messages[messages.length - 1] = { ...previous, parts: [...previous.parts, ...entry.parts] };
+      } else messages.push(entry);
+    } else if (entry.answer.type === "reply") {
+      const result = resultOf(entry.id, entry.answer.text, toolNames);
+      if (previous?.role === "tool") {
+        messages[messages.length - 1] = { role: "tool", results: [...previous.results, result] };
+      } else messages.push({ role: "tool", results: [result] });
+    }
+  }
+  return messages;
+}
+
+function resultOf(id: string, text: string, toolNames: ReadonlyMap<string, string>): CallResult {
+  const callId = originalId(id);
+  return { callId, name: toolNames.get(callId) ?? "", status: "ok", parts: user(text).parts };
+}
+
+/** Returns the id that the model gave to a call. */
+function originalId(id: string): string {
+  return decodeCallId(id)?.call ?? id;
+}
+
+/** Creates the part for a call whose input is JSON text. */
+export function callPart(id: string, name: string, input: string): CallPart {
+  return { type: "call", id: originalId(id), name, ...inputOf(input) };
+}

@@ -1,0 +1,85 @@
+/**
+ * Events of a run as events of the Responses API.
+ *
+ * @module
+ */
+import type { Usage } from "../../protocol/message.ts";
+import type { Question } from "../../protocol/question.ts";
+import { isForClient } from "../client_tool.ts";
+import { tableEncoder } from "../encoder.ts";
+import type { EventEncoder, JsonResponse } from "../wire.ts";
+import { encodeCallId } from "./call_id.ts";
+import { itemEncoder } from "./response_items.ts";
+import { type EndEvent, errorOf } from "./run_error.ts";
+
+/** Creates the encoder of one response of the agent `model`; `onEnd` receives the complete response. */
+export function responseEncoder(model: string, onEnd: (response: JsonResponse) => void = () => {}): EventEncoder {
+  let run = "";
+  let session = "";
+  let head = {};
+  let turn: number | undefined;
+  const items = itemEncoder(() => run);
+
+  function snapshot(status: string, more: object = {}): object {
+    return { ...head, status, output: items.output, ...more };
+  }
+
+  function ask(question: Question, pausedAt: number): string {
+    const { callId = "", tool: name, input, questions } = question;
+    if (name === undefined) return items.wholeText(questions.join("\n"));
+    const call_id = encodeCallId({ session, call: callId });
+    const call = { name, arguments: JSON.stringify(input) };
+    return items.add(
+      isForClient(question)
+        ? { id: `fc_${call_id}`, type: "function_call", call_id, ...call }
+        : { id: `${call_id}@${pausedAt}`, type: "mcp_approval_request", server_label: model, ...call },
+    );
+  }
+
+  function end(event: EndEvent, id: number): string {
+    let frames = items.close();
+    if (event.type === "run.paused") frames += event.questions.map((question) => ask(question, id)).join("");
+    if (event.type === "run.finished" && items.output.length === 0) frames += items.wholeText(event.text);
+    const error = errorOf(event);
+    const isLimit = event.type === "run.finished" && event.status === "limit";
+    const status = error ? "failed" : isLimit ? "incomplete" : "completed";
+    const incomplete_details = isLimit ? { reason: "max_output_tokens" } : undefined;
+    const response = snapshot(status, { error, incomplete_details, usage: usageOf(event.usage) });
+    onEnd(error ? { status: 500, body: { error } } : { status: 200, body: response });
+    return frames + items.frame(`response.${status}`, { response });
+  }
+
+  return tableEncoder({
+    "text.delta": ({ text }) => items.delta("output_text", text),
+    "reasoning.delta": ({ text }) => items.delta("reasoning_text", text),
+    "run.started"(event) {
+      if (!items.isEmpty) return "";
+      ({ run, session } = event);
+      const id = `resp_${encodeCallId({ session, call: run })}`;
+      head = { id, object: "response", created_at: Math.floor(Date.now() / 1_000), model };
+      return items.frame("response.created", { response: snapshot("in_progress") });
+    },
+    "model.started"(event) {
+      const discarded = event.turn === turn ? items.discard() : ""; // asked again, because the process that asked it first died
+      turn = event.turn;
+      items.mark();
+      return discarded;
+    },
+    "model.reset": items.discard,
+    "model.finished": ({ text }) => text === undefined ? items.close() : items.discard() + items.wholeText(text),
+    "run.paused": end,
+    "run.finished": end,
+    "run.failed": end,
+    "run.aborted": end,
+  });
+}
+
+function usageOf({ input, output, cached = 0 }: Usage): object {
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: input + output,
+  };
+}

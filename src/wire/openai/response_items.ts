@@ -1,0 +1,115 @@
+/**
+ * The output items of a response of the Responses API.
+ *
+ * @module
+ */
+import { frameOf } from "../frames.ts";
+
+/** The kind of a text that is streamed. */
+export type TextKind = "output_text" | "reasoning_text";
+
+/** The item that is streamed. */
+interface OpenItem {
+  readonly kind: TextKind;
+  readonly at: { readonly item_id: string; readonly output_index: number; readonly content_index: 0 };
+  readonly texts: string[];
+}
+
+/** Encodes the output items of one response. */
+export interface ItemEncoder {
+  /** The complete items. */
+  readonly output: readonly object[];
+  /** Whether no frame has been encoded. */
+  readonly isEmpty: boolean;
+  /** Encodes an event with the next sequence number. */
+  frame(type: string, fields: object): string;
+  /** Encodes a piece of text. */
+  delta(kind: TextKind, text: string): string;
+  /** Encodes a complete text; nothing for an empty text. */
+  wholeText(text: string): string;
+  /** Encodes an item that is complete at once. */
+  add(item: object): string;
+  /** Ends the item that is streamed. */
+  close(): string;
+  /** Begins a turn, to which `discard()` goes back. */
+  mark(): void;
+  /** Removes the items of the turn from the output. */
+  discard(): string;
+}
+
+/** Creates the encoder of one response; `idPrefix` begins the ids of its items. */
+export function itemEncoder(idPrefix: () => string): ItemEncoder {
+  const output: object[] = [];
+  let marked = 0;
+  let sequence = 0;
+  let items = 0;
+  let open: OpenItem | undefined;
+  /** The place of the open item, as JSON without braces. */
+  let place = "";
+
+  function frame(type: string, fields: object): string {
+    return frameOf({ type, sequence_number: sequence++, ...fields });
+  }
+
+  function delta(kind: TextKind, text: string): string {
+    const opening = open?.kind === kind ? "" : close() + begin(kind);
+    open?.texts.push(text);
+    const json = JSON.stringify(text);
+    return `${opening}data: {"type":"response.${kind}.delta","sequence_number":${sequence++},${place},"delta":${json}}\n\n`;
+  }
+
+  function begin(kind: TextKind): string {
+    const output_index = items++;
+    const at = { item_id: `${idPrefix()}_${output_index}`, output_index, content_index: 0 } as const;
+    open = { kind, at, texts: [] };
+    place = JSON.stringify(at).slice(1, -1);
+    return frame("response.output_item.added", { output_index, item: itemOf(open, "in_progress", []) }) +
+      frame("response.content_part.added", { ...at, part: partOf(kind, "") });
+  }
+
+  function close(status = "completed"): string {
+    if (!open) return "";
+    const { kind, at, texts } = open;
+    const text = texts.join("");
+    const part = partOf(kind, text);
+    const item = itemOf(open, status, [part]);
+    open = undefined;
+    output.push(item);
+    return frame(`response.${kind}.done`, { ...at, text }) +
+      frame("response.content_part.done", { ...at, part }) +
+      frame("response.output_item.done", { output_index: at.output_index, item });
+  }
+
+  return {
+    output,
+    get isEmpty() {
+      return sequence === 0;
+    },
+    frame,
+    delta,
+    close: () => close(),
+    wholeText: (text) => text === "" ? "" : delta("output_text", text) + close(),
+    add(item) {
+      const fields = { output_index: items++, item: { ...item, status: "completed" } };
+      output.push(fields.item);
+      return frame("response.output_item.added", fields) + frame("response.output_item.done", fields);
+    },
+    mark() {
+      marked = output.length;
+    },
+    discard() {
+      const closed = close("incomplete");
+      output.splice(marked);
+      return closed;
+    },
+  };
+}
+
+function itemOf({ kind, at: { item_id: id } }: OpenItem, status: string, content: readonly object[]): object {
+  const type = kind === "output_text" ? { type: "message", role: "assistant" } : { type: "reasoning", summary: [] };
+  return { id, ...type, status, content };
+}
+
+function partOf(type: TextKind, text: string): object {
+  return { type, text, annotations: type === "output_text" ? [] : undefined };
+}

@@ -1,0 +1,26 @@
+/**
+ * Errors in OpenAI's format, which both of its dialects share.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import type { WireError } from "../wire.ts";
+
+/** The event that ends a response. */
+export type EndEvent = Extract<Event, { readonly type: "run.finished" | "run.paused" | "run.failed" | "run.aborted" }>;
+
+/** Encodes the error of a request that was not served. */
+export function encodeError({ status, code, message, field, id }: WireError): object {
+  const type = status < 500 ? "invalid_request_error" : undefined;
+  return { error: { ...errorWith(message, code, type), param: field ?? null, id } };
+}
+
+/** Returns the error of a run that failed or was aborted. */
+export function errorOf(end: EndEvent): object | undefined {
+  if (end.type === "run.failed") return errorWith(end.message, end.error);
+  return end.type === "run.aborted" ? errorWith(`The run was stopped: ${end.reason}`, "aborted") : undefined;
+}
+
+function errorWith(message: string, code: string, type = "server_error"): object {
+  return { message, type, code };
+}
