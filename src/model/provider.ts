@@ -6,7 +6,7 @@
 import type { Json } from "../protocol/message.ts";
 import { frames } from "../stream/frames.ts";
 import { deltaCache } from "./delta_cache.ts";
-import { type Fields, isFields } from "./fields.ts";
+import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "./model.ts";
 import { isPage, type ProviderErrors, providerErrors } from "./provider_error.ts";
 import { wholeCharacters } from "./whole_characters.ts";
@@ -27,7 +27,7 @@ export interface ProviderOptions {
   readonly maxTokens?: number;
   /** Sampling temperature, if the request sets none. Default: the provider's. */
   readonly temperature?: number;
-  /** Fields added to every request body; they override the adapter's own, and `null` removes one. Default: none. */
+  /** UnknownObject added to every request body; they override the adapter's own, and `null` removes one. Default: none. */
   readonly options?: { readonly [name: string]: Json };
 }
 
@@ -43,7 +43,7 @@ export interface Provider {
 /** Parses one response. Frames that differ from the previous one only in their text come from the delta cache and are not parsed. */
 export interface ResponseParser {
   /** Appends the events of a frame to `events`. Returns true for the last frame, if the API marks it. */
-  readonly parse: (frame: Fields, events: ModelEvent[]) => boolean;
+  readonly parse: (frame: UnknownObject, events: ModelEvent[]) => boolean;
   /** Returns the remaining events, or none if the response was cut. `complete` is true if the provider marked the end. */
   readonly end: (complete: boolean) => readonly ModelEvent[];
 }
@@ -93,9 +93,9 @@ function headersOf(
   }
 }
 
-/** Serializes the body of a request: `fields`, overridden by `layers` in order. Fields that are null are removed. */
-export function requestBody(fields: Fields, ...layers: readonly (Fields | undefined)[]): string {
-  const all: Fields = Object.assign({}, fields, ...layers);
+/** Serializes the body of a request: `fields`, overridden by `layers` in order. UnknownObject that are null are removed. */
+export function requestBody(fields: UnknownObject, ...layers: readonly (UnknownObject | undefined)[]): string {
+  const all: UnknownObject = Object.assign({}, fields, ...layers);
   const body = JSON.stringify(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)));
   if (!body.includes("\\ud")) return body;
   // providers reject a lone surrogate, and JSON.stringify escapes exactly those
@@ -154,7 +154,7 @@ function frameParser(
     }
     if (text === "[DONE]") return true;
     const frame: unknown = JSON.parse(text);
-    if (!isFields(frame)) return false;
+    if (!isObject(frame)) return false;
     if (frame.error || frame.object === "error") throw errors.fromBody(frame);
     const before = events.length;
     const done = parse(frame, events);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isFields, textIn } from "./fields.ts";
+import { isObject, stringOrEmpty } from "../protocol/unknown_json.ts";
 import { ModelError, type ModelErrorCode } from "./model.ts";
 
 /** Limits of an error body, in characters: how much is read, and how much of its message is kept. */
@@ -81,12 +81,12 @@ function isError(body: unknown): boolean {
 /** Finds the fields of an error in the forms that providers use: `{ error: { ... } }`, a list of one, or plain text. */
 function errorFields(body: unknown): { readonly message: string; readonly kind: string; readonly code?: number } {
   const outer: unknown = Array.isArray(body) ? body[0] : body;
-  const inner = isFields(outer) ? outer.error || outer : outer;
-  if (!isFields(inner)) return { message: textIn(inner), kind: "" };
+  const inner = isObject(outer) ? outer.error || outer : outer;
+  if (!isObject(inner)) return { message: stringOrEmpty(inner), kind: "" };
   const { message, detail, type, code, status } = inner;
   return {
-    message: textIn(message) || textIn(detail),
-    kind: [type, code, status].map(textIn).filter(Boolean).join(" "),
+    message: stringOrEmpty(message) || stringOrEmpty(detail),
+    kind: [type, code, status].map(stringOrEmpty).filter(Boolean).join(" "),
     ...(typeof code === "number" && code >= 400 && code < 600 && { code }),
   };
 }

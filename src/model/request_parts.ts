@@ -4,16 +4,16 @@
  * @module
  */
 import type { Call, MediaPart } from "../protocol/message.ts";
-import { type Fields, isFields } from "./fields.ts";
+import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
 import type { ToolDefinition } from "./model.ts";
 
 /** Returns the input of a call as an object. Providers reject other values, which a model may have written. */
-export function callInput({ input }: Call): Fields {
-  return isFields(input) ? input : { input };
+export function callInput({ input }: Call): UnknownObject {
+  return isObject(input) ? input : { input };
 }
 
 /** Returns the input schema of a tool without `$schema`, which some providers reject. */
-export function toolSchema({ schema: { $schema: _, ...schema } }: Pick<ToolDefinition, "schema">): Fields {
+export function toolSchema({ schema: { $schema: _, ...schema } }: Pick<ToolDefinition, "schema">): UnknownObject {
   return schema;
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Fields, isFields } from "./fields.ts";
+import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
 
 /** Keywords outside the subset. Leaving one out would change which values are valid. */
 const unsupported = ["$ref", "allOf", "if", "not", "patternProperties", "prefixItems"];
@@ -12,15 +12,15 @@ const unsupported = ["$ref", "allOf", "if", "not", "patternProperties", "prefixI
  * Converts `schema` to the subset that every provider enforces: objects are closed and all their properties are required. Keywords that only narrow a value,
  * such as a length or a pattern, are left out. Returns undefined if the conversion would change the schema otherwise.
  */
-export function strictSchema(schema: unknown): Fields | undefined {
-  if (!isFields(schema) || unsupported.some((word) => word in schema)) return undefined;
+export function strictSchema(schema: unknown): UnknownObject | undefined {
+  if (!isObject(schema) || unsupported.some((word) => word in schema)) return undefined;
   const converted = typeSchema(schema);
   const { title, description } = schema;
   return converted &&
     { ...(title !== undefined && { title }), ...(description !== undefined && { description }), ...converted };
 }
 
-function typeSchema(schema: Fields): Fields | undefined {
+function typeSchema(schema: UnknownObject): UnknownObject | undefined {
   const { type, enum: values, const: value, anyOf, oneOf } = schema;
   if (value !== undefined || values !== undefined) {
     return { ...(type !== undefined && { type }), ...(values !== undefined ? { enum: values } : { const: value }) };
@@ -33,14 +33,16 @@ function typeSchema(schema: Fields): Fields | undefined {
   return items && { type, items };
 }
 
-function unionSchema(kinds: readonly unknown[]): Fields | undefined {
+function unionSchema(kinds: readonly unknown[]): UnknownObject | undefined {
   const anyOf = allDefined(kinds.map(strictSchema));
   return anyOf && { anyOf };
 }
 
 /** Converts an object whose properties are all required. */
-function objectSchema({ properties = {}, required = [], additionalProperties = false }: Fields): Fields | undefined {
-  if (!isFields(properties) || !Array.isArray(required) || additionalProperties !== false) return undefined;
+function objectSchema(
+  { properties = {}, required = [], additionalProperties = false }: UnknownObject,
+): UnknownObject | undefined {
+  if (!isObject(properties) || !Array.isArray(required) || additionalProperties !== false) return undefined;
   const names = Object.keys(properties);
   const schemas = allDefined(names.map((name) => required.includes(name) ? strictSchema(properties[name]) : undefined));
   return schemas && {

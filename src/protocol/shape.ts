@@ -10,6 +10,7 @@
  * @module
  */
 import type { Json } from "./message.ts";
+import { isObject } from "./unknown_json.ts";
 
 /** A value from outside that does not have the expected shape. The message contains nothing secret and may be sent to the client. */
 export class ShapeError extends Error {
@@ -123,11 +124,6 @@ export function variant<K extends string, T extends Tagged<K>>(key: K, variants:
 export function lazy<T>(build: () => Shape<T>): Shape<T> {
   let shape: Shape<T> | undefined;
   return (value, path) => (shape ??= build())(value, path);
-}
-
-/** Whether `value` is an object and not an array. */
-export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isNestedWithin(value: unknown, levels: number): boolean {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Fields, isFields, textIn } from "../fields.ts";
+import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError } from "../model.ts";
 import { providerErrors } from "../provider_error.ts";
 
@@ -11,14 +11,14 @@ import { providerErrors } from "../provider_error.ts";
 export function modelErrorOf(error: unknown, model: string, streaming: boolean): ModelError {
   if (error instanceof ModelError) return error;
   if (error instanceof Error && !("isRetryable" in error)) return otherError(error, model, streaming);
-  const { statusCode, responseHeaders, isRetryable, data, cause }: Fields = isFields(error) ? error : {};
+  const { statusCode, responseHeaders, isRetryable, data, cause }: UnknownObject = isObject(error) ? error : {};
   const status = typeof statusCode === "number" ? { status: statusCode } : {};
   // with a status of success, the SDK could not read the response
   if (status.status && status.status < 400) return cutError(model, cause);
   const headers = headersOf(responseHeaders);
   if (!status.status && isRetryable !== undefined) headers.set("x-should-retry", String(isRetryable)); // the header servers use for it
   // the error is not set as cause: it contains the whole request and response
-  return providerErrors(model, []).fromBody(isFields(data) && data.error ? data : error, { ...status, headers });
+  return providerErrors(model, []).fromBody(isObject(data) && data.error ? data : error, { ...status, headers });
 }
 
 /** Creates the error of a response that broke off. */
@@ -40,6 +40,6 @@ function otherError(error: Error, model: string, streaming: boolean): ModelError
 
 /** Converts headers from the SDK's record. */
 export function headersOf(given: unknown): Headers {
-  const fields = Object.entries(isFields(given) ? given : {});
-  return new Headers(fields.map(([name, value]) => [name, textIn(value)]));
+  const fields = Object.entries(isObject(given) ? given : {});
+  return new Headers(fields.map(([name, value]) => [name, stringOrEmpty(value)]));
 }

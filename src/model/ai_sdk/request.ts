@@ -12,7 +12,7 @@ import {
   textOf,
   type TextPart,
 } from "../../protocol/message.ts";
-import { type Fields, isFields } from "../fields.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest } from "../model.ts";
 import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
@@ -44,7 +44,7 @@ export function callOf(
   return call;
 }
 
-function messagesOf(message: Message, modelId: string, version: string): readonly Fields[] {
+function messagesOf(message: Message, modelId: string, version: string): readonly UnknownObject[] {
   switch (message.role) {
     case "user": {
       const content = message.parts.map((part) => part.type === "text" ? textPart(part) : fileOf(part, version));
@@ -59,17 +59,17 @@ function messagesOf(message: Message, modelId: string, version: string): readonl
   }
 }
 
-function textPart({ text }: TextPart): Fields {
+function textPart({ text }: TextPart): UnknownObject {
   return { type: "text", text };
 }
 
 /** Converts what the model wrote, with the provider metadata that came from the same model. */
-function assistantParts(parts: readonly AnswerPart[], modelId: string): readonly Fields[] {
-  const content: Fields[] = [];
-  let next: Fields = {};
+function assistantParts(parts: readonly AnswerPart[], modelId: string): readonly UnknownObject[] {
+  const content: UnknownObject[] = [];
+  let next: UnknownObject = {};
   for (const part of parts) {
     if (part.type === "reasoning") {
-      const { model, options, next: noted } = isFields(part.meta) ? part.meta : {};
+      const { model, options, next: noted } = isObject(part.meta) ? part.meta : {};
       if (model !== modelId) continue;
       const own = options === undefined ? {} : { providerOptions: options };
       if (noted) next = { providerOptions: noted };
@@ -86,7 +86,7 @@ function assistantParts(parts: readonly AnswerPart[], modelId: string): readonly
   return content;
 }
 
-function resultOf(result: CallResult, version: string): Fields {
+function resultOf(result: CallResult, version: string): UnknownObject {
   const { callId, name, status, parts } = result;
   const value = parts.some(({ type }) => type === "media")
     ? parts.map((part) => resultPart(part, version))
@@ -95,14 +95,14 @@ function resultOf(result: CallResult, version: string): Fields {
   return { type: "tool-result", toolCallId: callId, toolName: name, output: { type, value } };
 }
 
-function fileOf({ mediaType, data, url }: MediaPart, version: string): Fields {
+function fileOf({ mediaType, data, url }: MediaPart, version: string): UnknownObject {
   const at = url === undefined ? data : new URL(url);
   if (version !== "v4") return { type: "file", mediaType, data: at };
   return { type: "file", mediaType, data: url === undefined ? { type: "data", data: at } : { type: "url", url: at } };
 }
 
 /** Converts a part of a result. */
-function resultPart(part: ContentPart, version: string): Fields {
+function resultPart(part: ContentPart, version: string): UnknownObject {
   if (part.type === "text") return textPart(part);
   const { mediaType, data, url } = part;
   if (version === "v4") return fileOf(part, version);

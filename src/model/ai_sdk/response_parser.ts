@@ -5,7 +5,7 @@
  */
 import type { FinishReason } from "../../protocol/event.ts";
 import type { Json, Usage } from "../../protocol/message.ts";
-import { type Fields, isFields, numberIn, textIn } from "../fields.ts";
+import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import { cutError } from "./error.ts";
 
@@ -33,33 +33,33 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
     return [{ type: "reasoning", text: "", meta: { model, ...(options !== undefined && { options }) } }];
   }
 
-  function call({ toolCallId, toolName, input, providerMetadata }: Fields): readonly ModelEvent[] {
-    const id = textIn(toolCallId);
-    const begun = calls.has(id) ? [] : [{ type: "call.start", id, name: textIn(toolName) } as const];
-    const whole = calls.get(id) ? [] : [{ type: "call.delta", id, text: textIn(input) } as const];
+  function call({ toolCallId, toolName, input, providerMetadata }: UnknownObject): readonly ModelEvent[] {
+    const id = stringOrEmpty(toolCallId);
+    const begun = calls.has(id) ? [] : [{ type: "call.start", id, name: stringOrEmpty(toolName) } as const];
+    const whole = calls.get(id) ? [] : [{ type: "call.delta", id, text: stringOrEmpty(input) } as const];
     return [...begun, ...whole, ...note(providerMetadata), { type: "call.end", id }];
   }
 
   return (part) => {
-    if (!isFields(part) || part.providerExecuted) return [];
+    if (!isObject(part) || part.providerExecuted) return [];
     const { type, id, delta, providerMetadata } = part;
-    if (textIn(type).startsWith("reasoning-")) metadata = providerMetadata ?? metadata;
+    if (stringOrEmpty(type).startsWith("reasoning-")) metadata = providerMetadata ?? metadata;
     switch (type) {
       case "text-start":
         return note(providerMetadata);
       case "text-delta":
-        return [{ type: "text", text: textIn(delta) }];
+        return [{ type: "text", text: stringOrEmpty(delta) }];
       case "reasoning-delta":
-        return [{ type: "reasoning", text: textIn(delta) }];
+        return [{ type: "reasoning", text: stringOrEmpty(delta) }];
       case "reasoning-end":
         return endReasoning();
       case "tool-input-start":
-        calls.set(textIn(id), false);
-        return [{ type: "call.start", id: textIn(id), name: textIn(part.toolName) }];
+        calls.set(stringOrEmpty(id), false);
+        return [{ type: "call.start", id: stringOrEmpty(id), name: stringOrEmpty(part.toolName) }];
       case "tool-input-delta":
-        if (!calls.has(textIn(id))) return []; // a call of a tool that the provider runs
-        calls.set(textIn(id), true);
-        return [{ type: "call.delta", id: textIn(id), text: textIn(delta) }];
+        if (!calls.has(stringOrEmpty(id))) return []; // a call of a tool that the provider runs
+        calls.set(stringOrEmpty(id), true);
+        return [{ type: "call.delta", id: stringOrEmpty(id), text: stringOrEmpty(delta) }];
       case "tool-call":
         return call(part);
       case "error":
@@ -72,25 +72,25 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   };
 }
 
-function finishOf({ finishReason, usage }: Fields, model: string): ModelEvent {
-  const { unified: reason, raw }: Fields = isFields(finishReason) ? finishReason : { unified: finishReason };
+function finishOf({ finishReason, usage }: UnknownObject, model: string): ModelEvent {
+  const { unified: reason, raw }: UnknownObject = isObject(finishReason) ? finishReason : { unified: finishReason };
   if (reason === "error" || reason === "interrupted") throw cutError(model);
   const isMissing = reason === "unknown" || (reason === "other" && raw === undefined);
-  if (isMissing && isFields(usage) && !isCounted(usage)) throw cutError(model);
-  return { type: "finish", reason: reasons.get(reason) ?? "other", ...(isFields(usage) && { usage: usageOf(usage) }) };
+  if (isMissing && isObject(usage) && !isCounted(usage)) throw cutError(model);
+  return { type: "finish", reason: reasons.get(reason) ?? "other", ...(isObject(usage) && { usage: usageOf(usage) }) };
 }
 
 /** Whether the output was counted. Up to v3, a response that was cut ends with neither a reason nor a count. */
-function isCounted({ outputTokens }: Fields): boolean {
-  return (isFields(outputTokens) ? outputTokens.total : outputTokens) !== undefined;
+function isCounted({ outputTokens }: UnknownObject): boolean {
+  return (isObject(outputTokens) ? outputTokens.total : outputTokens) !== undefined;
 }
 
 /** Converts token counts: numbers in v2, objects since. */
-function usageOf({ inputTokens: read, outputTokens: written, cachedInputTokens }: Fields): Usage {
-  const cached = numberIn(isFields(read) ? read.cacheRead : cachedInputTokens);
+function usageOf({ inputTokens: read, outputTokens: written, cachedInputTokens }: UnknownObject): Usage {
+  const cached = numberOrZero(isObject(read) ? read.cacheRead : cachedInputTokens);
   return {
-    input: numberIn(isFields(read) ? read.total : read),
-    output: numberIn(isFields(written) ? written.total : written),
+    input: numberOrZero(isObject(read) ? read.total : read),
+    output: numberOrZero(isObject(written) ? written.total : written),
     ...(cached > 0 && { cached }),
   };
 }

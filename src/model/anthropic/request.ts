@@ -11,7 +11,7 @@ import type {
   MediaPart,
   Message,
 } from "../../protocol/message.ts";
-import { type Fields, isFields } from "../fields.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
@@ -20,8 +20,8 @@ import { strictSchema } from "../strict_schema.ts";
 export function requestFields(
   { instructions, messages, tools, options }: ModelRequest,
   model: string,
-  mark: Fields,
-): Fields {
+  mark: UnknownObject,
+): UnknownObject {
   const schema = strictSchema(options.output);
   return {
     model,
@@ -33,7 +33,7 @@ export function requestFields(
   };
 }
 
-function toolOf(tool: ToolDefinition): Fields {
+function toolOf(tool: ToolDefinition): UnknownObject {
   const { name, description } = tool;
   return { name, description, input_schema: toolSchema(tool) };
 }
@@ -41,11 +41,11 @@ function toolOf(tool: ToolDefinition): Fields {
 /** Consecutive content of one role, which the API wants in one message. */
 interface Turn {
   readonly role: "user" | "assistant";
-  readonly content: Fields[];
+  readonly content: UnknownObject[];
 }
 
 /** Merges messages into turns. The mark goes on the last message that the next request repeats, not on context for this turn alone. */
-function turnsOf(messages: readonly Message[], mark: Fields): readonly Turn[] {
+function turnsOf(messages: readonly Message[], mark: UnknownObject): readonly Turn[] {
   const last = messages.findLastIndex((message) => message.role !== "user" || message.from !== "turn");
   const turns: Turn[] = [];
   for (const [index, message] of messages.entries()) {
@@ -59,11 +59,11 @@ function turnsOf(messages: readonly Message[], mark: Fields): readonly Turn[] {
   return turns;
 }
 
-function marked(blocks: readonly Fields[], mark: Fields): Fields[] {
+function marked(blocks: readonly UnknownObject[], mark: UnknownObject): UnknownObject[] {
   return blocks.map((block, index) => index === blocks.length - 1 ? { ...block, ...mark } : block);
 }
 
-function blocksOf(message: Message): Fields[] {
+function blocksOf(message: Message): UnknownObject[] {
   switch (message.role) {
     case "user":
       return contentOf(message.parts);
@@ -74,16 +74,16 @@ function blocksOf(message: Message): Fields[] {
   }
 }
 
-function contentOf(parts: readonly ContentPart[]): Fields[] {
+function contentOf(parts: readonly ContentPart[]): UnknownObject[] {
   return parts.flatMap((part) => part.type === "text" ? textOf(part.text) : [fileOf(part)]);
 }
 
 /** The API rejects blank text. */
-function textOf(text: string): readonly Fields[] {
+function textOf(text: string): readonly UnknownObject[] {
   return text.trim() === "" ? [] : [{ type: "text", text }];
 }
 
-function fileOf(part: MediaPart): Fields {
+function fileOf(part: MediaPart): UnknownObject {
   const { mediaType, data, url } = part;
   const type = mediaType.startsWith("image/") ? "image" : mediaType === "application/pdf" ? "document" : undefined;
   if (!type) return { type: "text", text: fileNotice(part) };
@@ -91,7 +91,7 @@ function fileOf(part: MediaPart): Fields {
   return { type, source };
 }
 
-function resultOf({ callId, status, parts }: CallResult): Fields {
+function resultOf({ callId, status, parts }: CallResult): UnknownObject {
   return {
     type: "tool_result",
     tool_use_id: idOf(callId),
@@ -101,19 +101,19 @@ function resultOf({ callId, status, parts }: CallResult): Fields {
 }
 
 /** Converts what the model wrote. Reasoning without text or calls is left out. */
-function assistantBlocks({ parts }: AssistantMessage): Fields[] {
+function assistantBlocks({ parts }: AssistantMessage): UnknownObject[] {
   const blocks = parts.flatMap(assistantBlock);
   return blocks.some(({ type }) => type === "text" || type === "tool_use") ? blocks : [];
 }
 
-function assistantBlock(part: AnswerPart): readonly Fields[] {
+function assistantBlock(part: AnswerPart): readonly UnknownObject[] {
   switch (part.type) {
     case "text":
       return textOf(part.text);
     case "call":
       return [{ type: "tool_use", id: idOf(part.id), name: part.name, input: callInput(part) }];
     case "reasoning": {
-      const { signature, redacted } = isFields(part.meta) ? part.meta : {};
+      const { signature, redacted } = isObject(part.meta) ? part.meta : {};
       if (redacted) return [{ type: "redacted_thinking", data: redacted }];
       return signature ? [{ type: "thinking", thinking: part.text, signature }] : []; // reasoning of another provider has no signature
     }

@@ -5,7 +5,7 @@
  */
 import type { FinishReason } from "../../protocol/event.ts";
 import type { Usage } from "../../protocol/message.ts";
-import { type Fields, isFields, numberIn, textIn } from "../fields.ts";
+import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 
@@ -15,7 +15,7 @@ interface Block {
   /** The id of a call. */
   readonly id: string;
   /** The input of a call, if the start event carried it. */
-  input: Fields | undefined;
+  input: UnknownObject | undefined;
   /** The signature of reasoning. */
   signature: string;
 }
@@ -34,47 +34,47 @@ export function responseParser(): ResponseParser {
   const blocks = new Map<unknown, Block>();
   let unnamed = 0;
   let reason = "";
-  let counts: Fields = {};
+  let counts: UnknownObject = {};
 
-  function parse({ type, index, message, content_block, delta, usage }: Fields, events: ModelEvent[]): boolean {
+  function parse({ type, index, message, content_block, delta, usage }: UnknownObject, events: ModelEvent[]): boolean {
     const block = blocks.get(index);
-    if (type === "content_block_start" && isFields(content_block)) start(index, content_block, events);
-    else if (type === "content_block_delta" && block && isFields(delta)) append(block, delta, events);
+    if (type === "content_block_start" && isObject(content_block)) start(index, content_block, events);
+    else if (type === "content_block_delta" && block && isObject(delta)) append(block, delta, events);
     else if (type === "content_block_stop" && block) close(index, block, events);
-    else if (type === "message_start" && isFields(message)) count(message.usage);
+    else if (type === "message_start" && isObject(message)) count(message.usage);
     else if (type === "message_delta") {
       count(usage);
-      if (isFields(delta)) reason = textIn(delta.stop_reason) || reason;
+      if (isObject(delta)) reason = stringOrEmpty(delta.stop_reason) || reason;
     }
     return type === "message_stop";
   }
 
-  function start(index: unknown, content: Fields, events: ModelEvent[]): void {
+  function start(index: unknown, content: UnknownObject, events: ModelEvent[]): void {
     const { type, id, name, input, data } = content;
     const block: Block = {
-      type: textIn(type),
-      id: textIn(id) || `call_${unnamed++}`,
-      input: isFields(input) && Object.keys(input).length > 0 ? input : undefined,
+      type: stringOrEmpty(type),
+      id: stringOrEmpty(id) || `call_${unnamed++}`,
+      input: isObject(input) && Object.keys(input).length > 0 ? input : undefined,
       signature: "",
     };
     blocks.set(index, block);
-    if (type === "tool_use") events.push({ type: "call.start", id: block.id, name: textIn(name) });
+    if (type === "tool_use") events.push({ type: "call.start", id: block.id, name: stringOrEmpty(name) });
     else if (type === "redacted_thinking") {
-      events.push({ type: "reasoning", text: "", meta: { redacted: textIn(data) } });
+      events.push({ type: "reasoning", text: "", meta: { redacted: stringOrEmpty(data) } });
     } else append(block, content, events);
   }
 
   function append(
     block: Block,
-    { text, thinking, signature, partial_json: input }: Fields,
+    { text, thinking, signature, partial_json: input }: UnknownObject,
     events: ModelEvent[],
   ): void {
-    block.signature += textIn(signature);
-    if (textIn(text) !== "") events.push({ type: "text", text: textIn(text) });
-    if (textIn(thinking) !== "") events.push({ type: "reasoning", text: textIn(thinking) });
-    if (block.type === "tool_use" && textIn(input) !== "") {
+    block.signature += stringOrEmpty(signature);
+    if (stringOrEmpty(text) !== "") events.push({ type: "text", text: stringOrEmpty(text) });
+    if (stringOrEmpty(thinking) !== "") events.push({ type: "reasoning", text: stringOrEmpty(thinking) });
+    if (block.type === "tool_use" && stringOrEmpty(input) !== "") {
       block.input = undefined;
-      events.push({ type: "call.delta", id: block.id, text: textIn(input) });
+      events.push({ type: "call.delta", id: block.id, text: stringOrEmpty(input) });
     }
   }
 
@@ -86,7 +86,7 @@ export function responseParser(): ResponseParser {
 
   /** Merges counts: later ones are totals, and may leave fields out. */
   function count(usage: unknown): void {
-    if (isFields(usage)) counts = { ...counts, ...usage };
+    if (isObject(usage)) counts = { ...counts, ...usage };
   }
 
   function end(): readonly ModelEvent[] {
@@ -101,12 +101,12 @@ export function responseParser(): ResponseParser {
 
 /** Adds up the counts: the API does not include cached tokens in `input_tokens`. */
 function usageOf(
-  { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens }: Fields,
+  { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens }: UnknownObject,
 ): Usage {
-  const cached = numberIn(cache_read_input_tokens);
+  const cached = numberOrZero(cache_read_input_tokens);
   return {
-    input: numberIn(input_tokens) + cached + numberIn(cache_creation_input_tokens),
-    output: numberIn(output_tokens),
+    input: numberOrZero(input_tokens) + cached + numberOrZero(cache_creation_input_tokens),
+    output: numberOrZero(output_tokens),
     ...(cached > 0 && { cached }),
   };
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Fields } from "../fields.ts";
+import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
 import { reasoningFallback } from "./reasoning_fallback.ts";
@@ -60,7 +60,7 @@ export function openai(options: ProviderOptions): Model {
         temperature: request.options.temperature ?? temperature,
         [own ? "max_completion_tokens" : "max_tokens"]: request.options.maxTokens ?? maxTokens,
       };
-      const send = (more: Fields) => {
+      const send = (more: UnknownObject) => {
         const body = requestBody(fields, more, options.options, request.options.provider);
         return streamResponse(server, body, responseParser(model), signal);
       };

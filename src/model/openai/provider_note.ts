@@ -4,7 +4,7 @@
  * @module
  */
 import type { AnswerPart, Json } from "../../protocol/message.ts";
-import { isFields } from "../fields.ts";
+import { isObject } from "../../protocol/unknown_json.ts";
 
 /** The fields in which servers stream reasoning. */
 export const reasoningFields = ["reasoning_content", "reasoning"] as const;
@@ -25,6 +25,6 @@ export function noteFrom(model: string, note: { readonly field: string } | { rea
 /** Reads the note of a part if it came from `model`. */
 export function readNote(part: AnswerPart, model: string): ProviderNote {
   const meta = part.type === "reasoning" ? part.meta : undefined;
-  if (!isFields(meta) || meta.model !== model) return {};
+  if (!isObject(meta) || meta.model !== model) return {};
   return { field: reasoningFields.find((field) => field === meta.field), call: meta.call };
 }

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { Fields } from "../fields.ts";
+import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 
 /** Sends the request with additional fields. */
-type Send = (more: Fields) => AsyncIterable<readonly ModelEvent[]>;
+type Send = (more: UnknownObject) => AsyncIterable<readonly ModelEvent[]>;
 
 /** Returns a function that sends a request again with reasoning off if the server demands it, and turns it off for all later requests. */
 export function reasoningFallback(): (send: Send) => AsyncGenerator<readonly ModelEvent[]> {

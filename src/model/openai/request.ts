@@ -11,7 +11,7 @@ import {
   type Message,
   textOf,
 } from "../../protocol/message.ts";
-import type { Fields } from "../fields.ts";
+import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
@@ -22,7 +22,7 @@ export function requestFields(
   { instructions, messages, tools, options }: ModelRequest,
   model: string,
   own: boolean,
-): Fields {
+): UnknownObject {
   const system = instructions === "" ? [] : [{ role: "system", content: instructions }];
   const format = options.output && formatOf(options.output);
   return {
@@ -36,13 +36,13 @@ export function requestFields(
   };
 }
 
-function toolOf(tool: ToolDefinition): Fields {
+function toolOf(tool: ToolDefinition): UnknownObject {
   const { name, description } = tool;
   return { type: "function", function: { name, description, parameters: toolSchema(tool) } };
 }
 
 /** Returns the response format for a schema. The API accepts only objects. */
-function formatOf(schema: Fields): Fields | undefined {
+function formatOf(schema: UnknownObject): UnknownObject | undefined {
   if (schema.type !== "object") return undefined;
   const exact = strictSchema(schema);
   return {
@@ -51,7 +51,7 @@ function formatOf(schema: Fields): Fields | undefined {
   };
 }
 
-function messagesOf(message: Message, model: string): readonly Fields[] {
+function messagesOf(message: Message, model: string): readonly UnknownObject[] {
   switch (message.role) {
     case "user":
       return [{ role: "user", content: contentOf(message.parts) }];
@@ -66,11 +66,11 @@ function messagesOf(message: Message, model: string): readonly Fields[] {
 }
 
 /** Keeps a single text as a string: some servers accept nothing else. */
-function contentOf(parts: readonly ContentPart[]): string | readonly Fields[] {
+function contentOf(parts: readonly ContentPart[]): string | readonly UnknownObject[] {
   return parts.length > 1 || parts[0]?.type === "media" ? parts.map(partOf) : textOf({ parts });
 }
 
-function partOf(part: ContentPart): Fields {
+function partOf(part: ContentPart): UnknownObject {
   if (part.type === "text") return { type: "text", text: part.text };
   const { mediaType, data } = part;
   if (mediaType.startsWith("image/")) return { type: "image_url", image_url: { url: fileUrl(part) } };
@@ -88,7 +88,7 @@ function fileUrl({ mediaType, data = "", url }: MediaPart): string {
 }
 
 /** Moves the files among results to a user message after them, since results hold only text. */
-function filesOf(results: readonly CallResult[]): readonly Fields[] {
+function filesOf(results: readonly CallResult[]): readonly UnknownObject[] {
   const content = results.flatMap(({ callId, name, parts }) => {
     const files = parts.filter(({ type }) => type === "media");
     return files.length > 0 ? [{ type: "text", text: `From ${name}, call ${callId}:` }, ...files.map(partOf)] : [];
@@ -97,9 +97,9 @@ function filesOf(results: readonly CallResult[]): readonly Fields[] {
 }
 
 /** Converts what the model wrote, with the notes that came from the same model. */
-function assistantMessages(message: AssistantMessage, model: string): readonly Fields[] {
+function assistantMessages(message: AssistantMessage, model: string): readonly UnknownObject[] {
   const content = textOf(message);
-  const calls: Fields[] = [];
+  const calls: UnknownObject[] = [];
   const reasoning: Record<string, string> = {};
   let extra: unknown;
   for (const part of message.parts) {

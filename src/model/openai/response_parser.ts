@@ -5,7 +5,7 @@
  */
 import type { FinishReason } from "../../protocol/event.ts";
 import type { Json, Usage } from "../../protocol/message.ts";
-import { type Fields, isFields, numberIn, textIn } from "../fields.ts";
+import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { noteFrom, type ProviderNote, reasoningFields } from "./provider_note.ts";
@@ -33,21 +33,21 @@ export function responseParser(model: string): ResponseParser {
   let reason = "";
   let usage: Usage | undefined;
 
-  function parse(frame: Fields, events: ModelEvent[]): boolean {
-    if (isFields(frame.usage)) usage = usageOf(frame.usage);
+  function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
+    if (isObject(frame.usage)) usage = usageOf(frame.usage);
     const [choice] = Array.isArray(frame.choices) ? frame.choices : [];
-    if (!isFields(choice)) return false;
-    if (isFields(choice.delta)) parseDelta(choice.delta, events);
-    reason = textIn(choice.finish_reason) || reason;
+    if (!isObject(choice)) return false;
+    if (isObject(choice.delta)) parseDelta(choice.delta, events);
+    reason = stringOrEmpty(choice.finish_reason) || reason;
     return false;
   }
 
-  function parseDelta(delta: Fields, events: ModelEvent[]): void {
-    const field = reasoningFields.find((field) => textIn(delta[field]) !== "");
-    if (field) events.push({ type: "reasoning", text: textIn(delta[field]) });
+  function parseDelta(delta: UnknownObject, events: ModelEvent[]): void {
+    const field = reasoningFields.find((field) => stringOrEmpty(delta[field]) !== "");
+    if (field) events.push({ type: "reasoning", text: stringOrEmpty(delta[field]) });
     reasoningField = field ?? reasoningField;
-    const text = textIn(delta.content) || textIn(delta.refusal);
-    const deltas = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isFields) : [];
+    const text = stringOrEmpty(delta.content) || stringOrEmpty(delta.refusal);
+    const deltas = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isObject) : [];
     if (text !== "" || deltas.length > 0) endReasoning(events);
     if (text !== "") events.push({ type: "text", text });
     for (const call of deltas) parseCall(call, events);
@@ -60,18 +60,18 @@ export function responseParser(model: string): ResponseParser {
   }
 
   /** Calls differ by index. If a server sends no index, or the same for all, a new id with a name begins a new call. */
-  function parseCall({ index, id, function: fn, extra_content: extra }: Fields, events: ModelEvent[]): void {
-    const { name, arguments: input } = isFields(fn) ? fn : {};
-    const given = textIn(id);
+  function parseCall({ index, id, function: fn, extra_content: extra }: UnknownObject, events: ModelEvent[]): void {
+    const { name, arguments: input } = isObject(fn) ? fn : {};
+    const given = stringOrEmpty(id);
     let call = byIndex.get(index);
-    if (!call || (given !== "" && given !== call.given && textIn(name) !== "")) {
+    if (!call || (given !== "" && given !== call.given && stringOrEmpty(name) !== "")) {
       call = { id: unusedId(given || `call_${calls.length}`), given };
       calls.push(call);
       byIndex.set(index, call);
-      events.push({ type: "call.start", id: call.id, name: textIn(name) });
+      events.push({ type: "call.start", id: call.id, name: stringOrEmpty(name) });
     }
     if (extra) call.extra = extra as Json; // a frame is parsed JSON
-    if (textIn(input) !== "") events.push({ type: "call.delta", id: call.id, text: textIn(input) });
+    if (stringOrEmpty(input) !== "") events.push({ type: "call.delta", id: call.id, text: stringOrEmpty(input) });
   }
 
   function unusedId(id: string): string {
@@ -96,8 +96,8 @@ export function responseParser(model: string): ResponseParser {
 }
 
 function usageOf(
-  { prompt_tokens, completion_tokens, prompt_tokens_details: details, prompt_cache_hit_tokens }: Fields,
+  { prompt_tokens, completion_tokens, prompt_tokens_details: details, prompt_cache_hit_tokens }: UnknownObject,
 ): Usage {
-  const cached = numberIn(isFields(details) ? details.cached_tokens : prompt_cache_hit_tokens);
-  return { input: numberIn(prompt_tokens), output: numberIn(completion_tokens), ...(cached > 0 && { cached }) };
+  const cached = numberOrZero(isObject(details) ? details.cached_tokens : prompt_cache_hit_tokens);
+  return { input: numberOrZero(prompt_tokens), output: numberOrZero(completion_tokens), ...(cached > 0 && { cached }) };
 }
