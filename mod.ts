@@ -59,8 +59,8 @@ export {
   type ToolExecutionContext,
   type ToolOptions,
 } from "./src/core/tool.ts";
-export type { AnyEnv, Busy, ClientGone, ServeOptions, ServeVars, VarsOf } from "./src/http/options.ts";
-export type { OnFailure } from "./src/http/refusal.ts";
+export type { AnyEnv, Busy, ClientGone, RequestVars, ServedAgent, ServeOptions } from "./src/http/options.ts";
+export type { OnFailure } from "./src/http/respond/error_response.ts";
 export { serve } from "./src/http/serve.ts";
 export * from "./src/model/model.ts";
 export type * from "./src/protocol/event.ts";

@@ -1,43 +1,44 @@
 /**
- * Agents over HTTP: runs are begun by a request and streamed to its client.
+ * `serve()`: an agent over HTTP.
  *
  * @module
  */
 import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
-import type { Agent } from "../core/agent.ts";
-import { beginning } from "./begin.ts";
-import { answersBody, bodyOf, runBody } from "./body.ts";
-import { callerOf } from "./caller.ts";
-import { followRun, showSession } from "./known.ts";
-import { type AnyEnv, type ServeVars, settled } from "./options.ts";
-import { Refusal, refuse, shutdown } from "./refusal.ts";
-import { runsOf } from "./runs.ts";
-import type { Served } from "./served.ts";
-import { finishRun, sendMessage, stopRun } from "./steer.ts";
-import { speaking } from "./wires.ts";
+import type { Empty } from "../core/agent.ts";
+import { idempotency } from "./admit/idempotency.ts";
+import { sessionQueue } from "./admit/session_queue.ts";
+import { liveRuns } from "./launch/live_runs.ts";
+import { type AnyEnv, type RequestVars, resolveOptions, type ServedAgent, type ServeOptions } from "./options.ts";
+import { nativeRoutes } from "./parse/native_routes.ts";
+import { wireRoute } from "./parse/wire_routes.ts";
+import type { Server } from "./server.ts";
+import { requestPath } from "./request_path.ts";
+import { errorResponse, RequestError, shuttingDown } from "./respond/error_response.ts";
 
 /**
- * Serves an agent: a Hono app, and so a `fetch` handler. Mount it with `route()` behind your own authentication, CORS and rate limits. With `owner`, what a
- * request makes and reaches is its owner's alone. Without it an id is a key: whoever knows that of a session or of a run may read it, go on with the one and
- * stop the other.
+ * Serves an agent as a Hono app, which is a `fetch` handler. Mount it with `route()` behind your own authentication, CORS and rate limits.
  *
- * - `POST /runs`, `{ prompt }` or `{ messages }`, and `session` to go on with one: the events of the run, as server-sent events.
- * - `GET /runs/:id`, with a `Last-Event-ID` or `?after=`: the events after that one, and whatever comes then; needs a `log`.
- * - `POST /runs/:id/messages`, `{ text }` or `{ parts }`, and `after: "calls"` where calls that have not begun are to be skipped: 202; the run hears of it.
+ * With `owner`, a request reaches only the sessions and runs of its owner. Without it, an id is a key: a client that knows the id of a session or run can read
+ * it, continue it and stop it.
+ *
+ * - `POST /runs`, `{ prompt }` or `{ messages }`, and `session` to continue one: the events of the run, as server-sent events.
+ * - `GET /runs/:id`, with `Last-Event-ID` or `?after=`: the events after that one, and those that follow; needs a `log`.
+ * - `POST /runs/:id/messages`, `{ text }` or `{ parts }`, and `after: "calls"` to skip the calls that have not begun: 202; the run receives the message.
  * - `POST /runs/:id/finish`: 204; the run answers once more, without tools, and ends.
- * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204 once it stops; it may run elsewhere or wait for a person, where there is a `log`.
+ * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204; with a `log`, the run may be paused or executed by another process.
  * - `GET /sessions/:id`: its messages, and the run that has it.
- * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`, and `run` and `at`, the run that asked and the number of
- *   the event, so that what was asked since is not answered: the events of the paused run from there on.
- * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts its transcript, and does nothing else.
+ * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on. With `run` and
+ *   `at`, the run and the number of its `run.paused` event, a later pause is not answered.
+ * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts the transcript.
  * - `GET /health`: 200.
- * - `GET /`: the `page`, where there is one.
+ * - `GET /`: the `page`, if there is one.
  *
- * `wires` add the routes of other clients' dialects, to the same runs.
+ * `wires` add the routes of other clients' dialects, to the same runs. `owner` and `vars` are called for every request except `GET /` and `GET /health`, so
+ * each of them can guard all routes.
  *
- * What is not served is answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for a
- * `store` beside `resume tokens`.
+ * Errors are answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for `store` together
+ * with `resumeTokens`.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -53,53 +54,40 @@ import { speaking } from "./wires.ts";
  * assertStringIncludes(await response.text(), `"type":"text.delta","turn":1,"part":0,"text":"Hello!"`);
  * ```
  */
-export function serve<V, O, E extends Env = AnyEnv>(agent: Agent<V, O>, ...[options]: ServeVars<V, E>): Hono<E> {
-  const how = settled(options);
-  // vars are what the agent needs: the type of the options says so
-  const runs = runsOf((told, sink) => agent.start(told as Parameters<typeof agent.start>[0], sink), how);
-  const served: Served = { how, runs };
-  const { begin, answer, compact } = beginning(served);
-  const app = new Hono<E>();
-  app.use((c, next) => next().catch((thrown) => refuse(thrown, c, how.onError))); // what is no error, Hono lets through
-  const routes = how.wires.flatMap((wire) => wire.routes(agent.name));
-  for (const route of routes) app.on(route.method, route.path, speaking(route, served, { begin, answer }));
-  for (const [path, at] of Map.groupBy(routes, ({ path }) => path)) {
-    app.all(path, only([...new Set(at.map(({ method }) => method))].join(", ")));
+export function serve<V, E extends Env = AnyEnv>(
+  agent: ServedAgent<V>,
+  options: ServeOptions & RequestVars<NoInfer<V>, E>,
+): Hono<E>;
+/** Serves an agent that needs no vars. */
+export function serve(agent: ServedAgent<Empty>, options?: ServeOptions): Hono<AnyEnv>;
+export function serve(agent: ServedAgent<never>, given?: ServeOptions): Hono<AnyEnv> {
+  const options = resolveOptions(given);
+  const runs = liveRuns(agent, options);
+  const server: Server = { options, runs, once: idempotency(runs.records), inTurn: sessionQueue(runs, options) };
+  const fail = (error: unknown, c: Context) => errorResponse(error, c, options.onError);
+  const app = new Hono<AnyEnv>();
+  const allowed = new Map<string, readonly string[]>();
+  /** Adds a route. Every other method of its path is answered with 405. */
+  function add(method: string, path: string, handler: (c: Context) => Response | Promise<Response>): void {
+    app.on(method, path, handler);
+    allowed.set(path, [...allowed.get(path) ?? [], method]);
   }
 
-  const get = (path: string, handle: Handle) => app.get(path, handle).all(path, only("GET, HEAD"));
-  const post = (path: string, handle: Handle) => app.post(path, handle).all(path, only("POST"));
-  if (how.page) get("/", how.page);
-  post("/runs", async (c) => await begin(c, await callerOf(c, how), await bodyOf(c, runBody, how.maxBody)));
-  get("/runs/:id", (c) => followRun(c, served));
-  post("/runs/:id/messages", (c) => sendMessage(c, served));
-  post("/runs/:id/finish", (c) => finishRun(c, served));
-  post("/runs/:id/stop", (c) => stopRun(c, served));
-  get("/sessions/:id", (c) => showSession(c, served));
-  post("/sessions/:id/answers", async (c) => {
-    const session = c.req.param("id") ?? "";
-    const caller = await callerOf(c, how);
-    return await answer(c, caller, { session, ...await bodyOf(c, answersBody, how.maxBody) });
-  });
-  post("/sessions/:id/compact", compact);
-  get("/health", (c) => {
-    if (how.signal?.aborted) throw shutdown();
-    return c.json({ status: "ok" });
-  });
-
-  return app
-    .onError((error, c) => refuse(error, c, how.onError))
-    .notFound(() => {
-      throw new Refusal(404, "unknown", "Cannot serve this path: there is none");
+  const wireRoutes = options.wires.flatMap((wire) => wire.routes(agent.name)).map((route) => wireRoute(route, options));
+  for (const route of [...wireRoutes, ...nativeRoutes(options)]) {
+    add(route.method, route.path, requestPath(route, server));
+  }
+  add("GET", "/health", (c) => options.signal?.aborted ? fail(shuttingDown(), c) : c.json({ status: "ok" }));
+  const { page } = options;
+  if (page) add("GET", "/", (c) => Promise.try(page).catch((error) => fail(error, c)));
+  for (const [path, methods] of allowed) {
+    const allow = methods.join() === "GET" ? "GET, HEAD" : methods.join(", ");
+    app.all(path, (c) => {
+      c.header("allow", allow);
+      return fail(new RequestError(405, "method", `Cannot ${c.req.method} here: only ${allow}`), c);
     });
-}
-
-type Handle = (c: Context) => Response | Promise<Response>;
-
-/** Answers every other method. */
-function only(methods: string): (c: Context) => never {
-  return (c) => {
-    c.header("allow", methods);
-    throw new Refusal(405, "method", `Cannot ${c.req.method} here: only ${methods}`);
-  };
+  }
+  return app.onError(fail).notFound((c) =>
+    fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c)
+  );
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { ttlCache } from "../core/shelf.ts";
-import { bell, follow } from "./follow.ts";
+import { follow, notifier } from "./notifier.ts";
 import type { Log, LogPage } from "./log.ts";
 import { records } from "./record/records.ts";
 
@@ -37,7 +37,7 @@ interface Kept {
  */
 export function memoryLog({ max = 1_000, expireIn = 600_000 }: MemoryLogOptions = {}): Log {
   const runs = ttlCache<Kept>({ max, expireIn });
-  const added = bell();
+  const additions = notifier();
 
   function read(run: string, after: number): Promise<LogPage | undefined> {
     const kept = runs.get(run);
@@ -54,14 +54,14 @@ export function memoryLog({ max = 1_000, expireIn = 600_000 }: MemoryLogOptions 
       if (after !== kept.before + kept.lines.length) return Promise.resolve(false);
       for (const line of lines) kept.lines.push(line);
       runs.put(run, { ...kept, ended }, !ended);
-      added.ring(run);
+      additions.notify(run);
       return Promise.resolve(true);
     },
     read,
-    tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => added.listen(run, signal)),
+    tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => additions.subscribe(run, signal)),
     delete(run) {
       runs.remove(run);
-      added.ring(run);
+      additions.notify(run);
       return Promise.resolve();
     },
   };

@@ -82,7 +82,7 @@ Deno.test("client() says what a served agent refuses", async () => {
   assertEquals(await refused({ messages: [] }), [
     400,
     "invalid",
-    "Cannot read messages: expected the last of them to be the person's",
+    'Cannot read messages: expected a last message of role "user"',
   ]);
 });
 

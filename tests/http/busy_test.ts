@@ -111,7 +111,7 @@ Deno.test("serve(), told to queue, lets ten wait for one session", async () => {
   const { session, send, one, asked, ...rest } = await scene({ busy: "queue" });
   const prompts = Array.from({ length: 10 }, (_, index) => `more ${index}`);
   const more = prompts.map((prompt) => send(prompt));
-  const error = { code: "busy", message: `Cannot run session "${session}": too many wait for it` };
+  const error = { code: "busy", message: `Cannot run session "${session}": 10 prompts wait for it` };
   await turns();
   assertEquals(await refusalOf(send("too many")), [409, error]);
   for (const prompt of ["one", ...prompts]) rest.let(prompt);

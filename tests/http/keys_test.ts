@@ -9,7 +9,10 @@ import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "
 
 const calls = [["drop", { table: "a" }]] as const;
 
-const reused = [409, { code: "key-reused", message: "Cannot do this: the key is that of another request" }] as const;
+const reused = [409, {
+  code: "key-reused",
+  message: "Cannot handle the request: another request has its idempotency key",
+}] as const;
 
 /** A model that says "One.", and "Two." once it is told to go on. */
 function twoStep() {
@@ -170,7 +173,7 @@ Deno.test("serve() without a log begins nothing twice while it goes on", async (
   const app = serve(agent({ model }), { onClientGone: "detach" });
   const one = piecesOf(await prompt(app, "k1"));
   await one.until("model.started");
-  const message = "Cannot do this again: it goes on, and there is no record of it to join";
+  const message = "Cannot repeat the request: its run continues, and there is no log to join it";
   assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
   await one.cancel();
   assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);

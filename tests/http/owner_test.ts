@@ -1,13 +1,13 @@
-import { agent, memory, serve, type ServeOptions } from "@jizai/jizai";
+import { agent, memory, serve, type ServeOptions, textOf, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog } from "@jizai/jizai/session/log";
+import { memoryLog, ownedStore } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { HTTPException } from "hono/http-exception";
 import { drop } from "../support/asking.ts";
-import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
+import { type App, eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 
-/** An app that believes a header. */
+/** An app whose `x-user` header names the owner. */
 function app(options: ServeOptions = {}) {
   const gate = Promise.withResolvers<void>();
   const model = scripted(
@@ -20,7 +20,7 @@ function app(options: ServeOptions = {}) {
     owner: (c) => Promise.resolve(c.req.header("x-user")),
     ...options,
   });
-  /** Asks as somebody. */
+  /** Sends requests of an owner. */
   const as = (user: string) => ({
     request: (path: string, init: RequestInit = {}) =>
       served.request(path, { ...init, headers: { ...init.headers, "x-user": user } }),
@@ -30,14 +30,14 @@ function app(options: ServeOptions = {}) {
 
 const answers = [{ callId: "call_1", type: "approve" }];
 
-/** All of an answer that a client sees, with ids that it sent itself told apart from others by nothing. */
+/** Everything that a client sees of a response, with the ids that it sent replaced by "id". */
 async function seen(response: Response | Promise<Response>, ...ids: readonly string[]) {
   const { status, headers, body } = await response;
   const text = await new Response(body).text();
   return [status, Object.fromEntries(headers), ids.reduce((text, id) => text.replaceAll(id, "id"), text)];
 }
 
-Deno.test("serve() tells nobody but its owner from nothing what a session or a run is", async () => {
+Deno.test("serve() answers requests for sessions and runs of another owner as if they did not exist", async () => {
   const { as, goOn } = app();
   const [ada, bob] = [as("ada"), as("bob")];
   const { run, session } = first("run.started", await eventsOf(post(ada, "/runs", { prompt: "Drop a" })));
@@ -74,33 +74,36 @@ Deno.test("serve() tells nobody but its owner from nothing what a session or a r
   assertEquals((await eventsOf(post(ada, "/runs", { prompt: "Hi", session }))).at(-1)?.type, "run.finished");
 });
 
-Deno.test("serve() lets an owner whose name goes on where another ends reach nothing of theirs", async () => {
+Deno.test("serve() keeps owners apart whose names are parts of each other", async () => {
   const { as } = app();
   const { run } = first("run.started", await eventsOf(post(as("a b"), "/runs", { prompt: "Drop a" })));
   assertEquals((await as("b").request(`/runs/${encodeURIComponent(`${run} a`)}`)).status, 404);
   assertEquals((await as("a b").request(`/runs/${run}`)).status, 200);
 });
 
-Deno.test("serve() serves nobody of whom it is not known who they are", async () => {
+Deno.test("serve() refuses requests without an owner on every route", async () => {
   const { as, served } = app();
-  const nobody = [403, { error: { code: "nobody", message: "Cannot serve this: it is not known whose it is" } }];
-  const paths = [
-    ["POST", "/runs"],
-    ["GET", "/runs/r1"],
-    ["POST", "/runs/r1/stop"],
-    ["GET", "/sessions/s1"],
-    ["POST", "/sessions/s1/answers"],
-  ] as const;
-  for (const [method, path] of paths) {
+  const unidentified = [403, { error: { code: "unidentified", message: "Cannot serve the request: it has no owner" } }];
+  const requests: readonly ((app: App) => Response | Promise<Response>)[] = [
+    (app) => post(app, "/runs", { prompt: "Hi" }),
+    (app) => app.request("/runs/r1"),
+    (app) => post(app, "/runs/r1/messages", { text: "Hi" }),
+    (app) => post(app, "/runs/r1/finish"),
+    (app) => post(app, "/runs/r1/stop"),
+    (app) => app.request("/sessions/s1"),
+    (app) => post(app, "/sessions/s1/answers", { answers }),
+    (app) => post(app, "/sessions/s1/compact", {}),
+  ];
+  for (const request of requests) {
     for (const app of [served, as("")]) {
-      const response = await app.request(path, { method });
-      assertEquals([response.status, await response.json()], nobody);
+      const response = await request(app);
+      assertEquals([response.status, await response.json()], unidentified);
     }
   }
   assertEquals((await served.request("/health")).status, 200);
 });
 
-Deno.test("serve() lets what owner answers with HTTP's words through", async () => {
+Deno.test("serve() responds with an HTTPException of the owner option", async () => {
   const { served } = app({
     owner() {
       throw new HTTPException(401, { message: "Who are you?" });
@@ -110,7 +113,7 @@ Deno.test("serve() lets what owner answers with HTTP's words through", async () 
   assertEquals([response.status, await response.text()], [401, "Who are you?"]);
 });
 
-Deno.test("serve() takes sessions that nobody owns for nobody's", async () => {
+Deno.test("serve() with owners does not show sessions without an owner", async () => {
   const store = memory();
   const before = serve(agent({ model: scripted("Hello!") }), { store });
   const { session } = first("run.started", await eventsOf(post(before, "/runs", { prompt: "Hi" })));
@@ -118,7 +121,7 @@ Deno.test("serve() takes sessions that nobody owns for nobody's", async () => {
   assertEquals((await as("ada").request(`/sessions/${session}`)).status, 404);
 });
 
-Deno.test("serve() takes a resume token from its owner alone", async () => {
+Deno.test("serve() accepts a resume token from its owner only", async () => {
   const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
   const { as, goOn } = app({ resumeTokens: resumeTokens({ keys }) });
   const before = await eventsOf(post(as("ada"), "/runs", { prompt: "Drop a" }));
@@ -130,4 +133,43 @@ Deno.test("serve() takes a resume token from its owner alone", async () => {
   assertEquals([refused.status, await refused.json()], [404, { error }]);
   goOn();
   assertEquals((await eventsOf(answer("ada"))).at(-1)?.type, "run.finished");
+});
+
+Deno.test("serve() lets two owners use the same session id, and each sees only its own session", async () => {
+  for (const log of [memoryLog(), undefined]) {
+    const store = memory();
+    const model = scripted("Hello Ada!", "Hello Bob!", "Ada again!");
+    const app = serve(agent({ model }), {
+      store,
+      ...(log && { log }),
+      owner: (c) => c.req.header("x-user"),
+      session: (c) => c.req.query("room"),
+    });
+    const send = async (user: string, prompt: string) =>
+      await eventsOf(post(app, "/runs?room=s1", { prompt }, { "x-user": user }));
+    const shown = async (user: string) => {
+      const response = await app.request("/sessions/s1", { headers: { "x-user": user } });
+      return response.status === 200 ? (await response.json()).messages.map(textOf) : response.status;
+    };
+    await send("ada", "I am Ada");
+    assertEquals([await shown("ada"), await shown("bob")], [["I am Ada", "Hello Ada!"], 404]);
+    assertEquals(first("session.opened", await send("bob", "I am Bob")).source, "new");
+    await send("ada", "Hi again");
+    assertEquals(await shown("ada"), ["I am Ada", "Hello Ada!", "Hi again", "Ada again!"]);
+    assertEquals(await shown("bob"), ["I am Bob", "Hello Bob!"]);
+    assertEquals(await ownedStore(store, "bob").list(), ["s1"]);
+  }
+});
+
+Deno.test("serve() keeps apart owners and ids made of any characters", async () => {
+  const names = ["a", "a b", "b", " ", '"', '["a","b"]', "a,b", "\u0000", "key:", "語"];
+  const store = memory();
+  const sessions = names.flatMap((owner) => names.map((id) => [owner, id] as const));
+  for (const [owner, id] of sessions) {
+    await ownedStore(store, owner).save({ id, owner, version: 0, messages: [user(`${owner} / ${id}`)] });
+  }
+  for (const [owner, id] of sessions) {
+    assertEquals((await ownedStore(store, owner).load(id))?.messages, [user(`${owner} / ${id}`)]);
+    assertEquals((await ownedStore(store, owner).list({ limit: 1_000 })).toSorted(), names.toSorted());
+  }
 });

@@ -307,7 +307,7 @@ Deno.test("serve() answers that a run cannot be put on record where that shows a
   const { log } = watched(() => Promise.reject(new Error("The log is down")));
   const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => told.push(error) });
   const [status, error] = await meanwhile(time, refusalOf(post(app, "/runs", { prompt: "Hi" })));
-  const message = "Cannot run this: what happens in it could not be written down";
+  const message = "Cannot run this: its events could not be logged";
   assertEquals([status, error, told.length], [503, { code: "unrecorded", message }, 1]);
 });
 

@@ -122,7 +122,7 @@ Deno.test("GET /runs/:id says where what comes next has been forgotten", async (
     ended: true,
   });
   for (const after of [0, 3]) {
-    const message = `Cannot follow run "${run}" after event ${after}: what comes next is forgotten`;
+    const message = `Cannot follow run "${run}" after event ${after}: the next events have been deleted`;
     assertEquals(await refusalOf(follow(app, run, after)), [410, { code: "forgotten", message }]);
   }
   assertEquals(await eventsOf(follow(app, run, 4)), events.slice(4));

@@ -117,7 +117,7 @@ Deno.test("serve() with a log takes one answer for a resume token, and gives it 
   ]);
   const both = await Promise.all([answer(app, session, resumeToken), answer(app, session, resumeToken)].map(eventsOf));
   assertEquals(both[0], both[1]);
-  const reused = { code: "key-reused", message: "Cannot do this: the key is that of another request" };
+  const reused = { code: "key-reused", message: "Cannot handle the request: another request has its idempotency key" };
   assertEquals(await refusalOf(answer(app, session, resumeToken, [{ callId: "call_1", type: "deny" }])), [409, reused]);
   assertEquals(await eventsOf(answer(app, session, resumeToken)), both[0]);
   assertEquals(done, ["a"]);

@@ -149,7 +149,7 @@ Deno.test("serve(), told to shut down, stops its runs, ends its streams, and ser
   assertEquals([last?.type, last && "reason" in last && last.reason], ["run.aborted", "shutdown"]);
   await (await following).text();
 
-  const error = { code: "shutdown", message: "Cannot serve this: the server is shutting down" };
+  const error = { code: "shutdown", message: "Cannot serve the request: the server is shutting down" };
   const requests = [
     post(app, "/runs", { prompt: "Hi" }),
     app.request(`/runs/${run}`),

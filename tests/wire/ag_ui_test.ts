@@ -470,12 +470,16 @@ Deno.test("agUi() stops a run that its client aborts", async () => {
   assertEquals(reason, "client-gone");
 });
 
-Deno.test("agUi() shows nobody the thread of somebody else", async () => {
-  const { app } = served({ model: scripted("Hello.") }, { owner: (c) => c.req.header("who") });
-  const send = (who: string) =>
-    post(app, "/ag-ui", { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] }, { who });
-  await (await send("ada")).text();
-  assertEquals([(await send("eve")).status, (await send("")).status], [404, 403]);
+Deno.test("agUi() keeps threads of two owners apart that have the same id", async () => {
+  const model = scripted("Hello Ada.", "Hello Eve.");
+  const { app } = served({ model }, { owner: (c) => c.req.header("who") });
+  const send = (who: string, content: string) =>
+    post(app, "/ag-ui", { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content }] }, { who });
+  await (await send("ada", "I am Ada")).text();
+  assertEquals((await send("", "Hi")).status, 403);
+  await (await send("eve", "I am Eve")).text(); // in a thread of her own
+  const alone = [{ role: "user", parts: [{ type: "text", text: "I am Eve" }] }] as const;
+  assertEquals(model.requests[1]?.messages, alone);
 });
 
 Deno.test("agUi() refuses what no client sends, and says what is wrong with it", async () => {

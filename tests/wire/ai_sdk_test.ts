@@ -543,20 +543,22 @@ Deno.test("aiSdkUi() hears texts and files", async () => {
   }]);
 });
 
-Deno.test("aiSdkUi() shows nobody the chat of somebody else", async () => {
-  const model = scripted("Hello.");
+Deno.test("aiSdkUi() keeps chats of two owners apart that have the same id", async () => {
+  const model = scripted("Hello Ada.", "Hello Eve.");
   const app = serve(agent({ model }), {
     wires,
     store: memory(),
     log: memoryLog(),
     owner: (c) => c.req.header("who"),
   });
-  const send = (who: string) => post(app, "/chat", { id: "chat", messages: [user("Hi")] }, { who });
-  await chunksOf(send("ada"));
-  assertEquals((await send("eve")).status, 404);
+  const send = (who: string, text: string) => post(app, "/chat", { id: "chat", messages: [user(text)] }, { who });
+  await chunksOf(send("ada", "I am Ada"));
   assertEquals((await app.request("/chat/chat/stream", { headers: { who: "eve" } })).status, 204);
-  assertEquals((await send("")).status, 403);
-  assertEquals(model.left, 0);
+  assertEquals((await send("", "Hi")).status, 403);
+  assertEquals(model.left, 1);
+  await chunksOf(send("eve", "I am Eve")); // in a chat of her own
+  const alone = [{ role: "user", parts: [{ type: "text", text: "I am Eve" }] }] as const;
+  assertEquals(model.requests[1]?.messages, alone);
 });
 
 Deno.test("aiSdkUi() goes on with the session that the address stands for", async () => {
@@ -649,7 +651,7 @@ Deno.test("aiSdkUi() runs nothing on a resume token that is not what the chat wa
   ]);
   assertEquals(codes.at(-1)?.[1], {
     code: "invalid",
-    message: `Cannot resume session "chat": what came with the pause has not come back`,
+    message: `Cannot resume session "chat": the resume token is missing`,
   });
   assertEquals(did, []);
 });

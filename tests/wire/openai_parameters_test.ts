@@ -211,9 +211,9 @@ Deno.test("OpenAI's client is told that its parse() is not to be had, and why a 
   assertEquals(await refusal(client("").responses.create({ input: "Hi" })), [
     403,
     "invalid_request_error",
-    "nobody",
+    "unidentified",
     null,
-    "403 Cannot serve this: it is not known whose it is",
+    "403 Cannot serve the request: it has no owner",
   ]);
   assertEquals(await refusal(client("me").chat.completions.create({ model: "any", messages })), [
     500,

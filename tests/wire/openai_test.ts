@@ -554,7 +554,7 @@ Deno.test("both of OpenAI's APIs refuse what no client sends, and say what is wr
   assertEquals(await refused("responses", {}), [400, "input"]);
   assertEquals(await refused("responses", { input: [{ type: "function_call_output" }] }), [400, "input.0.call_id"]);
   assertEquals(await refused("responses", { input: [{ type: "web_search_call" }] }), [400, "input"]);
-  assertEquals((await app.request("/v1/models", { method: "POST" })).headers.get("allow"), "GET");
+  assertEquals((await app.request("/v1/models", { method: "POST" })).headers.get("allow"), "GET, HEAD");
 });
 
 Deno.test("both of OpenAI's APIs say that nothing can be answered on a server that has its clients keep sessions", async () => {
@@ -571,7 +571,7 @@ Deno.test("both of OpenAI's APIs say that nothing can be answered on a server th
     const [status, error] = await refusalOf(post(app, `/v1/${path}`, body));
     assertEquals([status, (error as Error).message.replace(/".*"/, '"s"')], [
       400,
-      `Cannot resume session "s": what came with the pause has not come back`,
+      `Cannot resume session "s": the resume token is missing`,
     ]);
   }
 });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { follow, type Listening } from "../follow.ts";
+import { follow, type Subscription } from "../notifier.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { records } from "../record/records.ts";
 import { gather, piecesOf, textOfLines } from "../pieces.ts";
@@ -83,13 +83,13 @@ export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }
     return { start: all, end };
   }
 
-  function listen(run: string, signal: AbortSignal): Listening {
+  function subscribe(run: string, signal: AbortSignal): Subscription {
     const changes = kv.watch<[LogHead]>([headOf(run)]).getReader();
-    const stop = () => void changes.cancel(); // what fails there fails for leave() too
+    const stop = () => void changes.cancel(); // what fails there fails for close() too
     signal.addEventListener("abort", stop, { once: true });
     return {
       next: async () => !(await changes.read()).done,
-      async leave() {
+      async close() {
         signal.removeEventListener("abort", stop);
         await changes.cancel();
       },
@@ -104,7 +104,7 @@ export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }
       return await add(run, await see(kv, headOf(run)), addition);
     },
     read,
-    tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => listen(run, signal)),
+    tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => subscribe(run, signal)),
     async delete(run) {
       written.delete(run);
       await forget(kv, headOf(run), piecesUnder);

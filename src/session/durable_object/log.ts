@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bell, follow } from "../follow.ts";
+import { follow, notifier } from "../notifier.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { records } from "../record/records.ts";
 import { gather, piecesOf, textOfLines } from "../pieces.ts";
@@ -37,7 +37,7 @@ const tables = [
  */
 export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }: DurableObjectOptions = {}): Log {
   const { sql } = storage;
-  const added = bell();
+  const additions = notifier();
 
   /** How far a record goes, where there is one. */
   function headOf(run: string): Pick<LogPage, "last" | "ended"> | undefined {
@@ -93,16 +93,16 @@ export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }
     append: (run, addition) =>
       Promise.try(() => {
         const done = storage.transactionSync(() => add(run, addition));
-        if (done) added.ring(run);
+        if (done) additions.notify(run);
         return done;
       }),
     read: (run, after) => Promise.try(() => read(run, after)),
     tail: (run, after, signal) =>
-      follow(after, signal, (at) => Promise.try(() => read(run, at)), () => added.listen(run, signal)),
+      follow(after, signal, (at) => Promise.try(() => read(run, at)), () => additions.subscribe(run, signal)),
     delete: (run) =>
       Promise.try(() => {
         storage.transactionSync(() => remove(run));
-        added.ring(run);
+        additions.notify(run);
       }),
   };
 }

@@ -1,19 +1,26 @@
 /**
- * What cannot be had of a record.
+ * Errors of the records of runs.
  *
  * @module
  */
 
 /**
- * Why not: there is no such record, what comes next is forgotten, that has not happened yet, the key is of another request, or what is written cannot be kept.
+ * The reason of a `RecordError`.
+ *
+ * - `unknown`: there is no record of the run.
+ * - `forgotten`: the next events have been deleted.
+ * - `ahead`: the position is after the last event.
+ * - `key-reused`: another request has the idempotency key.
+ * - `repeated`: the same request is being handled, and its events cannot be joined.
+ * - `unrecorded`: the events could not be logged.
  */
 export type RecordProblem = "unknown" | "forgotten" | "ahead" | "key-reused" | "repeated" | "unrecorded";
 
-/** Something that cannot be had of a record. Its message may be told to the client. */
+/** A request that the record of a run does not allow. Its message may be sent to the client. */
 export class RecordError extends Error {
   override readonly name = "RecordError";
 
-  /** Says what could not be done, and why as a word. */
+  /** Takes the message and the reason. */
   constructor(message: string, readonly code: RecordProblem) {
     super(message);
   }

@@ -1,5 +1,5 @@
 /**
- * The record of a run while it is written: an event is on record before anybody hears of it.
+ * Logging the events of a run: events are logged before they are sent.
  *
  * @module
  */
@@ -10,43 +10,43 @@ import { lineOf } from "../../stream/line.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
 import type { Addition, Lines, Log } from "../log.ts";
 
-/** Puts the events of a run on record, and hands them on. */
+/** Logs the events of a run, and passes them on once they are logged. */
 export interface Recorder extends Sink<NumberedEvent> {
-  /** Begins to write, after the event of number `after`. Gives whether the first events are on record, once there are any. */
+  /** Begins to log after the event of number `after`. Resolves with whether the first events could be logged. */
   begin(after: number): Promise<boolean>;
   settled(): Promise<void>;
-  /** Settles when nothing more is written. */
+  /** Resolves when nothing more will be logged. */
   readonly over: Promise<void>;
 }
 
-/** What a record is written to. */
+/** Options of `recorder()`. */
 export interface RecorderOptions {
   readonly log: Log;
-  /** The id of the record. */
-  readonly id: string;
-  /** Hears of every event once it is on record. */
+  /** The key of the run in the log. */
+  readonly key: string;
+  /** Receives the events once they are logged. */
   readonly out?: Sink<Lines> | undefined;
-  /** Told that nothing more is written: somebody else writes the record, or an error says why not. */
+  /** Called if logging ends early: without an error if another process continues the record. */
   readonly onLost: (error?: unknown) => void;
 }
 
-/** The characters of events from which on the run is asked to wait. */
+/** The number of buffered characters above which the run has to wait. */
 const highWater = 65_536;
 
-/** Milliseconds before each further try to add to a log that fails. */
-const pauses = [50, 250, 1_000];
+/** Milliseconds before each retry of a failed append. */
+const retryDelays = [50, 250, 1_000];
 
-/** Events that are added in one go. */
+/** Events that are appended together. */
 class Batch {
   readonly lines: string[] = [];
   length = 0;
-  /** Whether the run ends with them. */
+  /** Whether the run ends or pauses with them. */
   ended = false;
-  /** Settles when they should be added. */
+  /** Resolves when they are to be appended. */
   readonly due = Promise.withResolvers<void>();
-  /** Settles when there is room for others. */
+  /** Resolves when the next batch begins. */
   readonly taken = Promise.withResolvers<void>();
-  /** Settles when they are on record, or never will be. */
+  /** Resolves when they are logged, or never will be. */
   readonly done = Promise.withResolvers<void>();
 
   add(event: Event): void {
@@ -58,12 +58,12 @@ class Batch {
 }
 
 /**
- * Writes the record of a run, batch by batch: what is said while one is added, and then until the event loop turns, goes with the next. A client that is
- * slow slows the run, as it does without a record; one that has gone does not.
+ * Logs the events of a run in batches. Events that are written during an append, and until the event loop turns after it, are appended together.
+ * A slow client slows the run, as it does without a log. A client that has gone does not.
  */
-export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
+export function recorder({ log, key, out, onLost }: RecorderOptions): Recorder {
   let next = new Batch();
-  /** The batch that was taken last. */
+  /** The batch that is being appended, or was appended last. */
   let last = new Batch();
   last.done.resolve();
   let corked = false;
@@ -73,8 +73,8 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
   let wake = () => {};
   const over = Promise.withResolvers<void>();
 
-  /** Adds batch after batch, to the end; gives false where somebody else has added. */
-  async function write(after: number): Promise<boolean> {
+  /** Appends one batch after another. Returns false if another process has appended to the record. */
+  async function appendAll(after: number): Promise<boolean> {
     for (let at = after;;) {
       await next.due.promise;
       const { lines, ended, taken, done } = last = next;
@@ -82,16 +82,16 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
       next = new Batch();
       if (closed) next.due.resolve();
       taken.resolve();
-      if (!await add(log, id, { after: at, lines, ended })) return false;
+      if (!await append(log, key, { after: at, lines, ended })) return false;
       out?.write({ first: at + 1, lines });
       at += lines.length;
       done.resolve();
-      if (!closed && next.length < highWater) await turned();
+      if (!closed && next.length < highWater) await untilTurn();
     }
   }
 
-  /** Settles when the event loop turns, or somebody waits for what is said. */
-  function turned(): Promise<void> {
+  /** Resolves when the event loop turns, or when a caller waits for the log. */
+  function untilTurn(): Promise<void> {
     return new Promise((resolve) => {
       const timer = turn(resolve);
       wake = () => {
@@ -101,15 +101,15 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
     });
   }
 
-  /** Has what was said added as soon as what was taken is. */
-  function hurry(): void {
+  /** Ends the wait for the event loop and appends the next batch. */
+  function appendNow(): void {
     wake();
     next.due.resolve();
   }
 
-  function finish(kept: boolean, error?: unknown): void {
+  function finish(complete: boolean, error?: unknown): void {
     if (lost) return;
-    lost = !kept;
+    lost = !complete;
     for (const { taken, done } of [last, next]) {
       taken.resolve();
       done.resolve();
@@ -124,14 +124,14 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
     async begin(after) {
       begun = true;
       const { done } = next;
-      write(after).then(finish, (error) => finish(false, error));
+      appendAll(after).then(finish, (error) => finish(false, error));
       await done.promise;
       return !lost;
     },
     write({ event }) {
       if (lost) return;
       next.add(event);
-      if (next.length >= highWater) hurry();
+      if (next.length >= highWater) appendNow();
       else if (!corked) next.due.resolve();
     },
     cork() {
@@ -146,33 +146,33 @@ export function recorder({ log, id, out, onLost }: RecorderOptions): Recorder {
     },
     settled() {
       if (next.lines.length === 0) return last.done.promise;
-      hurry();
+      appendNow();
       return next.done.promise;
     },
     yield: () => finish(false),
     close() {
       closed = true;
-      hurry();
+      appendNow();
       if (!begun) finish(true);
     },
   };
 }
 
-/** Adds to a record, and again where the log fails. */
-async function add(log: Log, id: string, addition: Addition): Promise<boolean> {
+/** Appends to the log, and retries if the log fails. */
+async function append(log: Log, key: string, addition: Addition): Promise<boolean> {
   for (let tries = 0;; tries++) {
     try {
-      return await log.append(id, addition) || await has(log, id, addition);
+      return await log.append(key, addition) || await endsWith(log, key, addition);
     } catch (error) {
-      const pause = pauses[tries];
-      if (pause === undefined) throw error;
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      const delay = retryDelays[tries];
+      if (delay === undefined) throw error;
+      await new Promise((resolve) => setTimeout(resolve, delay));
     }
   }
 }
 
-/** Whether a record ends with these lines all the same: they were added though that had failed, or somebody else has added the end that they are. */
-async function has(log: Log, id: string, { after, lines }: Addition): Promise<boolean> {
-  const page = await log.read(id, after);
+/** Whether the record ends with these lines already: a failed append may have been made, and another process may have added the same end. */
+async function endsWith(log: Log, key: string, { after, lines }: Addition): Promise<boolean> {
+  const page = await log.read(key, after);
   return page?.last === after + lines.length && lines.every((line, index) => line === page.lines[index]);
 }

@@ -5,5 +5,5 @@
  */
 export * from "./resume_token.ts";
 export * from "./resume_token_error.ts";
-export type { Held } from "./held.ts";
+export type { HeldSession } from "./held_session.ts";
 export type { SigningKey } from "./signature.ts";

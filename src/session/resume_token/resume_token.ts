@@ -12,8 +12,9 @@
  * @module
  */
 import type { Session } from "../../protocol/session.ts";
+import { isPaused } from "../record/run_state.ts";
 import { ResumeTokenError, type ResumeTokenProblem } from "./resume_token_error.ts";
-import { type Held, held } from "./held.ts";
+import { type HeldSession, holdSession } from "./held_session.ts";
 import { signatures, type SigningKey } from "./signature.ts";
 
 /** What `resumeTokens()` takes. */
@@ -44,7 +45,7 @@ export interface ResumeTokens {
    * Opens a resume token for one run that goes on with its session, or makes ready for a new session where there is none: what a server does. Throws as `open()`
    * does.
    */
-  hold(text?: string, options?: OpenOptions): Promise<Held>;
+  hold(text?: string, options?: OpenOptions): Promise<HeldSession>;
 }
 
 /** The version of what is in a resume token: another one wherever a session comes to look different. */
@@ -106,7 +107,7 @@ export function resumeTokens(
 
   async function seal(session: Session): Promise<string> {
     const named = `Cannot seal session "${session.id}"`;
-    if (session.run?.status !== "paused") throw new TypeError(`${named}: it is not paused`);
+    if (!isPaused(session)) throw new TypeError(`${named}: it is not paused`);
     const sealed: Sealed = { version, expires: now() + expiresIn, session };
     const text = await sign(JSON.stringify(sealed));
     if (text.length <= maxBytes) return text;
@@ -127,7 +128,7 @@ export function resumeTokens(
   return {
     seal,
     open,
-    hold: async (text, options) => held(text === undefined ? undefined : await open(text, options), seal),
+    hold: async (text, options) => holdSession(text === undefined ? undefined : await open(text, options), seal),
   };
 }
 

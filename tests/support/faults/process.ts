@@ -120,7 +120,7 @@ export function processOf(
 /** Whether a failure is one of the play: the storage's, a model's or a tool's; or a refusal. */
 function isPlayed(error: unknown): boolean {
   return error instanceof StorageError ||
-    (error instanceof Error && (error.name === "Refusal" || ["Overloaded", "Flaky"].includes(error.message)));
+    (error instanceof Error && (error.name === "RequestError" || ["Overloaded", "Flaky"].includes(error.message)));
 }
 
 /** Settles where the process lives, and otherwise never. */

@@ -1,9 +1,8 @@
 /**
- * Bodies: what clients send, read within a bound and checked field by field.
+ * The shapes of the bodies of native requests.
  *
  * @module
  */
-import type { Context } from "hono";
 import {
   type AnswerPart,
   type Artifact,
@@ -11,11 +10,10 @@ import {
   type ContentPart,
   type Message,
   user,
-} from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/question.ts";
-import type { Mail } from "../protocol/session.ts";
-import { Refusal } from "./refusal.ts";
-import { answerFields } from "../wire/answer.ts";
+} from "../../protocol/message.ts";
+import type { PersonAnswer } from "../../protocol/question.ts";
+import type { Mail } from "../../protocol/session.ts";
+import { answerFields } from "../../wire/answer.ts";
 import {
   array,
   boolean,
@@ -29,20 +27,20 @@ import {
   type Shape,
   string,
   variant,
-} from "../protocol/shape.ts";
+} from "../../protocol/shape.ts";
 
-/** A run to begin: a prompt, or the messages that the client holds, the last of them the person's. */
+/** The body of `POST /runs`: a prompt, or the messages that the client holds, the last of them the person's. */
 export type RunBody =
   & { readonly session?: string | undefined }
   & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
 
-/** A person's answers. */
+/** The body of `POST /sessions/:id/answers`. */
 export interface AnswersBody {
   readonly answers: readonly PersonAnswer[];
-  /** The run that asked, and the number of the event that did: what was asked since is not answered. Default: whatever is asked now. */
+  /** The run that asked, and the number of its `run.paused` event. A later pause is not answered. Default: the latest pause. */
   readonly run?: string | undefined;
   readonly at?: number | undefined;
-  /** What came with the pause, where clients keep that. */
+  /** The resume token of the pause, if the server uses resume tokens. */
   readonly resumeToken?: string | undefined;
 }
 
@@ -103,7 +101,7 @@ const run = /* @__PURE__ */ lazy(() =>
   object({ prompt: optional(string), messages: optional(array(message)), session: optional(string) })
 );
 
-/** The body of a request that begins a run. */
+/** Parses the body of `POST /runs`. */
 export const runBody: Shape<RunBody> = (value, at) => {
   const { prompt, messages, session } = run(value, at);
   if (!messages) return { session, prompt: string(prompt, "prompt") };
@@ -116,7 +114,7 @@ const sent = /* @__PURE__ */ lazy(() =>
   object({ text: optional(string), parts: optional(array(content)), after: optional(oneOf("batch", "calls")) })
 );
 
-/** The body of a request that says something to a run. */
+/** Parses the body of `POST /runs/:id/messages`. */
 export const messageBody: Shape<Extract<Mail, { type: "message" }>> = (value, at) => {
   const { parts, after, text: said } = sent(value, at);
   if (parts && said !== undefined) throw invalid("parts", "a text or parts, not both");
@@ -124,49 +122,12 @@ export const messageBody: Shape<Extract<Mail, { type: "message" }>> = (value, at
   return { type: "message", message, ...(after && { after }) };
 };
 
-/** The body of a request that answers questions. */
+/** Parses the body of `POST /sessions/:id/answers`. */
 export const answersBody: Shape<AnswersBody> = /* @__PURE__ */ lazy(() =>
   object({ answers: array(answer), run: optional(string), at: optional(count), resumeToken: optional(string) })
 );
 
-/** The body of a request that compacts a session: what whoever summarizes should mind. */
+/** Parses the body of `POST /sessions/:id/compact`. */
 export const compactBody = /* @__PURE__ */ lazy(() =>
   object<{ readonly instructions?: string }>({ instructions: optional(string) })
 );
-
-/** The JSON body of a request, of at most `max` bytes. */
-export async function bodyOf<T>({ req }: Context, shape: Shape<T>, max: number): Promise<T> {
-  if (!/^application\/([\w.-]+\+)?json *(;|$)/i.test(req.header("content-type") ?? "")) {
-    throw new Refusal(415, "not-json", "Cannot read the body: expected content-type application/json");
-  }
-  if (Number(req.header("content-length")) > max) throw tooLarge(max);
-  const { body, bodyUsed } = req.raw;
-  // whoever asks Hono for it later gets the same
-  if (body && !bodyUsed) Object.assign(req.bodyCache, { text: bounded(body, max) });
-  return shape(parsed(await req.text()), "");
-}
-
-async function bounded(body: ReadableStream<Uint8Array>, max: number): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > max) throw tooLarge(max);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
-function tooLarge(max: number): Refusal {
-  return new Refusal(413, "too-large", `Cannot read the body: it has more than ${max} bytes`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw invalid("", "JSON");
-    throw error;
-  }
-}

@@ -1,0 +1,121 @@
+/**
+ * Step 3 of the request path: checks that the session exists, belongs to the client, and can have the run.
+ *
+ * @module
+ */
+import { SessionError } from "../../core/claim.ts";
+import type { Session } from "../../protocol/session.ts";
+import { ifOwnedBy } from "../../session/owned_store.ts";
+import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
+import { isPaused, lastEventNumber, questionsOf, runOf } from "../../session/record/run_state.ts";
+import type { HeldSession } from "../../session/resume_token/held_session.ts";
+import { invalid } from "../../protocol/shape.ts";
+import type { PendingQuestions } from "../../wire/wire.ts";
+import type { Client } from "../identify.ts";
+import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
+import { notFound, RequestError } from "../respond/error_response.ts";
+import type { Server } from "../server.ts";
+
+/** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
+export async function admitPrompt(
+  { options, runs }: Server,
+  client: Client,
+  { type: _, create, format: __, session: named, ...body }: PromptOperation,
+  { run, session }: RunPosition & { readonly session: string },
+): Promise<LaunchInput> {
+  const stored = named === undefined ? undefined : await runs.load(named, client);
+  if (!stored && !create && named !== undefined) throw notFound(`run session "${named}"`);
+  if (stored) await runs.records?.releaseIfLost(stored, client);
+  return { ...body, run, session, held: await options.resumeTokens?.hold() };
+}
+
+/** A paused run, and the answers for it. */
+export interface AdmittedAnswers {
+  readonly stored: Session;
+  readonly held: HeldSession | undefined;
+  readonly run: string;
+  /** The number of the `run.paused` event. */
+  readonly pausedAt: number;
+  /** Whether the run is paused, and the answers are for this pause. */
+  readonly isPending: boolean;
+  /** Whether the answers are for an earlier pause. */
+  readonly isLate: boolean;
+}
+
+/** Admits answers to a session, which may be in a resume token. */
+export async function admitAnswers(
+  { options: { resumeTokens }, runs }: Server,
+  client: Client,
+  { session, resumeToken, run: asking, at = Infinity }: AnswersOperation,
+): Promise<AdmittedAnswers> {
+  if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "what came with the pause");
+  const held = await resumeTokens?.hold(resumeToken, { session });
+  const stored = held ? ifOwnedBy(client.owner, held.session) : await runs.load(session, client);
+  if (!stored) throw notFound(`resume session "${session}"`);
+  const run = runOf(stored) ?? crypto.randomUUID();
+  const pausedAt = lastEventNumber(stored);
+  const isLate = (asking ?? run) !== run || (isPaused(stored) && at < pausedAt);
+  return { stored, held, run, pausedAt, isPending: isPaused(stored) && !isLate, isLate };
+}
+
+/** Completes the record of the pause, and returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
+export async function admitResume(
+  { runs }: Server,
+  client: Client,
+  { session, answers, tools, at = Infinity }: AnswersOperation,
+  { stored, held, run, pausedAt, isPending, isLate }: AdmittedAnswers,
+  request: string | undefined,
+): Promise<LaunchInput> {
+  const after = await runs.records?.catchUp(stored, client) ?? pausedAt;
+  if ((held && after > pausedAt) || isLate) {
+    throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
+  }
+  return {
+    run,
+    session,
+    answers,
+    held,
+    after,
+    at: isPending ? pausedAt : at,
+    ...(tools && { tools }),
+    ...(request !== undefined && { request }),
+  };
+}
+
+/** Admits a compaction to its session. */
+export async function admitCompaction(
+  { runs }: Server,
+  client: Client,
+  { session, instructions }: OperationOf<"compact">,
+): Promise<LaunchInput> {
+  const stored = await runs.load(session, client);
+  if (!stored) throw notFound(`compact session "${session}"`);
+  await runs.records?.releaseIfLost(stored, client);
+  return { run: crypto.randomUUID(), session, compact: { instructions } };
+}
+
+/** Returns the prompt or the answers that a message of a wire's client stands for: it depends on what the session asks. */
+export async function admitChat(
+  { options: { resumeTokens }, runs }: Server,
+  client: Client,
+  { session, create, resumeToken, input, format }: ChatOperation,
+): Promise<PromptOperation | AnswersOperation> {
+  async function load(id: string): Promise<Session | undefined> {
+    if (!resumeTokens || resumeToken === undefined) return await runs.load(id, client);
+    return ifOwnedBy(client.owner, await resumeTokens.open(resumeToken, { session: id }));
+  }
+  const stored = session === undefined ? undefined : await load(session);
+  const said = input(pendingOf(stored));
+  if ("messages" in said) return { ...said, type: "prompt", session, create, format };
+  if (stored && said.answers.length === 0) {
+    throw new SessionError(`Cannot resume session "${session}": nothing that it asks is answered`, "unasked");
+  }
+  if (resumeTokens && resumeToken === undefined) {
+    throw new RequestError(400, "invalid", `Cannot resume session "${session}": the resume token is missing`);
+  }
+  return { ...said, type: "answers", session: session ?? "", resumeToken, format };
+}
+
+function pendingOf(session: Session | undefined): PendingQuestions {
+  return { questions: isPaused(session) ? questionsOf(session) : [], pausedAt: lastEventNumber(session) };
+}

@@ -1,0 +1,99 @@
+/**
+ * The `busy` option: what happens to a prompt if another run has its session.
+ *
+ * @module
+ */
+import { SessionError } from "../../core/claim.ts";
+import { ownedKey } from "../../session/owned_store.ts";
+import type { RunPosition } from "../../session/record/run_host.ts";
+import type { Client } from "../identify.ts";
+import type { LiveRuns } from "../launch/live_runs.ts";
+import type { ServerOptions } from "../options.ts";
+
+/** A prompt that waits for its session. */
+export interface QueuedPrompt<T> {
+  readonly position: Required<RunPosition>;
+  readonly client: Client;
+  /** Launches the run. `replace` stops the run that has the session. */
+  launch(busy?: "replace"): Promise<T>;
+}
+
+/** Launches the run of a prompt when its session is free. */
+export type SessionQueue = <T>(prompt: QueuedPrompt<T>) => Promise<T>;
+
+/** The most prompts that wait for one session, and the most attempts of each. */
+const most = 10;
+
+/** The prompts that wait for one session. */
+interface Queue {
+  readonly waiting: Set<Client>;
+  /** Resolves when the last of them has been launched or refused. */
+  end: Promise<unknown>;
+}
+
+/** Returns the queue of a server that has this `busy` option. */
+export function sessionQueue(runs: LiveRuns, { busy }: ServerOptions): SessionQueue {
+  const queues = new Map<string, Queue>();
+
+  /** Launches the run, and tries again when the run that has the session is over. */
+  async function retry<T>({ position, client, launch }: QueuedPrompt<T>): Promise<T> {
+    let replace: "replace" | undefined;
+    for (let attempt = 1;; attempt++) {
+      try {
+        return await launch(replace);
+      } catch (error) {
+        const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== position.run;
+        if (!isBusy || attempt === most) throw error;
+        if (busy === "queue") await untilOver(error, client);
+        else replace = await stopOther(error, position.session, client);
+        await checkWanted(position, client);
+      }
+    }
+  }
+
+  /** Throws if the client has left, or if a repetition of the request has launched the run meanwhile. */
+  async function checkWanted(position: Required<RunPosition>, client: Client): Promise<void> {
+    if (!client.leaving.aborted && !await runs.records?.hasBegun(position, client)) return;
+    throw new SessionError(`Cannot run session "${position.session}": the client has left`, "busy", position.run);
+  }
+
+  async function untilOver(error: SessionError, client: Client): Promise<void> {
+    const { run } = error;
+    if (run === undefined) return; // the session may be free by now
+    const live = runs.get(run, client);
+    if (live) await live.over;
+    else if (!await runs.records?.untilOver(run, client, client.leaving)) throw error;
+  }
+
+  /** Stops the run that has the session. Returns "replace" if only the next launch can stop it. */
+  async function stopOther({ run }: SessionError, session: string, client: Client): Promise<"replace" | undefined> {
+    if (run === undefined) return undefined;
+    const live = runs.get(run, client);
+    if (!live && !runs.records) return "replace";
+    live?.stop("replaced");
+    await (live ?? await runs.records?.close(run, session, "replaced", client))?.over;
+    return undefined;
+  }
+
+  /** Launches the run after the prompts that came before it. */
+  async function enqueue<T>(prompt: QueuedPrompt<T>): Promise<T> {
+    const { position, client } = prompt;
+    const key = ownedKey(client.owner, position.session);
+    const queue = queues.get(key) ?? { waiting: new Set(), end: Promise.resolve() };
+    if ([...queue.waiting].filter(({ leaving }) => !leaving.aborted).length >= most) {
+      throw new SessionError(`Cannot run session "${position.session}": ${most} prompts wait for it`, "busy");
+    }
+    const launched = queue.waiting.size === 0
+      ? retry(prompt)
+      : queue.end.then(() => checkWanted(position, client)).then(() => retry(prompt));
+    queues.set(key, queue);
+    queue.waiting.add(client);
+    queue.end = launched.catch(() => {}).finally(() => { // the request receives the failure
+      queue.waiting.delete(client);
+      if (queue.waiting.size === 0) queues.delete(key);
+    });
+    return await launched;
+  }
+
+  return { refuse: <T>({ launch }: QueuedPrompt<T>) => launch(), queue: enqueue, replace: retry }[busy];
+}

@@ -1,0 +1,43 @@
+/**
+ * Operations that read: the events of a run, a session, and the static JSON of wires.
+ *
+ * @module
+ */
+import { latestRunOf } from "../../session/record/run_state.ts";
+import type { OperationOf } from "../parse/operation.ts";
+import { notFound } from "../respond/error_response.ts";
+import { respondFromRecord } from "../respond/respond.ts";
+import type { RequestScope } from "../server.ts";
+
+/** Responds with the events of a run that the client has not received. */
+export async function handleFollow(
+  { c, server, client }: RequestScope,
+  { run, after, format }: OperationOf<"follow">,
+): Promise<Response> {
+  return await respondFromRecord(c, server, client, { run, after }, format);
+}
+
+/** Responds with the events of the latest run of a session. A client that reconnects may have missed the end of the run. */
+export async function handleFollowSession(
+  { c, server, client }: RequestScope,
+  { session, format }: OperationOf<"followSession">,
+): Promise<Response> {
+  const run = latestRunOf(await server.runs.load(session, client));
+  if (!server.runs.records || run === undefined) return c.body(null, 204);
+  return await respondFromRecord(c, server, client, { run, session, after: 0 }, format);
+}
+
+/** Responds with a session. */
+export async function handleShow(
+  { c, server, client }: RequestScope,
+  { session: id, body }: OperationOf<"show">,
+): Promise<Response> {
+  const session = await server.runs.load(id, client);
+  if (!session) throw notFound(`show session "${id}"`);
+  return c.json(body(session));
+}
+
+/** Responds with static JSON. */
+export function handleJson({ c }: RequestScope, { body }: OperationOf<"json">): Response {
+  return c.json(body);
+}

@@ -1,0 +1,66 @@
+/**
+ * Operations that launch a run: a prompt, answers, a compaction, and a message of a wire's client.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { admitAnswers, admitChat, admitCompaction, admitPrompt, admitResume } from "../admit/admission.ts";
+import { launch } from "../launch/launch.ts";
+import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
+import { respond } from "../respond/respond.ts";
+import type { RequestScope } from "../server.ts";
+
+/** Begins a run: waits for the session as the `busy` option says, admits the prompt, and launches the run. */
+export async function handlePrompt(scope: RequestScope, operation: PromptOperation): Promise<Response> {
+  const { c, server, client } = scope;
+  const { type: _, create: __, format, session, ...input } = operation;
+  const own = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
+  const request = { ...identityOf(c, [session, input]), position: own };
+  const result = await server.once(request, client, (position = own) =>
+    server.inTurn({
+      position,
+      client,
+      async launch(busy) {
+        const input = await admitPrompt(server, client, operation, position);
+        return await launch(c, server, client, { ...input, ...(busy && { busy }) }, format);
+      },
+    }));
+  return await respond(c, server, client, result, format);
+}
+
+/** Resumes a paused run with answers. With a log, a resume token is used once. */
+export async function handleAnswers(scope: RequestScope, operation: AnswersOperation): Promise<Response> {
+  const { c, server, client } = scope;
+  const { session, answers, resumeToken, run: asking, at, format } = operation;
+  const admitted = await admitAnswers(server, client, operation);
+  const { run, pausedAt, held, isPending } = admitted;
+  const request = {
+    ...identityOf(c, [answers, resumeToken, asking, at]),
+    ...(held && { key: `resumeToken:${run}:${pausedAt}` }),
+    position: isPending ? { run, session, after: pausedAt } : undefined,
+  };
+  const result = await server.once(request, client, async (_, id) => {
+    return await launch(c, server, client, await admitResume(server, client, operation, admitted, id), format);
+  });
+  return await respond(c, server, client, result, format);
+}
+
+/** Compacts the transcript of a session, in a run that does nothing else. */
+export async function handleCompaction(
+  { c, server, client }: RequestScope,
+  operation: OperationOf<"compact">,
+): Promise<Response> {
+  const input = await admitCompaction(server, client, operation);
+  return await respond(c, server, client, await launch(c, server, client, input, operation.format), operation.format);
+}
+
+/** Begins or resumes a run for a wire's client. */
+export async function handleChat(scope: RequestScope, operation: ChatOperation): Promise<Response> {
+  const admitted = await admitChat(scope.server, scope.client, operation);
+  return await (admitted.type === "prompt" ? handlePrompt(scope, admitted) : handleAnswers(scope, admitted));
+}
+
+/** Returns what tells a request from others with the same idempotency key. */
+function identityOf({ req }: Context, body: readonly unknown[]) {
+  return { header: req.header("idempotency-key"), content: [req.path, ...body] };
+}

@@ -1,0 +1,46 @@
+/**
+ * Step 4 of the request path: launches a run that writes its events to the response.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import type { LaunchInput, LiveRun, RunPosition } from "../../session/record/run_host.ts";
+import type { Client } from "../identify.ts";
+import type { ClientGone, ServerOptions } from "../options.ts";
+import type { ResponseFormat } from "../respond/response_format.ts";
+import type { LiveRuns } from "./live_runs.ts";
+
+/** A run that has begun, and the response that receives its events. */
+export interface Launched {
+  readonly run: LiveRun;
+  readonly respond: () => Response | Promise<Response>;
+}
+
+/** A run that the same request has launched before, and the position where its events begin. */
+export interface Joined {
+  readonly position: RunPosition;
+}
+
+const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
+  stop: (run) => run.stop("client-gone"),
+  drain: (run) => run.drain("client-gone"),
+  detach: () => {},
+};
+
+/** Launches a run for a client. Its response is in `format`. */
+export async function launch(
+  c: Context,
+  { runs, options: { heartbeat, onClientGone } }: { readonly runs: LiveRuns; readonly options: ServerOptions },
+  client: Client,
+  input: LaunchInput,
+  format: ResponseFormat,
+): Promise<Launched> {
+  const onGone = typeof onClientGone === "function" ? await onClientGone(c) : onClientGone;
+  const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) });
+  const run = await runs.launch(input, client, out).catch((error) => {
+    out.close();
+    throw error;
+  });
+  if (onGone !== "stop") client.outlive(run.over);
+  return { run, respond };
+}

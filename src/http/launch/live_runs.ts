@@ -1,0 +1,92 @@
+/**
+ * The runs that this process executes.
+ *
+ * @module
+ */
+import { SessionError } from "../../core/claim.ts";
+import { nullSink, type Started } from "../../core/run.ts";
+import { ifOwnedBy, ownedKey, ownedStore } from "../../session/owned_store.ts";
+import { RecordError } from "../../session/record/record_error.ts";
+import type { Recorder } from "../../session/record/recorder.ts";
+import type { Records, recordsOf } from "../../session/record/records.ts";
+import type { LaunchInput, LiveRun, Requester, RunHost } from "../../session/record/run_host.ts";
+import type { ServedAgent, ServerOptions } from "../options.ts";
+import { checkedId } from "../parse/route.ts";
+import { reportError, shuttingDown } from "../respond/error_response.ts";
+import type { EventOutput } from "../respond/event_stream.ts";
+
+/** The runs that this process executes, and the records of all runs. */
+export interface LiveRuns extends RunHost {
+  /** Begins or resumes a run that writes its events to `out`. */
+  launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun>;
+  /** The records of runs, if the server has a log. */
+  readonly records: Records | undefined;
+}
+
+/** Keeps the runs of an agent. */
+export function liveRuns(
+  agent: ServedAgent<never>,
+  { store, log, limits, lease, singleProcess, signal, onError }: ServerOptions,
+): LiveRuns {
+  /** The runs, by owner and id. */
+  const live = new Map<string, LiveRun>();
+  signal?.addEventListener("abort", () => {
+    for (const run of live.values()) run.stop("shutdown");
+  });
+
+  /** Returns the store as the requester sees it. */
+  const storeOf = ({ owner }: Requester) => owner === undefined || !store ? store : ownedStore(store, owner);
+
+  const host: RunHost = {
+    keeps: store !== undefined,
+    lease,
+    signal,
+    async load(id, requester) {
+      checkedId(id, ownedKey(requester.owner, id));
+      return ifOwnedBy(requester.owner, await storeOf(requester)?.load(id));
+    },
+    save: async (session, requester) => await storeOf(requester)?.save(session),
+    get: (run, { owner }) => live.get(ownedKey(owner, run)),
+    isDead: (run, { owner }) => singleProcess && !live.has(ownedKey(owner, run)),
+    launch,
+  };
+  // a log brings the code that a server needs for it; its type is `recordsOf` of the same package
+  const records = log && (log.records as typeof recordsOf)(log, host);
+
+  async function launch({ held, ...input }: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun> {
+    if (signal?.aborted) throw shuttingDown();
+    const key = ownedKey(requester.owner, input.run);
+    if (live.has(key)) {
+      throw new SessionError(`Cannot run session "${input.session}": another run has it`, "busy", input.run);
+    }
+    const { owner, vars } = requester;
+    const lost = (run: string) => singleProcess && (run === input.run || host.isDead(run, requester));
+    const record = records?.recorder(input.run, requester, out, (error) => {
+      run.stop(error === undefined ? "lost" : "unrecorded", { leave: error === undefined });
+      if (error !== undefined) reportError(onError, error, input.run);
+    });
+    const sink = record ?? out ?? nullSink;
+    const options = { store: held?.store ?? storeOf(requester), limits, lease, lost, onError, owner, vars, ...input };
+    const started = agent.start(options, held?.to(sink) ?? sink);
+    const over = Promise.all([started.result, record?.over]).then(() => void live.delete(key)); // neither rejects
+    const run: LiveRun = { ...started, begun: begun(started, record), over };
+    live.set(key, run);
+    try {
+      await run.begun;
+      return run;
+    } catch (error) {
+      await over;
+      throw error;
+    }
+  }
+
+  return { ...host, launch, records };
+}
+
+/** Resolves when a run has its session and its first events are logged. */
+async function begun({ opened }: Started, record: Recorder | undefined): Promise<void> {
+  const { after } = await opened;
+  if (await record?.begin(after) === false) {
+    throw new RecordError("Cannot run this: its events could not be logged", "unrecorded");
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * The native routes.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { invalid, type Shape } from "../../protocol/shape.ts";
+import type { Session } from "../../protocol/session.ts";
+import { runView } from "../../session/record/run_state.ts";
+import type { ServerOptions } from "../options.ts";
+import { RequestError } from "../respond/error_response.ts";
+import { nativeFormat as format } from "../respond/response_format.ts";
+import { answersBody, compactBody, messageBody, runBody } from "./body.ts";
+import type { Operation } from "./operation.ts";
+import { readJson } from "./read_body.ts";
+import { checkedId, type Route } from "./route.ts";
+
+/** Returns the native routes of a server. `serve()` documents them. */
+export function nativeRoutes({ maxBody, session: sessionOf }: ServerOptions): readonly Route[] {
+  const body = <T>(c: Context, shape: Shape<T>) => readJson(c, shape, maxBody);
+
+  async function prompt(c: Context): Promise<Operation> {
+    const { session: named, ...input } = await body(c, runBody);
+    const addressed = sessionOf?.(c);
+    if (addressed !== undefined && named !== undefined && named !== addressed) {
+      throw new RequestError(404, "unknown", `Cannot run session "${named}": there is none`);
+    }
+    return { ...input, type: "prompt", session: addressed ?? named, create: addressed !== undefined, format };
+  }
+
+  return [
+    { method: "POST", path: "/runs", parse: prompt },
+    {
+      method: "GET",
+      path: "/runs/:id",
+      parse: (c) => ({ type: "follow", run: idOf(c), after: positionOf(c), format }),
+    },
+    {
+      method: "POST",
+      path: "/runs/:id/messages",
+      parse: async (c) => ({ type: "message", run: idOf(c), message: await body(c, messageBody) }),
+    },
+    { method: "POST", path: "/runs/:id/finish", parse: (c) => ({ type: "finish", run: idOf(c) }) },
+    {
+      method: "POST",
+      path: "/runs/:id/stop",
+      parse: (c) => ({ type: "stop", run: idOf(c), rollback: c.req.query("rollback") !== undefined }),
+    },
+    { method: "GET", path: "/sessions/:id", parse: (c) => ({ type: "show", session: idOf(c), body: viewOf }) },
+    {
+      method: "POST",
+      path: "/sessions/:id/answers",
+      parse: async (c) => ({ ...await body(c, answersBody), type: "answers", session: idOf(c), format }),
+    },
+    {
+      method: "POST",
+      path: "/sessions/:id/compact",
+      async parse(c) {
+        const { instructions = "" } = await body(c, compactBody);
+        return { type: "compact", session: idOf(c), instructions, format };
+      },
+    },
+  ];
+}
+
+/** Returns what a client may see of a session. */
+function viewOf(session: Session): object {
+  const run = runView(session);
+  return { id: session.id, messages: session.messages, ...(run && { run }) };
+}
+
+/** Returns the id in the path. */
+function idOf(c: Context): string {
+  return checkedId(c.req.param("id"));
+}
+
+/** Returns the number of the last event that the client has received. */
+function positionOf({ req }: Context): number {
+  const header = req.header("last-event-id");
+  const text = header ?? req.query("after") ?? "0";
+  const after = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(after)) return after;
+  throw invalid(header === undefined ? "after" : "last-event-id", "the number of an event");
+}

@@ -1,0 +1,60 @@
+/**
+ * What a request asks for. Native routes and wires parse requests to the same operations.
+ *
+ * @module
+ */
+import type { AnyTool } from "../../core/tool.ts";
+import type { Session } from "../../protocol/session.ts";
+import type { Mail } from "../../protocol/session.ts";
+import type { ChatInput } from "../../wire/wire.ts";
+import type { ResponseFormat } from "../respond/response_format.ts";
+import type { AnswersBody, RunBody } from "./body.ts";
+
+/** Begins a run. */
+export type PromptOperation = RunBody & {
+  readonly type: "prompt";
+  /** Whether the session is created if it does not exist. */
+  readonly create: boolean;
+  /** Tools of this run only, which its client executes. */
+  readonly tools?: readonly AnyTool[];
+  readonly format: ResponseFormat;
+};
+
+/** Resumes a paused run with the answers of a person. */
+export type AnswersOperation = AnswersBody & {
+  readonly type: "answers";
+  readonly session: string;
+  readonly tools?: readonly AnyTool[];
+  readonly format: ResponseFormat;
+};
+
+/** A message of a wire's client: a prompt, or answers if the session asks something. */
+export interface ChatOperation extends Pick<ChatInput, "resumeToken" | "input"> {
+  readonly type: "chat";
+  readonly session: string | undefined;
+  readonly create: boolean;
+  readonly format: ResponseFormat;
+}
+
+/** One operation on the runs and sessions of a server. */
+export type Operation =
+  | PromptOperation
+  | AnswersOperation
+  | ChatOperation
+  | {
+    readonly type: "compact";
+    readonly session: string;
+    readonly instructions: string;
+    readonly format: ResponseFormat;
+  }
+  | { readonly type: "follow"; readonly run: string; readonly after: number; readonly format: ResponseFormat }
+  | { readonly type: "followSession"; readonly session: string; readonly format: ResponseFormat }
+  | { readonly type: "show"; readonly session: string; body(session: Session): object }
+  | { readonly type: "message"; readonly run: string; readonly message: Extract<Mail, { type: "message" }> }
+  | { readonly type: "finish"; readonly run: string }
+  | { readonly type: "stop"; readonly run: string; readonly rollback: boolean }
+  | { readonly type: "stopSession"; readonly session: string }
+  | { readonly type: "json"; readonly body: object };
+
+/** An operation of one type. */
+export type OperationOf<T extends Operation["type"]> = Extract<Operation, { readonly type: T }>;

@@ -1,0 +1,29 @@
+/**
+ * Routes: an address, and the operation that its requests ask for.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { invalid } from "../../protocol/shape.ts";
+import type { WireError } from "../../wire/wire.ts";
+import type { Operation } from "./operation.ts";
+
+/** An address of the server. */
+export interface Route {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** The path, in which `:name` is a parameter. */
+  readonly path: string;
+  /** Step 1 of the request path. Throws a `ShapeError` or a `RequestError` if the request cannot be read. */
+  parse(c: Context): Operation | Promise<Operation>;
+  /** Makes the body of an error response. Default: `{ error }`. */
+  readonly errorBody?: ((error: WireError) => object) | undefined;
+}
+
+/** The most characters of an id, with its owner: Deno KV takes keys of 2 KiB, and a character has up to three bytes. */
+const longestId = 500;
+
+/** Returns the id, or throws a `ShapeError` if it is too long for the databases that keep sessions and logs. */
+export function checkedId(id = "", key = id): string {
+  if (key.length > longestId) throw invalid("id", `${longestId} characters at most`);
+  return id;
+}

@@ -1,0 +1,95 @@
+/**
+ * Error responses.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { HTTPException } from "hono/http-exception";
+import { SessionError } from "../../core/claim.ts";
+import { RecordError, type RecordProblem } from "../../session/record/record_error.ts";
+import { ResumeTokenError, type ResumeTokenProblem } from "../../session/resume_token/resume_token_error.ts";
+import { ShapeError } from "../../protocol/shape.ts";
+import type { WireError } from "../../wire/wire.ts";
+
+/** A request that is refused. The message is sent to the client. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+
+  /** Takes the status, the reason as a word for programs, the message for people, and the field of the body that is wrong. */
+  constructor(
+    readonly status: 400 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 503,
+    readonly code: string,
+    message: string,
+    readonly field?: string | undefined,
+  ) {
+    super(message);
+  }
+}
+
+/** Creates the error for something that does not exist, or that belongs to another owner. The client cannot tell which. */
+export function notFound(action: string): RequestError {
+  return new RequestError(404, "unknown", `Cannot ${action}: there is none`);
+}
+
+/** Creates the error for a request that comes after the `signal` option has aborted. */
+export function shuttingDown(): RequestError {
+  return new RequestError(503, "shutdown", "Cannot serve the request: the server is shutting down");
+}
+
+/** Receives an error, with the id that the client received in its place, and the run if one had begun. */
+export type OnFailure = (error: unknown, info: { readonly id: string; readonly run?: string }) => void;
+
+/** Returns the response to a request that failed with `error`. The client receives only an id of an internal error; `onError` receives the error itself. */
+export function errorResponse(
+  error: unknown,
+  c: Context,
+  onError: OnFailure | undefined,
+  bodyOf: (error: WireError) => object = nativeBody,
+): Response {
+  if (error instanceof HTTPException) return error.getResponse(); // thrown by `vars` or `owner`, for the client
+  const refusal = requestErrorOf(error);
+  if (refusal) return c.json(bodyOf(refusal), refusal.status);
+  const id = reportError(onError, error);
+  return c.json(bodyOf({ status: 500, code: "internal", message: "The request failed.", id }), 500);
+}
+
+function nativeBody({ code, message, field, id }: WireError): object {
+  return { error: { code, message, field, id } };
+}
+
+/** Passes an error to `onError`. Returns the id that the client may receive. */
+export function reportError(onError: OnFailure | undefined, error: unknown, run?: string): string {
+  const id = crypto.randomUUID();
+  try {
+    onError?.(error, { id, ...(run !== undefined && { run }) });
+  } catch {
+    return id; // `onError` itself failed, and there is nobody else to tell
+  }
+  return id;
+}
+
+/** The statuses of errors that are not conflicts (409). */
+const statuses: {
+  readonly [key in SessionError["code"] | RecordProblem | ResumeTokenProblem]?: RequestError["status"];
+} = {
+  "unknown": 404,
+  "invalid": 400,
+  "forgotten": 410,
+  "unrecorded": 503,
+  "forged": 400,
+  "unknown-key": 400,
+  "other-session": 403,
+  "version": 410,
+  "expired": 410,
+  "too-large": 413,
+};
+
+/** Returns the refusal that an error means for the client, if it does. Its message contains nothing that the client did not send. */
+function requestErrorOf(error: unknown): RequestError | undefined {
+  if (error instanceof RequestError) return error;
+  if (error instanceof ShapeError) return new RequestError(400, "invalid", error.message, error.field);
+  if (error instanceof SessionError || error instanceof RecordError || error instanceof ResumeTokenError) {
+    return new RequestError(statuses[error.code] ?? 409, error.code, error.message);
+  }
+  return undefined;
+}

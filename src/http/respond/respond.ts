@@ -1,0 +1,62 @@
+/**
+ * Step 5 of the request path: the response, from a run that has been launched or from its record.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import type { LogPage } from "../../session/log.ts";
+import type { RunPosition } from "../../session/record/run_host.ts";
+import type { Client } from "../identify.ts";
+import type { Joined, Launched } from "../launch/launch.ts";
+import type { Server } from "../server.ts";
+import { notFound, reportError } from "./error_response.ts";
+import { type EventOutput, headers } from "./event_stream.ts";
+import type { ResponseFormat } from "./response_format.ts";
+
+/** Responds with the events of a run. */
+export async function respond(
+  c: Context,
+  server: Server,
+  client: Client,
+  result: Launched | Joined,
+  format: ResponseFormat,
+): Promise<Response> {
+  if ("run" in result) return await result.respond();
+  return await respondFromRecord(c, server, client, result.position, format);
+}
+
+/** Responds with the logged events after a position, and with those that follow. Responds with 204 if the run is over and no event is left. */
+export async function respondFromRecord(
+  c: Context,
+  { options: { heartbeat, onError }, runs: { records } }: Server,
+  client: Client,
+  position: RunPosition,
+  format: ResponseFormat,
+): Promise<Response> {
+  if (!records) throw notFound(`follow run "${position.run}"`);
+  const leaving = new AbortController();
+  const pages = await records.follow(position, client, leaving.signal);
+  if (!pages) return c.body(null, 204);
+  if (c.req.method === "HEAD") return c.body(null, 200, headers);
+  const { out, respond } = format(c, { heartbeat, onCancel: () => leaving.abort() });
+  // it never rejects
+  send(pages, out, (error) => reportError(onError, error));
+  return await respond();
+}
+
+async function send(
+  pages: AsyncIterable<LogPage>,
+  out: EventOutput,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  try {
+    for await (const page of pages) {
+      out.write(page);
+      await out.full;
+    }
+  } catch (error) {
+    onError(error);
+  } finally {
+    out.close();
+  }
+}

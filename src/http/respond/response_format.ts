@@ -1,0 +1,77 @@
+/**
+ * Response formats: how a response encodes the events of a run, natively or for a wire.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import type { NumberedEvent } from "../../core/events.ts";
+import type { Event } from "../../protocol/event.ts";
+import type { Lines } from "../../session/log.ts";
+import { lineOf } from "../../stream/line.ts";
+import { frame, sse } from "../../stream/sse.ts";
+import type { JsonResponse, Reply } from "../../wire/wire.ts";
+import { type EventOutput, headers, type OutputOptions } from "./event_stream.ts";
+
+/** Creates the output for the events of a run, and the response that sends them. */
+export type ResponseFormat = (c: Context, options: OutputOptions) => {
+  readonly out: EventOutput;
+  readonly respond: () => Response | Promise<Response>;
+};
+
+/** Sends each event as one server-sent event with its number. */
+export const nativeFormat: ResponseFormat = (c, options) => {
+  const { sink: out, stream } = sse({ ...options, frame: nativeFrames });
+  return { out, respond: () => c.body(stream, 200, headers) };
+};
+
+function nativeFrames(item: NumberedEvent | Lines): string {
+  if ("event" in item) return frame(item.id, lineOf(item.event));
+  return item.lines.map((line, index) => frame(item.first + index, line)).join("");
+}
+
+/** Returns the format of a wire's reply. */
+export function wireFormat(reply: Reply): ResponseFormat {
+  if (reply.type === "json") return jsonFormat(reply);
+  return (c, options) => {
+    const encode = reply.encoder();
+    const { sink: out, stream } = sse({
+      ...options,
+      frame: (item: NumberedEvent | Lines) => encodeEach(item, encode).join(""),
+    });
+    return { out, respond: () => c.body(stream, 200, { ...headers, ...reply.headers }) };
+  };
+}
+
+/** Sends one JSON body when the run is over. Only the request's signal tells whether the client has left before. */
+function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "json" }>): ResponseFormat {
+  return (c, { onCancel }) => {
+    const collect = collector();
+    const { signal } = c.req.raw;
+    const { promise: over, resolve: close } = Promise.withResolvers<void>();
+    let response: JsonResponse | undefined;
+    const out: EventOutput = {
+      write(item) {
+        for (const complete of encodeEach(item, collect)) response ??= complete;
+      },
+      cork() {},
+      uncork() {},
+      full: undefined,
+      close,
+    };
+    async function respond(): Promise<Response> {
+      signal.addEventListener("abort", onCancel);
+      if (signal.aborted) onCancel();
+      await over;
+      signal.removeEventListener("abort", onCancel);
+      if (!response) throw new Error("Cannot respond: the run has no end");
+      return c.json(response.body, response.status, headers);
+    }
+    return { out, respond };
+  };
+}
+
+/** Encodes each event of an item. */
+function encodeEach<T>(item: NumberedEvent | Lines, encode: (event: Event, id: number) => T): T[] {
+  if ("event" in item) return [encode(item.event, item.id)];
+  return item.lines.map((line, index) => encode(JSON.parse(line), item.first + index));
+}

@@ -1,0 +1,79 @@
+/**
+ * Following a log while a run adds to it, and notifications within one process.
+ *
+ * @module
+ */
+import type { LogPage } from "./log.ts";
+
+/** A subscription to the additions of one run. */
+export interface Subscription {
+  /** Resolves with true after an addition, and with false when the subscription has ended. */
+  next(): Promise<boolean>;
+  /** Ends the subscription. */
+  close(): void | Promise<void>;
+}
+
+/** Yields the pages that `read` returns. At the end of the log it waits for a notification. */
+export async function* follow(
+  after: number,
+  signal: AbortSignal,
+  read: (after: number) => Promise<LogPage | undefined>,
+  subscribe: () => Subscription,
+): AsyncIterable<LogPage> {
+  const subscription = subscribe(); // before the first read, so that no addition in between is missed
+  try {
+    for (let at = after; !signal.aborted;) {
+      const page = await read(at);
+      if (!page) return;
+      if (page.lines.length > 0) {
+        yield page;
+        at = page.first + page.lines.length - 1;
+        if (at < page.last) continue;
+      }
+      if (page.ended || !await subscription.next()) return;
+    }
+  } finally {
+    await subscription.close();
+  }
+}
+
+/** Notifies the subscribers of a run within one process. */
+export interface Notifier {
+  /** Notifies the subscribers of `run`. */
+  notify(run: string): void;
+  /** Subscribes to `run` until `signal` aborts. */
+  subscribe(run: string, signal: AbortSignal): Subscription;
+}
+
+/** Creates a notifier. */
+export function notifier(): Notifier {
+  const subscribers = new Map<string, Set<() => void>>();
+
+  function subscribe(run: string, signal: AbortSignal): Subscription {
+    let notified = Promise.withResolvers<boolean>();
+    const onNotify = () => notified.resolve(true);
+    const onAbort = () => notified.resolve(false);
+    const ofRun = subscribers.get(run) ?? new Set();
+    subscribers.set(run, ofRun.add(onNotify));
+    signal.addEventListener("abort", onAbort, { once: true });
+    return {
+      async next() {
+        const more = await notified.promise;
+        notified = Promise.withResolvers();
+        return more;
+      },
+      close() {
+        signal.removeEventListener("abort", onAbort);
+        ofRun.delete(onNotify);
+        if (ofRun.size === 0) subscribers.delete(run);
+      },
+    };
+  }
+
+  return {
+    notify(run) {
+      for (const onNotify of subscribers.get(run) ?? []) onNotify();
+    },
+    subscribe,
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * Ownership: keys that contain the owner, and a view of a store that holds the sessions of one owner.
+ *
+ * @module
+ */
+import type { Store } from "../core/store.ts";
+import type { Session } from "../protocol/session.ts";
+
+/**
+ * Returns the key under which a session or run of `owner` is stored; without an owner, its id. Two owners can use the same id.
+ * JSON makes the key unambiguous, whatever characters owner and id contain.
+ */
+export function ownedKey(owner: string | undefined, id: string): string {
+  return owner === undefined ? id : JSON.stringify([owner, id]);
+}
+
+/** Returns the session if it belongs to `owner`. Without an owner, every session is returned. */
+export function ifOwnedBy(owner: string | undefined, session: Session | undefined): Session | undefined {
+  return owner === undefined || session?.owner === owner ? session : undefined;
+}
+
+/**
+ * Returns a view of `store` with the sessions of `owner` only: the sessions that `serve()` saves for this owner. Other owners' sessions do not exist in it.
+ *
+ * ```ts
+ * import { memory } from "@jizai/jizai";
+ * import { ownedStore } from "@jizai/jizai/session/log";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const store = memory();
+ * const ada = ownedStore(store, "ada");
+ * await ada.save({ id: "s1", version: 0, messages: [], owner: "ada" });
+ * assertEquals(await ada.list(), ["s1"]);
+ * assertEquals(await ownedStore(store, "bob").load("s1"), undefined);
+ * ```
+ */
+export function ownedStore(store: Store, owner: string): Store {
+  const prefix = ownedKey(owner, "").slice(0, -2);
+  return {
+    ...(store.volatile !== undefined && { volatile: store.volatile }),
+    async load(id) {
+      const session = ifOwnedBy(owner, await store.load(ownedKey(owner, id)));
+      return session && { ...session, id };
+    },
+    save: (session) => store.save({ ...session, owner, id: ownedKey(owner, session.id) }),
+    delete: (id) => store.delete(ownedKey(owner, id)),
+    async list({ after, limit = 100 } = {}) {
+      const ids = await store.list({ after: after === undefined ? prefix : ownedKey(owner, after), limit });
+      return ids.filter((id) => id.startsWith(prefix)).map((id) => JSON.parse(id)[1]);
+    },
+  };
+}

@@ -1,0 +1,137 @@
+/**
+ * Idempotency keys: a request that is sent twice with one key begins one run. The keys are kept in the log.
+ *
+ * @module
+ */
+import { SessionError } from "../../core/claim.ts";
+import { hashOf } from "../hash.ts";
+import type { Log } from "../log.ts";
+import { ownedKey } from "../owned_store.ts";
+import { RecordError } from "./record_error.ts";
+import type { Requester, RunHost, RunPosition } from "./run_host.ts";
+import { hasEnded, isRunning, requestOf } from "./run_state.ts";
+
+/** A request with an idempotency key. */
+export interface KeyedRequest {
+  /** The key. */
+  readonly key: string;
+  /** The content of the request. The same key with another content is refused. */
+  readonly content: string;
+  /** Where the events of its run begin; undefined if the request cannot begin a run. */
+  readonly position: Required<RunPosition> | undefined;
+  /** Whether the key is free again if no run begins. Default: false. */
+  readonly released?: boolean;
+}
+
+/** How a request with a key is handled. */
+export interface KeyedActions<T> {
+  /** Begins or resumes a run. `request` is the id under which the run is stored with its request. */
+  begin(position: Required<RunPosition> | undefined, request: string): Promise<T>;
+  /** Joins the run that the same request has begun. */
+  join(position: Required<RunPosition>): Promise<T>;
+}
+
+/** The log entry of a key. */
+interface Claim extends Required<RunPosition> {
+  /** The hash of the request's content. */
+  readonly content: string;
+  /** When the key was claimed, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Recognizes requests that are sent again. */
+export interface IdempotencyKeys {
+  /**
+   * Begins a run for the first request with a key, and joins that run for the others. If the process of the first request died before the run began, the
+   * next request begins it. Throws a `RecordError` if the key belongs to another request.
+   */
+  once<T>(request: KeyedRequest, requester: Requester, actions: KeyedActions<T>): Promise<T>;
+  /** Whether the run has begun at the position. The log has a record of it then. */
+  hasBegun(position: Required<RunPosition>, requester: Requester): Promise<boolean>;
+}
+
+/** Keeps idempotency keys in `log` for the runs of `host`. */
+export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
+  /** The last request with each key that is being handled here. Requests with one key are handled one after another. */
+  const pending = new Map<string, Promise<void>>();
+
+  async function beginOrJoin<T>(
+    id: string,
+    { position, released, ...request }: KeyedRequest,
+    requester: Requester,
+    { begin, join }: KeyedActions<T>,
+  ): Promise<T> {
+    const content = await hashOf(request.content);
+    const own: Claim | undefined = position && { ...position, content, at: Date.now() };
+    const isOwn = own && await log.append(id, { after: 0, lines: [JSON.stringify(own)], ended: true });
+    const claim = isOwn ? own : await readClaim(id);
+    if (!claim) return await begin(position, id);
+    if (claim.content !== content) {
+      throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
+    }
+    if (!isOwn && await hasBegun(claim, requester)) {
+      if (await belongsTo(claim, requester, id)) return await join(claim);
+      throw new SessionError(`Cannot resume session "${claim.session}": it is not paused`, "not-paused");
+    }
+    if (!isOwn && !host.keeps && Date.now() < claim.at + host.lease) {
+      throw new RecordError("Cannot repeat the request: its run may have begun in another process", "repeated");
+    }
+    try {
+      return await begin(claim, id);
+    } catch (error) {
+      const mayHaveBegun = error instanceof SessionError && await hasBegun(claim, requester);
+      if (mayHaveBegun && await belongsTo(claim, requester, id)) return await join(claim);
+      if (isOwn && released) await log.delete(id);
+      throw error;
+    }
+  }
+
+  async function readClaim(id: string): Promise<Claim | undefined> {
+    const page = await log.read(id, 0);
+    const [line] = page?.lines ?? [];
+    return line && JSON.parse(line);
+  }
+
+  const hasBegun: IdempotencyKeys["hasBegun"] = async ({ run, session, after }, requester) => {
+    const live = host.get(run, requester);
+    const opened = await live?.opened.catch(() => undefined);
+    if (live && opened && opened.after >= after) {
+      await live.begun;
+      return true;
+    }
+    await live?.over; // it has just paused, or could not begin
+    const key = ownedKey(requester.owner, run);
+    const page = await log.read(key, after);
+    if (page && page.last > after) return true;
+    const stored = await host.load(session, requester);
+    const began = hasEnded(stored, run) || isRunning(stored, run);
+    if (began) await log.append(key, { after, lines: [], ended: false }); // a live run continues here
+    return began;
+  };
+
+  /** Whether the run that began or resumed at the position did so for `request`. The first event after a resume names the request. */
+  async function belongsTo(
+    { run, session, after }: Required<RunPosition>,
+    requester: Requester,
+    request: string,
+  ): Promise<boolean> {
+    if (after === 0) return true;
+    const page = await log.read(ownedKey(requester.owner, run), after);
+    const { first, lines: [started] } = page ?? { first: after + 1, lines: [] };
+    if (started !== undefined) return first > after + 1 || JSON.parse(started).request === request;
+    return requestOf(await host.load(session, requester)) === request;
+  }
+
+  return {
+    hasBegun,
+    async once(request, requester, actions) {
+      const id = `key:${await hashOf(JSON.stringify([requester.owner, request.key]))}`;
+      const done = (pending.get(id) ?? Promise.resolve()).then(() => beginOrJoin(id, request, requester, actions));
+      const settled = done.then(() => {}, () => {}).then(() => { // the caller of `once()` receives a failure
+        if (pending.get(id) === settled) pending.delete(id);
+      });
+      pending.set(id, settled);
+      return await done;
+    },
+  };
+}

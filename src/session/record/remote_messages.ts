@@ -1,0 +1,25 @@
+/**
+ * Messages to a run that another process executes. They are saved in the run's session, where the run's own next save finds them.
+ *
+ * @module
+ */
+import { most } from "../../core/inbox.ts";
+import type { Mail } from "../../protocol/session.ts";
+import type { Requester, RunHost } from "./run_host.ts";
+import { addMail, isRunning, waitingMessages } from "./run_state.ts";
+
+/** Saves a message for a run, whatever the run saves meanwhile. Returns whether there was room for it; nothing if the run is over. */
+export async function sendToRemoteRun(
+  { run, session: id }: { readonly run: string; readonly session: string },
+  message: Mail,
+  requester: Requester,
+  host: RunHost,
+): Promise<boolean | undefined> {
+  for (;;) {
+    const session = await host.load(id, requester);
+    const changed = session && isRunning(session, run) ? addMail(session, message) : undefined;
+    if (!changed) return undefined;
+    if (message.type === "message" && waitingMessages(session) >= most) return false;
+    if (await host.save(changed, requester) !== undefined) return true;
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * The port between the records of runs and the server that executes the runs.
+ *
+ * @module
+ */
+import type { Started, StartOptions } from "../../core/run.ts";
+import type { Session } from "../../protocol/session.ts";
+import type { HeldSession } from "../resume_token/held_session.ts";
+
+/** The client of one request. Requesters reach the sessions and runs of their own owner only. */
+export interface Requester {
+  /** The owner of what the request creates or reaches; undefined if the server has no `owner` option. */
+  readonly owner: string | undefined;
+  /** The vars that runs of this request receive. */
+  readonly vars: unknown;
+  /** Asks the platform to keep the process alive until `work` settles, although the response may end before. */
+  outlive(work: Promise<unknown>): void;
+}
+
+/** The input of a run that begins or resumes. */
+export interface LaunchInput extends
+  Partial<
+    Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "request" | "at" | "compact" | "tools" | "messages">
+  > {
+  /** The run's id. */
+  readonly run: string;
+  /** Its session. */
+  readonly session: string;
+  /** A prompt, in place of `messages`. */
+  readonly prompt?: string;
+  /** The session itself, if the client keeps it in a resume token. */
+  readonly held?: HeldSession | undefined;
+}
+
+/** A run that this process executes. */
+export interface LiveRun extends Started {
+  /** Resolves when the run has its session and its first events are logged; rejects with the reason if it cannot begin. */
+  readonly begun: Promise<void>;
+  /** Resolves when the run has ended or paused and its events are logged. Never rejects. */
+  readonly over: Promise<void>;
+}
+
+/** The server that executes runs, as the records see it. */
+export interface RunHost {
+  /** Whether sessions are stored. If not, nothing can tell how a run of another process ended. */
+  readonly keeps: boolean;
+  /** Milliseconds without an event after which a run of another process is checked. */
+  readonly lease: number;
+  /** Ends every stream when it aborts. */
+  readonly signal: AbortSignal | undefined;
+  /** Loads a session of the requester. */
+  load(session: string, requester: Requester): Promise<Session | undefined>;
+  /** Saves a session of the requester, as `Store.save()` does. */
+  save(session: Session, requester: Requester): Promise<number | undefined>;
+  /** Returns a run of the requester that this process executes. */
+  get(run: string, requester: Requester): LiveRun | undefined;
+  /** Whether the run is known to be executed nowhere. */
+  isDead(run: string, requester: Requester): boolean;
+  /** Begins or resumes a run; resolves when it has begun. */
+  launch(input: LaunchInput, requester: Requester): Promise<LiveRun>;
+}
+
+/** A position in the events of a run. */
+export interface RunPosition {
+  /** The run. */
+  readonly run: string;
+  /** The number of the event before the position; 0 at the beginning. */
+  readonly after: number;
+  /** The session of the run. Default: the session that its first event names. */
+  readonly session?: string;
+}

@@ -1,0 +1,85 @@
+/**
+ * The stored state of runs. No other file of `session`, `http` and `testing` reads or changes the run record of a session.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import { noUsage } from "../../protocol/message.ts";
+import type { Question } from "../../protocol/question.ts";
+import type { Mail, Session } from "../../protocol/session.ts";
+
+/** A session, or nothing where there is none. */
+type Stored = Session | undefined;
+
+/** Returns the id of the run that has the session, running or paused. */
+export function runOf(session: Stored): string | undefined {
+  return session?.run?.id;
+}
+
+/** Returns the id of the run that has the session, or else of the run that ended last. */
+export function latestRunOf(session: Stored): string | undefined {
+  return session?.run?.id ?? session?.last?.run;
+}
+
+/** Whether the run `run` ended last in this session. */
+export function hasEnded(session: Stored, run: string): boolean {
+  return session?.last?.run === run;
+}
+
+/** Whether a run of this session waits for a person. */
+export function isPaused(session: Stored): boolean {
+  return session?.run?.status === "paused";
+}
+
+/** Whether `run`, or any run by default, has the session and is not paused. Its process may be dead. */
+export function isRunning(session: Stored, run = runOf(session)): boolean {
+  return session?.run?.status === "running" && session.run.id === run;
+}
+
+/** Returns the open questions of the run that has the session. */
+export function questionsOf(session: Stored): readonly Question[] {
+  return session?.run?.pending?.questions ?? [];
+}
+
+/** Returns the number of the last event of the run that has the session, or 0. */
+export function lastEventNumber(session: Stored): number {
+  return session?.run?.events ?? 0;
+}
+
+/** Returns when the lease of the run ends, in milliseconds since 1970. */
+export function leaseEnd(session: Stored): number {
+  return session?.run?.until ?? Infinity;
+}
+
+/** Returns the id of the request that began or resumed the run. */
+export function requestOf(session: Stored): string | undefined {
+  return session?.run?.request;
+}
+
+/** Returns what a client may see of the run that has the session. */
+export function runView(session: Session): { id: string; status: string; questions: readonly Question[] } | undefined {
+  const { run } = session;
+  return run && { id: run.id, status: run.status, questions: questionsOf(session) };
+}
+
+/** Returns the last event of a run that has paused or ended. A run that its session does not know was lost. */
+export function finalEvent(session: Stored, run: string): Event {
+  if (session?.run?.id === run) {
+    return { type: "run.paused", questions: questionsOf(session), usage: session.run.usage };
+  }
+  return session?.last?.run === run
+    ? session.last.event
+    : { type: "run.aborted", reason: "lost", text: "", usage: noUsage };
+}
+
+/** Returns how many messages wait for the run. */
+export function waitingMessages(session: Stored): number {
+  const { inbox = [], mail = [] } = session?.run ?? {};
+  return inbox.length + mail.filter(({ type }) => type === "message").length;
+}
+
+/** Returns the session with a message or a request to finish added for its run; nothing if no run has it. */
+export function addMail(session: Session, mail: Mail): Session | undefined {
+  const { run } = session;
+  return run && { ...session, run: { ...run, mail: [...run.mail ?? [], mail] } };
+}

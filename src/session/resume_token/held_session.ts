@@ -1,0 +1,65 @@
+/**
+ * A session that its client keeps: the server holds it for one run, and seals it into a resume token when the run pauses.
+ *
+ * @module
+ */
+import type { NumberedEvent } from "../../core/events.ts";
+import type { Store } from "../../core/store.ts";
+import type { Session } from "../../protocol/session.ts";
+import { isPaused } from "../record/run_state.ts";
+import type { Sink } from "../../stream/channel.ts";
+
+/** A session that the server holds for one run. */
+export interface HeldSession {
+  /** The session from the resume token; undefined for a new session. */
+  readonly session: Session | undefined;
+  /** The store for the run. It holds this session only. */
+  readonly store: Store;
+  /** Passes events on to `sink`. A resume token is added to `run.paused`. */
+  to(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
+}
+
+/** Holds `session` for one run. `seal` makes the resume token when the run pauses. */
+export function holdSession(
+  session: Session | undefined,
+  seal: (session: Session) => Promise<string>,
+): HeldSession {
+  let current = session;
+  let resumeToken: string | undefined;
+
+  const store: Store = {
+    volatile: true,
+    load: (id) => Promise.resolve(current?.id === id ? current : undefined),
+    async save(session) {
+      if ((current?.version ?? 0) !== session.version) return undefined;
+      const saved = { ...session, version: session.version + 1 };
+      if (isPaused(saved)) resumeToken = await seal(saved);
+      current = saved;
+      return saved.version;
+    },
+    delete() {
+      current = undefined;
+      return Promise.resolve();
+    },
+    list: () => Promise.resolve(current ? [current.id] : []),
+  };
+
+  return {
+    session,
+    store,
+    to: (sink) => ({
+      write({ id, event }) {
+        const sent = event.type === "run.paused" && resumeToken !== undefined ? { ...event, resumeToken } : event;
+        sink.write({ id, event: sent });
+      },
+      cork: sink.cork,
+      uncork: sink.uncork,
+      get full() {
+        return sink.full;
+      },
+      settled: () => sink.settled?.() ?? Promise.resolve(),
+      yield: () => sink.yield?.(),
+      close: sink.close,
+    }),
+  };
+}
