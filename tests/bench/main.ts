@@ -1,37 +1,47 @@
 /**
- * Prints what Jizai costs beside the least code that yields the same bytes. Ratios are taken within one run, of medians over rounds.
+ * Prints the cost of Jizai relative to the floor, the least code that streams the same bytes. Ratios compare medians of interleaved rounds of one run.
+ * `deno task bench turns calls` measures those parts only. Exits with 1 if a budget is missed.
  *
  * @module
  */
-import { adapterMeasures } from "./adapters.ts";
-import { crowdMeasure, memoryMeasures } from "./crowd.ts";
-import { deltaMeasures } from "./deltas.ts";
-import { lifeMeasures } from "./life.ts";
-import { longMeasure } from "./long.ts";
-import { table } from "./measure.ts";
-import { modelMeasures } from "./models.ts";
-import { recordMeasures, resumeMeasure } from "./records.ts";
-import { rpcMeasure } from "./rpc.ts";
-import { callMeasures, hookMeasure, turnMeasures } from "./turns.ts";
-import { wireMeasures } from "./wires.ts";
+import { type Measure, report } from "./kit/measure.ts";
+import { adapterMeasures } from "./parts/adapters.ts";
+import { callMeasures } from "./parts/calls.ts";
+import { crowdMeasures } from "./parts/crowd.ts";
+import { deltaMeasures } from "./parts/deltas.ts";
+import { logMeasures } from "./parts/logs.ts";
+import { longRunMeasures } from "./parts/long_runs.ts";
+import { middlewareMeasures } from "./parts/middleware.ts";
+import { modelMeasures } from "./parts/models.ts";
+import { postMeasures } from "./parts/posts.ts";
+import { rpcMeasures } from "./parts/rpc.ts";
+import { socketMeasures, workerdMeasures } from "./parts/sockets.ts";
+import { turnMeasures } from "./parts/turns.ts";
+import { wireMeasures } from "./parts/wires.ts";
 
-const memory = await memoryMeasures();
-const long = await longMeasure();
-const { measures, delta } = await deltaMeasures();
-const all = [
-  ...measures,
-  await hookMeasure(),
-  ...await adapterMeasures(),
-  await rpcMeasure(),
-  ...await turnMeasures(delta),
-  ...await callMeasures(delta),
-  ...await lifeMeasures(),
-  ...await modelMeasures(),
-  ...await wireMeasures(),
-  ...await recordMeasures(),
-  await resumeMeasure(),
-  ...memory,
-  await crowdMeasure(),
-  long,
-];
-console.log(`A delta of the floor takes ${delta.toFixed(2)} µs.\n\n${table(all)}`);
+const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
+  deltas: deltaMeasures,
+  turns: turnMeasures,
+  calls: callMeasures,
+  posts: postMeasures,
+  middleware: middlewareMeasures,
+  crowd: crowdMeasures,
+  sockets: socketMeasures,
+  workerd: workerdMeasures,
+  long_runs: longRunMeasures,
+  logs: logMeasures,
+  models: modelMeasures,
+  wires: wireMeasures,
+  adapters: adapterMeasures,
+  rpc: rpcMeasures,
+};
+
+const chosen = Deno.args.length > 0 ? Deno.args : Object.keys(parts);
+const unknown = chosen.filter((name) => !(name in parts));
+if (unknown.length > 0) {
+  throw new TypeError(`Cannot measure ${unknown.join(", ")}: expected some of ${Object.keys(parts).join(", ")}`);
+}
+
+const measures: Measure[] = [];
+for (const name of chosen) measures.push(...await parts[name]?.() ?? []);
+report(measures);

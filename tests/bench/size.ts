@@ -6,8 +6,8 @@
  *
  * @module
  */
-import { deno } from "./deno.ts";
-import { isMet, type Measure, table } from "./measure.ts";
+import { deno } from "./kit/processes.ts";
+import { type Measure, report } from "./kit/measure.ts";
 
 /** One bundle, and its budget in kilobytes. */
 interface Row {
@@ -46,11 +46,10 @@ const sizes = new Map<string, Promise<number>>();
 const measures: Measure[] = [];
 for (const { what, bundle, without, budget } of rows) {
   const figure = await sizeOf(bundle) - (without === undefined ? 0 : await sizeOf(without));
-  measures.push({ what, figure, budget, unit: "KB" });
+  measures.push({ what, figure, atMost: budget, unit: "KB" });
 }
-measures.push({ what: "start, beyond Hono and Zod", figure: await startTime(), budget: 10, unit: "ms" });
-console.log(table(measures));
-if (!measures.every(isMet)) Deno.exit(1);
+measures.push({ what: "start, beyond Hono and Zod", figure: await startTime(), atMost: 10, unit: "ms" });
+report(measures);
 
 /** Kilobytes of a bundle, compressed. */
 function sizeOf(name: string): Promise<number> {

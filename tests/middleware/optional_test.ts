@@ -4,7 +4,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { passes } from "../support/passing.ts";
+import { passThroughHooks } from "../support/pass_through_hooks.ts";
 import { lines } from "../support/told.ts";
 
 const echo = tool({
@@ -33,7 +33,7 @@ async function echoed(...use: readonly Middleware[]) {
 const well = ["user Go", "call echo", "ok hi", "assistant Done."];
 
 Deno.test("optional() keeps the laws of middleware", async () => {
-  await testMiddleware(() => optional({ name: "all", ...passes }));
+  await testMiddleware(() => optional({ name: "all", ...passThroughHooks }));
 });
 
 Deno.test("optional() skips a hook that throws before next(), and says so", async () => {

@@ -7,7 +7,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { meanwhile } from "../support/meanwhile.ts";
-import { passes } from "../support/passing.ts";
+import { passThroughHooks } from "../support/pass_through_hooks.ts";
 import { lines } from "../support/told.ts";
 
 /** Settles after so many milliseconds, whatever is asked of it. */
@@ -34,7 +34,7 @@ function thinking(ms: number) {
 }
 
 Deno.test("within() keeps the laws of middleware", async () => {
-  await testMiddleware(() => within(1_000, { name: "all", ...passes }));
+  await testMiddleware(() => within(1_000, { name: "all", ...passThroughHooks }));
 });
 
 Deno.test("within() does not count the time inside next()", async () => {

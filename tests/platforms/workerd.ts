@@ -45,7 +45,7 @@ export async function bundled(path: string): Promise<string> {
  * Where workerd is. It has a lock of its own, since Deno downloads whatever is in a lock, for whatever it runs. Its newer versions ask for a
  * package that there is not.
  */
-async function binary(): Promise<string> {
+export async function binary(): Promise<string> {
   const lock = new URL("deno.lock", import.meta.url).pathname;
   const code = `import workerd from "npm:workerd@1.20261023.1"; console.log(workerd.default);`;
   return (await output("eval", "--no-config", "--lock", lock, "--frozen", code)).trim();

@@ -1,49 +1,54 @@
 /**
- * What it costs to hear a provider, beside reading the same bytes and cutting them into frames.
+ * The cost of a model adapter, relative to reading the same bytes and splitting them into frames.
  *
  * @module
  */
 import type { Model } from "@jizai/jizai";
 import { anthropic } from "@jizai/jizai/model/anthropic";
 import { openai } from "@jizai/jizai/model/openai";
-import { texts } from "./floor.ts";
-import type { Measure } from "./measure.ts";
-import { medians } from "./stopwatch.ts";
+import { texts } from "../kit/floor.ts";
+import type { Measure } from "../kit/measure.ts";
+import { medians } from "../kit/stopwatch.ts";
 
 const count = 10_000;
 
-/** Ten thousand deltas of either wire from a server on this machine, as it sends them: each by itself, or some together. */
+/** Reads ten thousand deltas of each provider's API from a server on this machine, one or 16 per write. */
 export async function modelMeasures(): Promise<readonly Measure[]> {
   return [
-    ...await wireMeasures("chat completions", chat, (url) => openai({ model: "served", baseURL: url })),
-    ...await wireMeasures("the messages API", messages, (url) => anthropic({ model: "served", baseURL: url })),
+    ...await apiMeasures("chat completions", chat, (url) => openai({ model: "served", baseURL: url })),
+    ...await apiMeasures("the messages API", messages, (url) => anthropic({ model: "served", baseURL: url })),
   ];
 }
 
-async function wireMeasures(
+async function apiMeasures(
   name: string,
   frames: readonly string[],
   model: (url: string) => Model,
 ): Promise<readonly Measure[]> {
-  await using single = served(frames, 1);
-  await using some = served(frames, 16);
+  await using single = provider(frames, 1);
+  await using batched = provider(frames, 16);
   const time = await medians({
-    bare: () => cut(single.url),
-    heard: () => heard(model(single.url)),
-    bareTogether: () => cut(some.url),
-    together: () => heard(model(some.url)),
+    floor: () => split(single.url),
+    single: () => readAll(model(single.url)),
+    floorBatched: () => split(batched.url),
+    batched: () => readAll(model(batched.url)),
   }, { rounds: 15, warmUp: 3 });
   return [
-    { what: `10,000 deltas of ${name}, one per write`, figure: time.heard / time.bare, budget: 2, unit: "x" },
-    { what: "... 16 per write", figure: time.together / time.bareTogether, budget: 2, unit: "x" },
+    {
+      what: `10,000 deltas of ${name}, one per write, of the floor`,
+      figure: time.single / time.floor,
+      atMost: 2,
+      unit: "x",
+    },
+    { what: "... 16 per write", figure: time.batched / time.floorBatched, atMost: 2, unit: "x" },
   ];
 }
 
-/** Serves `frames`, so many with every write. */
-function served(frames: readonly string[], together: number): AsyncDisposable & { readonly url: string } {
+/** Serves `frames`, `perWrite` of them with each write. */
+function provider(frames: readonly string[], perWrite: number): AsyncDisposable & { readonly url: string } {
   const encoder = new TextEncoder();
-  const writes = Array.from({ length: Math.ceil(frames.length / together) }, (_, index) => {
-    return encoder.encode(frames.slice(index * together, (index + 1) * together).join(""));
+  const writes = Array.from({ length: Math.ceil(frames.length / perWrite) }, (_, index) => {
+    return encoder.encode(frames.slice(index * perWrite, (index + 1) * perWrite).join(""));
   });
   const headers = { "content-type": "text/event-stream" };
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => {
@@ -53,7 +58,7 @@ function served(frames: readonly string[], together: number): AsyncDisposable & 
 }
 
 /** The floor: reads, decodes and splits. */
-async function cut(url: string): Promise<number> {
+async function split(url: string): Promise<number> {
   const { body } = await fetch(url, { method: "POST", body: "{}" });
   const decoder = new TextDecoder();
   let rest = "";
@@ -66,15 +71,15 @@ async function cut(url: string): Promise<number> {
   return frames;
 }
 
-/** Hears an answer to its end. Throws where that is not what was served. */
-async function heard(model: Model): Promise<void> {
+/** Reads a model's answer to its end. Throws if events are missing. */
+async function readAll(model: Model): Promise<void> {
   const request = { model, instructions: "", messages: [], tools: [], options: {} };
   let events = 0;
   for await (const read of model.stream(request, { signal: new AbortController().signal })) events += read.length;
-  if (events !== count + 1) throw new Error(`Cannot measure: ${events} events were heard`);
+  if (events !== count + 1) throw new Error(`Cannot measure: expected ${count + 1} events, got ${events}`);
 }
 
-/** So many times what `frame` makes of a text. */
+/** Returns the frames of all deltas. */
 function repeated(frame: (text: string) => object): readonly object[] {
   return Array.from({ length: count }, (_, index) => frame(texts[index % texts.length] ?? ""));
 }

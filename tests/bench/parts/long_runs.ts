@@ -1,38 +1,38 @@
 /**
- * One run that goes on for long, in a session that is kept elsewhere, while its conversation is compacted again and again.
+ * The memory of a long run whose session is stored elsewhere, while its transcript is compacted again and again.
  *
  * @module
  */
 import { agent, type Model, type NumberedEvent, type Sink, type Store, tool } from "@jizai/jizai";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import * as z from "zod";
-import { used } from "./crowd.ts";
-import type { Measure } from "./measure.ts";
+import type { Measure } from "../kit/measure.ts";
+import { usedHeap } from "../kit/stopwatch.ts";
 
 const turns = 400;
 
-/** What the run holds at its end, beside what it holds at turn 50. Each turn adds forty kilobytes, and the transcript may have eight hundred. */
-export async function longMeasure(): Promise<Measure> {
+/** Compares the heap at the last turn with that at turn 50. Each turn adds forty kilobytes, and compaction begins at eight hundred. */
+export async function longRunMeasures(): Promise<readonly Measure[]> {
   const heaps = new Map<number, number>();
   const read = tool({
     name: "read",
     description: "Reads a page",
     input: z.object({ page: z.number() }),
     execute({ page }) {
-      if (page === 50 || page === turns) heaps.set(page, used().heap);
+      if (page === 50 || page === turns) heaps.set(page, usedHeap());
       return `${page} words. `.repeat(40_000 / 8).slice(0, 40_000);
     },
   });
   const summarize = () => Promise.resolve("They read page after page.");
   const reader = agent({ model: reading(), tools: [read], use: [compaction({ at: 200_000, summarize })] });
   const limits = { turns: turns + 1, calls: turns };
-  await reader.start({ prompt: "Read.", session: "long", store: elsewhere, limits }, nobody).result;
-  return {
-    what: `a run of ${turns} turns, compacted: heap beside turn 50`,
+  await reader.start({ prompt: "Read.", session: "long", store: discarding, limits }, ignoring).result;
+  return [{
+    what: `heap of a run at turn ${turns}, compacted, of turn 50`,
     figure: (heaps.get(turns) ?? NaN) / (heaps.get(50) ?? NaN),
-    budget: 1.2,
+    atMost: 1.2,
     unit: "x",
-  };
+  }];
 }
 
 /** A model that reads one page in each turn. */
@@ -52,15 +52,16 @@ function reading(): Model {
   };
 }
 
-/** Keeps sessions where they take no memory. */
-const elsewhere: Store = {
+/** A store that serializes sessions and keeps none. */
+const discarding: Store = {
   load: () => Promise.resolve(undefined),
   save(session) {
-    JSON.stringify(session); // which is sent away
+    JSON.stringify(session);
     return Promise.resolve(session.version + 1);
   },
   delete: () => Promise.resolve(),
   list: () => Promise.resolve([]),
 };
 
-const nobody: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
+/** A sink that discards events. */
+const ignoring: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };

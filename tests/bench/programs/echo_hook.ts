@@ -1,9 +1,9 @@
 /**
- * A hook of PicoClaw that lets everything pass, as fast as a program can.
+ * A hook of PicoClaw that answers every question with `continue`.
  *
  * @module
  */
-import { linesOf } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
+import { linesOf } from "../../../middleware/foreign_hooks/rpc_hooks/lines.ts";
 
 const encoder = new TextEncoder();
 for await (const line of linesOf(Deno.stdin.readable.values())) {

@@ -1,12 +1,12 @@
 /**
- * Hooks that do nothing.
+ * Hooks that only call `next()`.
  *
  * @module
  */
 import type { Middleware } from "@jizai/jizai";
 
-/** A hook at every point that lets everything pass. */
-export const passes = {
+/** A hook at every point that returns the result of `next()`. */
+export const passThroughHooks = {
   session: async (_, next) => await next(),
   prompt: async (_, next) => await next(),
   turn: async (_, next) => await next(),

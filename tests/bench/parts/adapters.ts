@@ -1,5 +1,5 @@
 /**
- * What adapters of other systems' hooks cost where none of the hooks is for what happens.
+ * The cost of adapters for other systems' hooks when no hook matches.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";
 import { copilot_hooks } from "@jizai/jizai/middleware/copilot_hooks";
 import { rpc_hooks, type Wire } from "@jizai/jizai/middleware/rpc_hooks";
 import { yoi_hooks } from "@jizai/jizai/middleware/yoi_hooks";
-import { calling, working } from "./load.ts";
-import type { Measure } from "./measure.ts";
-import { medians } from "./stopwatch.ts";
+import { calling, withTool } from "../kit/load.ts";
+import type { Measure } from "../kit/measure.ts";
+import { medians } from "../kit/stopwatch.ts";
 
-const others = [{ matcher: "Bash|Write", hooks: [() => ({})] }];
+const unmatched = [{ matcher: "Bash|Write", hooks: [() => ({})] }];
 
 const wire: Wire = {
   ask: ({ id }) => Promise.resolve({ id, result: {} }),
@@ -22,16 +22,16 @@ const wire: Wire = {
 const processes = { idle: { enabled: true, command: ["idle"], observe: ["gateway.ready"] } };
 
 const adapters = {
-  claude_hooks: claude_hooks({ PreToolUse: others, PostToolUse: others, PermissionRequest: others }),
+  claude_hooks: claude_hooks({ PreToolUse: unmatched, PostToolUse: unmatched, PermissionRequest: unmatched }),
   yoi_hooks: yoi_hooks({ on_prompt_submit: () => "Continue", on_abort: () => {} }),
   copilot_hooks: copilot_hooks({ onSessionEnd: () => null, onPostToolUseFailure: () => null }),
   rpc_hooks: rpc_hooks({ enabled: true, processes }, { stdio: () => wire }),
 };
 
-/** What each event of a run costs more beneath an adapter that has no hook for it. */
+/** Takes a hundred turns beneath each adapter, and divides the added time by the events of the run. */
 export async function adapterMeasures(): Promise<readonly Measure[]> {
   const model = calling(1, 100);
-  const run = (use: readonly Middleware[]) => agent({ ...working(), model, use }).run("Hi");
+  const run = (use: readonly Middleware[]) => agent({ ...withTool(), model, use }).run("Hi");
   const { length } = await Array.fromAsync(run([]).events);
   const time = await medians({
     none: () => run([]).result,
@@ -41,9 +41,9 @@ export async function adapterMeasures(): Promise<readonly Measure[]> {
     rpc_hooks: () => run([adapters.rpc_hooks]).result,
   }, { rounds: 60, warmUp: 20 });
   return (["claude_hooks", "yoi_hooks", "copilot_hooks", "rpc_hooks"] as const).map((name) => ({
-    what: `an event beneath ${name}() without a hook for it`,
+    what: `an event beneath ${name}() without a matching hook`,
     figure: (time[name] - time.none) / length,
-    budget: 2,
+    atMost: 2,
     unit: "µs",
   }));
 }

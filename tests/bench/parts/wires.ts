@@ -1,5 +1,5 @@
 /**
- * What it costs to speak another client's dialect, beside the native one.
+ * The cost of the wires for other clients, relative to the native stream.
  *
  * @module
  */
@@ -7,14 +7,14 @@ import { agent, memory, type Model, serve } from "@jizai/jizai";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
-import { drained } from "./floor.ts";
-import { type Run, streaming } from "./load.ts";
-import type { Measure } from "./measure.ts";
-import { medians } from "./stopwatch.ts";
+import { drain } from "../kit/floor.ts";
+import { type Run, streaming } from "../kit/load.ts";
+import type { Measure } from "../kit/measure.ts";
+import { medians } from "../kit/stopwatch.ts";
 
 const count = 10_000;
 
-/** What each client sends; the session begins anew every time. */
+/** The path and the body of each client's request. Each request begins a session. */
 const requests = {
   native: ["/runs", () => ({ prompt: "Hi" })],
   "the AI SDK's UI stream": [
@@ -29,20 +29,20 @@ const requests = {
 type Name = keyof typeof requests;
 const names = Object.keys(requests) as Name[]; // exactly its keys
 
-/** Ten thousand deltas in each dialect. */
+/** Streams ten thousand deltas over each wire. */
 export async function wireMeasures(): Promise<readonly Measure[]> {
   const model = streaming(count);
-  const runs = Object.fromEntries(names.map((name) => [name, spoken(model, name)])) as Record<Name, Run>; // of each name
+  const runs = Object.fromEntries(names.map((name) => [name, servedOver(model, name)])) as Record<Name, Run>; // of each name
   const { native, ...time } = await medians(runs, { rounds: 60, warmUp: 8 });
   return Object.entries(time).map(([name, each]) => ({
-    what: `10,000 deltas in ${name}, beside natively`,
+    what: `10,000 deltas for ${name}, of the native stream`,
     figure: each / native,
-    budget: 1.5,
+    atMost: 1.5,
     unit: "x",
   }));
 }
 
-function spoken(model: Model, name: Name): Run {
+function servedOver(model: Model, name: Name): Run {
   const wires = [aiSdkUi(), chatCompletions(), responses(), agUi()];
   const app = serve(agent({ model }), { store: memory({ max: 1 }), wires });
   const headers = { "content-type": "application/json" };
@@ -53,6 +53,6 @@ function spoken(model: Model, name: Name): Run {
       headers,
       body: JSON.stringify(body(crypto.randomUUID())),
     });
-    return await drained(response.body);
+    return await drain(response.body);
   };
 }

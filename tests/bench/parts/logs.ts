@@ -1,5 +1,5 @@
 /**
- * What it costs to put runs on record, and how soon a long session goes on.
+ * The cost of logging events, and the time until a long session resumes.
  *
  * @module
  */
@@ -7,14 +7,14 @@ import { agent, type Message, serve, tool } from "@jizai/jizai";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { memoryLog } from "@jizai/jizai/session/log";
 import * as z from "zod";
-import { calling, served, streaming } from "./load.ts";
-import type { Measure } from "./measure.ts";
-import { medians } from "./stopwatch.ts";
+import { calling, served, streaming } from "../kit/load.ts";
+import type { Measure } from "../kit/measure.ts";
+import { median, medians } from "../kit/stopwatch.ts";
 
 const count = 10_000;
 
-/** Ten thousand deltas on record. */
-export async function recordMeasures(): Promise<readonly Measure[]> {
+/** Streams ten thousand deltas that are logged, and resumes a session of 1,000 messages. */
+export async function logMeasures(): Promise<readonly Measure[]> {
   using kv = await Deno.openKv(":memory:");
   const time = await medians({
     without: served(streaming(count)),
@@ -23,25 +23,25 @@ export async function recordMeasures(): Promise<readonly Measure[]> {
   }, { rounds: 30, warmUp: 5 });
   const more = (time.memory / time.without - 1) * 100;
   return [
-    { what: "10,000 deltas on record in memory, over none", figure: more, budget: 25, unit: "%" },
-    { what: "... in Deno KV in memory", figure: time.kv / time.without, budget: 2, unit: "x" },
+    { what: "10,000 deltas logged in memory", figure: more, atMost: 25, unit: "%" },
+    { what: "... logged in Deno KV in memory, of none logged", figure: time.kv / time.without, atMost: 2, unit: "x" },
+    await resumeMeasure(),
   ];
 }
 
-/** How long it takes from an answer to the first event, in a session of 1,000 messages on a disk. */
-export async function resumeMeasure(): Promise<Measure> {
+/** The time from a person's answer to the first event, in a session of 1,000 messages on a disk. */
+async function resumeMeasure(): Promise<Measure> {
   await Deno.mkdir("dist", { recursive: true });
   const folder = await Deno.makeTempDir({ dir: "dist" });
   try {
     using kv = await Deno.openKv(`${folder}/kv`);
-    const resume = await waiting(kv);
+    const resume = await pausedSession(kv);
     const times: number[] = [];
     for (let round = 0; round < 30; round++) times.push(await resume());
-    const median = times.toSorted((a, b) => a - b)[times.length >> 1] ?? NaN;
     return {
-      what: "first event of a session of 1,000 messages, Deno KV on disk",
-      figure: median,
-      budget: 20,
+      what: "first event of a resumed session of 1,000 messages, Deno KV on disk",
+      figure: median(times),
+      atMost: 20,
       unit: "ms",
     };
   } finally {
@@ -49,8 +49,8 @@ export async function resumeMeasure(): Promise<Measure> {
   }
 }
 
-/** A session that waits for a person, over and over again: gives the milliseconds from their answer to the first event. */
-async function waiting(kv: Deno.Kv): Promise<() => Promise<number>> {
+/** Begins a session that pauses again and again. The returned function answers and returns the milliseconds until the first event. */
+async function pausedSession(kv: Deno.Kv): Promise<() => Promise<number>> {
   const work = tool({
     name: "work",
     description: "Works",
@@ -74,7 +74,7 @@ async function waiting(kv: Deno.Kv): Promise<() => Promise<number>> {
     const callId = paused.match(/"run.paused","questions":\[{"callId":"([^"]+)"/)?.[1];
     const start = performance.now();
     const { body, ok } = await send(`/sessions/${session}/answers`, { answers: [{ callId, type: "approve" }] });
-    if (!ok) throw new Error("Cannot measure: the answer was refused");
+    if (!ok) throw new Error("Cannot measure: the server refused the answer");
     const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
     const first = await reader?.read();
     const time = performance.now() - start;

@@ -1,0 +1,56 @@
+/**
+ * Measures: a figure, and the budget that it must keep.
+ *
+ * @module
+ */
+
+/** A figure and its budget. Without a budget it is only printed. */
+export interface Measure {
+  readonly what: string;
+  readonly figure: number;
+  /** x: a multiple of the floor or of another case. %: the excess over another case. deltas: multiples of one delta of the floor. */
+  readonly unit: "x" | "%" | "µs" | "ms" | "MB" | "KB" | "deltas" | "k deltas/s" | "files" | "functions";
+  /** The largest figure allowed. */
+  readonly atMost?: number;
+  /** The smallest figure allowed. */
+  readonly atLeast?: number;
+}
+
+/** Formats measures as a table that marks each missed budget. */
+export function table(measures: readonly Measure[]): string {
+  const rows = measures.map((measure) => [
+    measure.what,
+    `${digits(measure)} ${measure.unit}`,
+    budgetOf(measure),
+    budgetOf(measure) === "" ? "" : isMet(measure) ? "met" : "MISSED",
+  ]);
+  const all = [["measure", "figure", "budget", ""], ...rows];
+  const widths = [0, 1, 2].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  return all.map(([what = "", figure = "", budget = "", met = ""]) =>
+    [what.padEnd(widths[0] ?? 0), figure.padStart(widths[1] ?? 0), budget.padStart(widths[2] ?? 0), met].join("  ")
+      .trimEnd()
+  ).join("\n");
+}
+
+/** Whether a figure keeps its budget. */
+export function isMet({ figure, atMost = Infinity, atLeast = -Infinity }: Omit<Measure, "what" | "unit">): boolean {
+  return figure <= atMost && figure >= atLeast;
+}
+
+/** Prints measures as a table, and makes the process exit with 1 if a budget is missed. */
+export function report(measures: readonly Measure[]): void {
+  const missed = measures.filter((measure) => !isMet(measure));
+  console.log(table(measures));
+  if (missed.length === 0) return;
+  console.log(`\n${missed.length} missed:\n${missed.map(({ what }) => `  ${what}`).join("\n")}`);
+  Deno.exitCode = 1;
+}
+
+function digits({ figure, unit }: Measure): string {
+  return figure.toFixed(unit === "files" || unit === "functions" ? 0 : 2);
+}
+
+function budgetOf({ atMost, atLeast, unit }: Measure): string {
+  if (atMost !== undefined) return `<= ${atMost} ${unit}`;
+  return atLeast === undefined ? "" : `>= ${atLeast} ${unit}`;
+}

@@ -1,0 +1,44 @@
+/**
+ * The cost of seven middleware that have nothing to do.
+ *
+ * @module
+ */
+import { budget } from "@jizai/jizai/middleware/budget";
+import { compaction } from "@jizai/jizai/middleware/compaction";
+import { delivery } from "@jizai/jizai/middleware/delivery";
+import { instructions } from "@jizai/jizai/middleware/instructions";
+import { otel } from "@jizai/jizai/middleware/otel";
+import { subagents } from "@jizai/jizai/middleware/subagents";
+import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
+import * as api from "@opentelemetry/api";
+import { calling, type Options, type Run, served, streaming, withTool } from "../kit/load.ts";
+import type { Measure } from "../kit/measure.ts";
+import { medians } from "../kit/stopwatch.ts";
+
+/** There are no files, no exporter, no limits within reach. */
+const idle = [
+  otel(api),
+  budget({ calls: 1_000_000 }),
+  compaction(),
+  instructions(memoryFiles()),
+  workspace(memoryFiles()),
+  subagents([]),
+  delivery(() => {}),
+];
+
+const loads: Readonly<Record<string, (options: Options) => Run>> = {
+  "10,000 deltas": (options) => served(streaming(10_000), options),
+  "40 turns of one call": (options) => served(calling(1, 40), { ...withTool(), ...options }),
+  "1,000 calls at once": (options) => served(calling(1_000), { ...withTool(), ...options }),
+};
+
+/** Streams deltas, takes turns and runs calls, with the seven middleware and without. */
+export async function middlewareMeasures(): Promise<readonly Measure[]> {
+  const measures: Measure[] = [];
+  for (const [what, load] of Object.entries(loads)) {
+    const time = await medians({ without: load({}), beneath: load({ use: idle }) }, { rounds: 60, warmUp: 20 });
+    const figure = (time.beneath / time.without - 1) * 100;
+    measures.push({ what: `${what} beneath seven idle middleware`, figure, atMost: 10, unit: "%" });
+  }
+  return measures;
+}
