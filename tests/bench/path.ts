@@ -1,0 +1,87 @@
+/**
+ * Prints how many files and functions of `src/` one request executes when an agent is served: a text answer, and a run with two calls. V8 counts them, once
+ * the code is warm. `deno task path functions` names them.
+ *
+ * @module
+ */
+import { agent, type Model, type ModelEvent, serve } from "@jizai/jizai";
+import { Session } from "node:inspector";
+import { body, drain } from "./kit/floor.ts";
+import { calling, withTool } from "./kit/load.ts";
+import { type Measure, report } from "./kit/measure.ts";
+
+const source = new URL("../../src/", import.meta.url).href;
+
+/** The functions that a request executes, by file. */
+type Path = ReadonlyMap<string, readonly string[]>;
+
+/** The part of V8's coverage that is read. */
+interface Coverage {
+  readonly result: readonly {
+    readonly url: string;
+    readonly functions: readonly {
+      readonly functionName: string;
+      readonly ranges: readonly { readonly count: number }[];
+    }[];
+  }[];
+}
+
+const inspector = new Session();
+inspector.connect();
+await post("Profiler.enable");
+
+const answer: readonly ModelEvent[] = [{ type: "text", text: "Hello!" }, { type: "finish", reason: "stop" }];
+const answering: Model = {
+  id: "answering",
+  async *stream() {
+    yield answer;
+  },
+};
+const text = await pathOf(answering);
+const calls = await pathOf(calling(2));
+const measures: readonly Measure[] = [
+  { what: "files of a text answer", figure: text.size, atMost: 20, unit: "files" },
+  { what: "functions of a text answer", figure: functionsOf(text), atMost: 100, unit: "functions" },
+  { what: "files of a run with two calls", figure: calls.size, atMost: 26, unit: "files" },
+  { what: "functions of a run with two calls", figure: functionsOf(calls), unit: "functions" },
+];
+list("A text answer", text);
+list("A run with two calls", calls);
+report(measures);
+
+/** Serves an agent, sends it requests until its code is warm, and returns the functions that one more request executes. */
+async function pathOf(model: Model): Promise<Path> {
+  const app = serve(agent({ ...withTool(), model }));
+  const headers = { "content-type": "application/json" };
+  const request = async () => drain((await app.request("/runs", { method: "POST", headers, body })).body);
+  for (let warmUp = 0; warmUp < 10; warmUp++) await request();
+  await post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  await request();
+  const { result } = await post("Profiler.takePreciseCoverage") as Coverage; // as the protocol describes it
+  await post("Profiler.stopPreciseCoverage");
+  const executed = result.filter(({ url }) => url.startsWith(source)).map(({ url, functions }) => {
+    const names = functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0).map(({ functionName }) => functionName);
+    return [url.slice(source.length), names] as const;
+  });
+  return new Map(executed.filter(([, names]) => names.length > 0).toSorted(([a], [b]) => a < b ? -1 : 1));
+}
+
+/** Sends a command to V8's inspector. */
+function post(method: string, params: object = {}): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    inspector.post(method, params, (error: Error | null, result: unknown) => error ? reject(error) : resolve(result));
+  });
+}
+
+function functionsOf(path: Path): number {
+  return [...path.values()].reduce((sum, names) => sum + names.length, 0);
+}
+
+function list(what: string, path: Path): void {
+  console.log(`${what}:`);
+  for (const [file, names] of path) {
+    const named = Deno.args[0] === "functions" ? names.map((name) => name || "(anonymous)").join(" ") : names.length;
+    console.log(`  ${file} ${named}`);
+  }
+  console.log();
+}
