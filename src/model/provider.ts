@@ -27,7 +27,7 @@ export interface ProviderOptions {
   readonly maxTokens?: number;
   /** Sampling temperature, if the request sets none. Default: the provider's. */
   readonly temperature?: number;
-  /** UnknownObject added to every request body; they override the adapter's own, and `null` removes one. Default: none. */
+  /** Fields added to every request body; they override the adapter's own, and `null` removes one. Default: none. */
   readonly options?: { readonly [name: string]: Json };
 }
 
@@ -48,20 +48,22 @@ export interface ResponseParser {
   readonly end: (complete: boolean) => readonly ModelEvent[];
 }
 
-/** The defaults of an adapter: the vendor's address, the path of a request, and the adapter's headers. */
+/** The defaults of an adapter: the vendor's address, the path and query of a request, and the adapter's headers. */
 export interface ProviderDefaults {
   readonly base: string;
   readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
   readonly own: Readonly<Record<string, string>>;
 }
 
 /** Configures a provider. Throws a `TypeError` if the address, the key or a header is invalid. */
 export function provider(
   { model, apiKey = "", baseURL, headers = {}, fetch: send = fetch }: ProviderOptions,
-  { base, path, own }: ProviderDefaults,
+  { base, path, query = {}, own }: ProviderDefaults,
 ): Provider {
   const url = urlOf(model, baseURL ?? base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   const secrets = [apiKey, ...Object.values(headers).flatMap((value) => value.split(" "))];
   return {
     model,
@@ -93,7 +95,7 @@ function headersOf(
   }
 }
 
-/** Serializes the body of a request: `fields`, overridden by `layers` in order. UnknownObject that are null are removed. */
+/** Serializes the body of a request: `fields`, overridden by `layers` in order. Fields that are null are removed. */
 export function requestBody(fields: UnknownObject, ...layers: readonly (UnknownObject | undefined)[]): string {
   const all: UnknownObject = Object.assign({}, fields, ...layers);
   const body = JSON.stringify(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)));
@@ -155,7 +157,7 @@ function frameParser(
     if (text === "[DONE]") return true;
     const frame: unknown = JSON.parse(text);
     if (!isObject(frame)) return false;
-    if (frame.error || frame.object === "error") throw errors.fromBody(frame);
+    if (frame.error || frame.object === "error" || frame.type === "error") throw errors.fromBody(frame);
     const before = events.length;
     const done = parse(frame, events);
     learn(text, events.slice(before));

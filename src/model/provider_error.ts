@@ -31,10 +31,10 @@ export function providerErrors(model: string, secrets: readonly string[]): Provi
   }
 
   function fromBody(body: unknown, { status, headers }: FailedResponse = {}): ModelError {
-    const { message, kind, code } = errorFields(body);
+    const { message, kind, code, retryDelay } = errorFields(body);
     const known = status ?? code;
     const overflow = isOverflow(known, kind, message);
-    const retryAfter = headers && retryAfterOf(headers);
+    const retryAfter = (headers && retryAfterOf(headers)) ?? retryDelay;
     const short = shorten(message || kind);
     const errorCode = overflow ? undefined : codeOf(kind);
     return new ModelError(`Cannot ask ${model}: ${[known, short].filter(Boolean).join(" ") || "no reason given"}`, {
@@ -78,17 +78,37 @@ function isError(body: unknown): boolean {
   return typeof body !== "string" && errorFields(body).message !== "";
 }
 
+/** The fields of an error body. */
+interface ErrorFields {
+  readonly message: string;
+  /** The provider's names of the error, joined. */
+  readonly kind: string;
+  /** The status within the body. */
+  readonly code?: number;
+  /** How long the provider asks to wait, in milliseconds. */
+  readonly retryDelay?: number;
+}
+
 /** Finds the fields of an error in the forms that providers use: `{ error: { ... } }`, a list of one, or plain text. */
-function errorFields(body: unknown): { readonly message: string; readonly kind: string; readonly code?: number } {
+function errorFields(body: unknown): ErrorFields {
   const outer: unknown = Array.isArray(body) ? body[0] : body;
   const inner = isObject(outer) ? outer.error || outer : outer;
   if (!isObject(inner)) return { message: stringOrEmpty(inner), kind: "" };
-  const { message, detail, type, code, status } = inner;
+  const { message, detail, type, code, status, details } = inner;
+  const retryDelay = retryDelayOf(details);
   return {
     message: stringOrEmpty(message) || stringOrEmpty(detail),
     kind: [type, code, status].map(stringOrEmpty).filter(Boolean).join(" "),
     ...(typeof code === "number" && code >= 400 && code < 600 && { code }),
+    ...(retryDelay !== undefined && { retryDelay }),
   };
+}
+
+/** Returns the milliseconds of Google's retry information, such as `{ retryDelay: "34.5s" }`. */
+function retryDelayOf(details: unknown): number | undefined {
+  const delay = (Array.isArray(details) ? details : []).find((detail) => isObject(detail) && detail.retryDelay);
+  const seconds = Number.parseFloat(isObject(delay) ? stringOrEmpty(delay.retryDelay) : "");
+  return Number.isNaN(seconds) ? undefined : seconds * 1_000;
 }
 
 /** Matches the messages of providers for a request that is larger than the model's context. */

@@ -22,6 +22,7 @@ interface Row {
 const zod = "base/zod.ts";
 const honoAndZod = "base/hono_and_zod.ts";
 const served = "served.ts";
+const sharedByModels = "models/base.ts";
 
 const rows: readonly Row[] = [
   { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11 },
@@ -39,6 +40,10 @@ const rows: readonly Row[] = [
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3 },
   { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3 },
   { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3 },
+  { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 3 },
+  { what: "model: Responses API", bundle: "models/openai_responses.ts", without: sharedByModels, budget: 3 },
+  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3 },
+  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3 },
   { what: "client", bundle: "client.ts", budget: 2 },
 ];
 

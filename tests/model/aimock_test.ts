@@ -1,6 +1,8 @@
 import { agent, ModelError } from "@jizai/jizai";
 import { anthropic } from "@jizai/jizai/model/anthropic";
+import { gemini } from "@jizai/jizai/model/gemini";
 import { openai } from "@jizai/jizai/model/openai";
+import { openaiResponses } from "@jizai/jizai/model/openai_responses";
 import { collect, outline } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { mockProvider, transcript, weather } from "../support/aimock.ts";
@@ -12,6 +14,8 @@ const url = await mock.start();
 
 const models = {
   openai: openai({ model: "gpt-5", apiKey: "sk-0123456789", baseURL: `${url}/v1` }),
+  openaiResponses: openaiResponses({ model: "gpt-5", apiKey: "sk-0123456789", baseURL: `${url}/v1` }),
+  gemini: gemini({ model: "gemini-3-flash", apiKey: "sk-0123456789", baseURL: `${url}/v1beta` }),
   anthropic: anthropic({ model: "claude-sonnet-4-5", apiKey: "sk-0123456789", baseURL: url }),
 };
 

@@ -29,7 +29,8 @@ const weather = tool({
 });
 
 for (const api of apis) {
-  const { name, model, path, stream, events, textStream, callStream, overloadedFrame, finished, inputIn } = api;
+  const { name, model, path, query = "", stream, events, textStream, callStream, finished } = api;
+  const { overloadedFrame, overloadedMessage = "Overloaded", temperatureIn, inputIn } = api;
   const bytes = new TextEncoder().encode(stream);
   const { id } = model();
 
@@ -49,7 +50,8 @@ for (const api of apis) {
   });
 
   Deno.test(`${name} yields one array per read`, async () => {
-    assertEquals(await readAll(model({ fetch: respond(stream) })), [events]);
+    const whole = api.endsWithoutFrame ? [events.slice(0, -1), events.slice(-1)] : [events];
+    assertEquals(await readAll(model({ fetch: respond(stream) })), whole);
     const frames = stream.split(/(?<=\n\n)/);
     const said = await readAll(model({ fetch: respond(...frames) }));
     assertEquals(said.flat(), events);
@@ -131,7 +133,7 @@ for (const api of apis) {
       "run.failed",
     ]);
     assertEquals(result.error instanceof ModelError && result.error.recoverable, true);
-    assertEquals(String(result.error), `ModelError: Cannot ask ${id}: Overloaded`);
+    assertEquals(String(result.error), `ModelError: Cannot ask ${id}: ${overloadedMessage}`);
   });
 
   Deno.test(`${name} emits model.reset when a retry follows visible text`, async () => {
@@ -150,17 +152,19 @@ for (const api of apis) {
     ]);
   });
 
-  Deno.test(`${name} reports malformed arguments to the model and sends them back as an object`, async () => {
-    const { sent, fetch } = recordRequests(callStream('{"city":"京都"'), textStream("Sorry."));
-    const { messages } = await agent({ model: model({ fetch }), tools: [weather] }).run("Hi").result;
-    assertEquals(lines(messages).map((line) => line.replace(/: .*/, "")), [
-      "user Hi",
-      "call weather",
-      "error The input of weather is not valid JSON",
-      "assistant Sorry.",
-    ]);
-    assertEquals(inputIn(sent[1]?.body), { input: '{"city":"京都"' });
-  });
+  if (callStream) {
+    Deno.test(`${name} reports malformed arguments to the model and sends them back as an object`, async () => {
+      const { sent, fetch } = recordRequests(callStream('{"city":"京都"'), textStream("Sorry."));
+      const { messages } = await agent({ model: model({ fetch }), tools: [weather] }).run("Hi").result;
+      assertEquals(lines(messages).map((line) => line.replace(/: .*/, "")), [
+        "user Hi",
+        "call weather",
+        "error The input of weather is not valid JSON",
+        "assistant Sorry.",
+      ]);
+      assertEquals(inputIn(sent[1]?.body), { input: '{"city":"京都"' });
+    });
+  }
 
   Deno.test(`${name} sets recoverable and retryAfter from the response`, async () => {
     using _ = new FakeTime("2026-01-02T03:04:05Z");
@@ -338,7 +342,7 @@ for (const api of apis) {
     assertEquals(await errorOf(silent), reason);
 
     const endless = new ReadableStream<Uint8Array>({
-      pull: (stream) => stream.enqueue(bytes.slice(0, 900)),
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(streamUpTo("自在", stream))),
       cancel: () => void (left = true),
     });
     const answered = model({ fetch: () => new Response(endless) });
@@ -359,9 +363,9 @@ for (const api of apis) {
     });
     await readAll(asked, { options: { temperature: 0, provider: { seed: 2 } } });
     const [{ url, headers, body } = { url: "", headers: {}, body: {} }] = sent;
-    assertEquals(url, `https://example.com/api${path}?version=1`);
+    assertEquals(url, `https://example.com/api${path}?${["version=1", query].filter(Boolean).join("&")}`);
     assertEquals([headers["x-custom"], headers["content-type"]], ["a", "application/json; charset=utf-8"]);
-    assertEquals([body.temperature, body.seed, body.top_p, "stream" in body], [0, 2, 0.5, false]);
+    assertEquals([temperatureIn(body), body.seed, body.top_p, "stream" in body], [0, 2, 0.5, false]);
     for (const baseURL of ["localhost", "localhost:11434", "ftp://example.com", ""]) {
       assertThrows(
         () => model({ baseURL }),

@@ -15,7 +15,8 @@ import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
-import { readNote } from "./provider_note.ts";
+import { readNote } from "../provider_note.ts";
+import { reasoningFields } from "./reasoning_fields.ts";
 
 /** Returns the fields of a request. `own` is true for OpenAI's servers and false for compatible ones. */
 export function requestFields(
@@ -103,7 +104,8 @@ function assistantMessages(message: AssistantMessage, model: string): readonly U
   const reasoning: Record<string, string> = {};
   let extra: unknown;
   for (const part of message.parts) {
-    const { field, call } = readNote(part, model);
+    const { field: noted, call } = readNote(part, model);
+    const field = reasoningFields.find((name) => name === noted);
     if (part.type === "call") {
       const { id, name } = part;
       calls.push({

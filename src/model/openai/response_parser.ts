@@ -4,18 +4,19 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/event.ts";
-import type { Json, Usage } from "../../protocol/message.ts";
+import type { Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
-import { noteFrom, type ProviderNote, reasoningFields } from "./provider_note.ts";
+import { noteEvent } from "../provider_note.ts";
+import { reasoningFields } from "./reasoning_fields.ts";
 
 /** A call whose input is being streamed. */
 interface OpenCall {
   readonly id: string;
   /** The server's own id, or an empty string. */
   readonly given: string;
-  extra?: Json;
+  extra?: unknown;
 }
 
 const reasons = new Map<string, FinishReason>([
@@ -29,7 +30,7 @@ const reasons = new Map<string, FinishReason>([
 export function responseParser(model: string): ResponseParser {
   const calls: OpenCall[] = [];
   const byIndex = new Map<unknown, OpenCall>();
-  let reasoningField: ProviderNote["field"];
+  let reasoningField: string | undefined;
   let reason = "";
   let usage: Usage | undefined;
 
@@ -55,7 +56,7 @@ export function responseParser(model: string): ResponseParser {
 
   /** Ends the reasoning part with a note of its field. */
   function endReasoning(events: ModelEvent[]): void {
-    if (reasoningField) events.push({ type: "reasoning", text: "", meta: noteFrom(model, { field: reasoningField }) });
+    if (reasoningField) events.push(noteEvent(model, { field: reasoningField }));
     reasoningField = undefined;
   }
 
@@ -70,7 +71,7 @@ export function responseParser(model: string): ResponseParser {
       byIndex.set(index, call);
       events.push({ type: "call.start", id: call.id, name: stringOrEmpty(name) });
     }
-    if (extra) call.extra = extra as Json; // a frame is parsed JSON
+    if (extra) call.extra = extra;
     if (stringOrEmpty(input) !== "") events.push({ type: "call.delta", id: call.id, text: stringOrEmpty(input) });
   }
 
@@ -84,7 +85,7 @@ export function responseParser(model: string): ResponseParser {
     const events: ModelEvent[] = [];
     endReasoning(events);
     for (const { id, extra } of calls) {
-      if (extra !== undefined) events.push({ type: "reasoning", text: "", meta: noteFrom(model, { call: extra }) });
+      if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
       events.push({ type: "call.end", id });
     }
     const mapped = reasons.get(reason || "stop") ?? "other";

@@ -80,5 +80,6 @@ export const messagesApi: ProviderApi = {
   overloadedFrame: sse([
     { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
   ]),
+  temperatureIn: ({ temperature }) => temperature,
   inputIn: ({ messages }) => messages[1].content[0].input,
 };

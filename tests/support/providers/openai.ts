@@ -67,5 +67,6 @@ export const chatCompletions: ProviderApi = {
       "tool_calls",
     ),
   overloadedFrame: sse([{ error: { message: "Overloaded", type: "server_error", code: null } }]),
+  temperatureIn: ({ temperature }) => temperature,
   inputIn: ({ messages }) => JSON.parse(messages[1].tool_calls[0].function.arguments),
 };

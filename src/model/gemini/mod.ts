@@ -1,0 +1,90 @@
+/**
+ * Adapter for the Gemini API.
+ *
+ * @module
+ */
+import type { Json } from "../../protocol/message.ts";
+import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { Model } from "../model.ts";
+import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { toolSchema } from "../request_parts.ts";
+import { requestFields } from "./request.ts";
+import { responseParser } from "./response_parser.ts";
+
+export type { ProviderOptions } from "../provider.ts";
+
+/** Options of `gemini()`. */
+export interface GeminiOptions extends ProviderOptions {
+  /** Tools that the provider runs, such as `{ googleSearch: {} }`. Default: none. */
+  readonly builtInTools?: readonly { readonly [name: string]: Json }[];
+  /** Whether summaries of the reasoning are requested and streamed. Default: false. */
+  readonly thoughts?: boolean;
+}
+
+/**
+ * Creates a model that is reached over the Gemini API (`streamGenerateContent`).
+ *
+ * - Thought signatures, generated files and the parts of built-in tools are kept with the conversation and sent back to the same model. Grounding metadata is
+ *   kept too.
+ * - Files of any type are sent inline, or by address. Files among the results of tools follow the results.
+ * - `generationConfig` among the `options` is merged with the adapter's own.
+ * - A rejected request, an invalid call or a cut stream throws a `ModelError`, which states whether and when to retry. A blocked prompt or response ends with
+ *   the finish reason `filter`.
+ *
+ * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.
+ *
+ * ```ts
+ * import { agent } from "@jizai/jizai";
+ * import { gemini } from "@jizai/jizai/model/gemini";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const chunks = [
+ *   { candidates: [{ content: { role: "model", parts: [{ text: "Hel" }] } }] },
+ *   { candidates: [{ content: { role: "model", parts: [{ text: "lo!" }] }, finishReason: "STOP" }] },
+ * ];
+ * const model = gemini({
+ *   model: "gemini-3.8-flash",
+ *   apiKey: "AIza...",
+ *   fetch: () => new Response(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")), // leave it out to reach Google
+ * });
+ * const { text } = await agent({ model }).run("Hi").result;
+ * assertEquals(text, "Hello!");
+ * ```
+ */
+export function gemini({ builtInTools = [], thoughts = false, ...options }: GeminiOptions): Model {
+  const { model, apiKey, maxTokens, temperature } = options;
+  const server = provider(options, {
+    base: "https://generativelanguage.googleapis.com/v1beta",
+    path: `/models/${model}:streamGenerateContent`,
+    query: { alt: "sse" },
+    own: apiKey ? { "x-goog-api-key": apiKey } : {},
+  });
+  return {
+    id: model,
+    stream(request, { signal }) {
+      const { output, provider: more } = request.options;
+      const layers: readonly UnknownObject[] = [options.options ?? {}, more ?? {}];
+      const hasTools = request.tools.length + builtInTools.length > 0;
+      const generationConfig = Object.assign(
+        {
+          temperature: request.options.temperature ?? temperature,
+          maxOutputTokens: request.options.maxTokens ?? maxTokens,
+          ...(thoughts && { thinkingConfig: { includeThoughts: true } }),
+          // models before Gemini 3 reject a schema beside tools
+          ...(output && !(hasTools && /^gemini-[12]/.test(model)) && {
+            responseMimeType: "application/json",
+            responseJsonSchema: toolSchema({ schema: output }),
+          }),
+        },
+        ...layers.map((layer) => layer.generationConfig),
+      );
+      const fields = requestFields(request, model, builtInTools);
+      return streamResponse(
+        server,
+        requestBody(fields, ...layers, { generationConfig }),
+        responseParser(model),
+        signal,
+      );
+    },
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * Parses streamed `generateContent` responses: each frame holds parts that are complete, except for text, which continues.
+ *
+ * @module
+ */
+import type { FinishReason } from "../../protocol/event.ts";
+import type { Usage } from "../../protocol/message.ts";
+import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { ModelError, type ModelEvent } from "../model.ts";
+import type { ResponseParser } from "../provider.ts";
+import { noteEvent } from "../provider_note.ts";
+
+const reasons = new Map<string, FinishReason>([
+  ["STOP", "stop"],
+  ["MAX_TOKENS", "length"],
+  ["SAFETY", "filter"],
+  ["RECITATION", "filter"],
+  ["BLOCKLIST", "filter"],
+  ["PROHIBITED_CONTENT", "filter"],
+  ["SPII", "filter"],
+  ["IMAGE_SAFETY", "filter"],
+  ["IMAGE_PROHIBITED_CONTENT", "filter"],
+  ["IMAGE_RECITATION", "filter"],
+  ["blocked", "filter"],
+]);
+
+/** Creates a parser for one response of `model`. */
+export function responseParser(model: string): ResponseParser {
+  const ids = new Set<string>();
+  let reason = "";
+  let usage: Usage | undefined;
+  let grounding: unknown;
+
+  function parse({ candidates, promptFeedback, usageMetadata }: UnknownObject, events: ModelEvent[]): boolean {
+    if (isObject(usageMetadata)) usage = usageOf(usageMetadata);
+    if (isObject(promptFeedback) && promptFeedback.blockReason) reason = "blocked";
+    const [candidate] = Array.isArray(candidates) ? candidates : [];
+    if (!isObject(candidate)) return false;
+    grounding = candidate.groundingMetadata ?? grounding;
+    reason = stringOrEmpty(candidate.finishReason) || reason;
+    const parts = isObject(candidate.content) ? candidate.content.parts : undefined;
+    for (const part of Array.isArray(parts) ? parts : []) if (isObject(part)) parsePart(part, events);
+    return false;
+  }
+
+  /** The signature of a call precedes it as a note, since a call has no note of its own. Unknown parts are noted, to be sent back. */
+  function parsePart(part: UnknownObject, events: ModelEvent[]): void {
+    const { text, thought, thoughtSignature: signature, functionCall } = part;
+    if (isObject(functionCall)) {
+      if (signature) events.push(noteEvent(model, { callSignature: signature }));
+      parseCall(functionCall, events);
+    } else if (typeof text === "string") {
+      if (text !== "") events.push({ type: thought ? "reasoning" : "text", text });
+      if (signature) events.push(noteEvent(model, { [thought ? "thoughtSignature" : "textSignature"]: signature }));
+    } else events.push(noteEvent(model, { part }));
+  }
+
+  function parseCall({ id: given, name, args }: UnknownObject, events: ModelEvent[]): void {
+    let id = stringOrEmpty(given) || `call_${ids.size}`;
+    while (ids.has(id)) id += "_";
+    ids.add(id);
+    events.push(
+      { type: "call.start", id, name: stringOrEmpty(name) },
+      { type: "call.delta", id, text: JSON.stringify(args ?? {}) },
+      { type: "call.end", id },
+    );
+  }
+
+  function end(): readonly ModelEvent[] {
+    if (reason === "") return [];
+    if (/^(MALFORMED|UNEXPECTED_TOOL_CALL)/.test(reason)) {
+      throw new ModelError(`Cannot read the response of ${model}: the model wrote an invalid call (${reason})`, {
+        recoverable: true,
+      });
+    }
+    const mapped = reasons.get(reason) ?? "other";
+    const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
+    const notes = isObject(grounding) ? [noteEvent(model, { grounding })] : [];
+    return [...notes, { type: "finish", reason: finish, ...(usage && { usage }) }];
+  }
+
+  return { parse, end };
+}
+
+/** Adds up the counts: the API counts reasoning apart from the output, and results of its own tools apart from the input. */
+function usageOf(counts: UnknownObject): Usage {
+  const cached = numberOrZero(counts.cachedContentTokenCount);
+  return {
+    input: numberOrZero(counts.promptTokenCount) + numberOrZero(counts.toolUsePromptTokenCount),
+    output: numberOrZero(counts.candidatesTokenCount) + numberOrZero(counts.thoughtsTokenCount),
+    ...(cached > 0 && { cached }),
+  };
+}

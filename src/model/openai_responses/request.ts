@@ -1,0 +1,101 @@
+/**
+ * Converts requests to the body of the Responses API.
+ *
+ * @module
+ */
+import { type AnswerPart, type CallResult, type ContentPart, type Message, textOf } from "../../protocol/message.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import type { ModelRequest, ToolDefinition } from "../model.ts";
+import { readNote } from "../provider_note.ts";
+import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
+import { strictSchema } from "../strict_schema.ts";
+
+/** Returns the fields of a request. `builtIn` are the tools that the provider runs. */
+export function requestFields(
+  { instructions, messages, tools, options }: ModelRequest,
+  model: string,
+  builtIn: readonly UnknownObject[],
+): UnknownObject {
+  const allTools = [...builtIn, ...tools.map(toolFields)];
+  return {
+    model,
+    ...(instructions !== "" && { instructions }),
+    input: messages.flatMap((message) => itemsOf(message, model)),
+    ...(allTools.length > 0 && { tools: allTools }),
+    ...(options.output?.type === "object" && { text: { format: formatOf(options.output) } }),
+    stream: true,
+    // the conversation is sent with every request, and so is the reasoning, which the provider encrypts
+    store: false,
+    ...(!/^(ft:)?(gpt-[34]|chatgpt)/.test(model) && { include: ["reasoning.encrypted_content"] }),
+  };
+}
+
+function toolFields(tool: ToolDefinition): UnknownObject {
+  const { name, description } = tool;
+  return { type: "function", name, description, parameters: toolSchema(tool), strict: false };
+}
+
+function formatOf(schema: UnknownObject): UnknownObject {
+  const exact = strictSchema(schema);
+  return {
+    type: "json_schema",
+    name: "output",
+    strict: exact !== undefined,
+    schema: exact ?? toolSchema({ schema }),
+  };
+}
+
+function itemsOf(message: Message, model: string): readonly UnknownObject[] {
+  switch (message.role) {
+    case "user":
+      return [{ role: "user", content: contentOf(message.parts) }];
+    case "assistant":
+      return assistantItems(message.parts, model);
+    case "tool":
+      return message.results.map(resultItem);
+  }
+}
+
+/** Converts what the model wrote. The API rejects a reasoning item that nothing follows. */
+function assistantItems(parts: readonly AnswerPart[], model: string): readonly UnknownObject[] {
+  const items: UnknownObject[] = [];
+  let phase: unknown;
+  for (const part of parts) {
+    if (part.type === "call") {
+      const { id, name } = part;
+      items.push({ type: "function_call", call_id: id, name, arguments: JSON.stringify(callInput(part)) });
+    } else if (part.type === "text") {
+      if (part.text !== "") {
+        items.push({ role: "assistant", content: part.text, ...(phase !== undefined && { phase }) });
+      }
+      phase = undefined;
+    } else {
+      const note = readNote(part, model);
+      phase = note.phase;
+      if (isObject(note.item)) items.push(note.item);
+    }
+  }
+  const last = items.findLastIndex(({ type }) => type !== "reasoning");
+  return items.slice(0, last + 1);
+}
+
+function resultItem({ callId, parts }: CallResult): UnknownObject {
+  const output = parts.some(({ type }) => type === "media") ? parts.map(partFields) : textOf({ parts });
+  return { type: "function_call_output", call_id: callId, output };
+}
+
+/** Keeps a single text as a string. */
+function contentOf(parts: readonly ContentPart[]): string | readonly UnknownObject[] {
+  return parts.length > 1 || parts[0]?.type === "media" ? parts.map(partFields) : textOf({ parts });
+}
+
+function partFields(part: ContentPart): UnknownObject {
+  if (part.type === "text") return { type: "input_text", text: part.text };
+  const { mediaType, data, url } = part;
+  const dataUrl = `data:${mediaType};base64,${data}`;
+  if (mediaType.startsWith("image/")) return { type: "input_image", image_url: url ?? dataUrl, detail: "auto" };
+  if (mediaType !== "application/pdf") return { type: "input_text", text: fileNotice(part) };
+  return url === undefined
+    ? { type: "input_file", filename: "file.pdf", file_data: dataUrl }
+    : { type: "input_file", file_url: url };
+}

@@ -1,0 +1,135 @@
+/**
+ * Parses the events of OpenAI's Responses API: output items, each with deltas between its `added` and `done` event.
+ *
+ * @module
+ */
+import type { FinishReason } from "../../protocol/event.ts";
+import type { Usage } from "../../protocol/message.ts";
+import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import type { ModelEvent } from "../model.ts";
+import type { ResponseParser } from "../provider.ts";
+import type { ProviderErrors } from "../provider_error.ts";
+import { noteEvent } from "../provider_note.ts";
+
+/** An output item that is being streamed. */
+interface OpenItem {
+  readonly type: unknown;
+  /** The id of a call. */
+  readonly id: string;
+  /** Whether a delta has arrived. */
+  hasDelta: boolean;
+}
+
+const incompleteReasons = new Map<unknown, FinishReason>([
+  ["max_output_tokens", "length"],
+  ["content_filter", "filter"],
+]);
+
+/** Creates a parser for one response of `model`. */
+export function responseParser(model: string, errors: ProviderErrors): ResponseParser {
+  const open = new Map<unknown, OpenItem>();
+  let calls = 0;
+  let isRefused = false;
+  let finish: ModelEvent | undefined;
+
+  function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
+    const { type, output_index: index, delta } = frame;
+    switch (type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        append(stringOrEmpty(type), index, stringOrEmpty(delta), events);
+        return false;
+      case "response.reasoning_summary_part.added":
+        if (numberOrZero(frame.summary_index) > 0) events.push({ type: "reasoning", text: "\n\n" });
+        return false;
+      case "response.function_call_arguments.delta":
+        appendInput(index, stringOrEmpty(delta), events);
+        return false;
+      case "response.output_item.added":
+        if (isObject(frame.item)) start(index, frame.item, events);
+        return false;
+      case "response.output_item.done":
+        if (isObject(frame.item)) close(index, frame.item, events);
+        return false;
+      default:
+        return isObject(frame.response) && isLast(stringOrEmpty(type), frame.response);
+    }
+  }
+
+  function append(type: string, index: unknown, text: string, events: ModelEvent[]): void {
+    isRefused ||= type.includes("refusal");
+    if (text === "") return;
+    const item = open.get(index);
+    if (item) item.hasDelta = true;
+    events.push({ type: type.includes("reasoning") ? "reasoning" : "text", text });
+  }
+
+  function appendInput(index: unknown, text: string, events: ModelEvent[]): void {
+    const item = open.get(index);
+    if (!item || text === "") return;
+    item.hasDelta = true;
+    events.push({ type: "call.delta", id: item.id, text });
+  }
+
+  function start(index: unknown, item: UnknownObject, events: ModelEvent[]): void {
+    const { type, call_id: callId, id, name, phase } = item;
+    if (open.has(index)) return;
+    const isCall = type === "function_call";
+    const opened = { type, id: stringOrEmpty(callId) || stringOrEmpty(id) || `call_${calls}`, hasDelta: false };
+    open.set(index, opened);
+    if (isCall) {
+      calls++;
+      events.push({ type: "call.start", id: opened.id, name: stringOrEmpty(name) });
+    } else if (type === "message" && phase) events.push(noteEvent(model, { phase }));
+  }
+
+  /** Ends an item. Items other than messages and calls are noted, so that they can be sent back. */
+  function close(index: unknown, item: UnknownObject, events: ModelEvent[]): void {
+    start(index, item, events); // some servers send no `added` event
+    const opened = open.get(index);
+    open.delete(index);
+    if (!opened) return;
+    if (item.type === "function_call") {
+      const input = stringOrEmpty(item.arguments);
+      if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
+      events.push({ type: "call.end", id: opened.id });
+    } else if (item.type !== "message") events.push(noteEvent(model, { item }));
+    else if (!opened.hasDelta) events.push(...contentOf(item));
+  }
+
+  /** Whether an event ends the response. Throws if the response failed. */
+  function isLast(type: string, response: UnknownObject): boolean {
+    if (type === "response.failed") throw errors.fromBody({ error: response.error ?? "the response failed" });
+    if (type !== "response.completed" && type !== "response.incomplete") return false;
+    const { incomplete_details: details, usage } = response;
+    const complete: FinishReason = isRefused ? "filter" : calls > 0 ? "calls" : "stop";
+    const reason = type === "response.completed"
+      ? complete
+      : incompleteReasons.get(isObject(details) && details.reason) ?? "other";
+    finish = { type: "finish", reason, ...(isObject(usage) && { usage: usageOf(usage) }) };
+    return true;
+  }
+
+  function end(): readonly ModelEvent[] {
+    if (!finish) return [];
+    const ends = [...open.values()].filter(({ type }) => type === "function_call")
+      .map(({ id }) => ({ type: "call.end", id }) as const);
+    return [...ends, finish];
+  }
+
+  return { parse, end };
+}
+
+/** Returns the text of a message that came without deltas. */
+function contentOf({ content }: UnknownObject): readonly ModelEvent[] {
+  const parts = Array.isArray(content) ? content.filter(isObject) : [];
+  const text = parts.map((part) => stringOrEmpty(part.text) || stringOrEmpty(part.refusal)).join("");
+  return text === "" ? [] : [{ type: "text", text }];
+}
+
+function usageOf({ input_tokens: input, output_tokens: output, input_tokens_details: details }: UnknownObject): Usage {
+  const cached = numberOrZero(isObject(details) && details.cached_tokens);
+  return { input: numberOrZero(input), output: numberOrZero(output), ...(cached > 0 && { cached }) };
+}

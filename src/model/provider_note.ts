@@ -1,0 +1,20 @@
+/**
+ * Provider notes: the `meta` of reasoning parts, which is stored and sent back to the model that produced it, and to no other.
+ *
+ * @module
+ */
+import type { AnswerPart, Json } from "../protocol/message.ts";
+import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import type { ModelEvent } from "./model.ts";
+
+/** Creates an event that ends the reasoning part, or adds an empty one, with a note of `model`. The note is data from a parsed frame. */
+export function noteEvent(model: string, note: UnknownObject): ModelEvent {
+  const meta = { model, ...note } as Json; // parsed JSON
+  return { type: "reasoning", text: "", meta };
+}
+
+/** Reads the note of a part if it came from `model`. */
+export function readNote(part: AnswerPart, model: string): UnknownObject {
+  const meta = part.type === "reasoning" ? part.meta : undefined;
+  return isObject(meta) && meta.model === model ? meta : {};
+}
