@@ -107,7 +107,7 @@ Deno.test("playground: one approves what was changed, denies, and answers instea
   const { page } = talk;
 
   await say(page, "Change it");
-  const given = page.getByLabel("What order is given");
+  const given = page.getByLabel("Input of order");
   await given.waitFor();
   await given.fill("{ no JSON");
   await page.getByRole("button", { name: "Approve" }).click();
@@ -117,12 +117,12 @@ Deno.test("playground: one approves what was changed, denies, and answers instea
   await until(page, "done");
 
   await say(page, "Deny it");
-  await page.getByLabel("Why not, or an answer in its place").fill("Too late.");
+  await page.getByLabel("Reason to deny, or an answer in its place").fill("Too late.");
   await page.getByRole("button", { name: "Deny" }).click();
   await until(page, "done");
 
   await say(page, "Answer it");
-  await page.getByLabel("Why not, or an answer in its place").fill("There is tea.");
+  await page.getByLabel("Reason to deny, or an answer in its place").fill("There is tea.");
   await page.getByRole("button", { name: "Answer instead" }).click();
   await until(page, "done");
 

@@ -4,34 +4,39 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Hono } from "hono";
 import * as z from "zod";
-import { drawQuestion } from "../../src/http/playground/ask.ts";
+import { connectionOf } from "../../src/http/playground/connection.ts";
+import { drawConversation } from "../../src/http/playground/conversation_view.ts";
 import { elementsOf } from "../../src/http/playground/elements.ts";
-import { listen } from "../../src/http/playground/listen.ts";
-import { look } from "../../src/http/playground/look.ts";
-import { drawOnion } from "../../src/http/playground/onion.ts";
-import { drawTalk } from "../../src/http/playground/talk.ts";
+import { entryUpdates } from "../../src/http/playground/entries.ts";
+import { drawQuestion } from "../../src/http/playground/question_view.ts";
+import { readFrames } from "../../src/http/playground/read_frames.ts";
+import { drawRun } from "../../src/http/playground/run_view.ts";
+import { spanUpdates } from "../../src/http/playground/spans.ts";
+import { viewReducer } from "../../src/http/playground/view_reducer.ts";
 import type { Frame, View } from "../../src/http/playground/view.ts";
 import { order } from "../support/asking.ts";
 
-const nothing: View = { at: 0, status: "idle", said: [], spans: [], questions: [], began: 1_000, waited: 0 };
+const empty: View = { at: 0, status: "idle", entries: [], spans: [], questions: [], began: 1_000, waited: 0 };
+
+const reduce = viewReducer(spanUpdates(), entryUpdates());
 
 const app = () => serve(agent({ model: scripted("Hello!") }), { page: playground() });
 
-/** What becomes of a view where these happen, one each 10 milliseconds. */
-function seen(events: readonly Event[], view = nothing, from = 1_010): View {
-  return events.reduce((view, event, index) => look(view, { id: view.at + 1, event }, from + 10 * index), view);
+/** Returns the view after these events, one every 10 milliseconds. */
+function viewAfter(events: readonly Event[], view = empty, from = 1_010): View {
+  return events.reduce((view, event, index) => reduce(view, { id: view.at + 1, event }, from + 10 * index), view);
 }
 
-/** What was said, a line for each. */
-function said({ said }: View): readonly string[] {
-  return said.map(({ who, name, text, status }) => [who, name, status, text].filter((word) => word).join(" | "));
+/** Returns one line for each entry of the conversation. */
+function lines({ entries }: View): readonly string[] {
+  return entries.map(({ who, name, text, status }) => [who, name, status, text].filter((word) => word).join(" | "));
 }
 
-/** The spans, each beneath what it lies in. */
-function tree({ spans }: View, under = "", depth = 0): readonly string[] {
-  return spans.filter((span) => span.under === under).flatMap((span) => [
-    `${" ".repeat(depth)}${span.name}${span.did && `: ${span.did}`}${span.to === undefined ? " ..." : ""}`,
-    ...tree({ ...nothing, spans }, span.key, depth + 1),
+/** Returns one line for each span, indented below the span that contains it. */
+function tree({ spans }: View, parent = "", depth = 0): readonly string[] {
+  return spans.filter((span) => span.parent === parent).flatMap((span) => [
+    `${" ".repeat(depth)}${span.name}${span.outcome && `: ${span.outcome}`}${span.to === undefined ? " ..." : ""}`,
+    ...tree({ ...empty, spans }, span.key, depth + 1),
   ]);
 }
 
@@ -39,7 +44,7 @@ async function happened(run: { readonly events: AsyncIterable<Event> }): Promise
   return await Array.fromAsync(run.events);
 }
 
-Deno.test("playground() is a page that loads nothing and runs nothing but itself", async () => {
+Deno.test("playground() returns a page that loads nothing and whose policy allows only its own script and style", async () => {
   const served = app();
   const response = await served.request("/");
   assertEquals([response.status, response.headers.get("content-type")], [200, "text/html; charset=utf-8"]);
@@ -63,7 +68,7 @@ Deno.test("playground() is a page that loads nothing and runs nothing but itself
   assert(!again.includes(nonce));
 });
 
-Deno.test("playground() is there where it is asked for, and where the app is mounted", async () => {
+Deno.test("playground() is served only if it is given, also in a mounted app", async () => {
   const without = await serve(agent({ model: scripted() })).request("/");
   assertEquals([without.status, (await without.json()).error.code], [404, "unknown"]);
   const mounted = new Hono().route("/assistant", app());
@@ -74,17 +79,29 @@ Deno.test("playground() is there where it is asked for, and where the app is mou
   await posted.body?.cancel();
 });
 
-Deno.test("what runs in the page reaches for nothing outside of itself", () => {
-  for (const part of [look, listen, elementsOf, drawTalk, drawOnion, drawQuestion]) {
+Deno.test("the functions of the page use nothing outside themselves", () => {
+  const parts = [
+    connectionOf,
+    drawConversation,
+    drawQuestion,
+    drawRun,
+    elementsOf,
+    entryUpdates,
+    readFrames,
+    spanUpdates,
+    viewReducer,
+  ];
+  for (const part of parts) {
     const alone = new Function(`"use strict"; return ${part}`)();
     assertEquals([alone.name, alone.length], [part.name, part.length]);
   }
-  const alone: typeof look = new Function(`"use strict"; return ${look}`)();
+  const evaluated = <T>(part: T): T => new Function(`"use strict"; return ${part}`)();
+  const alone = evaluated(viewReducer)(evaluated(spanUpdates)(), evaluated(entryUpdates)());
   const frame: Frame = { id: 1, event: { type: "session.opened", source: "new" } };
-  assertEquals(alone(nothing, frame, 1_010), look(nothing, frame, 1_010));
+  assertEquals(alone(empty, frame, 1_010), reduce(empty, frame, 1_010));
 });
 
-Deno.test("the page shows what was said, and the run as an onion", async () => {
+Deno.test("the page shows the conversation, and the run as an onion", async () => {
   const add = tool({
     name: "add",
     description: "Adds",
@@ -100,9 +117,11 @@ Deno.test("the page shows what was said, and the run as an onion", async () => {
     { reasoning: "Hm.", text: ["Let me ", "see."], calls: [["add", { a: 1, b: 2 }], ["nobody", {}]] },
     "It is 5.",
   );
-  const view = seen(await happened(agent({ model, tools: [add], use: [double], trace: true }).run("What is 1 + 2?")));
+  const view = viewAfter(
+    await happened(agent({ model, tools: [add], use: [double], trace: true }).run("What is 1 + 2?")),
+  );
   assertEquals([view.status, view.questions], ["done", []]);
-  assertEquals(said(view), [
+  assertEquals(lines(view), [
     "you | What is 1 + 2?",
     "thought | Hm.",
     "agent | Let me see.",
@@ -126,8 +145,8 @@ Deno.test("the page shows what was said, and the run as an onion", async () => {
   ]);
 });
 
-Deno.test("the page shows a point for as long as its hooks were at it", () => {
-  const view = seen([
+Deno.test("the page widens the span of a point to include its hooks", () => {
+  const view = viewAfter([
     { type: "session.opened", source: "new" },
     { type: "prompt.accepted", prompt: { role: "user", parts: [{ type: "text", text: "Hi" }] } },
     { type: "hook.acted", middleware: "slow", point: "prompt", did: ["passed"], ms: 25 },
@@ -140,9 +159,9 @@ Deno.test("the page shows a point for as long as its hooks were at it", () => {
   ]);
 });
 
-Deno.test("the page shows a hook around those that were told of before it", () => {
+Deno.test("the page shows a hook around the hooks that finished before it", () => {
   const hook = { type: "hook.acted", point: "execute", call: "c1", did: ["passed"] } as const;
-  const { spans } = seen([
+  const { spans } = viewAfter([
     { type: "tool.started", turn: 1, call: "c1", name: "add", batch: "b", index: 0 },
     { ...hook, middleware: "first", ms: 2 },
     { ...hook, middleware: "second", ms: 5 },
@@ -156,21 +175,21 @@ Deno.test("the page shows a hook around those that were told of before it", () =
   ]);
 });
 
-Deno.test("the page asks the person, and counts no time in which it waits", async () => {
+Deno.test("the page asks the person, and does not count the time of a pause", async () => {
   const model = scripted({ calls: [["order", { what: "tea" }]] }, "It is on its way.");
   const assistant = agent({ model, tools: [order], trace: true });
   const events = await happened(assistant.run({ prompt: "Tea!", session: "s1" }));
-  const paused = seen(events);
+  const paused = viewAfter(events);
   assertEquals([paused.status, paused.questions.map(({ tool, input }) => [tool, input])], [
     "paused",
     [["order", { what: "tea" }]],
   ]);
-  assertEquals(said(paused), ["you | Tea!", "call | order | asks you"]);
+  assertEquals(lines(paused), ["you | Tea!", "call | order | asks you"]);
   const answers = [{ callId: "call_1", type: "approve" }] as const;
   const rest = await happened(assistant.resume({ session: "s1", answers }));
   const stopped = 1_010 + 10 * (events.length - 1);
-  const done = seen(rest, paused, stopped + 60_000);
-  assertEquals(said(done), ["you | Tea!", "call | order | ok | Ordered tea.", "agent | It is on its way."]);
+  const done = viewAfter(rest, paused, stopped + 60_000);
+  assertEquals(lines(done), ["you | Tea!", "call | order | ok | Ordered tea.", "agent | It is on its way."]);
   assertEquals([done.status, done.waited, done.questions], ["done", 60_000, []]);
   assertEquals(tree(done), [
     "session",
@@ -188,11 +207,11 @@ Deno.test("the page asks the person, and counts no time in which it waits", asyn
   assert(Math.max(...done.spans.map(({ to = 0 }) => to)) < 1_000);
 });
 
-Deno.test("the page shows what an agent does that is a tool", async () => {
+Deno.test("the page shows the run of a subagent", async () => {
   const child = agent({ name: "child", model: scripted("It rains."), trace: true });
   const model = scripted({ calls: [["child", { prompt: "Weather?" }]] }, "Take an umbrella.");
-  const view = seen(await happened(agent({ model, tools: [child.asTool()] }).run("Umbrella?")));
-  assertEquals(said(view), [
+  const view = viewAfter(await happened(agent({ model, tools: [child.asTool()] }).run("Umbrella?")));
+  assertEquals(lines(view), [
     "you | Umbrella?",
     "call | child | ok | It rains.",
     "agent | call_1 | It rains.",
@@ -212,41 +231,41 @@ Deno.test("the page shows what an agent does that is a tool", async () => {
   ]);
 });
 
-Deno.test("the page forgets what a model said that started over", () => {
-  const view = seen([
+Deno.test("the page removes the text of a model that started over", () => {
+  const view = viewAfter([
     { type: "model.started", turn: 1, model: "m" },
     { type: "text.delta", turn: 1, part: 0, text: "Wrong" },
     { type: "model.reset", turn: 1 },
     { type: "text.delta", turn: 1, part: 0, text: "Right!" },
     { type: "model.finished", turn: 1, finish: "stop", usage: { input: 1, output: 1 }, attempts: 2, text: "Right." },
   ]);
-  assertEquals([said(view), tree(view)], [["agent | Right."], ["model m: stop, 2 attempts"]]);
+  assertEquals([lines(view), tree(view)], [["agent | Right."], ["model m: stop, 2 attempts"]]);
 });
 
-Deno.test("the page hears an event once, and says how a run ended", () => {
+Deno.test("the page adds an event once, and shows how a run ended", () => {
   const usage = { input: 1, output: 1 };
   const delta: Frame = { id: 1, event: { type: "text.delta", turn: 1, part: 0, text: "Hi" } };
-  const once = look(nothing, delta, 1_010);
-  assertEquals(look(once, delta, 1_020), once);
+  const once = reduce(empty, delta, 1_010);
+  assertEquals(reduce(once, delta, 1_020), once);
   const ends: readonly (readonly [Event, string, string])[] = [
     [{ type: "run.failed", error: "e1", message: "It failed.", usage }, "failed", "note | It failed."],
     [{ type: "run.aborted", reason: "stop", text: "", usage }, "aborted", "note | Stopped: stop"],
     [{ type: "run.finished", status: "limit", text: "", reason: "turns", usage }, "limit", "note | limit: turns"],
   ];
   for (const [event, status, note] of ends) {
-    const view = seen([{ type: "turn.started", turn: 1 }, event]);
-    assertEquals([view.status, said(view), tree(view)], [status, [note], ["turn 1"]]);
+    const view = viewAfter([{ type: "turn.started", turn: 1 }, event]);
+    assertEquals([view.status, lines(view), tree(view)], [status, [note], ["turn 1"]]);
   }
 });
 
-Deno.test("the page reads frames however they are cut", async () => {
+Deno.test("the page reads frames that are split anywhere", async () => {
   const bytes = new TextEncoder().encode(
     `: silence\n\nid: 1\ndata: {"type":"notice","text":"鉤"}\n\nid: 2\ndata: {"type":"session.closed"}\n\n`,
   );
   for (let cut = 0; cut <= bytes.length; cut++) {
     const frames: Frame[] = [];
     const body = ReadableStream.from([bytes.slice(0, cut), bytes.slice(cut)]);
-    await listen(new Response(body), (frame) => void frames.push(frame));
+    await readFrames(new Response(body), (frame) => void frames.push(frame));
     assertEquals(frames, [
       { id: 1, event: { type: "notice", text: "鉤" } },
       { id: 2, event: { type: "session.closed" } },

@@ -1,10 +1,10 @@
 /**
- * What is asked of a page's document: said here as types, so that nothing else in the library takes itself for a page.
+ * Types of the DOM that the page uses. The library is compiled without the DOM's own types, so that no other file uses the DOM by mistake.
  *
  * @module
  */
 
-/** An element, with what those that are used here have. */
+/** An element, with the members that the page uses. */
 export interface Element {
   className: string;
   textContent: string | null;
@@ -25,10 +25,10 @@ export interface Element {
   setCustomValidity(message: string): void;
   reportValidity(): boolean;
   focus(): void;
-  addEventListener(type: string, hear: (event: PageEvent) => void): void;
+  addEventListener(type: string, listener: (event: PageEvent) => void): void;
 }
 
-/** What happened to an element. */
+/** A DOM event. */
 export interface PageEvent {
   readonly key?: string;
   readonly shiftKey?: boolean;
@@ -36,7 +36,7 @@ export interface PageEvent {
   preventDefault(): void;
 }
 
-/** The document of a page. */
+/** The document of the page. */
 export interface Document {
   createElement(tag: string): Element;
   getElementById(id: string): Element | null;

@@ -1,17 +1,17 @@
 /**
- * Elements: made with what they show, and kept for as long as they show it. All that is shown is text.
+ * Elements of the page. Their content is always text, never HTML.
  *
  * @module
  */
 import type { Document, Element } from "./dom.ts";
 
-/** Makes elements, and keeps lists of them. */
+/** Creates and updates elements. */
 export interface Elements {
-  /** An element of a class, with a text or with others in it. */
+  /** Creates an element with a class and children. */
   make(tag: string, className: string, ...children: readonly (string | Element)[]): Element;
-  /** Changes a text, where it is another one: what a person has selected stays selected. */
+  /** Sets the text of an element. An unchanged text is left alone, so that the user's selection in it stays. */
   write(element: Element | undefined, text: string): void;
-  /** Has `root` show `items`, each in an element that stays the same as long as its key does. */
+  /** Shows `items` in `root`. An item keeps its element as long as its key is in the list. */
   list<T extends { readonly key: string }>(
     root: Element,
     items: readonly T[],
@@ -20,7 +20,7 @@ export interface Elements {
   ): void;
 }
 
-/** Runs in the page: it reaches for nothing outside of itself. */
+/** Creates the functions. Runs in the page, so it uses nothing outside itself. */
 export function elementsOf(document: Document): Elements {
   return {
     make(tag, className, ...children) {
@@ -35,16 +35,16 @@ export function elementsOf(document: Document): Elements {
     },
 
     list(root, items, make, update) {
-      const known = new Map(Array.from(root.children, (child) => [child.dataset.key, child]));
+      const unused = new Map(Array.from(root.children, (child) => [child.dataset.key, child]));
       items.forEach((item, index) => {
-        const element = known.get(item.key) ?? make(item);
-        known.delete(item.key);
+        const element = unused.get(item.key) ?? make(item);
+        unused.delete(item.key);
         element.dataset.key = item.key;
         update(element, item);
-        const there = root.children[index] ?? null;
-        if (there !== element) root.insertBefore(element, there);
+        const present = root.children[index] ?? null;
+        if (present !== element) root.insertBefore(element, present);
       });
-      for (const element of known.values()) element.remove();
+      for (const element of unused.values()) element.remove();
     },
   };
 }

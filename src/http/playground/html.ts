@@ -1,10 +1,10 @@
 /**
- * What is on the page.
+ * The HTML of the page.
  *
  * @module
  */
 
-/** The document. Only what carries the nonce counts. */
+/** Returns the document. The nonce is the only thing that lets its script and its style run. */
 export function html({ style, script, nonce }: Readonly<Record<"style" | "script" | "nonce", string>>): string {
   return `<!doctype html>
 <html lang="en">
@@ -21,8 +21,8 @@ export function html({ style, script, nonce }: Readonly<Record<"style" | "script
   <button id="new" type="button">New conversation</button>
 </header>
 <main aria-label="Conversation">
-  <ol id="log" role="log" aria-label="What was said" tabindex="0"></ol>
-  <p class="empty">Ask the agent something.</p>
+  <ol id="log" role="log" aria-label="Transcript" tabindex="0"></ol>
+  <p class="empty">Send the agent a message.</p>
   <div id="asked" aria-live="assertive"></div>
   <form id="composer">
     <label><span class="hidden">Message</span><textarea id="words" rows="2" autofocus></textarea></label>
@@ -30,9 +30,9 @@ export function html({ style, script, nonce }: Readonly<Record<"style" | "script
   </form>
 </main>
 <aside aria-labelledby="run">
-  <h2 id="run">The run</h2>
+  <h2 id="run">Run</h2>
   <ol id="onion" aria-labelledby="run" tabindex="0"></ol>
-  <p class="empty">Each point of the run will be here with what acted at it, what that decided and how long it took. Hooks are told by agents with trace: true.</p>
+  <p class="empty">This list shows each point of the run with its time. Create the agent with trace: true to see its hooks and their decisions.</p>
 </aside>
 <script nonce="${nonce}">${script}</script>
 </html>

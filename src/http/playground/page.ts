@@ -1,71 +1,107 @@
 /**
- * What the page does.
+ * The script of the page.
  *
  * @module
  */
 import type { PersonAnswer } from "../../protocol/question.ts";
-import type { drawQuestion } from "./ask.ts";
+import type { ConnectionHost, connectionOf } from "./connection.ts";
+import type { drawConversation } from "./conversation_view.ts";
 import type { Document, Element } from "./dom.ts";
 import type { elementsOf } from "./elements.ts";
-import type { listen } from "./listen.ts";
-import type { look } from "./look.ts";
-import type { drawOnion } from "./onion.ts";
-import type { drawTalk } from "./talk.ts";
-import type { Frame, View } from "./view.ts";
+import type { entryUpdates } from "./entries.ts";
+import type { drawQuestion } from "./question_view.ts";
+import type { readFrames } from "./read_frames.ts";
+import type { drawRun } from "./run_view.ts";
+import type { spanUpdates } from "./spans.ts";
+import type { View } from "./view.ts";
+import type { viewReducer } from "./view_reducer.ts";
 
 declare const document: Document;
 declare function requestAnimationFrame(draw: () => void): void;
 
-/** What the page is made of. */
+/** The functions of the page. */
 export interface Parts {
-  readonly look: typeof look;
-  readonly listen: typeof listen;
-  readonly elementsOf: typeof elementsOf;
-  readonly drawTalk: typeof drawTalk;
-  readonly drawOnion: typeof drawOnion;
+  readonly connectionOf: typeof connectionOf;
+  readonly drawConversation: typeof drawConversation;
   readonly drawQuestion: typeof drawQuestion;
+  readonly drawRun: typeof drawRun;
+  readonly elementsOf: typeof elementsOf;
+  readonly entryUpdates: typeof entryUpdates;
+  readonly readFrames: typeof readFrames;
+  readonly spanUpdates: typeof spanUpdates;
+  readonly viewReducer: typeof viewReducer;
 }
 
-/** Runs in the page: it reaches for nothing outside of itself but what every page has. */
-export function page({ look, listen, elementsOf, drawTalk, drawOnion, drawQuestion }: Parts): void {
+/** Runs in the page, so it uses nothing outside itself but the globals of a page. */
+export function page(parts: Parts): void {
   const base = location.pathname.replace(/\/$/, "");
-  const kept = `jizai ${base}`;
-  const nothing: View = { at: 0, status: "idle", said: [], spans: [], questions: [], began: 0, waited: 0 };
-  const elements = elementsOf(document);
-  const log = found("log");
-  const onion = found("onion");
-  const asked = found("asked");
-  const state = found("state");
-  const words = found("words");
-  const stop = found("stop");
-  const finish = found("finish");
-  let view: View = { ...nothing, ...JSON.parse(sessionStorage.getItem(kept) ?? "{}") };
-  let connection = "";
+  const storageKey = `jizai ${base}`;
+  const emptyView: View = { at: 0, status: "idle", entries: [], spans: [], questions: [], began: 0, waited: 0 };
+  const elements = parts.elementsOf(document);
+  const reduce = parts.viewReducer(parts.spanUpdates(), parts.entryUpdates());
+  const [log, onion, asked, state, words, stop, finish, composer, fresh] = [
+    "log",
+    "onion",
+    "asked",
+    "state",
+    "words",
+    "stop",
+    "finish",
+    "composer",
+    "new",
+  ].map(found) as [Element, Element, Element, Element, Element, Element, Element, Element, Element]; // one for each id
+  let view: View = { ...emptyView, ...JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") };
+  let connectionState = "";
   let leaving = new AbortController();
-  let due = false;
+  let isDrawDue = false;
 
-  found("composer").addEventListener("submit", (event) => {
-    event.preventDefault();
-    send();
-  });
-  words.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    send();
-  });
-  stop.addEventListener("click", end);
-  finish.addEventListener("click", () => tell(`/runs/${view.run}/finish`));
-  found("new").addEventListener("click", () => {
-    leaving.abort();
-    leaving = new AbortController();
-    show(nothing);
-    words.focus();
-  });
-  addEventListener("pagehide", keep);
-  setInterval(() => isRunning() && draw(), 250);
+  const host: ConnectionHost = {
+    get signal() {
+      return leaving.signal;
+    },
+    get view() {
+      return view;
+    },
+    receive(frame) {
+      view = reduce(view, frame, now());
+      if (!isDrawDue) requestAnimationFrame(draw);
+      isDrawDue = true;
+    },
+    setStatus: (status) => show({ ...view, status }),
+    setConnection(text) {
+      connectionState = text;
+      if (text) draw();
+    },
+    fail,
+  };
+  const server = parts.connectionOf(base, host, parts.readFrames);
+
+  listen();
   show(view);
-  if (view.run !== undefined && (isRunning() || view.status === "lost")) follow();
-  else if (isRunning()) fail("It is not known whether the server has heard this.");
+  if (view.run !== undefined && (isRunning() || view.status === "lost")) server.follow();
+  else if (isRunning()) fail("It is not known whether the server received this message.");
+
+  function listen(): void {
+    composer.addEventListener("submit", (event) => {
+      event.preventDefault();
+      submit();
+    });
+    words.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      submit();
+    });
+    stop.addEventListener("click", stopRun);
+    finish.addEventListener("click", () => send(`/runs/${view.run}/finish`));
+    fresh.addEventListener("click", () => {
+      leaving.abort();
+      leaving = new AbortController();
+      show(emptyView);
+      words.focus();
+    });
+    addEventListener("pagehide", store);
+    setInterval(() => isRunning() && draw(), 250);
+  }
 
   function found(id: string): Element {
     const element = document.getElementById(id);
@@ -81,96 +117,56 @@ export function page({ look, listen, elementsOf, drawTalk, drawOnion, drawQuesti
     return view.status === "running" || view.status === "starting";
   }
 
-  /** Begins a run, or says something to the one that runs. */
-  function send(): void {
+  /** Begins a run, or sends the text to the one that is running. */
+  function submit(): void {
     const text = words.value.trim();
     if (!text) return;
     words.value = "";
     if (view.status === "running") return void steer(text);
-    const { session, said } = view;
+    const { session, entries } = view;
     const known = session === undefined ? {} : { session };
-    show({ ...nothing, ...known, said, status: "starting", began: now() });
-    follow(post("/runs", { ...known, prompt: text }));
+    show({ ...emptyView, ...known, entries, status: "starting", began: now() });
+    server.follow(server.post("/runs", { ...known, prompt: text }));
   }
 
-  /** Says something to the run: it is seen to wait until it is delivered, and goes back where it is not taken. */
+  /** Sends a message to the run. It is shown as waiting until it is delivered, and returns to the text field if it is refused. */
   async function steer(text: string): Promise<void> {
-    const waiting = note(`Waits to be said: ${text}`, "waits");
-    if (await tell(`/runs/${view.run}/messages`, { text })) return;
-    show({ ...view, said: view.said.filter(({ key }) => key !== waiting) });
+    const waiting = addNote(`Waits to be sent: ${text}`, "waits");
+    if (await send(`/runs/${view.run}/messages`, { text })) return;
+    show({ ...view, entries: view.entries.filter(({ key }) => key !== waiting) });
     words.value ||= text;
   }
 
   function answer(answer: PersonAnswer): void {
     const { session = "", resumeToken } = view;
     show({ ...view, status: "starting" });
-    follow(post(`/sessions/${encodeURIComponent(session)}/answers`, { answers: [answer], resumeToken }));
+    server.follow(server.post(`/sessions/${encodeURIComponent(session)}/answers`, { answers: [answer], resumeToken }));
   }
 
-  /** Stops the run; one that waits for the person is heard again for that. */
-  async function end(): Promise<void> {
-    const waits = view.status === "paused";
-    if (await tell(`/runs/${view.run}/stop`) && waits) follow();
+  /** Stops the run. A paused run has no open stream, so its end is requested. */
+  async function stopRun(): Promise<void> {
+    const isPaused = view.status === "paused";
+    if (await send(`/runs/${view.run}/stop`) && isPaused) server.follow();
   }
 
-  function post(path: string, body: unknown = {}): Promise<Response> {
-    const headers = { "content-type": "application/json" };
-    return fetch(base + path, { method: "POST", headers, body: JSON.stringify(body), signal: leaving.signal });
+  /** Sends a request and shows why it was refused, if it was. Returns whether it was accepted. */
+  async function send(path: string, body?: unknown): Promise<boolean> {
+    const refusal = await server.send(path, body);
+    if (refusal !== undefined) addNote(refusal);
+    return refusal === undefined;
   }
 
-  /** Sends what is answered with nothing; gives whether it was taken. */
-  async function tell(path: string, body?: unknown): Promise<boolean> {
-    const response = await post(path, body).catch(() => undefined);
-    if (!response?.ok) note(await refusalOf(response));
-    return response?.ok === true;
-  }
-
-  /** Hears a run to its end: what `opening` brings, and what comes after it where that is cut. */
-  async function follow(opening?: Promise<Response>): Promise<void> {
-    const { signal } = leaving;
-    if (!opening) show({ ...view, status: "running" });
-    for (let tries = 0; tries < 8 && !signal.aborted; tries++) {
-      const headers = { "last-event-id": String(view.at) };
-      const response = await (opening ?? fetch(`${base}/runs/${view.run}`, { headers, signal })).catch(() => undefined);
-      opening = undefined;
-      if (response?.status === 204) return show({ ...view, status: "over" });
-      if (response && !response.ok) return fail(await refusalOf(response));
-      connection = "";
-      const heard = (frame: Frame) => {
-        tries = 0;
-        if (!signal.aborted) hear(frame);
-      };
-      if (response) await listen(response, heard).catch(() => undefined); // where it is cut, the rest is asked for
-      if (signal.aborted || !isRunning()) return;
-      if (view.run === undefined) break;
-      connection = "reconnecting";
-      draw();
-      await new Promise((next) => setTimeout(next, Math.min(5_000, 200 * 2 ** tries)));
-    }
-    if (!signal.aborted) fail("The server cannot be reached.");
-  }
-
-  function hear(frame: Frame): void {
-    view = look(view, frame, now());
-    if (!due) requestAnimationFrame(draw);
-    due = true;
-  }
-
-  async function refusalOf(response: Response | undefined): Promise<string> {
-    const said = await response?.json().catch(() => undefined);
-    return said?.error?.message ?? `The server cannot be reached${response ? `: ${response.status}` : ""}.`;
-  }
-
-  /** It is not known how the run goes on, unless it waits for an answer still. */
+  /** Shows an error. A run with open questions is still paused; the state of any other run is unknown. */
   function fail(text: string): void {
-    connection = "";
+    connectionState = "";
     view = { ...view, status: view.questions.length > 0 ? "paused" : "lost" };
-    note(text);
+    addNote(text);
   }
 
-  function note(text: string, kind = "page"): string {
+  /** Adds a note and returns its key. */
+  function addNote(text: string, kind = "page"): string {
     const key = `${kind} ${now()}`;
-    show({ ...view, said: [...view.said, { key, who: "note", text }] });
+    show({ ...view, entries: [...view.entries, { key, who: "note", text }] });
     return key;
   }
 
@@ -180,34 +176,34 @@ export function page({ look, listen, elementsOf, drawTalk, drawOnion, drawQuesti
   }
 
   function draw(): void {
-    due = false;
-    const { status, said, spans, questions, began, waited, since = now(), run = "" } = view;
-    following(log, () => drawTalk(elements, log, said));
-    following(onion, () => drawOnion(elements, onion, spans, since - began - waited));
+    isDrawDue = false;
+    const { status, entries, spans, questions, began, waited, pausedSince = now(), run = "" } = view;
+    keepAtEnd(log, () => parts.drawConversation(elements, log, entries));
+    keepAtEnd(onion, () => parts.drawRun(elements, onion, spans, pausedSince - began - waited));
     const open = (status === "paused" ? questions : []).map((question, index) => ({
       key: `${run} ${view.at} ${index}`,
       question,
     }));
-    elements.list(asked, open, ({ question }) => drawQuestion(elements, question, answer), () => {});
-    elements.write(state, connection || status);
+    elements.list(asked, open, ({ question }) => parts.drawQuestion(elements, question, answer), () => {});
+    elements.write(state, connectionState || status);
     stop.disabled = status !== "running" && status !== "paused";
     finish.disabled = status !== "running";
   }
 
-  /** Draws; what was scrolled to its end stays there. */
-  function following(root: Element, draw: () => void): void {
-    const atEnd = root.scrollHeight - root.scrollTop - root.clientHeight < 40;
+  /** Draws a list. If the list was scrolled to its end, it is afterwards, too. */
+  function keepAtEnd(root: Element, draw: () => void): void {
+    const isAtEnd = root.scrollHeight - root.scrollTop - root.clientHeight < 40;
     draw();
-    if (atEnd) root.scrollTop = root.scrollHeight;
+    if (isAtEnd) root.scrollTop = root.scrollHeight;
   }
 
-  /** Keeps what is shown for when the page comes back. Where that is too much, what names the run is enough. */
-  function keep(): void {
+  /** Stores the view for a reload. If it is too large, only the fields that name the run are stored. */
+  function store(): void {
     const { run, session, status, began } = view;
     try {
-      sessionStorage.setItem(kept, JSON.stringify(view));
+      sessionStorage.setItem(storageKey, JSON.stringify(view));
     } catch {
-      sessionStorage.setItem(kept, JSON.stringify({ ...nothing, run, session, status, began }));
+      sessionStorage.setItem(storageKey, JSON.stringify({ ...emptyView, run, session, status, began }));
     }
   }
 }

@@ -1,5 +1,5 @@
 /**
- * How the page looks.
+ * The style of the page.
  *
  * @module
  */
@@ -30,7 +30,7 @@ aside h2 { padding: 0 1rem .5rem; }
 ol { list-style: none; margin: 0; padding: 0 1rem 1rem; }
 #log, #onion { flex: 1; overflow: auto; overscroll-behavior: contain; }
 #log { padding-top: 1rem; }
-.said { margin-bottom: .75rem; overflow-wrap: anywhere; }
+.entry { margin-bottom: .75rem; overflow-wrap: anywhere; }
 .who { font-size: .8rem; color: var(--faint); }
 .text { white-space: pre-wrap; }
 .you .text { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; padding: .4rem .7rem; }

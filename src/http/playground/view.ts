@@ -1,68 +1,71 @@
 /**
- * What the page shows: plain JSON data, so that it outlives a reload.
+ * The state of the page. It is plain JSON, so that the page can store it over a reload.
  *
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
 import type { Question } from "../../protocol/question.ts";
 
-/** An event, and its number in the run. */
+/** An event and its number in the run. */
 export interface Frame {
   readonly id: number;
   readonly event: Event;
 }
 
-/** A conversation, and the run it is in. */
+/** A conversation and its current run. */
 export interface View {
-  /** The number of the last event that is in it. */
+  /** The number of the last event of the run that the view contains. */
   readonly at: number;
   readonly run?: string;
   readonly session?: string;
-  /** idle: none has begun. starting: nothing was heard of it yet. Otherwise where it is, or how it ended. */
+  /** `idle` before the first run, `starting` before its first event, and then the status of the run. */
   readonly status: string;
-  readonly said: readonly Said[];
-  /** The run that is shown, as spans of time. */
+  /** The conversation. */
+  readonly entries: readonly Entry[];
+  /** The spans of the current run. */
   readonly spans: readonly Span[];
-  /** What waits for the person. */
+  /** The open questions. */
   readonly questions: readonly Question[];
   readonly resumeToken?: string;
-  /** When the run began, in milliseconds since 1970. */
+  /** The start of the run, in milliseconds since 1970. */
   readonly began: number;
-  /** Milliseconds in which it waited for the person. */
+  /** The milliseconds during which the run was paused. */
   readonly waited: number;
-  /** Since when it waits. */
-  readonly since?: number;
+  /** The start of the current pause, in milliseconds since 1970. */
+  readonly pausedSince?: number;
 }
 
-/** Something in the conversation. */
-export interface Said {
+/** One entry of the conversation. */
+export interface Entry {
   readonly key: string;
   readonly who: "you" | "agent" | "thought" | "call" | "note";
   readonly turn?: number;
   readonly text: string;
-  /** A call: the tool, what it is given, and where it is. */
+  /** The tool of a call, or the call of the subagent that wrote a text. */
   readonly name?: string;
+  /** The input of a call, as text. */
   readonly input?: string;
+  /** The status of a call. */
   readonly status?: string;
 }
 
-/** Something that took time. */
+/** A part of the run that took time: a point, a call, or a hook. */
 export interface Span {
   readonly key: string;
-  /** Which place it is, such as `turn 1` or `call call_1`; empty for a hook. */
-  readonly of: string;
-  /** The key of what it lies beneath; empty for none. */
-  readonly under: string;
-  /** Whether it is around what it lies beneath, as a hook is around its point; otherwise it is one of the things that happened in that. */
-  readonly around: boolean;
+  /** What the span covers, such as `turn 1` or `call call_1`; empty for a hook. */
+  readonly place: string;
+  /** The key of the span that contains this one; empty if none does. */
+  readonly parent: string;
+  /** Whether it wraps the work of its parent, as a hook wraps its point. */
+  readonly isWrapper: boolean;
   readonly kind: "point" | "call" | "hook";
-  /** A hook's point. */
+  /** The point of a hook. */
   readonly point?: string;
   readonly name: string;
-  /** Milliseconds since the run began. */
+  /** The start, in milliseconds since the run began. */
   readonly from: number;
-  /** Not there while it goes on. */
+  /** The end, in milliseconds since the run began; missing while the span is open. */
   readonly to?: number;
-  /** What it did, decided, or came to. */
-  readonly did: string;
+  /** The result, or the decision of a hook. */
+  readonly outcome: string;
 }

@@ -1,5 +1,5 @@
 /**
- * Questions to the person, as they are drawn.
+ * Questions on the page.
  *
  * @module
  */
@@ -8,8 +8,8 @@ import type { Element } from "./dom.ts";
 import type { Elements } from "./elements.ts";
 
 /**
- * A form for a question: to allow what is asked about, or a change of it, to deny it, or to answer in its place. Runs in the page: it reaches for nothing
- * outside of itself.
+ * Creates the form for a question. A question about a call can be approved, with its input or a changed one, denied, or answered in place of the tool. Runs in
+ * the page, so it uses nothing outside itself.
  */
 export function drawQuestion(
   { make }: Elements,
@@ -19,32 +19,32 @@ export function drawQuestion(
   const form = make("form", "question", make("p", "asked", questions.join(" ")));
   form.addEventListener("submit", (event) => event.preventDefault());
   if (callId === undefined) {
-    const words = field("Your answer", "");
-    form.append(button("Reply", () => answer({ type: "reply", text: words.value })));
+    const reply = field("Your answer", "");
+    form.append(button("Reply", () => answer({ type: "reply", text: reply.value })));
     return form;
   }
-  const seen = JSON.stringify(input, null, 2) ?? "";
-  const given = field(`What ${tool} is given`, seen);
-  const words = field("Why not, or an answer in its place", "");
+  const inputText = JSON.stringify(input, null, 2) ?? "";
+  const inputField = field(`Input of ${tool}`, inputText);
+  const text = field("Reason to deny, or an answer in its place", "");
   const always = make("input", "");
   always.setAttribute("type", "checkbox");
   form.append(
     button("Approve", approve),
-    button("Deny", () => answer({ callId, type: "deny", ...(words.value && { reason: words.value }) })),
-    button("Answer instead", () => answer({ callId, type: "reply", text: words.value })),
+    button("Deny", () => answer({ callId, type: "deny", ...(text.value && { reason: text.value }) })),
+    button("Answer instead", () => answer({ callId, type: "reply", text: text.value })),
     make("label", "always", always, `Do not ask about ${tool} again`),
   );
   return form;
 
   function approve(): void {
     const rule = always.checked ? { always: "tool" } as const : {};
-    given.setCustomValidity("");
+    inputField.setCustomValidity("");
     try {
-      const changed = given.value === seen ? {} : { input: JSON.parse(given.value) };
+      const changed = inputField.value === inputText ? {} : { input: JSON.parse(inputField.value) };
       answer({ callId: callId ?? "", type: "approve", ...changed, ...rule });
     } catch (error) {
-      given.setCustomValidity(String(error));
-      given.reportValidity();
+      inputField.setCustomValidity(String(error));
+      inputField.reportValidity();
     }
   }
 
@@ -56,10 +56,10 @@ export function drawQuestion(
     return area;
   }
 
-  function button(name: string, press: () => void): Element {
+  function button(name: string, onClick: () => void): Element {
     const element = make("button", name.toLowerCase().replaceAll(" ", "-"), name);
     element.setAttribute("type", "button");
-    element.addEventListener("click", press);
+    element.addEventListener("click", onClick);
     return element;
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Frames, as a response brings them.
+ * Frames of a response.
  *
  * @module
  */
 import type { Frame } from "./view.ts";
 
-/** Reads server-sent events to their end. Throws where they are cut. Runs in the page: it reaches for nothing outside of itself. */
-export async function listen({ body }: Response, hear: (frame: Frame) => void): Promise<void> {
+/** Reads server-sent events to their end. Throws if the connection is lost. Runs in the page, so it uses nothing outside itself. */
+export async function readFrames({ body }: Response, onFrame: (frame: Frame) => void): Promise<void> {
   const decoder = new TextDecoder();
   const reader = body?.getReader();
   let id = 0;
@@ -18,7 +18,7 @@ export async function listen({ body }: Response, hear: (frame: Frame) => void): 
     rest = lines.pop() ?? "";
     for (const line of lines) {
       if (line.startsWith("id: ")) id = Number(line.slice(4));
-      else if (line.startsWith("data: ")) hear({ id, event: JSON.parse(line.slice(6)) });
+      else if (line.startsWith("data: ")) onFrame({ id, event: JSON.parse(line.slice(6)) });
     }
   }
 }

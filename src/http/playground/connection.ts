@@ -1,0 +1,85 @@
+/**
+ * The page's requests to the server.
+ *
+ * @module
+ */
+import type { readFrames } from "./read_frames.ts";
+import type { Frame, View } from "./view.ts";
+
+/** The state of the page, as the connection uses it. */
+export interface ConnectionHost {
+  /** Aborts when the page leaves the conversation. */
+  readonly signal: AbortSignal;
+  /** The current view. */
+  readonly view: View;
+  /** Adds an event to the view. */
+  receive(frame: Frame): void;
+  /** Sets the status of the run. */
+  setStatus(status: string): void;
+  /** Shows whether the connection is lost; an empty text if it is not. */
+  setConnection(state: string): void;
+  /** Shows why the run cannot be followed. */
+  fail(message: string): void;
+}
+
+/** The requests of the page. */
+export interface Connection {
+  /** Sends JSON. */
+  post(path: string, body?: unknown): Promise<Response>;
+  /** Sends JSON for which no events are expected. Returns the reason if it was refused. */
+  send(path: string, body?: unknown): Promise<string | undefined>;
+  /** Reads the events of a run to its end: those of `opening`, and after a lost connection the rest. */
+  follow(opening?: Promise<Response>): Promise<void>;
+}
+
+/** Creates the requests to the server at `base`. Runs in the page, so it uses nothing outside itself. */
+export function connectionOf(base: string, host: ConnectionHost, read: typeof readFrames): Connection {
+  return { post, send, follow };
+
+  function post(path: string, body: unknown = {}): Promise<Response> {
+    const headers = { "content-type": "application/json" };
+    return fetch(base + path, { method: "POST", headers, body: JSON.stringify(body), signal: host.signal });
+  }
+
+  async function send(path: string, body?: unknown): Promise<string | undefined> {
+    const response = await post(path, body).catch(() => undefined);
+    return response?.ok ? undefined : await reasonOf(response);
+  }
+
+  async function follow(opening?: Promise<Response>): Promise<void> {
+    const { signal } = host;
+    if (!opening) host.setStatus("running");
+    for (let attempt = 0; attempt < 8 && !signal.aborted; attempt++) {
+      const response = await (opening ?? resume(signal)).catch(() => undefined);
+      opening = undefined;
+      if (response?.status === 204) return host.setStatus("over");
+      if (response && !response.ok) return host.fail(await reasonOf(response));
+      host.setConnection("");
+      const onFrame = (frame: Frame) => {
+        attempt = 0;
+        if (!signal.aborted) host.receive(frame);
+      };
+      if (response) await read(response, onFrame).catch(() => undefined); // the next attempt asks for the rest
+      if (signal.aborted || !isRunning()) return;
+      if (host.view.run === undefined) break;
+      host.setConnection("reconnecting");
+      await new Promise((next) => setTimeout(next, Math.min(5_000, 200 * 2 ** attempt)));
+    }
+    if (!signal.aborted) host.fail("The server cannot be reached.");
+  }
+
+  /** Asks for the events that the view does not contain. */
+  function resume(signal: AbortSignal): Promise<Response> {
+    const { run, at } = host.view;
+    return fetch(`${base}/runs/${run}`, { headers: { "last-event-id": String(at) }, signal });
+  }
+
+  function isRunning(): boolean {
+    return host.view.status === "running" || host.view.status === "starting";
+  }
+
+  async function reasonOf(response: Response | undefined): Promise<string> {
+    const body = await response?.json().catch(() => undefined);
+    return body?.error?.message ?? `The server cannot be reached${response ? `: ${response.status}` : ""}.`;
+  }
+}
