@@ -4,4 +4,5 @@
  * @module
  */
 export * from "../protocol/shape.ts";
+export { type RepairedTranscript, repairTranscript } from "./repair.ts";
 export type * from "./wire.ts";
