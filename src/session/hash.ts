@@ -1,11 +1,12 @@
 /**
- * Hashes: a text as a short one, the same for the same text alone.
+ * Hashes of texts and bytes.
  *
  * @module
  */
 
-/** The SHA-256 of a text, in hexadecimal digits. */
-export async function hashOf(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+/** Returns the SHA-256 of bytes, or of a text in UTF-8, in hexadecimal digits. */
+export async function hashOf(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

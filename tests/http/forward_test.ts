@@ -17,7 +17,7 @@ function front(stub: Stub, signing = keys): Hono {
   return new Hono().all("/*", (c) => forward(c, stub, { user: "Ada" }, { keys: signing }));
 }
 
-/** An object that greets who is asking, and how often it did. */
+/** An object that greets the user, and counts how often it did. */
 function greeter(known = keys) {
   let greeted = 0;
   const assistant = agent({
@@ -35,14 +35,14 @@ function greeter(known = keys) {
   };
 }
 
-/** What is said to whoever asks with these headers. */
+/** The greeting for a request with these headers. */
 async function greeting(app: Hono, headers: Readonly<Record<string, string>> = {}): Promise<string> {
   const request = (path: string, init?: RequestInit) =>
     app.request(path, { ...init, headers: { ...headers, "content-type": "application/json" } });
   return first("run.finished", await eventsOf(post({ request }, "/runs", { prompt: "Hi" }))).text;
 }
 
-/** The header that a request is forwarded with. */
+/** The signature with which a request is forwarded. */
 async function headerOf(request: Request, user = "Ada", signing = keys): Promise<string> {
   const said = Promise.withResolvers<string>();
   const stub: Stub = {
@@ -55,13 +55,15 @@ async function headerOf(request: Request, user = "Ada", signing = keys): Promise
   return await said.promise;
 }
 
-const asked = (path = "/runs", method = "POST") => new Request(`http://localhost${path}`, { method });
+const prompt = `{"prompt":"Hi"}`;
+const asked = (path = "/runs", method = "POST", body: string | null = prompt) =>
+  new Request(`http://localhost${path}`, { method, body });
 
-Deno.test("forward() tells the object who is asking", async () => {
+Deno.test("forward() passes vars to the object", async () => {
   assertEquals(await greeting(front(greeter().app)), "Hello Ada!");
 });
 
-Deno.test("forward() leaves out what a client says in its place", async () => {
+Deno.test("forward() replaces a signature that the client sent", async () => {
   const { app } = greeter();
   const theirs = [
     "Eve",
@@ -71,7 +73,7 @@ Deno.test("forward() leaves out what a client says in its place", async () => {
   for (const said of theirs) assertEquals(await greeting(front(app), { [header]: said }), "Hello Ada!");
 });
 
-Deno.test("forward() says no vars where there are none, and any that JSON can say", async () => {
+Deno.test("forward() passes any JSON as vars, or none", async () => {
   for (const given of [undefined, null, "Ada", 1, ["自在鉤"], { user: { name: "Ada" } }]) {
     const read = forwarded({ keys });
     const object = new Hono().get("/", async (c) => c.json({ vars: await read(c) }));
@@ -80,7 +82,7 @@ Deno.test("forward() says no vars where there are none, and any that JSON can sa
   }
 });
 
-Deno.test("forward() changes nothing else of a request", async () => {
+Deno.test("forward() changes nothing else in a request", async () => {
   const arrived = Promise.withResolvers<Request>();
   const app = front({
     fetch(request) {
@@ -88,25 +90,35 @@ Deno.test("forward() changes nothing else of a request", async () => {
       return new Response();
     },
   });
-  const sent = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();
-  const sending = sent.writable.getWriter();
   const url = "http://example.com/a%20b/runs?after=3";
-  await app.request(url, { method: "PUT", headers: { "x-a": "1", "last-event-id": "3" }, body: sent.readable });
+  const bytes = new Uint8Array([0, 255, ...new TextEncoder().encode("自在鉤")]);
+  const body = new Blob([bytes]).stream();
+  await app.request(url, { method: "PUT", headers: { "x-a": "1", "last-event-id": "3" }, body });
   const request = await arrived.promise;
   const { [header]: signed, ...headers } = Object.fromEntries(request.headers);
   assert(signed);
   assertEquals([request.method, request.url, headers], ["PUT", url, { "x-a": "1", "last-event-id": "3" }]);
-
-  assert(request.body); // which streams: the first half is there before the second is sent
-  const reader = request.body.getReader();
-  for (const half of ["自在", "鉤"]) {
-    const bytes = new TextEncoder().encode(half);
-    const [{ value }] = await Promise.all([reader.read(), sending.write(bytes)]);
-    assertEquals(value, bytes);
-  }
+  assertEquals(await request.bytes(), bytes);
 });
 
-Deno.test("forward() changes nothing of an answer, which streams", async () => {
+Deno.test("forward() forwards a body that the app in front has read", async () => {
+  const object = greeter();
+  const app = new Hono().use(async (c, next) => {
+    assertEquals(await c.req.json(), { prompt: "Hi" });
+    await next();
+  }).route("/", front(object.app));
+  assertEquals(await greeting(app), "Hello Ada!");
+});
+
+Deno.test("forward() refuses a body that is too large", async () => {
+  const object = greeter();
+  const app = new Hono().all("/*", (c) => forward(c, object.app, {}, { keys, maxBody: 10 }));
+  const message = "Cannot forward the request: its body has more than 10 bytes";
+  assertEquals(await refusalOf(post(app, "/runs", { prompt: "Hi" })), [413, { code: "too-large", message }]);
+  assertEquals(object.greeted, 0);
+});
+
+Deno.test("forward() changes nothing in a response, which streams", async () => {
   const answer = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();
   const answering = answer.writable.getWriter();
   const answered = new Response(answer.readable, { status: 418, statusText: "Teapot", headers: { "x-a": "1" } });
@@ -119,7 +131,7 @@ Deno.test("forward() changes nothing of an answer, which streams", async () => {
   }
 });
 
-Deno.test("forward() lets middleware in front change the headers of an answer", async () => {
+Deno.test("forward() returns a response whose headers middleware can change", async () => {
   const app = new Hono().use(secureHeaders()).route(
     "/",
     front({ fetch: () => Response.redirect("http://localhost/b") }),
@@ -149,7 +161,7 @@ Deno.test("forward() lets the object see a client leave, before the answer and i
   await left.promise;
 });
 
-Deno.test("forwarded() refuses what was not forwarded as it came, and begins nothing", async () => {
+Deno.test("forwarded() refuses a request that differs from the forwarded one, and runs nothing", async () => {
   const { sign } = signatures("jizai.resumeToken", keys);
   const signed = await headerOf(asked());
   const [id, content, signature] = signed.split(".");
@@ -167,29 +179,61 @@ Deno.test("forwarded() refuses what was not forwarded as it came, and begins not
     ["it is of another method", await headerOf(asked("/runs", "PUT"))],
     ["it is of another path", await headerOf(asked("/runs/r1/stop"))],
     ["it is of another query", await headerOf(asked("/runs?after=1"))],
+    ["it is of another body", await headerOf(asked("/runs", "POST", `{"prompt":"Ho"}`))],
+    ["it is of a shorter body", await headerOf(asked("/runs", "POST", `{}`))],
+    ["it is of no body", await headerOf(asked("/runs", "POST", null))],
   ];
   const object = greeter();
   for (const [why, said] of forged) {
     const headers = { "content-type": "application/json", ...(said !== undefined && { [header]: said }) };
-    const response = object.app.request("/runs", { method: "POST", headers, body: `{"prompt":"Hi"}` });
+    const response = object.app.request("/runs", { method: "POST", headers, body: prompt });
     const error = { code: "not-forwarded", message: "Cannot serve this request: it was not forwarded" };
     assertEquals(await refusalOf(response), [401, error], why);
   }
   assertEquals(object.greeted, 0);
 });
 
-Deno.test("forwarded() believes for a minute", async () => {
-  using time = new FakeTime();
-  const request = asked();
-  request.headers.set(header, await headerOf(request));
-  const object = new Hono().post("/runs", async (c: Context) => c.json(await forwarded({ keys })(c)));
-  time.tick(59_999);
-  assertEquals(await (await object.fetch(request)).json(), { user: "Ada" });
-  time.tick(1);
-  assertEquals((await object.fetch(request)).status, 401);
+Deno.test("forwarded() guards every route of serve() but the page and health", async () => {
+  const { app } = greeter();
+  const routes: readonly (readonly [method: string, path: string, body?: unknown])[] = [
+    ["POST", "/runs", { prompt: "Hi" }],
+    ["GET", "/runs/r1"],
+    ["POST", "/runs/r1/messages", { text: "Hi" }],
+    ["POST", "/runs/r1/finish"],
+    ["POST", "/runs/r1/stop"],
+    ["GET", "/sessions/s1"],
+    ["POST", "/sessions/s1/answers", { answers: [] }],
+    ["POST", "/sessions/s1/compact", {}],
+  ];
+  const served = new Set(
+    app.routes.filter(({ method }) => method !== "ALL").map((route) => `${route.method} ${route.path}`),
+  );
+  const guarded = routes.map(([method, path]) => `${method} ${path.replace(/[rs]1/, ":id")}`);
+  assertEquals([...served.difference(new Set(guarded))], ["GET /health"]);
+  for (const [method, path, body] of routes) {
+    const init = body === undefined
+      ? {}
+      : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    assertEquals((await app.request(path, { method, ...init })).status, 401, path);
+  }
 });
 
-Deno.test("forward() signs with the first key, and forwarded() believes every key", async () => {
+Deno.test("forwarded() accepts a signature for a minute", async () => {
+  using time = new FakeTime();
+  const signed = await headerOf(asked());
+  const object = new Hono().post("/runs", async (c: Context) => c.json(await forwarded({ keys })(c)));
+  const send = () => {
+    const request = asked();
+    request.headers.set(header, signed);
+    return object.fetch(request);
+  };
+  time.tick(59_999);
+  assertEquals(await (await send()).json(), { user: "Ada" });
+  time.tick(1);
+  assertEquals((await send()).status, 401);
+});
+
+Deno.test("forward() signs with the first key, and forwarded() accepts every key", async () => {
   const changing = [key("k2"), key("k1")];
   assertEquals(await greeting(front(greeter(changing).app)), "Hello Ada!");
   assertEquals(await greeting(front(greeter(changing).app, changing)), "Hello Ada!");

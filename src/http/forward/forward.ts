@@ -1,44 +1,54 @@
 /**
- * Forwarding: an app in front knows who is asking, and hands the request to the object that has the conversation, which believes nobody else.
+ * Forwarding: an app in front authenticates requests and forwards them to the object that has the conversation, which accepts no other requests.
  *
  * @module
  */
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
+import { hashOf } from "../../session/hash.ts";
 import { signatures, type SigningKey } from "../../session/resume_token/signature.ts";
+import { readBytes } from "../parse/read_body.ts";
 
-/** What both sides know. */
+/** Options of `forward()` and `forwarded()`: the same keys on both sides. */
 export interface ForwardOptions {
-  /** The first signs; all of them are believed. To change keys, put the new one first on both sides, and leave the old one out a minute later. */
+  /**
+   * The first key signs; every key is accepted. To change keys, add the new one as the first on both sides, and remove the old one a minute later.
+   */
   readonly keys: readonly SigningKey[];
+  /** The most bytes of a body that `forward()` accepts: it is signed, so it is read first. Default: 1,048,576. */
+  readonly maxBody?: number;
 }
 
-/** Who takes requests: the stub of a Durable Object, a service binding, an app. */
+/** The receiver of requests: the stub of a Durable Object, a service binding, an app. */
 export interface Stub {
   /** Answers a request. */
   fetch(request: Request): Response | Promise<Response>;
 }
 
-/** Where the vars are said, signed. */
+/** The header that contains the signed content. */
 const header = "x-jizai-forwarded";
 
-/** Milliseconds for which that counts: as long as it may take an object to start. */
-const lasting = 60_000;
+/** Milliseconds for which a signature is valid: long enough for an object to start. */
+const lifetime = 60_000;
 
-/** What is signed. */
+/** The signed content. */
 interface Forwarded {
-  /** The request that it counts for. */
+  /** The method, path and query of the request. */
   readonly to: string;
+  /** The number of bytes of the body, and their hash. */
+  readonly size: number;
+  readonly hash: string;
   /** In milliseconds since 1970. */
   readonly expires: number;
   readonly vars?: unknown;
 }
 
 /**
- * Hands a request to `stub`, with what is known of who asks: `vars`, which JSON has to be able to say. Whatever the client itself said in their place is
- * left out. Bodies stream through both ways, and a client that leaves is seen to leave by whoever answers. Nobody may have read the body of the request.
+ * Forwards a request to `stub` together with `vars`, which must be JSON. The signature covers method, path, query, body and vars. A signature that the client
+ * itself sent is removed. The response streams, and a client that leaves is seen to leave by the stub.
  *
- * Throws a `RangeError` for a key that is too short and for none, and a `TypeError` for an id that no signature can name.
+ * Throws a `RangeError` for a key that is too short and for no keys, a `TypeError` for an invalid key id, and an `HTTPException` with status 413 for a body
+ * that is too large.
  *
  * ```ts
  * import { agent, serve, vars } from "@jizai/jizai";
@@ -57,7 +67,7 @@ interface Forwarded {
  * const object: Stub = serve(assistant, { vars: forwarded({ keys }) });
  *
  * // In front of it:
- * const app = new Hono().all("/*", (c) => forward(c, object, { user: "Ada" }, { keys })); // as your login says
+ * const app = new Hono().all("/*", (c) => forward(c, object, { user: "Ada" }, { keys })); // from your login
  *
  * const request = (app: Stub) =>
  *   app.fetch(
@@ -71,20 +81,29 @@ interface Forwarded {
  * assertEquals((await request(object)).status, 401);
  * ```
  */
-export async function forward(c: Context, stub: Stub, vars: unknown, { keys }: ForwardOptions): Promise<Response> {
+export async function forward(
+  c: Context,
+  stub: Stub,
+  vars: unknown,
+  { keys, maxBody = 1_048_576 }: ForwardOptions,
+): Promise<Response> {
   const { raw } = c.req;
-  const signed: Forwarded = { to: addressOf(raw), expires: Date.now() + lasting, vars };
+  const { sign } = signatures("jizai.forward", keys);
+  const body = await readBytes(c, maxBody).catch(() => {
+    throw rejected(413, "too-large", `Cannot forward the request: its body has more than ${maxBody} bytes`);
+  });
+  const content: Forwarded = { to: addressOf(raw), ...await digestOf(body), expires: Date.now() + lifetime, vars };
   const headers = new Headers(raw.headers);
-  headers.set(header, await signatures("jizai.forward", keys).sign(JSON.stringify(signed)));
-  const response = await stub.fetch(new Request(raw, { headers }));
-  return new Response(response.body, response); // the same, but with headers that middleware may change
+  headers.set(header, await sign(JSON.stringify(content)));
+  const response = await stub.fetch(new Request(raw, { headers, ...(raw.body && { body }) }));
+  return new Response(response.body, response); // a copy, whose headers middleware can change
 }
 
 /**
- * Reads what `forward()` said, for the `vars` of `serve()`. A request that was not forwarded, or not just now, or was forwarded as another one, is
- * answered with 401.
+ * Returns the `vars` option of `serve()` for an object behind `forward()`. It checks every request except `GET /` and `GET /health`: one that was not
+ * forwarded, was forwarded more than a minute ago, or differs from the forwarded one, is answered with 401.
  *
- * Throws as `forward()` does.
+ * Throws a `RangeError` or `TypeError` for its keys, as `forward()` does.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -95,25 +114,36 @@ export async function forward(c: Context, stub: Stub, vars: unknown, { keys }: F
  * export const app = serve(agent({ model: scripted("Hello!") }), { vars: forwarded({ keys }) });
  * ```
  */
-export function forwarded<V>({ keys }: ForwardOptions): (c: Context) => Promise<V> {
+export function forwarded<V>({ keys }: Pick<ForwardOptions, "keys">): (c: Context) => Promise<V> {
   const { verify } = signatures("jizai.forward", keys);
-  return async ({ req }) => {
-    const verified = await verify(req.header(header) ?? "");
-    if ("problem" in verified) throw refused();
-    const { to, expires, vars }: Forwarded = JSON.parse(verified.content); // signed, so made by `forward()`
-    if (to !== addressOf(req.raw) || Date.now() >= expires) throw refused();
+  return async (c) => {
+    const verified = await verify(c.req.header(header) ?? "");
+    if ("problem" in verified) throw notForwarded();
+    const { to, size, hash, expires, vars }: Forwarded = JSON.parse(verified.content); // signed, so made by `forward()`
+    if (to !== addressOf(c.req.raw) || Date.now() >= expires) throw notForwarded();
+    const body = await readBytes(c, size).catch(() => {
+      throw notForwarded(); // it is larger
+    });
+    if ((await digestOf(body)).hash !== hash) throw notForwarded();
     return vars as V; // what the app in front gave
   };
 }
 
-/** What tells one request of an app from another. */
+/** Returns what distinguishes a request of an app from its others. */
 function addressOf({ method, url }: Request): string {
   const { pathname, search } = new URL(url);
   return `${method} ${pathname}${search}`;
 }
 
-/** The same whatever is wrong: whoever tries learns nothing. */
-function refused(): HTTPException {
-  const message = "Cannot serve this request: it was not forwarded";
-  return new HTTPException(401, { message, res: Response.json({ error: { code: "not-forwarded", message } }) });
+async function digestOf(body: Uint8Array<ArrayBuffer>): Promise<Pick<Forwarded, "size" | "hash">> {
+  return { size: body.length, hash: await hashOf(body) };
+}
+
+/** The same error for every reason, so that an attacker learns nothing. */
+function notForwarded(): HTTPException {
+  return rejected(401, "not-forwarded", "Cannot serve this request: it was not forwarded");
+}
+
+function rejected(status: 401 | 413, code: string, message: string): HTTPException {
+  return new HTTPException(status, { message, res: Response.json({ error: { code, message } }, { status }) });
 }

@@ -1,5 +1,5 @@
 /**
- * Forwarding: an app in front knows who is asking, and hands the request to the object that has the conversation, which believes nobody else.
+ * Forwarding: an app in front authenticates requests and forwards them to the object that has the conversation, which accepts no other requests.
  *
  * @module
  */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Context } from "hono";
+import type { Context, HonoRequest } from "hono";
 import { invalid, type Shape } from "../../protocol/shape.ts";
 import { RequestError } from "../respond/error_response.ts";
 
@@ -24,23 +24,42 @@ export async function readJson<T>(c: Context, shape: Shape<T>, max: number): Pro
 }
 
 /** Reads the body of a request, of at most `max` bytes, as text. Later calls of `c.req.json()` and the like return the same body. */
-export async function readText({ req }: Context, max: number): Promise<string> {
-  if (Number(req.header("content-length")) > max) throw tooLarge(max);
-  const { body, bodyUsed } = req.raw;
-  if (body && !bodyUsed) Object.assign(req.bodyCache, { text: readBounded(body, max) });
+async function readText({ req }: Context, max: number): Promise<string> {
+  const bytes = boundedBody(req, max);
+  if (bytes) Object.assign(req.bodyCache, { text: bytes.then((bytes) => new TextDecoder().decode(bytes)) });
   return await req.text();
 }
 
-async function readBounded(body: ReadableStream<Uint8Array>, max: number): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
+/** Reads the body of a request, of at most `max` bytes. Later calls of `c.req.json()` and the like return the same body. */
+export async function readBytes({ req }: Context, max: number): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = boundedBody(req, max);
+  if (bytes) Object.assign(req.bodyCache, { arrayBuffer: bytes.then(({ buffer }) => buffer) });
+  const body = new Uint8Array(await req.arrayBuffer());
+  if (body.length > max) throw tooLarge(max);
+  return body;
+}
+
+/** Begins to read the body; returns nothing if there is none, or if it was read before. */
+function boundedBody({ raw }: HonoRequest, max: number): Promise<Uint8Array<ArrayBuffer>> | undefined {
+  if (Number(raw.headers.get("content-length")) > max) throw tooLarge(max);
+  return raw.body && !raw.bodyUsed ? readBounded(raw.body, max) : undefined;
+}
+
+async function readBounded(body: ReadableStream<Uint8Array>, max: number): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);
-    text += decoder.decode(chunk, { stream: true });
+    chunks.push(chunk);
   }
-  return text + decoder.decode();
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return bytes;
 }
 
 function tooLarge(max: number): RequestError {
