@@ -7,6 +7,7 @@ import { drop } from "../support/asking.ts";
 import { meanwhile, pass } from "../support/meanwhile.ts";
 import { shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { storedProgress, storedRun } from "../support/stored_run.ts";
 
 /** A log that does as `append` says, and what it was given; `added` settles once that is so many additions. */
 function watched(append: (log: Log, run: string, addition: Addition) => Promise<boolean>) {
@@ -180,7 +181,7 @@ Deno.test("serve() stops a run whose record somebody else writes, and says nothi
   assertEquals("reason" in last && last.reason, "lost");
   await turns();
   assertEquals((await recordOf(log, run)).slice(before.length), [{ type: "notice", text: "Mine.", id: 7 }]);
-  assertEquals((await store.load(session))?.run?.status, "running"); // whoever goes on finds it so
+  assertEquals(storedRun(await store.load(session))?.status, "running"); // as the next process finds it
 });
 
 Deno.test("serve() says nothing more on record of a run whose session somebody else has", async () => {
@@ -225,8 +226,7 @@ Deno.test("serve() keeps nothing of a run that is not on record", async () => {
     return await log.append(run, addition);
   };
   const save = (session: Session) => {
-    const { used, pending } = session.run ?? {};
-    told.push(`save ${used ? `${used.turns} ${pending?.batch?.started?.map(({ raw }) => raw?.status) ?? ""}` : "end"}`);
+    told.push(`save ${storedProgress(session)}`);
     return store.save(session);
   };
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");

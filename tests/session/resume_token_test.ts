@@ -22,6 +22,7 @@ import {
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { signatures } from "../../src/session/resume_token/signature.ts";
+import { inStatus, storedRun } from "../support/stored_run.ts";
 
 const secret = "a secret of at least thirty-two bytes";
 const keys = [{ id: "k1", secret }];
@@ -50,7 +51,7 @@ async function paused(more: More = {}) {
   const store = memory();
   const { status, questions } = await assistant.run({ prompt: "Gö", session: "s1", store }).result;
   const session = await store.load("s1");
-  assert(session?.run && status === "paused");
+  assert(session && storedRun(session) && status === "paused");
   return { assistant, store, session, questions };
 }
 
@@ -242,9 +243,8 @@ Deno.test("resumeTokens() opens nothing of another session where one is named", 
 });
 
 Deno.test("resumeTokens() seals no session that is not paused", async () => {
-  const { run, ...ended } = session;
-  assert(run);
-  for (const each of [ended, { ...ended, run: { ...run, status: "running" as const } }]) {
+  const { run: _, ...ended } = session;
+  for (const each of [ended, inStatus(session, "running")]) {
     await assertRejects(
       () => resumeTokens({ keys }).seal(each),
       TypeError,

@@ -7,6 +7,7 @@ import { pass } from "../support/meanwhile.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/told.ts";
+import { storedMail } from "../support/stored_run.ts";
 
 /** A run whose tool waits, and another process that serves from the same store and log. */
 async function elsewhere(store: (given: Store) => Store = (given) => given) {
@@ -138,5 +139,5 @@ Deno.test("a run that somebody else has taken is not mistaken for one that has m
   assertEquals((await say(there, run, "Make it red")).status, 202);
   assertEquals((await rest()).at(-1)?.type, "approval.decided"); // the rest is told by who has it
   assertEquals(model.requests.length, 1);
-  assertEquals((await among.store.load(session))?.run?.mail?.length, 1);
+  assertEquals(storedMail(await among.store.load(session)), 1);
 });

@@ -7,6 +7,7 @@ import { drop } from "../support/asking.ts";
 import { meanwhile, pass } from "../support/meanwhile.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { storedReason, storedRun } from "../support/stored_run.ts";
 
 const lease = 30_000;
 
@@ -258,7 +259,7 @@ Deno.test("GET /runs/:id ends a paused run whose process died as it stopped it",
   doomed.one = processOf({ store, log: among.log }, agent({ model: scripted(), tools: [drop] }));
   void post(doomed.one.app, `/runs/${run}/stop`);
   await pass(time, lease);
-  assertEquals((await among.store.load(session))?.run?.closing, "stop");
+  assertEquals(storedReason(await among.store.load(session)), "stop");
   const { app, reasons } = other(among);
   const rest = await meanwhile(time, eventsOf(follow({ app }, run, heard.length)));
   assertEquals([ends(rest), reasons], [["run.aborted", "stop"], ["stop"]]);
@@ -409,5 +410,5 @@ Deno.test("a run whose record somebody else writes as it ends leaves the session
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const { session, run } = first("run.started", framesOf(await pieces.rest()));
   const kept = await store.load(session);
-  assertEquals([kept?.run?.id, kept?.run?.status, kept?.last], [run, "running", undefined]);
+  assertEquals([storedRun(kept), kept?.last], [{ id: run, status: "running" }, undefined]);
 });
