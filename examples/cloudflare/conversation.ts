@@ -4,7 +4,7 @@
  * @module
  */
 import { serve } from "@jizai/jizai";
-import { forwarded, type SigningKey } from "@jizai/jizai/forward";
+import { forwarded, type SecretKey } from "@jizai/jizai/forward";
 import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 import { type ExecutionContext, Hono } from "hono";
 import { type Customer, shop } from "../shop/shop.ts";
@@ -18,7 +18,7 @@ export interface Settings {
 }
 
 /** What the Worker signs with, and the object believes. */
-export function keysOf({ FORWARD_SECRET }: Settings): readonly SigningKey[] {
+export function keysOf({ FORWARD_SECRET }: Settings): readonly SecretKey[] {
   return [{ id: "k1", secret: FORWARD_SECRET }];
 }
 

@@ -1,5 +1,5 @@
 import { agent, serve, vars } from "@jizai/jizai";
-import { forward, forwarded, type SigningKey, type Stub } from "@jizai/jizai/forward";
+import { forward, forwarded, type SecretKey, type Stub } from "@jizai/jizai/forward";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -9,7 +9,7 @@ import { signatures } from "../../src/session/resume_token/signature.ts";
 import { eventsOf, first, piecesOf, post, refusalOf } from "../support/requests.ts";
 
 const header = "x-jizai-forwarded";
-const key = (id: string): SigningKey => ({ id, secret: id.repeat(32) });
+const key = (id: string): SecretKey => ({ id, secret: id.repeat(32) });
 const keys = [key("k1")];
 
 /** An app in front of `stub`, for Ada. */
@@ -241,8 +241,8 @@ Deno.test("forward() signs with the first key, and forwarded() accepts every key
 });
 
 Deno.test("forward() and forwarded() need a key", async () => {
-  assertThrows(() => forwarded({ keys: [] }), RangeError, "Cannot sign: there is no key");
-  assertThrows(() => forwarded({ keys: [{ id: "k1", secret: "short" }] }), RangeError, "less than 32 bytes");
+  assertThrows(() => forwarded({ keys: [] }), RangeError, "expected at least one key");
+  assertThrows(() => forwarded({ keys: [{ id: "k1", secret: "short" }] }), RangeError, "expected at least 32 bytes");
   const app = front({ fetch: () => new Response() }, []).onError((error) => Promise.reject(error));
-  await assertRejects(async () => await app.request("/"), RangeError, "Cannot sign: there is no key");
+  await assertRejects(async () => await app.request("/"), RangeError, "expected at least one key");
 });

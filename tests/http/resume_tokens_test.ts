@@ -82,7 +82,7 @@ Deno.test("serve() runs nothing on a resume token that is not what was sealed", 
   const { app, done } = scene({ maxBody: 10_000_000 });
   const { session, resumeToken } = await paused(app);
   const unlike = resumeToken.replace(/.$/, (last) => last === "A" ? "B" : "A");
-  const [, content = "", signature = ""] = resumeToken.split(".");
+  const [, content = ""] = resumeToken.split(".");
   const foreign = resumeTokens({ keys: [{ id: "k1", secret: "another secret of thirty-two bytes!" }] });
   const theirs = await paused(scene({ resumeTokens: foreign }).app);
   const cases: readonly (readonly [session: string, resumeToken: string | undefined, status: number, code: string])[] =
@@ -91,8 +91,9 @@ Deno.test("serve() runs nothing on a resume token that is not what was sealed", 
       [session, "", 400, "forged"],
       [session, "nonsense", 400, "forged"],
       [session, unlike, 400, "forged"],
-      [session, `k1.${content}x.${signature}`, 400, "forged"],
-      [session, `k2.${content}.${signature}`, 400, "unknown-key"],
+      [session, `k1.${content}x`, 400, "forged"],
+      [session, `k1.${content}.${content}`, 400, "forged"],
+      [session, `k2.${content}`, 400, "unknown-key"],
       [theirs.session, theirs.resumeToken, 400, "forged"],
       ["s2", resumeToken, 403, "other-session"],
       [session, "x".repeat(262_145), 413, "too-large"],
@@ -152,7 +153,7 @@ Deno.test("serve() tells the operator where a session is too large for its clien
   });
   const { events, session, resumeToken } = await paused(app);
   assertEquals([resumeToken, first("warning", events).code], ["", "session.unsaved"]);
-  assertEquals(told.at(-1), `Cannot seal session "${session}": that takes more than 100 bytes`);
+  assertEquals(told.at(-1), `Cannot seal session "${session}": the token has more than 100 bytes`);
 });
 
 Deno.test("serve() takes resume tokens or a store, and not both", () => {

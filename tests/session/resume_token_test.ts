@@ -19,9 +19,9 @@ import {
   type ResumeTokenProblem,
   resumeTokens,
 } from "@jizai/jizai/session/resume_token";
-import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { signatures } from "../../src/session/resume_token/signature.ts";
+import { encryption } from "../../src/session/resume_token/encryption.ts";
 import { inStatus, storedRun } from "../support/stored_run.ts";
 
 const secret = "a secret of at least thirty-two bytes";
@@ -69,20 +69,32 @@ async function whyNot(
   return code;
 }
 
-/** Signs what `seal()` would not have. */
-async function signedAnyway(change: (sealed: Record<string, unknown>) => unknown, purpose = "jizai.resumeToken") {
-  const verified = await signatures("jizai.resumeToken", keys).verify(text);
-  assert("content" in verified);
-  return await signatures(purpose, keys).sign(JSON.stringify(change(JSON.parse(verified.content))));
+/** Encrypts a content that `seal()` would not have made. */
+async function encrypted(change: (sealed: Record<string, unknown>) => unknown, purpose = "jizai.resumeToken") {
+  const decrypted = await encryption("jizai.resumeToken", keys).decrypt(text);
+  assert("content" in decrypted);
+  return await encryption(purpose, keys).encrypt(JSON.stringify(change(JSON.parse(decrypted.content))));
 }
 
-Deno.test("resumeTokens() opens what it has sealed, as it was", async () => {
+Deno.test("resumeTokens() returns the sealed session", async () => {
   assertEquals(await resumeTokens({ keys }).open(text), session);
   assertEquals(await resumeTokens({ keys }).open(text, { session: "s1" }), session);
-  assertMatch(text, /^k1\.[\w-]+\.[\w-]{43}$/);
+  assertMatch(text, /^k1\.[\w-]+$/);
 });
 
-Deno.test("resumeTokens() opens a resume token as often as it is asked to: that an answer counts once is up to a store", async () => {
+Deno.test("resumeTokens() makes tokens that contain nothing readable, and no token twice", async () => {
+  const again = await resumeTokens({ keys }).seal(session);
+  const bytes = (token: string) => atob((token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/"));
+  const words = ["session", "messages", "look_1", "Dropped", "Saw", 's1"', session.id];
+  for (const token of [text, again]) {
+    assertEquals(words.filter((word) => word.length > 2 && bytes(token).includes(word)), []);
+  }
+  assertEquals(again.length, text.length);
+  assertNotEquals(again, text);
+  assertNotEquals(bytes(again).slice(0, 12), bytes(text).slice(0, 12));
+});
+
+Deno.test("resumeTokens() opens a token more than once, and the version of a store rejects the second use", async () => {
   const { open } = resumeTokens({ keys });
   assertEquals(await open(text), await open(text));
   const store = memory();
@@ -144,7 +156,7 @@ for (const [what, options] of Object.entries(pauses)) {
   });
 }
 
-Deno.test("resumeTokens() opens nothing in which any one character is another one", async () => {
+Deno.test("resumeTokens() rejects a token in which any one character was changed", async () => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const { open } = resumeTokens({ keys });
   for (const [index, character] of [...text].entries()) {
@@ -161,16 +173,26 @@ Deno.test("resumeTokens() opens nothing in which any one character is another on
   }
 });
 
-Deno.test("resumeTokens() opens nothing that lacks a character, has one more, or is put together from two", async () => {
+Deno.test("resumeTokens() rejects a token that was cut, extended, or combined from two", async () => {
   const { seal, open } = resumeTokens({ keys: [...keys, { id: "k2", secret: `another ${secret}` }] });
-  const [id, content, signature] = text.split(".");
-  const [, theirs, their] = (await seal({ ...session, id: "s2" })).split(".");
+  const [, content = ""] = text.split(".");
+  const [, other = ""] = (await seal({ ...session, id: "s2" })).split(".");
   const made = [
     ...Array.from(text, (_, length) => text.slice(0, length)),
     ...Array.from(text, (_, start) => text.slice(start + 1)),
     ...["A", "=", ".", " ", "\n"].flatMap((more) => [text + more, more + text]),
-    ...[`${id}.${theirs}.${signature}`, `${id}.${content}.${their}`, `k2.${content}.${signature}`],
-    ...[`${id}..${signature}`, `${id}.${content}.`, `.${content}.${signature}`, "..", "", "undefined"],
+    ...Array.from(content, (_, at) => `k1.${content.slice(0, at)}${other.slice(at)}`).slice(1),
+    ...[
+      `k2.${content}`,
+      `k1.${content}.`,
+      `k1.${content}.${content}`,
+      `.${content}`,
+      "k1.",
+      ".",
+      "..",
+      "",
+      "undefined",
+    ],
   ];
   for (const each of made) {
     const { code } = await assertRejects(() => open(each), ResumeTokenError, undefined, each);
@@ -178,14 +200,14 @@ Deno.test("resumeTokens() opens nothing that lacks a character, has one more, or
   }
 });
 
-Deno.test("resumeTokens() opens nothing that another key has signed, nor the same key for something else", async () => {
+Deno.test("resumeTokens() rejects a text of another key, or of the same key for another purpose", async () => {
   assertEquals(await whyNot(text, { keys: [{ id: "k1", secret: `another ${secret}` }] }), "forged");
   assertEquals(await whyNot(text, { keys: [{ id: "k2", secret }] }), "unknown-key");
-  assertEquals(await whyNot(await signedAnyway((sealed) => sealed, "something.else")), "forged");
-  assertEquals((await resumeTokens({ keys }).open(await signedAnyway((sealed) => sealed))).id, "s1");
+  assertEquals(await whyNot(await encrypted((sealed) => sealed, "something.else")), "forged");
+  assertEquals((await resumeTokens({ keys }).open(await encrypted((sealed) => sealed))).id, "s1");
 });
 
-Deno.test("resumeTokens() signs with the first key and opens with any, so that keys can change", async () => {
+Deno.test("resumeTokens() encrypts with the first key and decrypts with any", async () => {
   const fresh = { id: "k2", secret: new TextEncoder().encode(`another ${secret}`) };
   const both = resumeTokens({ keys: [fresh, ...keys] });
   assertEquals(await both.open(text), session);
@@ -196,7 +218,7 @@ Deno.test("resumeTokens() signs with the first key and opens with any, so that k
   assertEquals(await whyNot(renewed), "unknown-key");
 });
 
-Deno.test("resumeTokens() opens nothing that has expired", async () => {
+Deno.test("resumeTokens() rejects an expired token", async () => {
   let time = 1_000_000;
   const { seal, open } = resumeTokens({ keys, expiresIn: 5_000, now: () => time });
   const text = await seal(session);
@@ -209,7 +231,7 @@ Deno.test("resumeTokens() opens nothing that has expired", async () => {
   assertEquals(await whyNot(day, { now: () => 86_400_000 }), "expired");
 });
 
-Deno.test("resumeTokens() seals and opens nothing that is too large", async () => {
+Deno.test("resumeTokens() rejects sessions and tokens that are too large", async () => {
   const { length } = text;
   assertEquals(await resumeTokens({ keys, maxBytes: length }).open(text), session);
   assertEquals((await resumeTokens({ keys, maxBytes: length }).seal(session)).length, length);
@@ -218,31 +240,31 @@ Deno.test("resumeTokens() seals and opens nothing that is too large", async () =
   const { code, message } = await assertRejects(() => seal(session), ResumeTokenError);
   assertEquals([code, message], [
     "too-large",
-    `Cannot seal session "s1": that takes more than ${length - 1} bytes`,
+    `Cannot seal session "s1": the token has more than ${length - 1} bytes`,
   ]);
   assertEquals(await whyNot("x".repeat(100_000_000)), "too-large");
   const long: Message = { role: "user", parts: [{ type: "text", text: "x".repeat(200_000) }] };
   await assertRejects(() => resumeTokens({ keys }).seal({ ...session, messages: [long] }), ResumeTokenError);
 });
 
-Deno.test("resumeTokens() opens nothing of an older or a newer version", async () => {
-  for (const version of [0, 1, 3, "2", null, undefined]) {
-    assertEquals(await whyNot(await signedAnyway((sealed) => ({ ...sealed, version }))), "version");
+Deno.test("resumeTokens() rejects an older or newer version of the format", async () => {
+  for (const version of [0, 1, 2, 4, "2", null, undefined]) {
+    assertEquals(await whyNot(await encrypted((sealed) => ({ ...sealed, version }))), "version");
   }
-  const newer = await signedAnyway((sealed) => ({ ...sealed, version: 3 }));
+  const newer = await encrypted((sealed) => ({ ...sealed, version: 4 }));
   await assertRejects(
     () => resumeTokens({ keys }).open(newer),
     ResumeTokenError,
-    "Cannot open the resume token: it is of version 3, and not of version 2",
+    "Cannot open the resume token: it has version 4; expected version 3",
   );
 });
 
-Deno.test("resumeTokens() opens nothing of another session where one is named", async () => {
+Deno.test("resumeTokens() rejects a token of another session than the named one", async () => {
   assertEquals(await whyNot(text, { session: "s2" }), "other-session");
   assertEquals(await whyNot(text, { session: "" }), "other-session");
 });
 
-Deno.test("resumeTokens() seals no session that is not paused", async () => {
+Deno.test("resumeTokens() seals only paused sessions", async () => {
   const { run: _, ...ended } = session;
   for (const each of [ended, inStatus(session, "running")]) {
     await assertRejects(
@@ -253,7 +275,7 @@ Deno.test("resumeTokens() seals no session that is not paused", async () => {
   }
 });
 
-Deno.test("resumeTokens() holds a session for one run, and gives its resume token along with the pause", async () => {
+Deno.test("resumeTokens() holds a session for one run, and adds the token to run.paused", async () => {
   const { hold, open } = resumeTokens({ keys });
   const { store, to, session } = await hold();
   assertEquals([session, await store.load("s1"), await store.list()], [undefined, undefined, []]);
@@ -282,22 +304,22 @@ Deno.test("resumeTokens() holds a session for one run, and gives its resume toke
   await assertRejects(() => hold(paused.resumeToken, { session: "s2" }), ResumeTokenError, "it is of another session");
 });
 
-Deno.test("resumeTokens() takes no keys and no limits that would not do", () => {
+Deno.test("resumeTokens() rejects unusable keys and limits", () => {
   const made = (options: Partial<ResumeTokenOptions>) => () => resumeTokens({ keys, ...options });
-  assertThrows(made({ keys: [] }), RangeError, "Cannot sign: there is no key");
+  assertThrows(made({ keys: [] }), RangeError, "Cannot sign or encrypt: expected at least one key");
   assertThrows(
     made({ keys: [{ id: "k1", secret: "short" }] }),
     RangeError,
-    'Cannot sign with key "k1": it has less than 32 bytes',
+    'Cannot use key "k1": expected at least 32 bytes, got 5',
   );
   assertThrows(made({ keys: [...keys, { id: "k2", secret: new Uint8Array(31) }] }), RangeError);
   for (const id of ["", "a.b", "ä", "a b"]) assertThrows(made({ keys: [{ id, secret }] }), TypeError);
-  assertThrows(made({ keys: [...keys, ...keys] }), TypeError, 'Cannot sign with key "k1": there are two of that id');
+  assertThrows(made({ keys: [...keys, ...keys] }), TypeError, 'Cannot use key "k1": another key has this id');
   for (const expiresIn of [0, -1, NaN, Infinity]) assertThrows(made({ expiresIn }), RangeError);
   for (const maxBytes of [0, -1, NaN]) assertThrows(made({ maxBytes }), RangeError);
 });
 
-Deno.test("resumeTokens() keeps its keys, whatever becomes of the bytes it was given", async () => {
+Deno.test("resumeTokens() copies its keys", async () => {
   const bytes = new TextEncoder().encode(secret);
   const { open } = resumeTokens({ keys: [{ id: "k1", secret: bytes }] });
   bytes.fill(0);

@@ -6,7 +6,8 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { hashOf } from "../../session/hash.ts";
-import { signatures, type SigningKey } from "../../session/resume_token/signature.ts";
+import type { SecretKey } from "../../session/resume_token/keys.ts";
+import { signatures } from "../../session/resume_token/signature.ts";
 import { readBytes } from "../parse/read_body.ts";
 
 /** Options of `forward()` and `forwarded()`: the same keys on both sides. */
@@ -14,7 +15,7 @@ export interface ForwardOptions {
   /**
    * The first key signs; every key is accepted. To change keys, add the new one as the first on both sides, and remove the old one a minute later.
    */
-  readonly keys: readonly SigningKey[];
+  readonly keys: readonly SecretKey[];
   /** The most bytes of a body that `forward()` accepts: it is signed, so it is read first. Default: 1,048,576. */
   readonly maxBody?: number;
 }

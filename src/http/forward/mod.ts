@@ -3,5 +3,5 @@
  *
  * @module
  */
-export type { SigningKey } from "../../session/resume_token/signature.ts";
+export type { SecretKey } from "../../session/resume_token/keys.ts";
 export * from "./forward.ts";

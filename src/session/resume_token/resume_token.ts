@@ -1,13 +1,11 @@
 /**
- * Resume tokens: paused sessions in the hands of their clients, where there is no store.
+ * Resume tokens: paused sessions that their clients keep, for servers without a store.
  *
- * A resume token is a text that holds the whole session, signed: what was said, the run, what a person is asked, and the results that there are. It says
- * which version of this format it is of, and when it expires.
+ * A resume token is a text that contains the whole session, encrypted (AES-256-GCM): the transcript, the run, its questions, and the results so far. Clients
+ * cannot read or change it. It contains the version of its format and expires.
  *
- * - It is signed and not encrypted. Whoever holds it can read the session, with what tools answered and what middleware keep for the run: hand it to
- *   nobody but whom the session belongs to.
- * - It opens until it expires, however often: to open is not to use up. Where an answer must not count twice, keep the session in a store, whose
- *   version tells; or have tools do a thing once for each idempotency key.
+ * A token can be opened more than once until it expires. If an answer must count once, keep sessions in a store, or a log beside the tokens, or let tools use
+ * the idempotency key of their call.
  *
  * @module
  */
@@ -15,43 +13,41 @@ import type { Session } from "../../protocol/session.ts";
 import { isPaused } from "../record/run_state.ts";
 import { ResumeTokenError, type ResumeTokenProblem } from "./resume_token_error.ts";
 import { type HeldSession, holdSession } from "./held_session.ts";
-import { signatures, type SigningKey } from "./signature.ts";
+import { encryption } from "./encryption.ts";
+import type { SecretKey } from "./keys.ts";
 
-/** What `resumeTokens()` takes. */
+/** Options of `resumeTokens()`. */
 export interface ResumeTokenOptions {
-  /** The first signs; all of them open. To change keys, put the new one first, and leave the old one out once what it signed has expired. */
-  readonly keys: readonly SigningKey[];
-  /** Milliseconds after which a resume token does not open any more. Default: 86,400,000, a day. */
+  /** The first key encrypts; every key decrypts. To change keys, add the new one as the first, and remove the old one once its tokens have expired. */
+  readonly keys: readonly SecretKey[];
+  /** Milliseconds after which a token expires. Default: 86,400,000, a day. */
   readonly expiresIn?: number;
-  /** The most bytes of a resume token, which has a third more than its session has as JSON. Default: 262,144. */
+  /** The most bytes of a token. A token is a third larger than its session as JSON. Default: 262,144. */
   readonly maxBytes?: number;
-  /** Tells the time, in milliseconds since 1970. Default: `Date.now`. */
+  /** Returns the time in milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
-/** What an opened resume token has to be of. */
+/** Options of `ResumeTokens.open()`. */
 export interface OpenOptions {
-  /** The session. Default: any. */
+  /** The session that the token must contain. Default: any. */
   readonly session?: string;
 }
 
-/** Makes resume tokens and opens them. */
+/** Makes and opens resume tokens. */
 export interface ResumeTokens {
-  /** Makes a resume token. Throws a `TypeError` for a session that is not paused, and a `ResumeTokenError` for one that is too large. */
+  /** Makes the token of a session. Throws a `TypeError` if the session is not paused, and a `ResumeTokenError` if it is too large. */
   seal(session: Session): Promise<string>;
-  /** Gives the session that was sealed, as it was. Throws a `ResumeTokenError` for anything else. */
+  /** Returns the session of a token. Throws a `ResumeTokenError` if the text is no valid token. */
   open(text: string, options?: OpenOptions): Promise<Session>;
-  /**
-   * Opens a resume token for one run that goes on with its session, or makes ready for a new session where there is none: what a server does. Throws as `open()`
-   * does.
-   */
+  /** Opens a token, or begins a new session without one, and holds the session for one run, as a server does. Throws as `open()` does. */
   hold(text?: string, options?: OpenOptions): Promise<HeldSession>;
 }
 
-/** The version of what is in a resume token: another one wherever a session comes to look different. */
-const version = 2;
+/** The version of the format. It changes with the form of sessions. */
+const version = 3;
 
-/** What is in a resume token. That it is of this kind, its signature says together with its version. */
+/** The content of a token. */
 interface Sealed {
   readonly version: number;
   /** In milliseconds since 1970. */
@@ -60,9 +56,9 @@ interface Sealed {
 }
 
 /**
- * Seals paused sessions into texts that their clients keep, and opens what comes back: what somebody changed, made up, or kept too long does not open.
+ * Returns an object that seals paused sessions into tokens, and opens them. A token that was changed, forged or kept too long is rejected.
  *
- * Throws a `RangeError` for a key that is too short, for none, and for an option out of range, and a `TypeError` for an id that no resume token can name.
+ * Throws a `RangeError` for a key that is too short, for no keys, and for an option out of range, and a `TypeError` for an invalid key id.
  *
  * ```ts
  * import { agent, memory, tool } from "@jizai/jizai";
@@ -82,13 +78,13 @@ interface Sealed {
  * const assistant = agent({ model, tools: [drop] });
  * const { seal, open } = resumeTokens({ keys: [{ id: "k1", secret: "at least 32 bytes of your own choice" }] });
  *
- * // One request ends with a question. Nothing is kept of it but the resume token, which the client gets.
+ * // One request ends with a question. The client receives the resume token, and the server keeps nothing.
  * const store = memory();
  * const { session, questions } = await assistant.run({ prompt: "Drop the users", session: "s1", store }).result;
  * const paused = await store.load(session);
  * const resumeToken = paused ? await seal(paused) : "";
  *
- * // Another request brings the resume token and an answer.
+ * // Another request contains the resume token and an answer.
  * const next = memory();
  * await next.save({ ...await open(resumeToken, { session: "s1" }), version: 0 });
  * const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
@@ -99,7 +95,7 @@ interface Sealed {
 export function resumeTokens(
   { keys, expiresIn = 86_400_000, maxBytes = 262_144, now = Date.now }: ResumeTokenOptions,
 ): ResumeTokens {
-  const { sign, verify } = signatures("jizai.resumeToken", keys);
+  const { encrypt, decrypt } = encryption("jizai.resumeToken", keys);
   if (!(expiresIn > 0 && expiresIn < Infinity)) {
     throw new RangeError(`Cannot make resume tokens that expire in ${expiresIn} ms`);
   }
@@ -109,17 +105,17 @@ export function resumeTokens(
     const named = `Cannot seal session "${session.id}"`;
     if (!isPaused(session)) throw new TypeError(`${named}: it is not paused`);
     const sealed: Sealed = { version, expires: now() + expiresIn, session };
-    const text = await sign(JSON.stringify(sealed));
+    const text = await encrypt(JSON.stringify(sealed));
     if (text.length <= maxBytes) return text;
-    throw new ResumeTokenError(`${named}: that takes more than ${maxBytes} bytes`, "too-large");
+    throw new ResumeTokenError(`${named}: the token has more than ${maxBytes} bytes`, "too-large");
   }
 
   async function open(text: string, { session: expected }: OpenOptions = {}): Promise<Session> {
     if (text.length > maxBytes) throw refused("too-large", `it has more than ${maxBytes} bytes`);
-    const verified = await verify(text);
-    if ("problem" in verified) throw refused(verified.problem, reasons[verified.problem]);
-    const { version: made, expires, session }: Sealed = JSON.parse(verified.content); // signed, so made by `seal()`
-    if (made !== version) throw refused("version", `it is of version ${made}, and not of version ${version}`);
+    const decrypted = await decrypt(text);
+    if ("problem" in decrypted) throw refused(decrypted.problem, reasons[decrypted.problem]);
+    const { version: made, expires, session }: Sealed = JSON.parse(decrypted.content); // authentic, so made by `seal()`
+    if (made !== version) throw refused("version", `it has version ${made}; expected version ${version}`);
     if (now() >= expires) throw refused("expired", "it has expired");
     if (expected !== undefined && session.id !== expected) throw refused("other-session", "it is of another session");
     return session;
@@ -132,7 +128,7 @@ export function resumeTokens(
   };
 }
 
-const reasons = { forged: "it is not what was sealed", "unknown-key": "it names a key that is not known" } as const;
+const reasons = { forged: "it is not authentic", "unknown-key": "its key is unknown" } as const;
 
 function refused(code: ResumeTokenProblem, why: string): ResumeTokenError {
   return new ResumeTokenError(`Cannot open the resume token: ${why}`, code);

@@ -1,21 +1,27 @@
 /**
- * What is wrong with a resume token.
+ * Errors of resume tokens.
  *
  * @module
  */
 
 /**
- * Why a resume token is not made or not opened: it is not what was sealed (`forged`: made up, or changed by so much as a byte), no key of its id is known, it
- * is of another version of the format or of another session, it has expired, or it is too large.
+ * The reason of a `ResumeTokenError`.
+ *
+ * - `forged`: the text is not a token of this server, or was changed.
+ * - `unknown-key`: the server does not have the key that the text names.
+ * - `version`: the token has another version of the format.
+ * - `other-session`: the token is of another session.
+ * - `expired`: the token has expired.
+ * - `too-large`: the token or its session is too large.
  */
 export type ResumeTokenProblem = "forged" | "unknown-key" | "version" | "other-session" | "expired" | "too-large";
 
-/** A resume token that is not made or not opened. Its message may be told to the client. */
+/** A resume token that cannot be made or opened. Its message may be sent to the client. */
 export class ResumeTokenError extends Error {
   /** The name of the class. */
   override readonly name = "ResumeTokenError";
 
-  /** Says what could not be done, and why as a word. */
+  /** Takes the message and the reason. */
   constructor(message: string, readonly code: ResumeTokenProblem) {
     super(message);
   }
