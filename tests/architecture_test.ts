@@ -70,7 +70,6 @@ const alive = ["blueprint", "entry", "keep", "live", "way"].map((name) => `src/c
 const crowded = [
   "src/core",
   "src/testing",
-  "middleware/foreign_hooks/claude_hooks",
   "middleware/foreign_hooks/rpc_hooks",
   "middleware/tools/workspace",
 ];

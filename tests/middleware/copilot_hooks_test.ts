@@ -87,7 +87,7 @@ Deno.test("copilot_hooks() keeps the laws of middleware", async () => {
   );
 });
 
-Deno.test("copilot_hooks() stands at the points that its hooks need, and at no other", () => {
+Deno.test("copilot_hooks() uses only the points that its hooks need", () => {
   const points = (hooks: SessionHooks) =>
     Object.keys(copilot_hooks(hooks)).filter((key) => key !== "name" && key !== "inherit");
   const nothing = () => null;
@@ -145,7 +145,7 @@ const documented: SessionHooks = {
 
 const retrying = "一時的なモデルエラーのためリトライします。";
 
-Deno.test("the hooks of the document do what it says", async () => {
+Deno.test("Copilot: the documented hooks work unchanged", async () => {
   const model = scripted(
     { error: busy },
     { calls: [call("a", { name: "bash" }), call("b", { name: "read_file" })] },
@@ -181,7 +181,7 @@ Deno.test("the hooks of the document do what it says", async () => {
 
 // ── session and prompt ──
 
-Deno.test("a session begins as new and goes on as resumed; its context comes before the prompt, and then after it", async () => {
+Deno.test("Copilot: context of onSessionStart is before the prompt of a new session, and after the prompt of a known one", async () => {
   const seen: unknown[] = [];
   const hooks: SessionHooks = {
     onSessionStart: ({ source }) => {
@@ -199,7 +199,7 @@ Deno.test("a session begins as new and goes on as resumed; its context comes bef
   assertEquals(seen, ["new", ["complete", "Hello."], "resume", ["complete", "Hello again."]]);
 });
 
-Deno.test("a run that pauses has not ended, and one that goes on has not begun", async () => {
+Deno.test("Copilot: a pause fires no onSessionEnd, and a resume no onSessionStart", async () => {
   const seen: string[] = [];
   const started = batch([call("a", { name: "drop" })], {
     tools: [drop()],
@@ -215,7 +215,7 @@ Deno.test("a run that pauses has not ended, and one that goes on has not begun",
   assertEquals(seen, ["start", "prompt", "end"]);
 });
 
-Deno.test("a session's settings are modified: what is said to the model, its tools, and the model itself", async () => {
+Deno.test("Copilot: modifiedConfig changes the instructions, the tools and the model", async () => {
   const other = scripted("Other.", "Other.", "Other.");
   const requests = [];
   for (
@@ -238,16 +238,20 @@ Deno.test("a session's settings are modified: what is said to the model, its too
   ]);
 });
 
-Deno.test("what of a session's settings nothing comes of is said", async () => {
+Deno.test("Copilot: a warning reports fields of modifiedConfig that have no effect", async () => {
   const { warnings, status } = await came(["Done."], {
     onSessionStart: () => ({ modifiedConfig: { model: "gpt-5", availableTools: "all", reasoningEffort: "high" } }),
   });
-  const left = "session onSessionStart gave something that is left out: modifiedConfig.";
-  assertEquals(warnings, [`${left}availableTools`, `${left}reasoningEffort`, `${left}model`]);
+  const left = "session onSessionStart returned an invalid output: modifiedConfig.";
+  assertEquals(warnings, [
+    `${left}availableTools has no effect.`,
+    `${left}reasoningEffort has no effect.`,
+    `${left}model has no effect.`,
+  ]);
   assertEquals(status, "done");
 });
 
-Deno.test("a prompt is modified, then transformed, and kept as it is then, with its media", async () => {
+Deno.test("Copilot: a prompt is modified, then transformed, then stored with its media", async () => {
   const seen: unknown[] = [];
   const hooks = copilot_hooks({
     onUserPromptSubmitted: ({ prompt }) => ({ modifiedPrompt: `${prompt}!`, additionalContext: "He is loud." }),
@@ -266,7 +270,7 @@ Deno.test("a prompt is modified, then transformed, and kept as it is then, with 
   assertEquals(lines(messages).slice(1), ["prompt He is loud.", "assistant Hello."]);
 });
 
-Deno.test("an answer that is suppressed is kept, and not shown", async () => {
+Deno.test("Copilot: suppressOutput of a prompt hides the answer from the person and keeps it in the transcript", async () => {
   const { text, lines, events } = await came([{ reasoning: "hm", text: ["Se", "cret"] }], {
     onUserPromptSubmitted: () => ({ suppressOutput: true }),
   });
@@ -274,7 +278,7 @@ Deno.test("an answer that is suppressed is kept, and not shown", async () => {
   assertEquals(JSON.stringify(events).match(/Se|cret|hm/g), null);
 });
 
-Deno.test("an answer that is suppressed is not shown after a pause either", async () => {
+Deno.test("Copilot: suppressOutput of a prompt also hides the answer after a pause", async () => {
   const started = batch([call("a", { name: "drop" })], {
     tools: [drop()],
     use: [copilot_hooks({ onUserPromptSubmitted: () => ({ suppressOutput: true }) })],
@@ -284,13 +288,18 @@ Deno.test("an answer that is suppressed is not shown after a pause either", asyn
   assertEquals([result.text, JSON.stringify(events).includes("Done.")], ["", false]);
 });
 
-Deno.test("a final answer that is suppressed has been shown as it came, and is not told again", async () => {
+Deno.test("Copilot: suppressOutput of onSessionEnd hides the final answer, also while it streams", async () => {
   const { text, lines, events } = await came(["Bye."], { onSessionEnd: () => ({ suppressOutput: true }) });
   assertEquals([text, lines], ["", ["user Hi", "assistant Bye."]]);
   assertEquals(said(events, "run.finished").map(({ text }) => text), [""]);
+  assertEquals(JSON.stringify(events).includes("Bye."), false);
+  const shown = await came([{ text: ["First."], calls: [call("a")] }, { text: ["Se", "cond."] }], {
+    onSessionEnd: () => null,
+  });
+  assertEquals(said(shown.events, "text.delta").map(({ text }) => text), ["First.", "Se", "cond."]);
 });
 
-Deno.test("the end of a run says why, and what failed", async () => {
+Deno.test("Copilot: onSessionEnd receives the reason and the error", async () => {
   const seen: unknown[] = [];
   const hooks: SessionHooks = { onSessionEnd: ({ reason, error }) => void seen.push(error ? [reason, error] : reason) };
   const hang = weather((_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject)));
@@ -307,7 +316,7 @@ Deno.test("the end of a run says why, and what failed", async () => {
 
 // ── before a call ──
 
-Deno.test("modified arguments are what runs, what others see, and what the transcript keeps", async () => {
+Deno.test("Copilot: modifiedArgs replace the input in the call and in the transcript", async () => {
   const seen: unknown[] = [];
   const look: Middleware = {
     name: "look",
@@ -333,7 +342,7 @@ Deno.test("modified arguments are what runs, what others see, and what the trans
   assertEquals(said(events, "call.ready").map(({ call }) => call.input), [{ city: "a" }, { city: "Kyoto" }]);
 });
 
-Deno.test("a person is asked with the reason; nobody is asked twice, and the arguments stay modified", async () => {
+Deno.test("Copilot: ask asks a person once, also over a pause, with the modified input", async () => {
   const seen: string[] = [];
   const started = batch([call("a"), call("b")], {
     use: [copilot_hooks({
@@ -358,7 +367,7 @@ Deno.test("a person is asked with the reason; nobody is asked twice, and the arg
   assertEquals([lines.slice(1), seen], [["ok sun in c", "denied A person said no.", "assistant Done."], ["a", "b"]]);
 });
 
-Deno.test("a result may be withheld before it is there; its context is told all the same", async () => {
+Deno.test("Copilot: suppressOutput of onPreToolUse withholds the result and keeps the context", async () => {
   const { lines, events } = await came([...one], {
     onPreToolUse: () => ({ permissionDecision: "allow", suppressOutput: true, additionalContext: "It is a secret." }),
   });
@@ -367,7 +376,7 @@ Deno.test("a result may be withheld before it is there; its context is told all 
   assertEquals(JSON.stringify(events).includes("sun in"), false);
 });
 
-Deno.test("calls that come from elsewhere than the model are decided about too", async () => {
+Deno.test("Copilot: calls of a response that another middleware made are decided about too", async () => {
   const hooks: SessionHooks = {
     onPreToolUse: ({ toolName }) =>
       toolName === "drop" ? { permissionDecision: "deny" } : { modifiedArgs: { city: "Kyoto" } },
@@ -387,7 +396,7 @@ Deno.test("calls that come from elsewhere than the model are decided about too",
   assertEquals(cached.lines[3], "denied Denied by preToolUse hook: No reason provided");
 });
 
-Deno.test("trap 12: a denial is final, whoever stands around and whatever is said beside it", async () => {
+Deno.test("Copilot: a denial is final", async () => {
   const hooks = copilot_hooks({ onPreToolUse: () => ({ permissionDecision: "deny", suppressOutput: true }) });
   const bypass = permissions({ allow: ["*"] });
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
@@ -396,7 +405,7 @@ Deno.test("trap 12: a denial is final, whoever stands around and whatever is sai
   }
 });
 
-Deno.test("trap 30: a denial without a reason has the text of its home", async () => {
+Deno.test("Copilot: a denial without a reason has the text of the home system", async () => {
   for (const permissionDecisionReason of [undefined, ""]) {
     const { lines } = await came([...one], {
       onPreToolUse: () => ({
@@ -408,7 +417,7 @@ Deno.test("trap 30: a denial without a reason has the text of its home", async (
   }
 });
 
-Deno.test("trap 31: modified arguments are no approval, are nothing beside a denial, and are checked", async () => {
+Deno.test("Copilot: modifiedArgs are no approval, are dropped by a denial, and are validated", async () => {
   const steps = [{ calls: [call("a", { name: "drop" })] }, "Done."];
   const log: string[] = [];
   const tools = [drop(log)];
@@ -437,7 +446,7 @@ Deno.test("trap 31: modified arguments are no approval, are nothing beside a den
   assertEquals(log, []);
 });
 
-Deno.test("trap 32: allow answers what a tool and a guard after it ask, and no denial", async () => {
+Deno.test("Copilot: allow answers questions of inner layers and overrides no denial", async () => {
   const steps = [{ calls: [call("a", { name: "drop" })] }, "Done."];
   const hooks = copilot_hooks({ onPreToolUse: () => ({ permissionDecision: "allow" }) });
   const asks = permissions({ ask: ["*"] });
@@ -450,7 +459,7 @@ Deno.test("trap 32: allow answers what a tool and a guard after it ask, and no d
   assertEquals(results, ["ok dropped a", "ok dropped a", "paused", "denied by rule", "denied by rule"]);
 });
 
-Deno.test("what goes beside a call to an MCP server is chosen, replaced or left out", async () => {
+Deno.test("Copilot: metaToUse replaces, removes or keeps the metadata of an MCP call", async () => {
   const seen: unknown[] = [];
   const mcp = (name: string) =>
     tool({
@@ -478,7 +487,7 @@ Deno.test("what goes beside a call to an MCP server is chosen, replaced or left 
   ]);
 });
 
-Deno.test("which tools are of an MCP server may be said", async () => {
+Deno.test("Copilot: the option mcp names the server of a tool", async () => {
   const seen: string[] = [];
   const mcp = (name: string) => ({ serverName: "sky", toolName: name });
   const hooks = {
@@ -490,7 +499,7 @@ Deno.test("which tools are of an MCP server may be said", async () => {
 
 // ── after a call ──
 
-Deno.test("a result is an object with its text, its images and how it ended", async () => {
+Deno.test("Copilot: toolResult has the text, the images and the type of the result", async () => {
   const seen: ToolResultObject[] = [];
   const picture = { type: "media", mediaType: "image/png", data: "AAAA" } as const;
   const { messages } = await came([...one], {
@@ -509,7 +518,7 @@ Deno.test("a result is an object with its text, its images and how it ended", as
   assertEquals(lines(messages).slice(3), ["context Compare.", "assistant Done."]);
 });
 
-Deno.test("a modified result may be an object, a part of one, a text, or anything else", async () => {
+Deno.test("Copilot: modifiedResult may be an object, a part of one, a text, or JSON", async () => {
   const results: [unknown, string][] = [
     [{ textResultForLlm: "no", resultType: "failure" }, "error no"],
     [{ textResultForLlm: "no", resultType: "rejected" }, "denied no"],
@@ -520,6 +529,9 @@ Deno.test("a modified result may be an object, a part of one, a text, or anythin
     ["redacted", "ok redacted"],
     [{ summary: "Found 2" }, `ok {"summary":"Found 2"}`],
     [[1, 2], "ok [1,2]"],
+    [{ resultForAssistant: ["sun", { text: " and rain" }], textResultForLlm: "no" }, "ok sun and rain"],
+    [{ resultForAssistant: [{ type: "x", n: 1 }] }, `ok {"type":"x","n":1}`],
+    [{ resultForAssistant: [], textResultForLlm: "text" }, "ok text"],
     [null, "ok sun in a"],
     [undefined, "ok sun in a"],
   ];
@@ -529,13 +541,43 @@ Deno.test("a modified result may be an object, a part of one, a text, or anythin
   }
 });
 
-Deno.test("a result that is suppressed is withheld from the model and the person", async () => {
+Deno.test("Copilot: suppressOutput of onPostToolUse withholds the result from the conversation", async () => {
   const { lines, events } = await came([...one], { onPostToolUse: () => ({ suppressOutput: true }) });
   assertEquals(lines[2], "ok The output was withheld by a hook.");
   assertEquals(JSON.stringify(events).includes("sun in"), false);
 });
 
-Deno.test("a log of a result is for the person", async () => {
+Deno.test("Copilot: with the option document, suppressOutput of onPostToolUse hides the result from the person only", async () => {
+  const hooks = copilot_hooks({ onPostToolUse: () => ({ suppressOutput: true }) }, { document: true });
+  const { lines, events } = await under([...one], [hooks]);
+  assertEquals(lines[2], "ok sun in a");
+  assertEquals(JSON.stringify(events).includes("sun in"), false);
+});
+
+Deno.test("Copilot: suppressOutput of onErrorOccurred hides a failed result from the person", async () => {
+  const tools = [weather(() => Promise.reject(new ToolError("It rains.")))];
+  const { lines, events } = await came([...one], {
+    onErrorOccurred: () => ({ suppressOutput: true }),
+    onPostToolUseFailure: () => null,
+  }, { tools });
+  assertEquals(lines[2], "error It rains.");
+  assertEquals(JSON.stringify(events).includes("It rains."), false);
+});
+
+Deno.test("Copilot: onPostToolUseFailure receives the message of the error as thrown", async () => {
+  const seen: string[] = [];
+  const tools = [weather(() => Promise.reject(new Error("socket closed")))];
+  const { lines } = await came([...one], { onPostToolUseFailure: ({ error }) => void seen.push(error) }, { tools });
+  assertEquals([seen, lines[2]], [["socket closed"], "error weather failed."]);
+});
+
+Deno.test("Copilot: cleanupActions may be texts and objects", async () => {
+  const cleanupActions = ["closed", { action: "delete", path: "/tmp/a" }];
+  const { events } = await came(["Done."], { onSessionEnd: () => ({ cleanupActions }) });
+  assertEquals(said(events, "data").map(({ data }) => data), [{ cleanupActions }]);
+});
+
+Deno.test("Copilot: sessionLog is a text for the person", async () => {
   const { events, lines } = await came([...one], {
     onPostToolUse: ({ toolResult }) => ({ modifiedResult: { ...toolResult, sessionLog: "It rained." } }),
   });
@@ -543,7 +585,7 @@ Deno.test("a log of a result is for the person", async () => {
   assertEquals(lines[2], "ok sun in a");
 });
 
-Deno.test("guidance about a failure is a message of its own, in the words of its home", async () => {
+Deno.test("Copilot: guidance about a failure has the text of the home system", async () => {
   const seen: unknown[] = [];
   const { lines } = await came([...one], {
     onPostToolUse: () => void seen.push("success"),
@@ -564,7 +606,7 @@ Deno.test("guidance about a failure is a message of its own, in the words of its
   ]);
 });
 
-Deno.test("trap 19: a call that was denied, skipped or too late is heard by neither hook after it", async () => {
+Deno.test("Copilot: a call that was denied, skipped or late fires neither post hook", async () => {
   const seen: string[] = [];
   const hooks = copilot_hooks({
     onPreToolUse: ({ toolArgs }) =>
@@ -588,7 +630,7 @@ Deno.test("trap 19: a call that was denied, skipped or too late is heard by neit
 
 // ── failures ──
 
-Deno.test("trap 44: a retry is tried so often in a row, and counted anew after a success", async () => {
+Deno.test("Copilot: retryCount is the most retries in a row, and is reset by a success", async () => {
   const seen: unknown[] = [];
   const hooks: SessionHooks = {
     onErrorOccurred: ({ error, errorContext, recoverable }) => {
@@ -606,7 +648,7 @@ Deno.test("trap 44: a retry is tried so often in a row, and counted anew after a
   assertEquals([failed.status, failed.model.left], ["failed", 0]);
 });
 
-Deno.test("trap 44: a tool is tried again, and one that is skipped is answered", async () => {
+Deno.test("Copilot: a call is retried, and a skipped call is answered", async () => {
   let tries = 0;
   const flaky = weather(({ city }) => {
     if (city === "b" || ++tries < 3) throw new Error("broken");
@@ -623,7 +665,7 @@ Deno.test("trap 44: a tool is tried again, and one that is skipped is answered",
   assertEquals(new Set(seen), new Set(["tool_execution"]));
 });
 
-Deno.test("a failure may be made the end, and by default is what it is without hooks", async () => {
+Deno.test("Copilot: abort fails the run, skip continues, and no answer changes nothing", async () => {
   const tools = [weather(() => Promise.reject(new Error("broken")))];
   const abort = await came([...one], { onErrorOccurred: () => ({ errorHandling: "abort" }) }, { tools });
   assertEquals([abort.status, String(abort.error)], ["failed", "Error: broken"]);
@@ -632,7 +674,7 @@ Deno.test("a failure may be made the end, and by default is what it is without h
   assertEquals([skip.status, skip.lines], ["done", ["user Hi"]]);
 });
 
-Deno.test("a retry is one where nobody says how many, and waits as long as the provider asks", async () => {
+Deno.test("Copilot: retry without retryCount retries once, after the delay of the provider", async () => {
   using time = new FakeTime();
   const slow = new ModelError("busy", { recoverable: true, retryAfter: 500 });
   const hooks = copilot_hooks({ onErrorOccurred: () => ({ errorHandling: "retry" }) });
@@ -647,7 +689,7 @@ Deno.test("a retry is one where nobody says how many, and waits as long as the p
   assertEquals((await twice.result).status, "failed");
 });
 
-Deno.test("trap 64: a notification is for the person, context is for the model", async () => {
+Deno.test("Copilot: userNotification is for the person only, additionalContext for the model only", async () => {
   const { events, messages } = await came([{ error: busy }, { calls: [call("a")] }, "Done."], {
     onErrorOccurred: () => ({ errorHandling: "retry", userNotification: "One moment." }),
     onPostToolUse: () => ({ additionalContext: "Mind the rain." }),
@@ -659,7 +701,7 @@ Deno.test("trap 64: a notification is for the person, context is for the model",
 
 // ── stopping ──
 
-Deno.test("trap 38: an agent that is kept from stopping is told why, and the hook that it was; there is an end", async () => {
+Deno.test("Copilot: a block of onAgentStop continues with its reason and sets stopHookActive", async () => {
   const seen: unknown[] = [];
   const { lines, status } = await came(["1", { calls: [call("a")] }, "2"], {
     onAgentStop: ({ stopReason, stopHookActive }) => {
@@ -677,7 +719,7 @@ Deno.test("trap 38: an agent that is kept from stopping is told why, and the hoo
 
 // ── handlers ──
 
-Deno.test("trap 60: there is one handler for each hook: the last that was registered", async () => {
+Deno.test("Copilot: each hook has one handler, the last one registered", async () => {
   const seen: string[] = [];
   const note = (name: string) => () => void seen.push(name);
   const hooks = copilot_hooks([
@@ -688,7 +730,7 @@ Deno.test("trap 60: there is one handler for each hook: the last that was regist
   assertEquals(seen, ["start 1", "pre 2"]);
 });
 
-Deno.test("trap 61: calls of an agent that is a tool are told to the hooks of its caller, with the agent's own session", async () => {
+Deno.test("Copilot: calls of a subagent fire the hooks of its caller with the subagent's session", async () => {
   const seen: string[][] = [];
   const note = (name: string) => (input: { sessionId: string; toolName?: string }, it: { sessionId: string }) =>
     void seen.push([name, input.toolName ?? "", input.sessionId === "s" ? "s" : "other", it.sessionId]);
@@ -723,7 +765,7 @@ Deno.test("trap 61: calls of an agent that is a tool are told to the hooks of it
   assertEquals(lines.slice(2), ["ok Child done.", "assistant Done."]);
 });
 
-Deno.test("trap 55: the time is in milliseconds, or a Date in the dialect of Node; the place has both names", async () => {
+Deno.test("Copilot: the time is in milliseconds, or a Date in the dialect node", async () => {
   using _ = new FakeTime(1_000);
   const seen: unknown[] = [];
   await came(["Done."], {
@@ -741,7 +783,7 @@ Deno.test("trap 55: the time is in milliseconds, or a Date in the dialect of Nod
   ]);
 });
 
-Deno.test("hooks are told where the agent is, in the dialect of its files", async () => {
+Deno.test("Copilot: cwd is the working directory of the agent", async () => {
   const seen: string[] = [];
   const files = workspace(memoryFiles({ "src/a.ts": "" }));
   const hooks = copilot_hooks({ onPreToolUse: ({ cwd }) => void seen.push(cwd) }, { cwd: "/repo/" });
@@ -753,7 +795,7 @@ Deno.test("hooks are told where the agent is, in the dialect of its files", asyn
   assertEquals(seen, ["/repo/", "/repo/src"]);
 });
 
-Deno.test("a transcript's file is told where one is kept", async () => {
+Deno.test("Copilot: transcriptPath is the file of transcript()", async () => {
   const seen: unknown[] = [];
   const keeper: Middleware = {
     name: "transcript",
@@ -768,7 +810,7 @@ Deno.test("a transcript's file is told where one is kept", async () => {
   assertEquals(seen, ["/tmp/s.jsonl", undefined]);
 });
 
-Deno.test("trap 34: nothing, an empty object, unknown fields and the input itself are no opinion", async () => {
+Deno.test("Copilot: nothing, an empty object, unknown fields and the input itself are no opinion", async () => {
   const outputs = [
     null,
     undefined,
@@ -796,7 +838,7 @@ Deno.test("trap 34: nothing, an empty object, unknown fields and the input itsel
   }
 });
 
-Deno.test("a handler that fails leaves everything as it is, and whoever watches is warned", async () => {
+Deno.test("Copilot: a handler that fails changes nothing, and a warning reports it", async () => {
   const errors: unknown[] = [];
   const broken = new Error("broken");
   const fail = () => Promise.reject(broken);
@@ -816,17 +858,17 @@ Deno.test("a handler that fails leaves everything as it is, and whoever watches 
   );
   assertEquals(lines, ["user Hi", "call weather", "ok sun in a", "assistant Done."]);
   assertEquals(warnings, [
-    "session onSessionStart failed, and is left out.",
-    "prompt onUserPromptSubmitted failed, and is left out.",
-    "model onPreToolUse failed, and is left out.",
-    "tool onPostToolUse failed, and is left out.",
-    "stop onAgentStop failed, and is left out.",
-    "session onSessionEnd failed, and is left out.",
+    "session onSessionStart failed.",
+    "prompt onUserPromptSubmitted failed.",
+    "model onPreToolUse failed.",
+    "tool onPostToolUse failed.",
+    "stop onAgentStop failed.",
+    "session onSessionEnd failed.",
   ]);
   assertEquals(errors, Array(6).fill(broken));
 });
 
-Deno.test("a field that is not in form is left out, and takes no denial with it", async () => {
+Deno.test("Copilot: an invalid field is ignored and does not remove a denial", async () => {
   const outputs: [unknown, string, string[]][] = [
     [
       { permissionDecision: "deny", permissionDecisionReason: 7 },
@@ -853,12 +895,12 @@ Deno.test("a field that is not in form is left out, and takes no denial with it"
     const { lines, warnings } = await came([...one], { onPreToolUse: () => output as null }); // whatever a hook may give
     assertEquals([lines[2], warnings], [
       line,
-      complaints.map((complaint) => `model onPreToolUse gave something that is left out: ${complaint}`),
+      complaints.map((complaint) => `model onPreToolUse returned an invalid output: ${complaint}`),
     ]);
   }
 });
 
-Deno.test("what a handler writes to its input is lost", async () => {
+Deno.test("Copilot: changes that a handler makes in its input are lost", async () => {
   const { lines, messages } = await came([...one], {
     onPreToolUse: (input) => {
       Object.assign(input.toolArgs as object, { city: "Kyoto" });
@@ -871,7 +913,7 @@ Deno.test("what a handler writes to its input is lost", async () => {
   assertEquals([lines[2], inputsOf(messages)], ["ok sun in a", [{ city: "a" }]]);
 });
 
-Deno.test("a handler may be a method, and sees its object", async () => {
+Deno.test("Copilot: a handler may be a method of an object", async () => {
   class Counter implements SessionHooks {
     count = 0;
     onPreToolUse() {
@@ -883,12 +925,12 @@ Deno.test("a handler may be a method, and sees its object", async () => {
   assertEquals(counter.count, 3);
 });
 
-Deno.test("whoever watches is warned of hooks that there are not, and a handler has to be a function", async () => {
+Deno.test("Copilot: a warning reports unknown hooks, and a handler has to be a function", async () => {
   const hooks = { onNotification: () => {}, onPreTooluse: () => ({ permissionDecision: "deny" }), note: () => {} };
   const { events } = await came(["Hello."], hooks as SessionHooks);
   assertEquals(said(events, "warning").map(({ code, message, point }) => [code, message, point]), [
-    ["hook.skipped", "onNotification is never asked: there is no such hook.", "session"],
-    ["hook.skipped", "onPreTooluse is never asked: there is no such hook.", "session"],
+    ["hook.skipped", "onNotification never runs: unknown hook.", "session"],
+    ["hook.skipped", "onPreTooluse never runs: unknown hook.", "session"],
   ]);
   assertThrows(
     () => copilot_hooks({ onPreToolUse: "deny" as never }),
@@ -897,14 +939,14 @@ Deno.test("whoever watches is warned of hooks that there are not, and a handler 
   );
 });
 
-Deno.test("trap 37: no answer about a prompt refuses it", async () => {
+Deno.test("Copilot: no output of onUserPromptSubmitted refuses the prompt", async () => {
   for (const output of [{ decision: "block" }, { continue: false }, { permissionDecision: "deny" }]) {
     const { lines, status } = await came(["Hello."], { onUserPromptSubmitted: () => output as object });
     assertEquals([lines, status], [["user Hi", "assistant Hello."], "done"]);
   }
 });
 
-Deno.test("trap 63: a handler that never answers does not keep a stopped run open", async () => {
+Deno.test("Copilot: a handler that never answers does not keep a stopped run open", async () => {
   using time = new FakeTime();
   for (const name of ["onSessionStart", "onUserPromptSubmitted", "onPreToolUse", "onPostToolUse", "onAgentStop"]) {
     const hooks = copilot_hooks({ [name]: () => new Promise<never>(() => {}) });
@@ -917,7 +959,7 @@ Deno.test("trap 63: a handler that never answers does not keep a stopped run ope
   }
 });
 
-Deno.test("what one denies stays denied, whatever others that stand around it or beneath say", async () => {
+Deno.test("Copilot: a denial stays, whatever nested middleware of the same kind decide", async () => {
   const says = (permissionDecision: "allow" | "ask" | "deny") =>
     copilot_hooks({ onPreToolUse: () => ({ permissionDecision, permissionDecisionReason: `${permissionDecision}.` }) });
   const outcome = async (...use: readonly Middleware[]) => {

@@ -63,7 +63,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-Deno.test("a command is told of its event on its standard input, where the project is, and which it is", async () => {
+Deno.test("a command receives the event on its standard input, and the project in its environment", async () => {
   await using disk = await folder();
   const cwd = `${Deno.cwd()}/${disk.path}`;
   const settings = on(
@@ -87,7 +87,7 @@ Deno.test("a command is told of its event on its standard input, where the proje
   assertEquals((await Deno.readTextFile(`${disk.path}/env`)).trim(), `${cwd} good`);
 });
 
-Deno.test("exit code 2 blocks, with what was written for people as the reason; another one blocks nothing", async () => {
+Deno.test("exit code 2 blocks with the standard error as the reason; any other code does not block", async () => {
   const outcome = async (command: string) => {
     const { lines, events } = await ran(on("PreToolUse", command));
     return [lines[1], warnings(events)];
@@ -104,7 +104,7 @@ const allow =
   `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"Why not"}}`;
 const deny = allow.replace('"allow"', '"deny"');
 
-Deno.test("JSON decides, whatever the exit code, but for 2, which blocks for the reason that it says", async () => {
+Deno.test("Qoder: JSON decides with any exit code except 2, which blocks with the reason in the JSON", async () => {
   const outcome = async (text: string, code: number) => {
     const { lines, result, events } = await ran(on("PreToolUse", `echo '${text}'; exit ${code}`), {
       tools: [shell({ ask: true })],
@@ -120,7 +120,7 @@ Deno.test("JSON decides, whatever the exit code, but for 2, which blocks for the
   assertEquals(await outcome("{broken}", 2), ["denied Blocked by a hook.", 0]);
 });
 
-Deno.test("exit code 2 blocks for the reason that its JSON blocks for, or that was written for people, and the rest of the JSON counts", async () => {
+Deno.test("exit code 2 blocks with the reason of a block in the JSON, or the standard error, and other fields count", async () => {
   const said = (specific: object, more: object = {}) =>
     JSON.stringify({ hookSpecificOutput: { hookEventName: "PreToolUse", ...specific }, ...more });
   const outcome = async (json: string) => {
@@ -142,7 +142,7 @@ Deno.test("exit code 2 blocks for the reason that its JSON blocks for, or that w
   assertEquals(notices(started.events), ["Said.\nWritten."]);
 });
 
-Deno.test("JSON is found among lines that are none, where those are for nobody", async () => {
+Deno.test("Qoder: JSON is found among other lines at events without plain text", async () => {
   const block = `{"decision":"block",\n"reason":"No."}`;
   const outcome = async (text: string, event = "PreToolUse") => {
     const { lines, events } = await ran(on(event, `printf '${text}'`));
@@ -158,12 +158,12 @@ Deno.test("JSON is found among lines that are none, where those are for nobody",
   assertEquals(await outcome(`On main\n{}`, "UserPromptSubmit"), ["prompt On main\n{}", "call Bash"]);
 });
 
-Deno.test("what is written need be no UTF-8", async () => {
+Deno.test("output may be invalid UTF-8", async () => {
   const { lines } = await ran(on("PreToolUse", "printf 'n\\377o' >&2; exit 2"));
   assertEquals(lines[1], "denied n\ufffdo");
 });
 
-Deno.test("exit code 2 means something else at every event", async () => {
+Deno.test("Qoder: exit code 2 has a different effect at each event", async () => {
   const no = "echo Because. >&2; exit 2";
   const prompt = await ran(on("UserPromptSubmit", no));
   assertEquals([prompt.result.status, prompt.result.reason, prompt.result.messages], ["cancelled", "Because.", []]);
@@ -185,14 +185,14 @@ Deno.test("exit code 2 means something else at every event", async () => {
   }
 });
 
-Deno.test("what is written is for the model when a prompt is submitted and a session is opened, and else for nobody", async () => {
+Deno.test("plain text is context at UserPromptSubmit and SessionStart, and nothing elsewhere", async () => {
   const told = async (event: string) => (await ran(on(event, "echo Word."))).result.messages;
   assertEquals(lines(await told("SessionStart")).slice(0, 2), ["session Word.", "user Hi"]);
   assertEquals(lines(await told("UserPromptSubmit")).slice(0, 2), ["user Hi", "prompt Word."]);
   assertEquals(JSON.stringify(await told("PostToolUse")).includes("Word."), false);
 });
 
-Deno.test("a command that is too late is killed, with all that it has started, and has no opinion", async () => {
+Deno.test("a late command is killed with its children, and has no opinion", async () => {
   await using disk = await folder();
   const slow = "sleep 100 & echo $! > child; echo $$ > own; sleep 100; exit 2";
   const { lines, events, errors } = await ran(on("PreToolUse", { command: slow, timeout: 0.3 }), { cwd: disk.path });
@@ -201,7 +201,7 @@ Deno.test("a command that is too late is killed, with all that it has started, a
   for (const file of ["own", "child"]) assertEquals(await ends(`${disk.path}/${file}`), true);
 });
 
-Deno.test("trap 63: a run that is stopped kills the commands that it waits for, and what those have started", async () => {
+Deno.test("Claude, Qoder: stopping a run kills its commands with their children", async () => {
   await using disk = await folder();
   const running = hooked(on("PreToolUse", "sleep 100 & echo $! > child; echo $$ > own; sleep 100"), { cwd: disk.path })
     .run();
@@ -212,7 +212,7 @@ Deno.test("trap 63: a run that is stopped kills the commands that it waits for, 
   for (const file of ["own", "child"]) assertEquals(await ends(`${disk.path}/${file}`), true);
 });
 
-Deno.test("a run that is stopped starts none of the commands that come after the one that it waits for", async () => {
+Deno.test("a stopped run starts no further command", async () => {
   await using disk = await folder();
   const hooks = [hookOf("echo $$ > own; sleep 100"), hookOf("echo $$ > after; sleep 100")];
   const running = hooked({ hooks: { PreToolUse: [{ sequential: true, hooks }] } }, { cwd: disk.path }).run();
@@ -223,21 +223,21 @@ Deno.test("a run that is stopped starts none of the commands that come after the
   assertEquals(await runs(`${disk.path}/after`), false);
 });
 
-Deno.test("what a command leaves running keeps nobody waiting", async () => {
+Deno.test("a run does not wait for processes that a command leaves behind", async () => {
   await using disk = await folder();
   const { lines } = await ran(on("PreToolUse", "sleep 100 & echo $! > child; exit 2"), { cwd: disk.path });
   assertEquals([lines[1], await runs(`${disk.path}/child`)], ["denied Blocked by a hook.", true]);
   Deno.kill(Number(await Deno.readTextFile(`${disk.path}/child`)), "SIGKILL");
 });
 
-Deno.test("a command that reads nothing of much, or writes much, is heard like any other", async () => {
+Deno.test("a command may ignore a large input and write a large output", async () => {
   const calls = [command("a", "x".repeat(2_000_000))];
   assertEquals((await ran(on("PreToolUse", "exec 0<&-; echo No. >&2; exit 2"), { calls })).lines[1], "denied No.");
   const { lines } = await ran(on("PreToolUse", "head -c 5000000 /dev/zero | tr '\\0' x; echo No. >&2; exit 2"));
   assertEquals(lines[1], "denied No.");
 });
 
-Deno.test("the same command is run once, however many matchers are for a call", async () => {
+Deno.test("the same command runs once per event, even if several matchers match", async () => {
   await using disk = await folder();
   const hooks = [hookOf("echo ran >> log")];
   const settings = { hooks: { PreToolUse: [{ matcher: "Bash", hooks }, { hooks }, { matcher: "Other", hooks }] } };
@@ -245,7 +245,7 @@ Deno.test("the same command is run once, however many matchers are for a call", 
   assertEquals(await Deno.readTextFile(`${disk.path}/log`), "ran\n");
 });
 
-Deno.test("a command is run only for the calls that it says", async () => {
+Deno.test("Claude: if limits a command to calls, and to no other event", async () => {
   const only = { command: "exit 2", if: "Bash(git *)" };
   const calls = [command("a", "git push"), command("b", "ls"), command("c", "cd x && git push"), command("d", "git")];
   const { lines } = await ran(on("PreToolUse", only), { calls });
@@ -253,7 +253,7 @@ Deno.test("a command is run only for the calls that it says", async () => {
   assertEquals((await ran(on("UserPromptSubmit", only))).result.status, "done");
 });
 
-Deno.test("a command is run for a call that hides in another what it says", async () => {
+Deno.test("Claude: if matches a command inside another command", async () => {
   const only = { command: "exit 2", if: "Bash(git *)" };
   const hidden = [
     "A=1 git push",
@@ -270,12 +270,12 @@ Deno.test("a command is run for a call that hides in another what it says", asyn
   assertEquals(lines.slice(1, -1).map((line) => line.split(" ")[0]), [...denied, ...others.map(() => "ok")]);
 });
 
-Deno.test("a program is run without a shell where its arguments are said", async () => {
+Deno.test("a command with args runs without a shell", async () => {
   const { lines } = await ran(on("UserPromptSubmit", { command: "printf", args: ["%s", "$HOME; a b"] }));
   assertEquals(lines[0], "prompt $HOME; a b");
 });
 
-Deno.test("a program without a shell finds the project and the plugin by the names of their variables", async () => {
+Deno.test("a command with args may contain the variables of the project and the plugin", async () => {
   await using disk = await folder();
   await Deno.writeTextFile(`${disk.path}/hook.sh`, '#!/usr/bin/env -S bash -e\necho "$1 $2"\n', { mode: 0o755 });
   const cwd = await Deno.realPath(disk.path);
@@ -284,7 +284,7 @@ Deno.test("a program without a shell finds the project and the plugin by the nam
   assertEquals(lines[0], "prompt /plugin/a b ${HOME}");
 });
 
-Deno.test("a command that cannot be started is a failure, of which the operator is told", async () => {
+Deno.test("a command that cannot start is a failure, and onError receives its name", async () => {
   await using disk = await folder();
   await Deno.writeTextFile(`${disk.path}/hook.sh`, "exit 2\n", { mode: 0o644 });
   for (const hook of ["./hook.sh", { command: "./hook.sh", args: [] }, { command: "./none.sh", args: [] }]) {
@@ -299,11 +299,11 @@ const later = (event: string) =>
 
 for (
   const [how, hook] of [
-    ["is said to", { command: `echo '${later("PreToolUse")}'`, async: true }],
-    ["says so first", { command: `echo '{"async":true}'; sleep 0.05; echo '${later("PreToolUse")}'` }],
+    ["is asynchronous", { command: `echo '${later("PreToolUse")}'`, async: true }],
+    ["prints async first", { command: `echo '{"async":true}'; sleep 0.05; echo '${later("PreToolUse")}'` }],
   ] as const
 ) {
-  Deno.test(`trap 62: a command that ${how} goes on by itself decides nothing, and speaks with the next request`, async () => {
+  Deno.test(`Claude, Qoder: a command that ${how} runs in the background, and its context is in the next request`, async () => {
     const done = Promise.withResolvers<void>();
     const tools = [shell({ execute: () => done.promise.then(() => "ran") })];
     const handle = batch([command("a")], {
@@ -318,12 +318,12 @@ for (
   });
 }
 
-Deno.test("trap 62: a command that goes on by itself blocks nothing by its exit code", async () => {
+Deno.test("Claude, Qoder: the exit code of an asynchronous command does not block", async () => {
   const { lines, events } = await ran(on("PreToolUse", { command: "echo No. >&2; exit 2", async: true }));
   assertEquals([lines, warnings(events)], [["call Bash", "ok ran ls", "assistant Done."], []]);
 });
 
-Deno.test("a command that goes on by itself wakes the model where it says that", async () => {
+Deno.test("Claude: asyncRewake adds the reason of exit code 2 to the next request", async () => {
   const once = { command: "echo Tests fail. >&2; exit 2", asyncRewake: true, if: "Bash(first)" };
   const said: string[][] = [];
   const model: Model = {
@@ -346,7 +346,7 @@ Deno.test("a command that goes on by itself wakes the model where it says that",
   assertEquals(said.at(-1), ["turn Tests fail."]);
 });
 
-Deno.test("a command that goes on when the run ends is killed a second later", async () => {
+Deno.test("an asynchronous command is killed after the grace period of the run", async () => {
   await using disk = await folder();
   const start = performance.now();
   const { result } = await ran(on("Stop", { command: "echo $$ > own; sleep 100", async: true }), { cwd: disk.path });
@@ -355,14 +355,14 @@ Deno.test("a command that goes on when the run ends is killed a second later", a
   assertEquals(await ends(`${disk.path}/own`), true);
 });
 
-Deno.test("a command that fails blocks where it was said to", async () => {
+Deno.test("a command with onFailure block blocks when it fails", async () => {
   for (const command of ["exit 1", "nothing_of_that_name", "echo '{broken}'"]) {
     const { lines } = await ran(on("PreToolUse", { command, onFailure: "block" }));
     assertEquals(lines[1], "denied A hook failed.");
   }
 });
 
-Deno.test("one after another, each command is told what those before it changed", async () => {
+Deno.test("Qoder: sequential commands receive the updated input of the commands before them", async () => {
   const change = (to: string) =>
     `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"${to}"}}}'`;
   const settings = {
@@ -371,16 +371,15 @@ Deno.test("one after another, each command is told what those before it changed"
   assertEquals((await ran(settings)).lines[1], "denied Blocked by a hook.");
 });
 
-Deno.test("of settings that say more than can be done here the rest is used, and whoever watches is warned", async () => {
+Deno.test("a warning reports hooks that never run, and the other hooks of the file run", async () => {
   const settings: unknown = {
     hooks: {
       PreToolUse: [
         {
           matcher: null,
-          hooks: [{ type: "http", url: "http://localhost" }, { type: "command", command: "exit 2", timeout: null }],
+          hooks: [{ type: "telepathy" }, { type: "command", command: "exit 2", timeout: null }],
         },
       ],
-      Stop: [{ hooks: [{ type: "prompt", prompt: "Is it done?" }, { type: "agent", prompt: "Is it?" }] }],
       TaskCompleted: [{ hooks: [hookOf("exit 2")] }],
       preToolUse: [{ type: "command", bash: "./hook.sh", timeoutSec: 30 }],
       Anything: [],
@@ -389,26 +388,34 @@ Deno.test("of settings that say more than can be done here the rest is used, and
   const { lines, events } = await ran(settings as CommandSettings); // as `JSON.parse` gives it
   assertEquals(lines[1], "denied Blocked by a hook.");
   assertEquals(warnings(events), [
-    "Hooks of PreToolUse are never asked that are no commands: http. What they would block is not blocked.",
-    "Hooks of Stop are never asked that are no commands: prompt, agent.",
-    "Hooks of TaskCompleted are never asked: that does not happen here.",
-    "Hooks of preToolUse are never asked: there is no such event, but PreToolUse.",
-    "Hooks of Anything are never asked: there is no such event.",
+    'Hooks of PreToolUse never run: unknown type "telepathy" of handler. What they would block is not blocked.',
+    "Hooks of TaskCompleted never run: the event does not occur here.",
+    "Hooks of preToolUse never run: unknown event; did you mean PreToolUse?",
+    "Hooks of Anything never run: unknown event.",
   ]);
 });
 
-Deno.test("a hook that nobody can ask is refused where its failure is to block", async () => {
-  const guard = (event: string, more: object) => on(event, { type: "http" as "command", ...more });
-  for (const event of ["PreToolUse", "PermissionRequest", "UserPromptSubmit"]) {
-    const make = () => command_hooks(guard(event, { onFailure: "block" }));
-    const why = 'nothing asks a hook of the type "http" here, and its failure is to block';
-    assertThrows(make, TypeError, `Cannot use the hooks of ${event}: ${why}`);
+Deno.test("a handler that cannot run here is refused at construction", () => {
+  const cases: readonly (readonly [object, string])[] = [
+    [{ type: "prompt", prompt: "Is it done?" }, 'a handler of type "prompt" needs the option `model`'],
+    [{ type: "agent", prompt: "Is it?" }, 'a handler of type "agent" needs the option `agent`'],
+    [{ type: "mcp_tool", server: "db", tool: "check" }, 'a handler of type "mcp_tool" needs the option `mcp.db`'],
+    [{ type: "http", url: "http://localhost/hook" }, '"http://localhost/hook" is a private address'],
+    [{ type: "http", url: "http://169.254.169.254/" }, '"http://169.254.169.254/" is a private address'],
+    [{ type: "http", url: "https://[::ffff:10.0.0.1]/" }, '"https://[::ffff:10.0.0.1]/" is a private address'],
+    [{ type: "http", url: "https://other.example/" }, '"https://other.example/" is not in the allow-list'],
+    [{ type: "http", url: "file:///etc/passwd" }, 'expected a URL, got "file:///etc/passwd"'],
+    [{ type: "telepathy", onFailure: "block" }, 'unknown type "telepathy" of handler, which has `onFailure: "block"`'],
+  ];
+  for (const [handler, why] of cases) {
+    const settings = { hooks: { PreToolUse: [{ hooks: [handler as CommandHook] }] } }; // as `JSON.parse` gives it
+    const http = why.includes("allow-list") ? { allow: ["https://hooks.example/*"] } : {};
+    const make = () => command_hooks(settings, { http });
+    assertThrows(make, TypeError, `Cannot use the hooks of PreToolUse: ${why}`);
   }
-  const { events } = await ran(guard("PostToolUse", { onFailure: "block" }));
-  assertEquals(warnings(events), ["Hooks of PostToolUse are never asked that are no commands: http."]);
 });
 
-Deno.test("a command may stand where its matcher would", async () => {
+Deno.test("a command may be in place of its matcher", async () => {
   const flat: unknown = {
     hooks: { PreToolUse: [{ command: "exit 2", matcher: "Bash" }, { type: "command", command: "true" }] },
   };
@@ -418,7 +425,7 @@ Deno.test("a command may stand where its matcher would", async () => {
   assertEquals((await ran(flat as CommandSettings, { calls, tools, dialect: "claude" })).lines[1], "ok ran ls");
 });
 
-Deno.test("several files are one: their commands are asked about the same, and one may switch all of them off", async () => {
+Deno.test("several files are joined, and one may disable all hooks", async () => {
   const change = (to: string) =>
     `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"${to}"}}}'`;
   const files = [
@@ -438,7 +445,7 @@ Deno.test("several files are one: their commands are asked about the same, and o
   ]);
 });
 
-Deno.test("settings that cannot be read are refused, and those that are switched off do nothing", async () => {
+Deno.test("invalid settings are refused, and disabled settings do nothing", async () => {
   const wrong = on("PreToolUse", { command: ["exit", "2"] as never });
   assertThrows(() => command_hooks(wrong), TypeError, "Cannot use the hooks of PreToolUse");
   assertThrows(() => command_hooks({ hooks: { Stop: [{} as never] } }), TypeError, "Cannot use the hooks of Stop");

@@ -21,7 +21,7 @@ function bash(bash: string, more: object = {}) {
   return { type: "command", bash, powershell: "exit 1", ...more };
 }
 
-Deno.test("a command of Copilot's denies a call by what it says, or by another exit code than 0", async () => {
+Deno.test("Copilot commands: JSON or an exit code except 0 denies a call", async () => {
   const said = (decision: object) => bash(`echo '${JSON.stringify(decision)}'`);
   const outcome = async (...commands: readonly object[]) => {
     const { lines, events } = await ran({ preToolUse: commands });
@@ -40,22 +40,22 @@ Deno.test("a command of Copilot's denies a call by what it says, or by another e
   assertEquals(await outcome(bash("exit 1", { matcher: "ba.*|view" })), [`${denied} hook exited with code 1`]);
 });
 
-Deno.test("what looks like JSON, and is none, is a failure of Copilot's commands too", async () => {
+Deno.test("Copilot commands: invalid JSON is a failure", async () => {
   const { lines, events, errors } = await ran({ preToolUse: [bash(`echo '{"permissionDecision":"deny",}'`)] });
-  assertEquals([lines[1], ...warnings(events)], ["ok ran rm -rf dist", "onPreToolUse failed, and is left out."]);
-  const why = `it looks like JSON, and is none (echo '{"permissionDecision":"deny",}')`;
-  assertEquals(errors.map(String), [`Error: Cannot use what the command said: ${why}`]);
+  assertEquals([lines[1], ...warnings(events)], ["ok ran rm -rf dist", "onPreToolUse failed."]);
+  const why = `expected JSON, got text that only looks like it (echo '{"permissionDecision":"deny",}')`;
+  assertEquals(errors.map(String), [`Error: Cannot use the output of the hook: ${why}`]);
 });
 
-Deno.test("a command of Copilot's that is too late is killed and passed over, and those after it are asked", async () => {
+Deno.test("Copilot commands: a late command is killed and skipped", async () => {
   const late = bash("sleep 100", { timeoutSec: 0.2 });
   const { lines, events, errors } = await ran({ preToolUse: [late, bash("exit 2")] });
   assertEquals(lines[1], "denied Denied by preToolUse hook: hook exited with code 2");
-  assertEquals(warnings(events), ["onPreToolUse failed, and is left out."]);
+  assertEquals(warnings(events), ["onPreToolUse failed."]);
   assertEquals(errors.map(String), ["TimeoutError: Not done after 200 ms"]);
 });
 
-Deno.test("a command of Copilot's is told of a call with its arguments as a text, where the settings say", async () => {
+Deno.test("Copilot commands: a command receives the arguments as a string, in the configured directory", async () => {
   await using disk = await folder();
   await Deno.mkdir(`${disk.path}/sub`);
   const cwd = await Deno.realPath(disk.path);
@@ -71,7 +71,7 @@ Deno.test("a command of Copilot's is told of a call with its arguments as a text
   assertEquals(await told("post"), { ...call, toolResult });
 });
 
-Deno.test("what several commands of Copilot's say counts together", async () => {
+Deno.test("Copilot commands: the context of several commands is joined", async () => {
   const say = (said: object) => bash(`echo '${JSON.stringify(said)}'`);
   const { result } = await ran({
     sessionStart: [say({ additionalContext: "One." }), bash("exit 3"), say({ additionalContext: "Two." })],
@@ -79,7 +79,7 @@ Deno.test("what several commands of Copilot's say counts together", async () => 
   assertEquals(lines(result.messages).slice(0, 2), ["session One.\nTwo.", "user Hi"]);
 });
 
-Deno.test("a run that is stopped kills the commands of Copilot's that it waits for", async () => {
+Deno.test("Copilot commands: stopping a run kills the running command", async () => {
   await using disk = await folder();
   const hooks = { preToolUse: [bash("echo asked >> all; echo $$ > own; sleep 100"), bash("touch after")] };
   const use = [command_hooks(settings(hooks), { dialect: "copilot", cwd: disk.path })];
@@ -98,7 +98,7 @@ Deno.test("a run that is stopped kills the commands of Copilot's that it waits f
   assertEquals([await read("all"), await Deno.stat(`${disk.path}/after`).catch(() => "none")], ["asked\n", "none"]);
 });
 
-Deno.test("whoever watches is warned of what of Copilot's settings is never asked, and the rest is read or refused", async () => {
+Deno.test("Copilot commands: a warning reports entries that never run, and invalid entries are refused", async () => {
   const { events, lines } = await ran({
     preToolUse: [bash("exit 1", { matcher: "(" }), { type: "http", url: "http://localhost" }],
     PreToolUse: [{ type: "command", command: "exit 2" }],
@@ -106,10 +106,10 @@ Deno.test("whoever watches is warned of what of Copilot's settings is never aske
   });
   assertEquals(lines[1], "ok ran rm -rf dist");
   assertEquals(warnings(events), [
-    "Hooks of preToolUse are never asked whose matcher is no regular expression: (. What they would block is not blocked.",
-    "Hooks of preToolUse are never asked that are no commands: http. What they would block is not blocked.",
-    'Hooks of PreToolUse are never asked: they are written for "claude". What they would block is not blocked.',
-    "Hooks of notification are never asked: that does not happen here.",
+    'Hooks of preToolUse never run: the matcher "(" is an invalid regular expression. What they would block is not blocked.',
+    'Hooks of preToolUse never run: expected the type "command", got "http". What they would block is not blocked.',
+    'Hooks of PreToolUse never run: they are written for "claude". What they would block is not blocked.',
+    "Hooks of notification never run: the event does not occur here.",
   ]);
   for (const wrong of [{}, { bash: 7 }, { bash: "true", timeoutSec: 0 }]) {
     const make = () => command_hooks(settings({ preToolUse: [wrong] }), { dialect: "copilot" });

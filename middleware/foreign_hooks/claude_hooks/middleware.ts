@@ -1,47 +1,47 @@
 /**
- * Hooks as a middleware: at the points of those events that have any, and at no other.
+ * Assembles the middleware: hooks at the points that the configured events need.
  *
  * @module
  */
 import type { Middleware } from "../../../mod.ts";
-import { approval } from "./approval.ts";
-import { compact } from "./compact.ts";
-import type { Configured } from "./config.ts";
-import { hooksOf, type HooksOptions } from "./hooks.ts";
-import type { CanUseTool } from "./permission_request.ts";
-import { judging } from "./pre_tool_use.ts";
-import { prompt } from "./prompt.ts";
-import { session, warned } from "./session.ts";
-import { error, stop } from "./stop.ts";
-import { tool } from "./tool.ts";
-import { turn } from "./turn.ts";
+import { type Hooks, hooksOf } from "./ask/hooks.ts";
+import type { Configured } from "./config/config.ts";
+import type { CanUseTool } from "./permissions/permission_request.ts";
+import { judgeOf } from "./permissions/pre_tool_use.ts";
+import { approvalHook } from "./points/approval.ts";
+import { compactHook } from "./points/compact.ts";
+import { promptHook } from "./points/prompt.ts";
+import { sessionHook, warnSilent } from "./points/session.ts";
+import { errorHook, stopHook } from "./points/stop.ts";
+import { type IsClassifierDenial, toolHooks } from "./points/tool.ts";
+import { turnHooks } from "./points/turn.ts";
 
-/** Whose hooks they are, and who else is asked. */
-export interface MiddlewareOptions extends HooksOptions {
-  /** Asked beside the hooks of `PermissionRequest`. */
+/** The parts of a middleware besides its hooks. */
+export interface HookMiddlewareOptions extends Pick<Hooks, "name" | "dialect" | "cwd"> {
   readonly canUseTool?: CanUseTool | undefined;
+  readonly isClassifierDenial?: IsClassifierDenial | undefined;
 }
 
-/** The middleware that asks the hooks of a configuration. Agents beneath have it too. */
-export function middlewareOf(
+/** Creates a middleware that runs the hooks of a configuration. Subagents inherit it. */
+export function hookMiddleware(
   { definitions, silent }: Configured,
-  { canUseTool, ...options }: MiddlewareOptions,
+  { canUseTool, isClassifierDenial = () => false, ...options }: HookMiddlewareOptions,
 ): Middleware {
   const hooks = hooksOf(definitions, options);
   const { has } = hooks;
-  const asked = judging(hooks);
+  const judge = judgeOf(hooks);
   const guards = has("PreToolUse", "PermissionRequest") || canUseTool;
   const reviews = has("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied", "PostToolBatch");
-  return warned({
+  return warnSilent({
     name: options.name,
     inherit: true,
-    ...session(hooks),
-    ...prompt(hooks),
-    ...turn(hooks),
-    ...(reviews || has("WorktreeCreate", "WorktreeRemove") ? tool(hooks, asked) : {}),
-    ...(guards && approval(hooks, asked, canUseTool)),
-    ...(has("Stop", "SubagentStop") && stop(hooks)),
-    ...(has("PreCompact", "PostCompact", "SessionStart") && compact(hooks)),
-    ...(has("StopFailure") && error(hooks)),
+    ...sessionHook(hooks),
+    ...promptHook(hooks),
+    ...turnHooks(hooks),
+    ...((reviews || has("WorktreeCreate", "WorktreeRemove")) && toolHooks(hooks, judge, isClassifierDenial)),
+    ...(guards && approvalHook(hooks, judge, canUseTool)),
+    ...(has("Stop", "SubagentStop") && stopHook(hooks)),
+    ...(has("PreCompact", "PostCompact", "SessionStart") && compactHook(hooks)),
+    ...(has("StopFailure") && errorHook(hooks)),
   }, silent);
 }

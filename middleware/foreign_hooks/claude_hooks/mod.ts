@@ -4,81 +4,97 @@
  * @module
  */
 import type { Middleware } from "../../../mod.ts";
-import { configured, type HookConfig } from "./config.ts";
-import { type DialectName, dialects } from "./dialect.ts";
-import { middlewareOf } from "./middleware.ts";
-import type { CanUseTool } from "./permission_request.ts";
+import { configured, type HookConfig } from "./config/config.ts";
+import { type DialectName, dialectOf } from "./config/dialect.ts";
+import { hookMiddleware } from "./middleware.ts";
+import type { CanUseTool } from "./permissions/permission_request.ts";
+import type { IsClassifierDenial } from "./points/tool.ts";
 
-export type { HookAnswer, HookCallback, HookConfig, HookMatcher } from "./config.ts";
-export type { Decision, DialectName } from "./dialect.ts";
-export type * from "./input.ts";
-export type { HookOutput, HookSpecificOutput, PermissionAnswer } from "./output.ts";
-export type { CanUseTool } from "./permission_request.ts";
+export type { HookAnswer, HookCallback, HookCallbackMatcher, HookConfig } from "./config/config.ts";
+export type { Decision, DialectName } from "./config/dialect.ts";
+export type * from "./config/input.ts";
+export type { HookOutput, HookSpecificOutput, PermissionAnswer } from "./config/output.ts";
+export type { CanUseTool } from "./permissions/permission_request.ts";
+export type { IsClassifierDenial } from "./points/tool.ts";
 
-/** For which system hooks were written, and where they are. */
+/** Options of `claude_hooks()`. */
 export interface ClaudeHooksOptions {
-  /** The system, in whose manner hooks are chosen, asked and heard. Default: "qoder". */
+  /** The system that the hooks were written for. Default: "qoder". */
   readonly dialect?: DialectName | undefined;
-  /** Where the root of the agent's files is, as hooks are told. Default: `/`. */
+  /** The root of the agent's files, as hooks receive it. Default: `/`. */
   readonly cwd?: string | undefined;
-  /** Asked where a person would be, at the same time as the hooks of `PermissionRequest`: whoever answers first counts. Default: nobody. */
+  /** Answers in place of a person, at the same time as the hooks of `PermissionRequest`; the first answer counts. Default: none. */
   readonly canUseTool?: CanUseTool | undefined;
+  /** Says whether a denial was made by a classifier: in "claude", `PermissionDenied` fires for no other denial. Default: none is. */
+  readonly isClassifierDenial?: IsClassifierDenial | undefined;
 }
 
 /**
- * Runs the hooks of the Qoder Agent SDK, of the Claude Agent SDK and of Claude Code, unchanged. Agents beneath have them too.
+ * Runs the hooks of the Qoder Agent SDK, of the Claude Agent SDK and of Claude Code, unchanged. Subagents inherit them.
  *
- * | hooks of | are asked | and may |
+ * | hooks of | run | and can |
  * |---|---|---|
- * | `SessionStart` | before a run of a session, and after a compaction | add context, say something as the person, watch files |
- * | `UserPromptExpansion` | about a prompt like `/name arguments`, which a middleware beneath expands | refuse the prompt, add context |
- * | `UserPromptSubmit` | about every prompt | refuse it, add context |
- * | `PreToolUse` | about a call on its way in | allow, deny, ask, defer, change the input, add context |
- * | `PermissionRequest` | where a person would be asked | allow or deny in their place, and change what is asked from then on |
+ * | `SessionStart` | when a session is opened, and after a compaction | add context, add a text before the first prompt, watch files |
+ * | `UserPromptExpansion` | for a prompt such as `/name arguments`, which an inner middleware expands | refuse the prompt, add context |
+ * | `UserPromptSubmit` | for every prompt | refuse it, add context |
+ * | `PreToolUse` | before a call | allow, deny, ask, defer, change the input, add context |
+ * | `PermissionRequest` | before a person is asked | allow or deny in place of the person, and change the permission rules |
  * | `PermissionDenied` | after a guard denied a call | let the model try again |
- * | `PostToolUse`, `PostToolUseFailure` | about a result on its way out | replace it, add to it |
+ * | `PostToolUse`, `PostToolUseFailure` | after a call | replace the result, add context |
  * | `PostToolBatch` | after all calls of a response | add context, end the run |
- * | `Stop`, `SubagentStop` | before an agent finishes, or one beneath does | keep it going |
- * | `PreCompact`, `PostCompact` | around a compaction | decline it, in `claude` |
- * | `MessageDisplay` | about each line of an answer | show another one |
- * | `WorktreeCreate`, `WorktreeRemove` | about calls of `EnterWorktree` and `ExitWorktree` | make the worktree |
- * | `SubagentStart`, `PostModelSwitch` | when an agent beneath begins, or another model has answered | add context |
- * | `SessionEnd`, `StopFailure`, `Notification`, `CwdChanged`, `FileChanged`, `InstructionsLoaded` | when it has happened | watch |
+ * | `Stop`, `SubagentStop` | before an agent or a subagent finishes | keep it going |
+ * | `PreCompact`, `PostCompact` | around a compaction | decline it, in "claude" |
+ * | `MessageDisplay` | for new lines of an answer | show other text |
+ * | `WorktreeCreate`, `WorktreeRemove` | for calls of `EnterWorktree` and `ExitWorktree` | create the worktree |
+ * | `SubagentStart`, `PostModelSwitch` | when a subagent begins, or another model has answered | add context |
+ * | `SessionEnd`, `StopFailure`, `Notification`, `CwdChanged`, `FileChanged`, `InstructionsLoaded` | afterwards | observe |
  *
- * All hooks that are for what happens are asked at the same time, each with a copy of its own, an `AbortSignal` of its own and a time of its own, in seconds.
- * One that throws, is too late or gives what it may not has no opinion, unless it says `onFailure: "block"`; a `warning` says so, and the operator is told
- * why. A deny is final whoever gives it, and no `allow` outweighs a guard's. `continue: false` ends the run. What is for the person is told as a `notice`,
- * and what is for the model never is.
+ * All matching hooks of an event run at the same time, each with its own copy of the input, its own `AbortSignal` and its own timeout in seconds. If a hook
+ * throws, is late or returns an invalid output, it has no opinion, unless it has `onFailure: "block"`; a `warning` reports it, and the error goes to `onError`.
+ * A deny is final. An "allow" answers questions of inner layers and overrides no denial. `continue: false` ends the run. Texts for the person are `notice`
+ * events. Texts for the model are never shown to the person.
  *
- * Hooks see tools by the names and with the inputs that they have here. For hooks of `Edit|Write` that read `tool_input.file_path`, name tools so, as
- * `Bash` is below: a tool `Edit` may hand its calls on to the `edit_file` among the `tools` of `workspace()`. Those of `mcp()` are named
- * `mcp__server__tool`, as they are at home.
+ * Hooks receive the names and inputs of the tools of this agent. For hooks of `Edit|Write` that read `tool_input.file_path`, give tools these names and
+ * inputs, as `Bash` below: a tool `Edit` can pass its calls to the `edit_file` among the `tools` of `workspace()`. The tools of `mcp()` have the names
+ * `mcp__server__tool`, as in the home systems. An unknown tool and an invalid input run no hook.
  *
- * The dialects differ where the systems do:
+ * The dialects differ where the systems differ:
  *
  * | | `qoder` | `qodercli` | `claude` |
  * |---|---|---|---|
- * | a matcher for tools | a regular expression | the same | names, where it is a list of them; else a regular expression |
- * | `defer` | is no decision | the same | pauses the run; the hook is asked again when it goes on |
- * | of several inputs or outputs | the last in the configuration counts | the same | the last that was given counts |
- * | a `tool_response` that is JSON | its text | the same | what it says: an object, for hooks that read `tool_response.filePath` |
- * | an output that is empty | counts as none | counts | counts |
+ * | a matcher for tools | a regular expression | the same | names, if it is a list of them; else a regular expression |
+ * | `defer` | no decision | the same | pauses the run and asks the hook again on resume, if the response has one call; else no decision |
+ * | of several inputs or outputs | the last in the configuration counts | the same | the last to arrive counts |
+ * | a `tool_response` that is JSON | text | the same | parsed, for hooks that read `tool_response.filePath` |
+ * | an empty output | is ignored | counts | counts |
+ * | an invalid field | is ignored | the same | voids the output, except a deny |
  * | of several answers to a request | a deny counts | the last one counts | a deny counts |
- * | `sequential` | one after another, each told what was changed | the same | is ignored |
- * | keeping an agent going | as long as `limits.continuations` lets it | the same | eight times in a row |
- * | seconds that a hook has | 600 | 600 | 60; 30 for a prompt, 10 for a line, 1.5 at the end |
+ * | `sequential` | one hook after another, each with the changes of those before it | the same | is ignored |
+ * | `suppressOutput` | hides the result and `systemMessage` from the person | the same | has no effect |
+ * | `systemMessage` of `Notification`, `PreCompact` and `SessionEnd` | is shown | the same | is discarded |
+ * | `PermissionDenied` | fires for every denial of a guard | the same | fires for a classifier, see `isClassifierDenial` |
+ * | `FileChanged` | fires for every file, or for the files in `watchPaths` | the same | fires for names in matchers and files in `watchPaths` |
+ * | a timeout at `PreToolUse`, `PermissionRequest`, `UserPromptSubmit` | has no effect | the same | blocks |
+ * | keeping an agent from stopping | up to `limits.continuations` | the same | eight times in a row |
+ * | timeout in seconds | 600 | 600 | 60; 30 for a prompt, 10 for a line, 1.5 at the end |
  *
- * Where it stands in `use` matters: rules that no hook may silence stand before it, and so does `transcript()`. Hooks see inputs as they are there: what a
- * middleware after it makes of an input, `PreToolUse` is asked about once more. To hear what others do to the files of `workspace()`, it stands before that.
+ * The place in `use` matters. Guards that no hook may silence stand before it, and so does `transcript()`. If an inner middleware changes an input,
+ * `PreToolUse` runs again for the new input. To observe the files of `workspace()`, it stands before `workspace()`.
  *
- * What differs from home: a question that nobody answers pauses the run, and `PreToolUse` is asked again when it goes on. `updatedPermissions` hold for the
- * session, whichever settings they are for; directories mean nothing here. Once a hook has said `watchPaths`, those are the files that are watched. What is
- * said for the model beside the run, such as at a `Notification`, is in its next request. `sessionTitle`, `reloadSkills`, `terminalSequence`,
- * `suppressOriginalPrompt` and `classifierContext` have no meaning here. These events never happen, and a `warning` says so where they have hooks: `Setup` and `ConfigChange` (there are no
- * settings files), `DirectoryAdded` (a workspace has one root), `PreModelSwitch` (no person chooses another model), `TaskCreated`, `TaskCompleted` and
- * `TeammateIdle` (there are no task lists and no teams), `Elicitation` and `ElicitationResult` (no MCP server asks the person).
+ * Differences from the home systems:
  *
- * Throws a `TypeError` where the hooks of an event are no list of matchers with functions.
+ * - The calls of one response run in parallel: all `PreToolUse` hooks of a response run before the first call.
+ * - A question without an answer pauses the run. On resume, `PreToolUse` is not asked again.
+ * - `continue: false` and `interrupt: true` in a subagent end the subagent, not its callers.
+ * - `updatedPermissions` hold for the session, whatever their destination. Directories have no effect, because a workspace has one root.
+ * - Context of background hooks, `Notification` and `PostModelSwitch` is in the next request, and not in the transcript.
+ * - Inputs are validated against the tool's schema before `PreToolUse` and again after `updatedInput`.
+ * - `sessionTitle`, `reloadSkills`, `terminalSequence`, `suppressOriginalPrompt` and `classifierContext` have no effect.
+ * - These events never occur, and a `warning` reports hooks of them: `Setup` and `ConfigChange` (there are no settings files), `DirectoryAdded` (a workspace
+ *   has one root), `PreModelSwitch` (no person chooses another model), `TaskCreated`, `TaskCompleted` and `TeammateIdle` (there are no task lists and teams),
+ *   `Elicitation` and `ElicitationResult` (no MCP server asks the person).
+ *
+ * Throws a `TypeError` if the hooks of an event are not a list of matchers with functions.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -119,9 +135,12 @@ export interface ClaudeHooksOptions {
  */
 export function claude_hooks(
   config: HookConfig,
-  { dialect: name = "qoder", cwd = "/", canUseTool }: ClaudeHooksOptions = {},
+  { dialect: name = "qoder", cwd = "/", canUseTool, isClassifierDenial }: ClaudeHooksOptions = {},
 ): Middleware {
-  const dialect = dialects[name];
-  if (!dialect) throw new TypeError(`Cannot use hooks of "${name}": there is ${Object.keys(dialects).join(", ")}`);
-  return middlewareOf(configured(config, dialect), { name: "claude_hooks", dialect, cwd, canUseTool });
+  const dialect = dialectOf(name);
+  return hookMiddleware(configured(config, dialect), {
+    ...{ name: "claude_hooks", dialect, cwd },
+    canUseTool,
+    isClassifierDenial,
+  });
 }

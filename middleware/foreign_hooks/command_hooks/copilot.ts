@@ -1,18 +1,19 @@
 /**
- * The commands of GitHub Copilot's command line and of its agent on GitHub: hooks whose handlers are commands.
+ * The command hooks of GitHub Copilot's command line and of its agent on GitHub.
  *
  * @module
  */
 import * as z from "zod";
-import { startTimer } from "../../../src/core/kit.ts";
-import { lines } from "../claude_hooks/answers.ts";
-import { refusal } from "../claude_hooks/config.ts";
-import { patternOf } from "../claude_hooks/matcher.ts";
-import type { HookAsking, SessionHooks } from "../copilot_hooks/hooks.ts";
+import { patternOf } from "../claude_hooks/config/matcher.ts";
+import { invalidHooks } from "../claude_hooks/config/config.ts";
+import type { HookOptions, SessionHooks } from "../copilot_hooks/hooks.ts";
+
 import { type HookName, hookNames } from "../copilot_hooks/outputs.ts";
-import { type Place, start } from "./process.ts";
-import { failure, readIn } from "./said.ts";
-import { type CommandSettings, maybe, neverAsked } from "./settings.ts";
+import { callWithin } from "../kit/deadline.ts";
+import { joinLines, maybe } from "../kit/fields.ts";
+import { type Place, start } from "./handlers/process.ts";
+import { commandError, readJson } from "./output.ts";
+import { type CommandSettings, neverRun, parse } from "./settings.ts";
 
 const entry = z.object({
   type: z.string().default("command"),
@@ -27,113 +28,104 @@ const entry = z.object({
 type Entry = z.output<typeof entry>;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Hooks, and what of the settings is never asked, and why: a sentence for each. */
-export interface Copilot {
+/** Hooks, and one sentence for each part of the settings that never runs. */
+export interface CopilotSettings {
   readonly hooks: SessionHooks;
   readonly silent: readonly string[];
 }
 
-/** Reads settings. Throws a `TypeError` where the hooks of an event are not as they should be. */
-export function copilot({ hooks = {}, disableAllHooks = false }: CommandSettings, place: Place): Copilot {
+/** Reads settings. Throws a `TypeError` if the hooks of an event are invalid. */
+export function readCopilot({ hooks = {}, disableAllHooks = false }: CommandSettings, place: Place): CopilotSettings {
   const handlers: Partial<Record<HookName, ReturnType<typeof handlerOf>>> = {};
   const silent: string[] = [];
   for (const [event, given] of disableAllHooks ? [] : Object.entries(hooks)) {
     const name = hookNames.find((name) => name === `on${event.charAt(0).toUpperCase()}${event.slice(1)}`);
-    const never = (why: string) => silent.push(neverAsked(event, why));
-    if (/^[A-Z]/.test(event)) never(': they are written for "claude"');
-    else if (!name) never(": that does not happen here");
+    const skip = (reason: string) => silent.push(neverRun(event, reason));
+    if (/^[A-Z]/.test(event)) skip('they are written for "claude"');
+    else if (!name) skip("the event does not occur here");
     else {
-      const commands = entriesOf(event, given).flatMap((entry) => {
-        if (entry.type !== "command") never(` that are no commands: ${entry.type}`);
-        else if (!patternOf(wholly(entry))) never(` whose matcher is no regular expression: ${entry.matcher}`);
-        else return [commandOf(event, entry, place)];
-        return [];
+      const entries = parse(event, z.array(entry), given);
+      const usable = entries.filter((entry) => {
+        const problem = problemOf(entry);
+        if (problem !== undefined) skip(problem);
+        return problem === undefined;
       });
-      handlers[name] = handlerOf(event, commands);
+      handlers[name] = handlerOf(event, usable.map((entry) => commandOf(event, entry, place)));
     }
   }
-  return { hooks: handlers as SessionHooks, silent }; // what commands say is read like what any handler says
+  return { hooks: handlers as SessionHooks, silent }; // outputs of commands are validated like those of any handler
 }
 
-function entriesOf(event: string, given: unknown): readonly Entry[] {
-  const { success, data, error } = z.array(entry).safeParse(given);
-  if (!success) throw refusal(event, z.prettifyError(error));
-  return data;
+function problemOf({ type, matcher = ".*" }: Entry): string | undefined {
+  if (type !== "command") return `expected the type "command", got "${type}"`;
+  return patternOf(wholeName(matcher)) ? undefined : `the matcher "${matcher}" is an invalid regular expression`;
 }
 
-/** The names of tools that an entry is for. */
-function wholly({ matcher = ".*" }: Entry): string {
+function wholeName(matcher: string): string {
   return `^(?:${matcher})$`;
 }
 
-/** Asks one command. */
-type Command = (told: Fields, signal: AbortSignal) => Promise<Fields>;
+type Command = (input: Fields, signal: AbortSignal) => Promise<Fields>;
 
 function commandOf(event: string, entry: Entry, place: Place): Command {
-  const { bash, command = bash, powershell, cwd = ".", env, timeoutSec = 30 } = entry;
+  const { bash, command = bash, powershell, cwd = ".", env, timeoutSec = 30, matcher = ".*" } = entry;
   const line = command ?? powershell;
-  if (line === undefined) throw refusal(event, "expected `bash`, what the shell runs");
-  const hook = { type: "command", command: line, shell: command === undefined ? "powershell" : undefined } as const;
+  if (line === undefined) throw invalidHooks(event, "expected `bash`, a line for the shell");
+  const hook = { command: line, shell: command === undefined ? "powershell" : undefined };
   const at = { cwd: cwd.startsWith("/") ? cwd : `${place.cwd}/${cwd}`, env: { ...place.env, ...env } };
-  const pattern = new RegExp(wholly(entry));
+  const pattern = new RegExp(wholeName(matcher));
 
-  return async (told, signal) => {
-    if (typeof told.toolName === "string" && !pattern.test(told.toolName)) return {};
-    const { exited, kill } = start(hook, `${JSON.stringify(told)}\n`, at, signal);
-    let late: Error | undefined;
-    const timer = startTimer(() => {
-      late = new DOMException(`Not done after ${timeoutSec * 1_000} ms`, "TimeoutError");
-      kill();
-    }, timeoutSec * 1_000);
-    const { code, stdout, stderr } = await exited.finally(() => clearTimeout(timer));
-    if (late) throw late;
+  return async (input, signal) => {
+    if (typeof input.toolName === "string" && !pattern.test(input.toolName)) return {};
+    const run = (signal: AbortSignal) => start(hook, `${JSON.stringify(input)}\n`, at, signal).exited;
+    const { code, stdout, stderr } = await callWithin(timeoutSec * 1_000, signal, run);
     if (code === 0) {
-      const { said, broken } = readIn(stdout.trim());
-      if (broken) throw failure(broken, line);
-      return { ...said };
+      const { json = {}, broken } = readJson(stdout.trim(), false, { wholeOutput: false });
+      if (broken) throw commandError(broken, line);
+      return json;
     }
     if (event === "preToolUse") {
       return { permissionDecision: "deny", permissionDecisionReason: `hook exited with code ${code}` };
     }
-    throw failure(`exit code ${code}. ${stderr.trim()}`, line);
+    throw commandError(`exit code ${code}. ${stderr.trim()}`, line);
   };
 }
 
-/** Asks commands one after another, until one denies; one that fails is left out. */
+/** Runs commands in sequence, until one denies. A command that fails is skipped. */
 function handlerOf(event: string, commands: readonly Command[]) {
-  return async (input: object, _: unknown, { signal, failed }: HookAsking): Promise<Fields> => {
+  return async (input: object, _: unknown, { signal, onFailed }: HookOptions): Promise<Fields> => {
     const { workingDirectory: _cwd, toolArgs, error, ...rest }: Fields = { ...input };
-    const told = {
+    const sent = {
       ...rest,
       ...(toolArgs !== undefined && { toolArgs: JSON.stringify(toolArgs) }),
       ...(error !== undefined && { error: event === "errorOccurred" ? { name: "Error", message: error } : error }),
     };
-    const said: Fields[] = [];
+    const outputs: Fields[] = [];
     for (const command of commands) {
-      if (signal.aborted || said.some((one) => decisionOf(one) === "deny")) break;
+      if (signal.aborted || outputs.some((output) => decisionOf(output) === "deny")) break;
       try {
-        said.push(await command(told, signal));
+        outputs.push(await command(sent, signal));
       } catch (error) {
-        failed(error);
+        onFailed(error);
       }
     }
-    return merged(said);
+    return merged(outputs);
   };
 }
 
-/** What commands say together: the strictest decision, all that is for the model, and of the rest the last. */
-function merged(said: readonly Fields[]): Fields {
-  const decision = ["deny", "ask", "allow"].find((each) => said.some((one) => decisionOf(one) === each));
-  const { permissionDecisionReason } = said.find((one) => decisionOf(one) === decision) ?? {};
-  const context = lines(said.map(({ additionalContext: text }) => typeof text === "string" ? text : undefined));
+/** Merges outputs: the strictest decision, all context, and the last value of any other field. */
+function merged(outputs: readonly Fields[]): Fields {
+  const decision = ["deny", "ask", "allow"].find((each) => outputs.some((output) => decisionOf(output) === each));
+  const { permissionDecisionReason } = outputs.find((output) => decisionOf(output) === decision) ?? {};
+  const context = outputs.map(({ additionalContext: text }) => typeof text === "string" ? text : undefined);
+  const additionalContext = joinLines(context);
   return {
-    ...Object.assign({}, ...said),
+    ...Object.assign({}, ...outputs),
     ...(decision && { permissionDecision: decision, permissionDecisionReason }),
-    ...(context && { additionalContext: context }),
+    ...(additionalContext && { additionalContext }),
   };
 }
 
-/** What a command decides, however it is capitalized. */
-function decisionOf({ permissionDecision: said }: Fields): unknown {
-  return typeof said === "string" ? said.trim().toLowerCase() : said;
+function decisionOf({ permissionDecision: decision }: Fields): unknown {
+  return typeof decision === "string" ? decision.trim().toLowerCase() : decision;
 }

@@ -1,63 +1,102 @@
 /**
- * Runs commands that were written as hooks for Qoder, for Claude Code or for GitHub Copilot. For Deno.
+ * Runs the hooks in settings files of Qoder, Claude Code and GitHub Copilot. For Deno, Node and Bun.
  *
  * @module
  */
-import type { Middleware } from "../../../mod.ts";
-import { type DialectName, dialects } from "../claude_hooks/dialect.ts";
-import { middlewareOf } from "../claude_hooks/middleware.ts";
-import { warned } from "../claude_hooks/session.ts";
+import process from "node:process";
+import type { Middleware, Model } from "../../../mod.ts";
+import { type DialectName, dialectOf } from "../claude_hooks/config/dialect.ts";
+import type { HookInput } from "../claude_hooks/config/input.ts";
+import { hookMiddleware } from "../claude_hooks/middleware.ts";
+import { matchesCall, parseRule } from "../claude_hooks/permissions/rule.ts";
+import { warnSilent } from "../claude_hooks/points/session.ts";
 import { copilot_hooks } from "../copilot_hooks/mod.ts";
-import { copilot } from "./copilot.ts";
-import { commandHook } from "./hook.ts";
-import { type CommandSettings, configured, joined } from "./settings.ts";
+import { readCopilot } from "./copilot.ts";
+import { commandHandler } from "./handlers/command.ts";
+import { environmentsOf } from "./handlers/environment.ts";
+import type { Handler } from "./handlers/handler.ts";
+import { httpHandler, type HttpHandlerOptions } from "./handlers/http.ts";
+import { agentHandler, type HookAgent, type McpClient, mcpToolHandler, promptHandler } from "./handlers/model.ts";
+import { type CommandSettings, type HandlerConfig, joinFiles, readSettings } from "./settings.ts";
 
-export type { CommandHook, CommandMatcher, CommandSettings } from "./settings.ts";
+export type { HttpHandlerOptions } from "./handlers/http.ts";
+export type { HookAgent, McpClient } from "./handlers/model.ts";
+export type {
+  AnyHandler,
+  CommandHook,
+  CommandMatcher,
+  CommandSettings,
+  HandlerConfig,
+  HttpHook,
+  McpToolHook,
+  PromptHook,
+} from "./settings.ts";
 export type { DialectName };
 
-/** For which system commands were written, and where they run. */
+/** Options of `command_hooks()`. */
 export interface CommandHooksOptions {
-  /** The system, in whose manner commands are chosen, run and heard: "copilot", or one that `claude_hooks()` knows. Default: "qoder". */
+  /** The system that the settings were written for: "copilot", or a dialect of `claude_hooks()`. Default: "qoder". */
   readonly dialect?: DialectName | "copilot" | undefined;
-  /** The directory that commands run in, which is the root of the agent's files. Default: that of this process. */
+  /** The directory in which commands run: the root of the agent's files. Default: the working directory of this process. */
   readonly cwd?: string | undefined;
   /**
-   * Variables for commands, beside those of this process and `CLAUDE_PROJECT_DIR` and `QODER_PROJECT_DIR`, which are `cwd`. Hooks of a plugin want
-   * `CLAUDE_PLUGIN_ROOT`, the directory that the plugin is in. Default: none.
+   * Variables of commands, in addition to the environment of this process and to `CLAUDE_PROJECT_DIR` and `QODER_PROJECT_DIR`, which are `cwd`. Hooks of a
+   * plugin need `CLAUDE_PLUGIN_ROOT`, the directory of the plugin. Default: none.
    */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Where handlers of type `http` may post to. */
+  readonly http?: HttpHandlerOptions | undefined;
+  /** The model of handlers of type `prompt`. Default: none, and settings with such handlers are refused. */
+  readonly model?: Model | undefined;
+  /** The agent of handlers of type `agent`. Default: none, and settings with such handlers are refused. */
+  readonly agent?: HookAgent | undefined;
+  /** The clients of handlers of type `mcp_tool`, by the name of the server. Default: none, and settings with such handlers are refused. */
+  readonly mcp?: Readonly<Record<string, McpClient>> | undefined;
+  /** The directory of the files that `CLAUDE_ENV_FILE` names. Default: `/tmp`. */
+  readonly temporary?: string | undefined;
 }
 
 /**
- * Runs commands as hooks, as the settings of Qoder and of Claude Code say them, and the `hooks/hooks.json` of plugins:
- * `command_hooks(JSON.parse(await Deno.readTextFile(".claude/settings.json")), { dialect: "claude" })`. What they are asked about, and what they may say,
- * is what `claude_hooks()` says of hooks.
+ * Runs the handlers in the settings files of Qoder and of Claude Code, and in the `hooks/hooks.json` of their plugins:
+ * `command_hooks(JSON.parse(await Deno.readTextFile(".claude/settings.json")), { dialect: "claude" })`. The events and outputs are those of `claude_hooks()`.
  *
- * Several files are one list, as at home, where all their commands are asked at once: `command_hooks([user, project])`. The file of a plugin, which wants
- * a `CLAUDE_PLUGIN_ROOT` of its own, is one more `command_hooks()`.
+ * Several files are one list, as in the home systems: `command_hooks([user, project])`. A plugin, which needs its own `CLAUDE_PLUGIN_ROOT`, is another
+ * `command_hooks()`.
  *
- * A command reads what it is told from its standard input, as JSON, and exits with 0 where it has no objection. Exit code 2 blocks, for the reason that
- * its JSON blocks for, or that it wrote to its standard error. Where it writes JSON to its standard output, that is what it says; other text is for the
- * model at `SessionStart` and `UserPromptSubmit`, and at every other event lines before and after the JSON are left out. Any other exit code, or JSON that
- * is none, is a failure, which blocks only where `onFailure` says so; a `warning` says that there was one, and the operator is told which command it was
- * and what it wrote.
+ * | type of handler | runs | answers with |
+ * |---|---|---|
+ * | `command` | a command, which reads the input as JSON from its standard input | its exit code and its standard output |
+ * | `http` | a POST request with the input as JSON | the body of the response, read like the output of a command |
+ * | `prompt` | a request to the option `model` | `{"ok": true}` or `{"ok": false, "reason": "..."}` |
+ * | `agent` | a run of the option `agent` | the same |
+ * | `mcp_tool` | a call of a tool of the option `mcp` | the text of the result, read like the output of a command |
  *
- * A command that is too late, or that a run waits for when it is stopped, is killed with all that it has started. One that goes on by itself decides
- * nothing, and speaks with the next request of the model; when the run ends it has `limits.grace`, and is killed then. The same command is run once for an
- * event, however many matchers are for it.
+ * Exit code 0 has no objection, and JSON on standard output is the output of the hook. Exit code 2 blocks; the reason is the one in the JSON, or the text on
+ * standard error. Any other exit code is a failure. In "claude", standard output is JSON only if all of it is one object, and exit code 2 has no effect at
+ * `PermissionRequest`, `PermissionDenied` and `Notification`; in the other dialects, an object in some lines of it counts too. Other text is context for the
+ * model at `SessionStart`, `UserPromptSubmit`, `UserPromptExpansion` and `PostModelSwitch`. A failure blocks only with `onFailure: "block"`; a `warning`
+ * reports it, and the error, with the command and its output, goes to `onError`.
  *
- * Hooks of the types `prompt`, `agent`, `http` and `mcp_tool` are never asked, and nor are those of events that cannot happen here: a `warning` names them
- * when a run begins. What such a hook would block is not blocked; where it says `onFailure: "block"`, at an event that can be, the settings are refused.
- * There is no `CLAUDE_ENV_FILE`, since no shell here is the agent's own; `once` means nothing in settings, there as here.
+ * A command that is late, or whose run is stopped, is killed with all processes that it has started. A command in the background decides nothing. Its
+ * context is in the next model request; in "claude", its `systemMessage` too. When the run ends it has `limits.grace`, and is killed then. The same handler
+ * runs once for an event, even if several matchers match. The variables that commands of `SessionStart`, `CwdChanged` and `FileChanged` export in the file
+ * `CLAUDE_ENV_FILE` are in the environment of the later commands of the session.
  *
- * The dialect "copilot" takes what GitHub Copilot keeps in `.github/hooks/*.json`, and hands it to `copilot_hooks()`: commands that are told
- * `{ toolName, toolArgs, ... }`, where `toolArgs` is JSON in a text, and run one after another. They answer by JSON alone; at `preToolUse` another exit code than 0
- * denies. One whose JSON is none, or that is too late, after `timeoutSec` or 30 seconds, is passed over, and a `warning` says so. A `matcher` is for whole
- * names of tools. Hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification` are never asked, and nor are those whose
- * events begin with a capital letter: they are written for "claude".
+ * The dialect "copilot" accepts the files in `.github/hooks/*.json` and passes them to `copilot_hooks()`. Commands receive
+ * `{ toolName, toolArgs, ... }`, where `toolArgs` is a string of JSON, and run in sequence. They answer with JSON; at `preToolUse`, any exit code except 0
+ * denies. A command with invalid JSON, or one that takes longer than `timeoutSec` (default 30 seconds), is skipped with a `warning`. A `matcher` matches
+ * whole names of tools.
  *
- * Takes the permission to run these commands, and a system with process groups: not Windows. Whoever can write the settings can run anything.
- * Throws a `TypeError` where settings, or the hooks of an event, are not as they should be.
+ * Differences from the home systems, in addition to those of `claude_hooks()` and `copilot_hooks()`:
+ *
+ * - The variables of `CLAUDE_ENV_FILE` are kept in this process, and only hooks receive them: no shell here belongs to the agent.
+ * - `once` has no effect in settings, and `model` none in a handler.
+ * - An address of an `http` handler is checked by name before the request; redirects are refused.
+ * - Copilot: hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification`, handlers that are no commands, and events with
+ *   a capital letter, which are written for "claude", never run; a `warning` reports them.
+ *
+ * Needs the permission to run commands, and a system with process groups: not Windows. A person who can write the settings can run any command.
+ * Throws a `TypeError` if the settings are invalid, or need a model, an agent, a server or an address that is not given.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -76,22 +115,53 @@ export interface CommandHooksOptions {
  * ```
  */
 export function command_hooks(
-  given: CommandSettings | readonly CommandSettings[],
-  { dialect: name = "qoder", cwd = Deno.cwd(), env = {} }: CommandHooksOptions = {},
+  files: CommandSettings | readonly CommandSettings[],
+  options: CommandHooksOptions = {},
 ): Middleware {
-  const settings = joined([given].flat());
+  const { dialect: name = "qoder", cwd = process.cwd(), env = {}, temporary = "/tmp" } = options;
+  const settings = joinFiles([files].flat());
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
   if (name === "copilot") {
-    const { hooks, silent } = copilot(settings, place);
-    return warned({ ...copilot_hooks(hooks, { cwd }), name: "command_hooks" }, silent);
+    const { hooks, silent } = readCopilot(settings, place);
+    return warnSilent({ ...copilot_hooks(hooks, { cwd }), name: "command_hooks" }, silent);
   }
-  const dialect = dialects[name];
-  if (!dialect) {
-    throw new TypeError(`Cannot use hooks of "${name}": there is ${Object.keys(dialects).join(", ")}, copilot`);
+  const dialect = dialectOf(name, ["copilot"]);
+  const environments = environmentsOf(temporary);
+
+  function handlerOf(config: HandlerConfig): Handler {
+    const { http = {}, model, agent, mcp = {} } = options;
+    switch (config.type) {
+      case "command":
+        return commandHandler(config, place, environments);
+      case "http":
+        return httpHandler(config, http, place.env);
+      case "prompt":
+        return promptHandler(config, given(model, '"prompt" needs the option `model`'));
+      case "agent":
+        return agentHandler(config, given(agent, '"agent" needs the option `agent`'));
+      case "mcp_tool":
+        return mcpToolHandler(
+          config,
+          given(mcp[config.server], `"mcp_tool" needs the option \`mcp.${config.server}\``),
+        );
+    }
   }
-  return middlewareOf(configured(settings, dialect, (command) => commandHook(command, place)), {
-    name: "command_hooks",
-    dialect,
-    cwd,
-  });
+
+  function hookOf(config: HandlerConfig) {
+    const handler = handlerOf(config);
+    const rule = config.if === undefined ? undefined : parseRule(config.if);
+    return async (input: HookInput, _: string | undefined, { signal }: { readonly signal: AbortSignal }) => {
+      const isMeant = !rule ||
+        ("tool_name" in input &&
+          matchesCall(rule, input.tool_name, input.tool_input, { cwd: input.cwd, parts: "maybe" }));
+      return isMeant ? await handler(input, { signal, dialect }) : undefined;
+    };
+  }
+
+  return hookMiddleware(readSettings(settings, dialect, hookOf), { name: "command_hooks", dialect, cwd });
+}
+
+function given<T>(value: T | undefined, need: string): T {
+  if (value === undefined) throw new TypeError(`a handler of type ${need}`);
+  return value;
 }

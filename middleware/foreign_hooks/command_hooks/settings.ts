@@ -1,90 +1,152 @@
 /**
- * Settings: which commands there are for which event, as the settings files of the other systems say it.
+ * Settings: the handlers of each event, as the settings files of the home systems contain them.
  *
  * @module
  */
 import * as z from "zod";
 import { describeIssues } from "../../../src/core/kit.ts";
-import { type Configured, type Definition, refusal } from "../claude_hooks/config.ts";
-import type { Dialect } from "../claude_hooks/dialect.ts";
-import { guarded } from "../claude_hooks/dispatch.ts";
-import { silenceOf } from "../claude_hooks/events.ts";
-import type { HookEvent } from "../claude_hooks/input.ts";
-import { matching } from "../claude_hooks/matcher.ts";
+import { type Configured, type Definition, invalidHooks } from "../claude_hooks/config/config.ts";
+import type { Dialect } from "../claude_hooks/config/dialect.ts";
+import { isGuard, occurs, silenceOf } from "../claude_hooks/config/events.ts";
+import type { HookEvent } from "../claude_hooks/config/input.ts";
+import { matching } from "../claude_hooks/config/matcher.ts";
+import { isObject, maybe } from "../kit/fields.ts";
 
-/** What may be there; null is not there. */
-export const maybe = <S extends z.ZodType>(schema: S) => schema.nullish().transform((given) => given ?? undefined);
-
-const file = z.looseObject({ hooks: maybe(z.record(z.string(), z.unknown())) });
-const onFailure = maybe(z.enum(["continue", "block"]));
-const command = z.object({
-  type: z.literal("command").default("command"),
-  command: z.string(),
-  args: maybe(z.array(z.string())),
-  shell: maybe(z.string()),
+const shared = {
   timeout: maybe(z.number().positive()),
-  async: maybe(z.boolean()),
-  asyncRewake: maybe(z.boolean()),
   if: maybe(z.string()),
-  onFailure,
-});
+  onFailure: maybe(z.enum(["continue", "block"])),
+};
+const texts = z.record(z.string(), z.string());
+const prompt = { prompt: z.string(), ...shared };
+const handler = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("command"),
+    command: z.string(),
+    args: maybe(z.array(z.string())),
+    shell: maybe(z.string()),
+    async: maybe(z.boolean()),
+    asyncRewake: maybe(z.boolean()),
+    ...shared,
+  }),
+  z.object({
+    type: z.literal("http"),
+    url: z.string(),
+    headers: maybe(texts),
+    allowedEnvVars: maybe(z.array(z.string())),
+    ...shared,
+  }),
+  z.object({ type: z.literal("prompt"), ...prompt }),
+  z.object({ type: z.literal("agent"), ...prompt }),
+  z.object({
+    type: z.literal("mcp_tool"),
+    server: z.string(),
+    tool: z.string(),
+    input: maybe(z.record(z.string(), z.unknown())),
+    ...shared,
+  }),
+]);
 const matcher = z.object({
   matcher: maybe(z.string()),
   sequential: maybe(z.boolean()),
-  hooks: z.array(z.looseObject({ type: z.string().default("command"), onFailure })),
+  hooks: z.array(z.looseObject({ type: z.string().default("command") })),
 });
-/** Matchers; where one would be, some write its hook. */
-const matchers = z.array(z.preprocess((given) => isHook(given) ? { ...given, hooks: [given] } : given, matcher));
+/** Matchers. Some files contain a handler in place of its matcher. */
+const matchers = z.array(
+  z.preprocess(
+    (given) =>
+      isObject(given) && !("hooks" in given) && ("command" in given || "type" in given)
+        ? { ...given, hooks: [given] }
+        : given,
+    matcher,
+  ),
+);
+const file = z.looseObject({ hooks: maybe(z.record(z.string(), z.unknown())) });
 
-function isHook(given: unknown): given is object {
-  return typeof given === "object" && given !== null && "command" in given && !("hooks" in given);
-}
-
-/** A command that is a hook. What else settings say of it, such as `statusMessage`, has no meaning here. */
-export interface CommandHook {
-  /** What it is. Settings may have others: those are never asked, and a `warning` says so. */
-  readonly type: "command";
-  /** What the shell runs; with `args`, the program itself. */
-  readonly command: string;
-  /** What the program is given, where there is no shell between. */
-  readonly args?: readonly string[] | undefined;
-  /** The shell. Default: `bash`, and `sh` where there is none. */
-  readonly shell?: string | undefined;
-  /** Seconds that it has; one that goes on by itself has until the run ends. Default: what the dialect says of commands. */
+/** The fields of every handler. Other fields, such as `statusMessage`, have no effect. */
+export interface AnyHandler {
+  /** Timeout in seconds. Default: see the dialect. A handler in the background has until the run ends. */
   readonly timeout?: number | undefined;
-  /** Nothing waits for it, and it decides nothing. Default: false. */
-  readonly async?: boolean | undefined;
-  /** The same, and where it exits with 2 the model is told why. Default: false. */
-  readonly asyncRewake?: boolean | undefined;
   /**
-   * The calls that it is for, such as `Bash(git *)`, also where such a command is one of several, or within another. What another program runs, such as
-   * `sudo`, is not seen: a guard has no `if`. At events that are no calls it does not run then. Default: all.
+   * The calls that the handler is for, such as `Bash(git *)` or `Edit(src/*)`. It also runs for a command that contains such a command, and for a command
+   * that nobody can foresee: with variables, substitutions, or syntax that cannot be parsed. At events without a call it does not run. Default: all calls.
    */
   readonly if?: string | undefined;
-  /** What it means where it fails: nothing, or that it blocks. Default: "continue". */
+  /** Whether a failure blocks. Default: "continue". */
   readonly onFailure?: "continue" | "block" | undefined;
 }
 
-/** Commands, and what they are for. */
+/** A handler that is a command. */
+export interface CommandHook extends AnyHandler {
+  /** The type. */
+  readonly type: "command";
+  /** The line for the shell; with `args`, the program. */
+  readonly command: string;
+  /** The arguments of the program. */
+  readonly args?: readonly string[] | undefined;
+  /** The shell. Default: `bash`, and `sh` if there is none. */
+  readonly shell?: string | undefined;
+  /** Runs in the background, and decides nothing. Default: false. */
+  readonly async?: boolean | undefined;
+  /** The same; with exit code 2 the model receives the reason. Default: false. */
+  readonly asyncRewake?: boolean | undefined;
+}
+
+/** A handler that receives the input as a POST request. */
+export interface HttpHook extends AnyHandler {
+  /** The type. */
+  readonly type: "http";
+  /** The address. */
+  readonly url: string;
+  /** Headers; `$NAME` is a variable in `allowedEnvVars`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The variables that headers may contain. Default: none. */
+  readonly allowedEnvVars?: readonly string[] | undefined;
+}
+
+/** A handler that asks a model, or an agent with tools. */
+export interface PromptHook extends AnyHandler {
+  /** The type. */
+  readonly type: "prompt" | "agent";
+  /** The prompt; `$ARGUMENTS` is the input as JSON. */
+  readonly prompt: string;
+}
+
+/** A handler that calls a tool of an MCP server. */
+export interface McpToolHook extends AnyHandler {
+  /** The type. */
+  readonly type: "mcp_tool";
+  /** The server, by its name in the option `mcp`. */
+  readonly server: string;
+  /** The tool. */
+  readonly tool: string;
+  /** The input of the tool; `${tool_input.file_path}` in a text is a field of the input. */
+  readonly input?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A handler of any type. */
+export type HandlerConfig = CommandHook | HttpHook | PromptHook | McpToolHook;
+
+/** Handlers, and the values of the event that they are for. */
 export interface CommandMatcher {
-  /** The tools, sources, agents or files that they are for. Default: all. */
+  /** The tools, sources, agents or files that the handlers are for. Default: all. */
   readonly matcher?: string | undefined;
-  /** The commands. They run at the same time. */
-  readonly hooks: readonly CommandHook[];
-  /** Has all of the event run one after another. Default: false. */
+  /** The handlers. They run at the same time. */
+  readonly hooks: readonly HandlerConfig[];
+  /** Runs all handlers of the event in sequence. Default: false. */
   readonly sequential?: boolean | undefined;
 }
 
-/** What a settings file says of hooks. */
+/** The part of a settings file that is about hooks. */
 export interface CommandSettings {
-  /** Commands by event. */
+  /** Handlers by event. */
   readonly hooks?: Readonly<Record<string, readonly CommandMatcher[]>> | undefined;
-  /** Whether none of them runs. Default: false. */
+  /** Switches all of them off. Default: false. */
   readonly disableAllHooks?: boolean | undefined;
 }
 
-/** Several files as one: all their hooks, each event's in the order of the files, unless one switches them off. Throws a `TypeError` where one is none. */
-export function joined(files: readonly CommandSettings[]): CommandSettings {
+/** Joins several files: all their hooks, in the order of the files, unless one file switches hooks off. Throws a `TypeError` for an invalid file. */
+export function joinFiles(files: readonly CommandSettings[]): CommandSettings {
   const { error } = z.array(file).safeParse(files);
   if (error) throw new TypeError(`Cannot use settings: ${describeIssues(error.issues)}`);
   const events = new Set(files.flatMap(({ hooks }) => Object.keys(hooks ?? {})));
@@ -94,11 +156,11 @@ export function joined(files: readonly CommandSettings[]): CommandSettings {
   };
 }
 
-/** Makes a hook of a command. */
-export type HookOf = (command: CommandHook) => Definition["hook"];
+/** Creates the hook of a handler. Throws a `TypeError` for a handler that cannot run here. */
+export type HookOf = (handler: HandlerConfig) => Definition["hook"];
 
-/** Reads settings. Throws a `TypeError` where the hooks of an event are not as they should be. */
-export function configured(
+/** Reads settings. Throws a `TypeError` if the hooks of an event are invalid, or need a model, an agent or a server that is not given. */
+export function readSettings(
   { hooks = {}, disableAllHooks = false }: CommandSettings,
   dialect: Dialect,
   hookOf: HookOf,
@@ -106,68 +168,65 @@ export function configured(
   const definitions = new Map<string, readonly Definition[]>();
   const silent: string[] = [];
   for (const [event, given] of disableAllHooks ? [] : Object.entries(hooks)) {
-    const silence = silenceOf(event);
-    if (silence !== undefined) silent.push(silence);
-    else {
-      const { commands, others } = commandsOf(event, given);
-      if (others.size > 0) silent.push(neverAsked(event, ` that are no commands: ${[...others].join(", ")}`));
-      definitions.set(event, commands.map((command) => defined(command, event as HookEvent, dialect, hookOf))); // it is none of the others
+    const reason = silenceOf(event);
+    if (reason !== undefined) silent.push(reason);
+    if (!occurs(event)) continue;
+    const all = parse(event, matchers, given);
+    for (const { type, onFailure } of all.flatMap(({ hooks }) => hooks).filter(({ type }) => !isKnown(type))) {
+      const reason = `unknown type "${type}" of handler`;
+      if (onFailure === "block" && isGuard(event)) {
+        throw invalidHooks(event, `${reason}, which has \`onFailure: "block"\``);
+      }
+      silent.push(neverRun(event, reason));
     }
+    definitions.set(event, all.flatMap((each) => defined(each, event, dialect, hookOf)));
   }
   return { definitions, silent };
 }
 
-/** Says that hooks of an event are never asked, and what that means where they are guards. */
-export function neverAsked(event: string, why: string): string {
-  const gap = isGuarded(event) ? " What they would block is not blocked." : "";
-  return `Hooks of ${event} are never asked${why}.${gap}`;
-}
-
-/** Whether hooks may block what an event is about, however the event is capitalized. */
-function isGuarded(event: string): boolean {
-  return guarded.some((each) => each.toLowerCase() === event.toLowerCase());
-}
-
-/** A command, and what it is for. */
-interface Command extends Omit<CommandMatcher, "hooks"> {
-  readonly command: CommandHook;
-}
-
-/** The commands of an event, and the types of its other hooks: of those, nobody can ask one whose failure is to block. */
-function commandsOf(event: string, given: unknown) {
-  const commands: Command[] = [];
-  const others = new Set<string>();
-  for (const { hooks, ...matcher } of read(event, matchers, given)) {
-    for (const hook of hooks) {
-      const { type, onFailure } = hook;
-      if (type === "command") commands.push({ ...matcher, command: read(event, command, hook) });
-      else if (onFailure === "block" && isGuarded(event)) {
-        throw refusal(event, `nothing asks a hook of the type "${type}" here, and its failure is to block`);
-      } else others.add(type);
-    }
-  }
-  return { commands, others };
-}
-
-function read<S extends z.ZodType>(event: string, schema: S, given: unknown): z.output<S> {
-  const { success, data, error } = schema.safeParse(given);
-  if (!success) throw refusal(event, z.prettifyError(error));
-  return data;
+function isKnown(type: string): boolean {
+  return handler.options.some(({ shape }) => shape.type.value === type);
 }
 
 function defined(
-  { matcher, sequential = false, command }: Command,
+  { matcher, sequential, hooks }: z.output<typeof matchers>[number],
   event: HookEvent,
   dialect: Dialect,
   hookOf: HookOf,
-): Definition {
-  const most = dialect.timeouts[event] ?? dialect.timeouts.command;
-  return {
-    matches: matching(matcher, event, dialect),
-    hook: hookOf(command),
-    timeout: (command.timeout ?? most) * 1_000,
-    blocks: command.onFailure === "block",
-    sequential: dialect.sequential && sequential,
-    same: JSON.stringify([command.command, command.args, command.shell, command.if]),
-  };
+): Definition[] {
+  return hooks.filter(({ type }) => isKnown(type)).map((given) => {
+    const config = parse(event, handler, given);
+    const { timeout, onFailure, ...same } = config;
+    const most = dialect.timeouts[event] ?? dialect.timeouts[config.type];
+    return {
+      matches: matching(matcher, event, dialect),
+      matcher: matcher ?? "",
+      hook: make(event, () => hookOf(config)),
+      timeout: (timeout ?? most) * 1_000,
+      blocks: onFailure === "block",
+      blocksLate: false,
+      sequential: dialect.sequential && sequential === true,
+      same: JSON.stringify(same),
+    };
+  });
+}
+
+/** Says that hooks of an event never run, and what that means if they are guards. */
+export function neverRun(event: string, reason: string): string {
+  return `Hooks of ${event} never run: ${reason}.${isGuard(event) ? " What they would block is not blocked." : ""}`;
+}
+
+function make<T>(event: string, create: () => T): T {
+  try {
+    return create();
+  } catch (error) {
+    throw error instanceof TypeError ? invalidHooks(event, error.message) : error;
+  }
+}
+
+/** Parses the hooks of an event. Throws a `TypeError` if they are invalid. */
+export function parse<S extends z.ZodType>(event: string, schema: S, given: unknown): z.output<S> {
+  const { success, data, error } = schema.safeParse(given);
+  if (!success) throw invalidHooks(event, z.prettifyError(error));
+  return data;
 }

@@ -1,10 +1,11 @@
 /**
- * What a hook makes of a session's settings.
+ * `modifiedConfig`: the settings that a hook changes for a session.
  *
  * @module
  */
 import * as z from "zod";
 import type { Model, Settings } from "../../../mod.ts";
+import { readFields } from "../kit/fields.ts";
 
 const names = z.array(z.string());
 const fields = {
@@ -16,28 +17,23 @@ const fields = {
   availableTools: names,
   excludedTools: names,
 };
-const form = z.object(fields).partial();
 
-/** The settings that `config` modifies; `complain` is told of what nothing comes of. */
+/** Applies `config` to the settings of a session. `onUnused` receives the fields that have no effect. */
 export function settingsOf(
   config: Readonly<Record<string, unknown>>,
   { instructions, tools }: Settings,
   models: Readonly<Record<string, Model>>,
-  complain: (field: string) => void,
+  onUnused: (field: string) => void,
 ): Partial<Settings> {
-  const said: z.infer<typeof form> = {};
-  for (const [field, value] of Object.entries(config)) {
-    const parsed = form.safeParse({ [field]: value });
-    if (field in fields && parsed.success) Object.assign(said, parsed.data);
-    else complain(field);
-  }
-  const { systemMessage, availableTools, excludedTools = [] } = said;
-  const model = said.model === undefined ? undefined : models[said.model];
-  if (said.model !== undefined && !model) complain("model");
-  const told = systemMessage?.mode === "append" ? [instructions, systemMessage.content] : [systemMessage?.content];
+  const read = readFields(fields, config, onUnused);
+  Object.keys(config).filter((field) => !(field in fields)).forEach(onUnused);
+  const { systemMessage, availableTools, excludedTools = [] } = read;
+  const model = read.model === undefined ? undefined : models[read.model];
+  if (read.model !== undefined && !model) onUnused("model");
+  const texts = systemMessage?.mode === "append" ? [instructions, systemMessage.content] : [systemMessage?.content];
   return {
     ...(model && { model }),
-    ...(systemMessage && { instructions: told.filter((text) => text).join("\n\n") }),
+    ...(systemMessage && { instructions: texts.filter((text) => text).join("\n\n") }),
     ...((availableTools || excludedTools.length > 0) && {
       tools: tools.filter(({ name }) => (availableTools?.includes(name) ?? true) && !excludedTools.includes(name)),
     }),

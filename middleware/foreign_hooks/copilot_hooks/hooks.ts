@@ -1,75 +1,75 @@
 /**
- * Hooks as they are written for Copilot: what they are given, and what they may give back.
+ * The hooks of GitHub Copilot's SDK: their inputs and outputs.
  *
  * @module
  */
 import type { ToolResultObject } from "./result.ts";
 
-/** What every hook is given. `T` is how it is told the time. */
+/** The fields that every hook receives. `T` is the type of the time. */
 export interface HookInput<T = number> {
-  /** The session that the hook is about: that of an agent that is a tool is another than its caller's. */
+  /** The session that triggered the hook. A subagent has a session of its own. */
   sessionId: string;
-  /** When: milliseconds since 1970, or a `Date` in the dialect "node". */
+  /** Milliseconds since 1970, or a `Date` in the dialect "node". */
   timestamp: T;
-  /** Where the agent is. */
+  /** The working directory of the agent. */
   cwd: string;
-  /** Where the agent is, as the Node SDK names it. */
+  /** The same, under the name of the Node SDK. */
   workingDirectory: string;
 }
 
-/** What a hook is given beside. */
+/** The second argument of every hook. */
 export interface HookInvocation {
-  /** The session of the run that nobody else's is above. */
+  /** The session of the outermost run. */
   sessionId: string;
 }
 
-/** When a session begins, or goes on. */
+/** The input when a session begins or continues. */
 export interface SessionStartHookInput<T = number> extends HookInput<T> {
-  /** Whether it is new. No session here is opened before its first run, so none is a "startup". */
+  /** Whether the session is new. */
   source: "startup" | "resume" | "new";
-  /** What it begins with: not told, since that is not known when the session is opened. */
+  /** The first prompt. Never set: it is unknown when the session is opened. */
   initialPrompt?: string;
 }
 
-/** What may be done about a session that begins. */
+/** The output when a session begins or continues. */
 export interface SessionStartHookOutput {
-  /** For the model, before the prompt; in a session that goes on, after it. */
+  /** A text for the model: before the prompt of a new session, after the prompt of a known one. */
   additionalContext?: string;
-  /** `systemMessage`, `availableTools`, `excludedTools`, and `model` where the option `models` knows it. */
+  /** `systemMessage`, `availableTools`, `excludedTools`, and `model` if the option `models` contains it. */
   modifiedConfig?: Record<string, unknown>;
 }
 
-/** When a person has said something. */
+/** The input when a person has sent a prompt. */
 export interface UserPromptSubmittedHookInput<T = number> extends HookInput<T> {
-  /** What they said. */
+  /** The prompt. */
   prompt: string;
 }
 
-/** What may be done about a prompt. It cannot be refused. */
+/** The output for a prompt. A hook cannot refuse it. */
 export interface UserPromptSubmittedHookOutput {
-  /** What is asked instead. */
+  /** Replaces the prompt. */
   modifiedPrompt?: string;
-  /** For the model, after the prompt. */
+  /** A text for the model, after the prompt. */
   additionalContext?: string;
-  /** Whether the person is not shown the answer. */
+  /** Hides the answer from the person. */
   suppressOutput?: boolean;
 }
 
-/** When a prompt is about to be kept. */
+/** The input before a prompt is stored. */
 export interface UserPromptTransformedHookInput<T = number> extends HookInput<T> {
-  /** The prompt. */
+  /** The prompt as sent. */
   prompt: string;
-  /** The prompt as it is about to be kept. */
+  /** The prompt as it is about to be stored. */
   transformedPrompt: string;
 }
 
-/** What may be done about a prompt that is about to be kept. */
+/** The output before a prompt is stored. */
 export interface UserPromptTransformedHookOutput {
-  /** What is kept instead. */
+  /** Replaces the stored prompt. */
   modifiedTransformedPrompt?: string;
 }
 
-/** Before a call is made. */
+/** The input before a call. */
 export interface PreToolUseHookInput<T = number> extends HookInput<T> {
   /** The tool. */
   toolName: string;
@@ -77,171 +77,171 @@ export interface PreToolUseHookInput<T = number> extends HookInput<T> {
   toolArgs: unknown;
 }
 
-/** What may be done about a call. */
+/** The output before a call. */
 export interface PreToolUseHookOutput {
-  /** Whether it is made: nobody is asked, it is not, or a person decides. */
+  /** Allows the call without a question, denies it, or asks a person. */
   permissionDecision?: "allow" | "deny" | "ask";
-  /** Why, for the model where it is denied and for the person where they are asked. */
+  /** Why; for the model after a deny, for the person after an ask. */
   permissionDecisionReason?: string;
-  /** What it is made with instead, in the transcript too. */
+  /** Replaces the input, in the transcript too. */
   modifiedArgs?: unknown;
-  /** For the model, after the results. */
+  /** A text for the model, after the results. */
   additionalContext?: string;
-  /** Whether the model is not told its result. */
+  /** Withholds the result from the model and the person. */
   suppressOutput?: boolean;
 }
 
-/** Before a call goes to an MCP server. */
+/** The input before a call of a tool of an MCP server. */
 export interface PreMcpToolCallHookInput<T = number> extends HookInput<T> {
-  /** The provider's id of the call. */
+  /** The id of the call. */
   toolCallId?: string;
   /** The server. */
   serverName: string;
-  /** The tool, as the server names it. */
+  /** The name of the tool on the server. */
   toolName: string;
   /** Its input. */
   arguments: unknown;
-  /** What is sent beside. */
+  /** The metadata of the request. */
   _meta?: Record<string, unknown>;
 }
 
-/** What may be done about a call to an MCP server. */
+/** The output before a call of a tool of an MCP server. */
 export interface PreMcpToolCallHookOutput {
-  /** What is sent beside; null for nothing. */
+  /** Replaces the metadata; null removes it. */
   metaToUse?: Record<string, unknown> | null;
 }
 
-/** After a call has succeeded. */
+/** The input after a successful call. */
 export interface PostToolUseHookInput<T = number> extends HookInput<T> {
   /** The tool. */
   toolName: string;
-  /** What it was made with. */
+  /** Its input. */
   toolArgs: unknown;
-  /** What it came to. */
+  /** The result. */
   toolResult: ToolResultObject;
 }
 
-/** What may be done about a result. */
+/** The output after a successful call. */
 export interface PostToolUseHookOutput {
-  /** What it is instead: such an object, a text, or whatever else, which the model reads as JSON. */
+  /** Replaces the result: an object like it, a text, or any other value, which the model receives as JSON. */
   modifiedResult?: unknown;
-  /** For the model, after the results. */
+  /** A text for the model, after the results. */
   additionalContext?: string;
-  /** Whether the model is not told the result. */
+  /** Withholds the result from the conversation; with the option `document`, hides it from the person only. */
   suppressOutput?: boolean;
 }
 
-/** After a call has failed. */
+/** The input after a failed call. */
 export interface PostToolUseFailureHookInput<T = number> extends HookInput<T> {
   /** The tool. */
   toolName: string;
-  /** What it was made with. */
+  /** Its input. */
   toolArgs: unknown;
-  /** What the model is told of the failure. */
+  /** The message of the error, as thrown. */
   error: string;
 }
 
-/** What may be done about a call that failed. */
+/** The output after a failed call. */
 export interface PostToolUseFailureHookOutput {
-  /** Guidance for the model, after the results. */
+  /** A text for the model, after the results. */
   additionalContext?: string;
 }
 
-/** When something has failed. */
+/** The input after a failure. */
 export interface ErrorOccurredHookInput<T = number> extends HookInput<T> {
-  /** The message. */
+  /** The message of the error. */
   error: string;
-  /** Where. */
+  /** Where it occurred. */
   errorContext: "model_call" | "tool_execution" | "system" | "user_input";
-  /** Whether trying again may help. */
+  /** Whether a retry may help. */
   recoverable: boolean;
 }
 
-/** What may be done about a failure. */
+/** The output after a failure. */
 export interface ErrorOccurredHookOutput {
-  /** Accepted, without effect: events never say what a failure was. */
+  /** Hides the failed result of a tool from the person. */
   suppressOutput?: boolean;
-  /** Try again, which a request or a call can be; go on without it; or fail. */
+  /** Retries a model request or a call, continues without it, or fails. */
   errorHandling?: "retry" | "skip" | "abort";
-  /** How often it is tried again in a row, at most. Default: once. */
+  /** The most retries in a row. Default: 1. */
   retryCount?: number;
-  /** For the person. */
+  /** A text for the person. */
   userNotification?: string;
 }
 
-/** When the agent is about to stop. */
+/** The input before the agent stops. */
 export interface AgentStopHookInput<T = number> extends HookInput<T> {
-  /** Why. */
+  /** Why it stops. */
   stopReason?: string;
-  /** The file that the transcript is in, where there is one. */
+  /** The file that `transcript()` writes. */
   transcriptPath?: string;
-  /** Whether a hook has kept it from stopping before. */
+  /** Whether a hook has kept the agent from stopping before. */
   stopHookActive?: boolean;
 }
 
-/** What may be done about an agent that stops. */
+/** The output before the agent stops. */
 export interface AgentStopHookOutput {
-  /** It goes on. */
+  /** Keeps the agent going. */
   decision?: "block";
-  /** What it is told then. */
+  /** The next message for the model. */
   reason?: string;
 }
 
-/** When a run of a session ends. */
+/** The input when a run ends. */
 export interface SessionEndHookInput<T = number> extends HookInput<T> {
-  /** Why. */
+  /** Why it ends. */
   reason: "complete" | "error" | "abort" | "timeout" | "user_exit";
-  /** The final answer, or as much of it as there was. */
+  /** The final answer, or the part of it that exists. */
   finalMessage?: string;
-  /** What failed. */
+  /** The message of the error. */
   error?: string;
 }
 
-/** What may be said about a run that ends. */
+/** The output when a run ends. */
 export interface SessionEndHookOutput {
-  /** Whether the person is not shown the final answer. */
+  /** Hides the final answer from the person. */
   suppressOutput?: boolean;
-  /** What was cleaned up; told in an event `data` named `copilot_hooks.session_end`. */
-  cleanupActions?: string[];
-  /** A summary; told there too. */
+  /** What was cleaned up: in an event `data` named `copilot_hooks.session_end`. */
+  cleanupActions?: (string | Record<string, unknown>)[];
+  /** A summary: in the same event. */
   sessionSummary?: string;
 }
 
-/** How a hook is asked: what none is given at home. */
-export interface HookAsking {
-  /** Aborts when nobody waits for it any more. */
+/** The third argument of every hook. The home system has none. */
+export interface HookOptions {
+  /** Aborts when nothing waits for the hook any more. */
   readonly signal: AbortSignal;
-  /** Tells that a part of it failed, and the rest is to be heard. */
-  readonly failed: (error: unknown) => void;
+  /** Reports a failure of a part of the hook, whose other parts have an output. */
+  readonly onFailed: (error: unknown) => void;
 }
 
-/** A hook: at once or later, and nothing leaves everything as it is. */
+/** A hook. Nothing means no opinion. */
 export type HookHandler<I, O> = (
   input: I,
   invocation: HookInvocation,
-  asking: HookAsking,
+  options: HookOptions,
 ) => O | null | void | Promise<O | null | void>;
 
-/** A set of hooks. `T` is how they are told the time. */
+/** A set of hooks. `T` is the type of the time. */
 export interface SessionHooks<T = number> {
-  /** When a session begins, or goes on with another prompt. */
+  /** When a session begins, or continues with another prompt. */
   readonly onSessionStart?: HookHandler<SessionStartHookInput<T>, SessionStartHookOutput>;
-  /** When a person has said something. */
+  /** When a person has sent a prompt. */
   readonly onUserPromptSubmitted?: HookHandler<UserPromptSubmittedHookInput<T>, UserPromptSubmittedHookOutput>;
-  /** When a prompt is about to be kept. */
+  /** Before a prompt is stored. */
   readonly onUserPromptTransformed?: HookHandler<UserPromptTransformedHookInput<T>, UserPromptTransformedHookOutput>;
-  /** When the model has made a call, before any call of its response is made. */
+  /** For each call of a response, before the first of them runs. */
   readonly onPreToolUse?: HookHandler<PreToolUseHookInput<T>, PreToolUseHookOutput>;
-  /** Before a call goes to an MCP server. */
+  /** Before a call of a tool of an MCP server runs. */
   readonly onPreMcpToolCall?: HookHandler<PreMcpToolCallHookInput<T>, PreMcpToolCallHookOutput>;
-  /** After a call has succeeded. */
+  /** After a successful call. */
   readonly onPostToolUse?: HookHandler<PostToolUseHookInput<T>, PostToolUseHookOutput>;
-  /** After a call has failed; not where it was denied, was too late, or was cut short. */
+  /** After a failed call; not after one that was denied, late or cut short. */
   readonly onPostToolUseFailure?: HookHandler<PostToolUseFailureHookInput<T>, PostToolUseFailureHookOutput>;
-  /** When something has failed, each time. */
+  /** After each failure. */
   readonly onErrorOccurred?: HookHandler<ErrorOccurredHookInput<T>, ErrorOccurredHookOutput>;
-  /** When the agent is about to stop. */
+  /** Before the agent stops. */
   readonly onAgentStop?: HookHandler<AgentStopHookInput<T>, AgentStopHookOutput>;
-  /** When a run of a session ends. A run that pauses has not ended. */
+  /** When a run of a session has ended. A pause is no end. */
   readonly onSessionEnd?: HookHandler<SessionEndHookInput<T>, SessionEndHookOutput>;
 }

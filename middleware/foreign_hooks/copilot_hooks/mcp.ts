@@ -1,25 +1,25 @@
 /**
- * What goes to an MCP server beside a call.
+ * The metadata of requests to MCP servers.
  *
  * @module
  */
 import { type ExecuteContext, state, type ToolExecutionContext, type ToolResult } from "../../../mod.ts";
 import type { Handlers } from "./handlers.ts";
 
-/** The tool of an MCP server. */
+/** A tool of an MCP server. */
 export interface McpTool {
   /** The server. */
   readonly serverName: string;
-  /** The tool, as the server names it. */
+  /** The name of the tool on the server. */
   readonly toolName: string;
 }
 
-/** By the ids of calls that are being made. */
+/** The metadata of running calls, by call id. */
 const metas = state<Record<string, Record<string, unknown> | null>>("mcp.meta", () => ({}));
 
 /**
- * The `_meta` that `onPreMcpToolCall` has chosen for a call: for tools that hand their calls to an MCP server. It is null where none is to be sent, and
- * nothing where the hook has not said.
+ * Returns the `_meta` that `onPreMcpToolCall` has set for a call, for a tool that passes its calls to an MCP server. Null means that none is sent, undefined
+ * that the hook has not decided.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -46,16 +46,16 @@ export function metaOf(ctx: ToolExecutionContext): Record<string, unknown> | nul
   return metas.get(ctx)[ctx.callId];
 }
 
-/** Makes a call, with what the hook says is sent beside it. */
-export async function accompanied(
+/** Runs a call of an MCP tool with the metadata that the hook sets. */
+export async function runWithMeta(
   handlers: Handlers,
   ctx: ExecuteContext,
   tool: McpTool,
   next: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
   const { callId, input } = ctx;
-  const given = { toolCallId: callId, ...tool, arguments: input };
-  const { metaToUse } = await handlers.ask("onPreMcpToolCall", ctx, "execute", given);
+  const fields = { toolCallId: callId, ...tool, arguments: input };
+  const { metaToUse } = await handlers.ask("onPreMcpToolCall", ctx, "execute", fields);
   if (metaToUse === undefined) return await next();
   metas.get(ctx)[callId] = metaToUse;
   try {
@@ -63,10 +63,4 @@ export async function accompanied(
   } finally {
     delete metas.get(ctx)[callId];
   }
-}
-
-/** Tools of MCP servers, by how they are mostly named: `mcp__server__tool`. */
-export function namedAsMcp(name: string): McpTool | undefined {
-  const [, serverName, toolName] = name.match(/^mcp__(.+?)__(.+)$/) ?? [];
-  return serverName === undefined || toolName === undefined ? undefined : { serverName, toolName };
 }

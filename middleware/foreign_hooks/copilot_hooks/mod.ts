@@ -3,90 +3,80 @@
  *
  * @module
  */
-import {
-  abortRun,
-  allow,
-  ask,
-  type Change,
-  continueWith,
-  denied,
-  deny,
-  type Middleware,
-  type Model,
-  type Point,
-  type Scope,
-  skip,
-  state,
-  tryAgain,
-  user,
-} from "../../../mod.ts";
-import { points } from "../../../src/core/kit.ts";
-import { settingsOf } from "./config.ts";
-import { handlersOf, transcriptOf } from "./handlers.ts";
+import type { Middleware, Model, ModelContext, ModelResponse } from "../../../mod.ts";
+import { atNeededPoints, type Needs } from "../kit/points.ts";
+import { mcpToolOf } from "../kit/run.ts";
+import { callHooks } from "./call.ts";
+import { handlersOf } from "./handlers.ts";
 import type { SessionHooks } from "./hooks.ts";
-import { accompanied, type McpTool, namedAsMcp } from "./mcp.ts";
+import type { McpTool } from "./mcp.ts";
 import type { HookName } from "./outputs.ts";
-import { after, also } from "./post_tool_use.ts";
-import { decide, decidedOf, forget, refusal, reviewed } from "./pre_tool_use.ts";
-import { withheld } from "./result.ts";
-import { closed, failureOf, submitted, waitOf } from "./run.ts";
+import { reviewCalls } from "./pre_tool_use.ts";
+import { sessionHooks } from "./session.ts";
 
 export type * from "./hooks.ts";
 export { type McpTool, metaOf } from "./mcp.ts";
 export type { ToolBinaryResult, ToolResultObject, ToolResultType } from "./result.ts";
 
-/** Where hooks run, and what they may choose from. */
+/** Options of `copilot_hooks()`. */
 export interface CopilotOptions {
-  /** Where the root of the agent's files is, as hooks are told. Default: `/`. */
+  /** The root of the agent's files, as hooks receive it. Default: `/`. */
   readonly cwd?: string;
   /** The models that `modifiedConfig` may choose, by name. Default: none. */
   readonly models?: Readonly<Record<string, Model>>;
-  /** Says of which MCP server a tool is. Default: those named `mcp__server__tool`. */
+  /** Returns the MCP server of a tool. Default: by the name `mcp__server__tool`. */
   readonly mcp?: (toolName: string) => McpTool | undefined;
+  /**
+   * Whether `suppressOutput` of `onPostToolUse` means what the document says: the result is hidden from the person. Default: false, it is withheld from the
+   * conversation, as in the system.
+   */
+  readonly document?: boolean;
 }
 
-/** At which points which hooks are needed. */
-const needs: Readonly<Partial<Record<Point, readonly HookName[]>>> = {
-  session: ["onSessionStart", "onSessionEnd", "onUserPromptSubmitted"],
+/** The hooks that need each point; `unknown` stands for hooks that do not exist, which a warning reports. */
+const needs: Needs<HookName | "unknown"> = {
+  session: ["onSessionStart", "onSessionEnd", "onUserPromptSubmitted", "unknown"],
   prompt: ["onSessionStart", "onUserPromptSubmitted", "onUserPromptTransformed"],
   model: ["onPreToolUse"],
   tool: ["onPreToolUse", "onPostToolUse", "onPostToolUseFailure"],
   approval: ["onPreToolUse"],
-  execute: ["onPreMcpToolCall"],
+  execute: ["onPreMcpToolCall", "onPostToolUseFailure"],
   stop: ["onAgentStop"],
   error: ["onErrorOccurred"],
 };
 
-/** What a hook said when a known session was opened: it waits for the prompt. */
-const opening = state("copilot_hooks.opening", () => "");
-/** Whether the person is not shown the answer. */
-const hidden = state("copilot_hooks.hidden", () => false);
-/** Whether a hook has kept the agent from stopping. */
-const kept = state("copilot_hooks.kept", () => false);
-
 /**
- * Runs hooks that were written for GitHub Copilot's SDK, unchanged: the six that its documents name, and the four that came later. There is one handler for
- * each hook: of several registrations, the last that has it. A handler that fails leaves everything as it is, and so does one that gives nothing; a field
- * that is not in form is left out, and takes no other with it. Whoever watches is warned of both, and of hooks that there are not.
+ * Runs hooks that were written for GitHub Copilot's SDK, unchanged: the six in its documents, and the four that came later. Each hook has one handler: of
+ * several registrations, the last one. A handler that fails, or returns nothing, changes nothing. An invalid field is ignored, and the other fields count. A
+ * `warning` reports failures, invalid fields and unknown hooks.
  *
- * - `onSessionStart` comes when a session begins, and when it goes on with another prompt. Its context is a message before the prompt, or after it then.
- * - `onPreToolUse` comes when the model has answered, for each of its calls in their order. `modifiedArgs` are what runs, and what the transcript keeps;
- *   what is denied is final, "ask" asks a person, and "allow" answers what the tool or a guard after it asks, but no denial. Nobody is asked twice about a call.
- * - `onPreMcpToolCall` comes right before a call that goes to an MCP server; its tool reads what was chosen by `metaOf()`.
- * - `onPostToolUse` comes where a call succeeded, `onPostToolUseFailure` where it failed, and neither where it was denied, was too late or was cut short.
- * - `additionalContext` is for the model, in a message of its own after the results. A result that is suppressed is withheld from the model and the person.
- * - `onErrorOccurred` may have a request or a call tried again `retryCount` times in a row; a call that is skipped is answered as failed.
- *   `userNotification` is a notice for the person.
- * - `onAgentStop` keeps the agent going with `reason` as the next message, within the limit `continuations`.
- * - `onSessionEnd` comes when a run has ended. What it gives is told in an event `data` named `copilot_hooks.session_end`.
+ * - `onSessionStart` runs when a session begins, and when it continues with another prompt. Its context is a message before the prompt; in a known session,
+ *   after it.
+ * - `onPreToolUse` runs after the model has answered, for each call in the model's order. `modifiedArgs` replace the input, also in the transcript. A denial
+ *   is final, "ask" asks a person, and "allow" answers questions of the tool and of inner guards, and overrides no denial. It runs once per call.
+ * - `onPreMcpToolCall` runs right before a call of a tool of an MCP server; the tool reads the metadata with `metaOf()`.
+ * - `onPostToolUse` runs after a successful call, `onPostToolUseFailure` after a failed one; neither after a call that was denied, late or cut short.
+ * - `additionalContext` is a message for the model after the results.
+ * - `onErrorOccurred` can retry a model request or a call, `retryCount` times in a row. A skipped call is answered as failed. `userNotification` is a `notice`.
+ *   `suppressOutput` hides the failed result of a call from the person.
+ * - `onAgentStop` keeps the agent going with `reason` as the next message, up to the limit `continuations`.
+ * - `onSessionEnd` runs when a run has ended. Its output is in an event `data` named `copilot_hooks.session_end`. If the hook has a handler, the text of the
+ *   final answer is sent to clients only after the hook, so that `suppressOutput` can hide it.
  *
- * Agents that are tools have the hooks of tools and of failures too: their `sessionId` is then the agent's, and that of `invocation` the caller's.
+ * Subagents inherit the hooks of tools and failures: `sessionId` in the input is the session of the subagent, and in `invocation` that of its caller.
  *
- * By default hooks are told the time in milliseconds, as the document has it and as they are sent; the dialect "node" gives a `Date`, as the Node SDK does.
- * Where the agent is, they read as `cwd` and as `workingDirectory`, whichever it is. They see tools by the names and with the inputs that they have here:
- * for hooks of `bash` and `view`, name tools so.
+ * By default hooks receive the time in milliseconds, as in the document and on the wire; in the dialect "node" a `Date`, as in the Node SDK. The working
+ * directory is in `cwd` and in `workingDirectory`, in both dialects. Hooks receive the names and inputs of the tools of this agent: for hooks of `bash` and
+ * `view`, give tools these names.
  *
- * Throws a `TypeError` where a handler is no function.
+ * Differences from the home system:
+ *
+ * - The calls of one response run in parallel: all `onPreToolUse` hooks of a response run before the first call.
+ * - `source` is never "startup", and `initialPrompt` is never set: the prompt is unknown when the session is opened.
+ * - `modifiedConfig` supports `systemMessage`, `availableTools`, `excludedTools` and `model`; a `warning` reports other fields.
+ * - A failure is never shown to clients beyond an error id, so `suppressOutput` of `onErrorOccurred` has nothing else to hide.
+ *
+ * Throws a `TypeError` for a handler that is no function.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -121,119 +111,29 @@ export function copilot_hooks(
   hooks: SessionHooks | readonly SessionHooks[],
   options?: CopilotOptions & { readonly dialect?: "document" },
 ): Middleware;
-/** Runs hooks that are told the time as a `Date`. */
+/** Runs hooks that receive the time as a `Date`. */
 export function copilot_hooks(
   hooks: SessionHooks<Date> | readonly SessionHooks<Date>[],
   options: CopilotOptions & { readonly dialect: "node" },
 ): Middleware;
 export function copilot_hooks(
   hooks: SessionHooks<never> | readonly SessionHooks<never>[],
-  { dialect = "document", cwd = "/", models = {}, mcp = namedAsMcp }: CopilotOptions & {
+  { dialect = "document", cwd = "/", models = {}, mcp = mcpToolOf, document = false }: CopilotOptions & {
     readonly dialect?: "document" | "node";
   } = {},
 ): Middleware {
   const time = dialect === "node" ? () => new Date() : Date.now;
   const handlers = handlersOf([hooks].flat(), { time, cwd });
-  const all: Middleware = {
-    async session(ctx, next) {
-      if (ctx.run.parent) return await next();
-      const { resumed, source, settings, context } = ctx;
-      if (!resumed) handlers.unknown.forEach((name) => skipped(ctx, name));
-      const { additionalContext, modifiedConfig = {} } = resumed
-        ? {}
-        : await handlers.ask("onSessionStart", ctx, "session", { source });
-      if (additionalContext && source === "resume") opening.set(ctx, additionalContext);
-      const result = await next({
-        settings: settingsOf(modifiedConfig, settings, models, (field) => leftOut(ctx, field)),
-        ...(additionalContext && source === "new" && { context: [...context, additionalContext] }),
-      });
-      if (result.status === "paused") return result;
-      const shown = await closed(handlers, ctx, result);
-      return shown && !hidden.get(ctx) ? result : { ...result, text: "" };
-    },
-    async prompt(ctx, next) {
-      if (ctx.run.parent) return await next();
-      if (ctx.resumed) return await next(heard(ctx));
-      const said = opening.get(ctx);
-      const given = said ? { ...ctx, context: [...ctx.context, said] } : ctx;
-      const { prompt, context, hide } = await submitted(handlers, given);
-      hidden.set(ctx, hide);
-      return await next({ prompt, context, ...heard(ctx) });
-    },
-    async model(ctx, next) {
-      return await reviewed(handlers, ctx, await next());
-    },
-    async tool(ctx, next) {
-      const { call: { id }, name, input } = ctx;
-      const known = decidedOf(ctx, id);
-      const { decided, args } = known
-        ? { decided: known, args: undefined }
-        : await decide(handlers, ctx, "tool", { id, name, input });
-      const { decision, context } = decided;
-      if (decision === "deny") return also(denied(refusal(decided)), context);
-      const result = also(await next(args === undefined ? undefined : { input: args }), context);
-      forget(ctx, id);
-      const came = await after(handlers, ctx, result.input ?? args ?? input, result);
-      return decided.withheld ? withheld(came) : came;
-    },
-    async approval(ctx, next) {
-      const { call: { id }, name, input } = ctx;
-      const decided = decidedOf(ctx, id) ?? (await decide(handlers, ctx, "approval", { id, name, input })).decided;
-      const { decision, reason } = decided;
-      if (decision === "deny") return deny(refusal(decided));
-      if (decision === "ask") return ask(reason || `Run ${name}?`);
-      const beneath = await next();
-      return decision === "allow" && beneath.type === "ask" ? allow() : beneath;
-    },
-    async execute(ctx, next) {
-      const tool = mcp(ctx.tool.name);
-      return tool ? await accompanied(handlers, ctx, tool, next) : await next();
-    },
-    async stop(ctx, next) {
-      if (ctx.run.parent) return await next();
-      const transcriptPath = transcriptOf(ctx);
-      const { decision, reason } = await handlers.ask("onAgentStop", ctx, "stop", {
-        stopReason: "end_turn",
-        stopHookActive: kept.get(ctx),
-        ...(transcriptPath !== undefined && { transcriptPath }),
-      });
-      kept.set(ctx, decision === "block");
-      return decision === "block" ? continueWith(user(reason || "Go on.", "copilot_hooks")) : await next();
-    },
-    async error(ctx, next) {
-      const said = await handlers.ask("onErrorOccurred", ctx, "error", failureOf(ctx));
-      const { errorHandling, retryCount = 1, userNotification } = said;
-      if (userNotification) ctx.emit({ type: "notice", text: userNotification });
-      const mayRetry = (ctx.source === "model" || ctx.source === "execute") && ctx.attempt <= retryCount;
-      if (errorHandling === "retry" && mayRetry) return tryAgain({ after: waitOf(ctx.error) });
-      if (errorHandling === "skip") return skip();
-      return errorHandling === "abort" ? abortRun() : await next();
+  const all = {
+    name: "copilot_hooks",
+    inherit: true,
+    ...sessionHooks(handlers, models),
+    ...callHooks(handlers, { mcp, document }),
+    async model(ctx: ModelContext, next: () => Promise<ModelResponse>) {
+      return await reviewCalls(handlers, ctx, await next());
     },
   };
-  const wanted = points.filter((point) =>
-    handlers.has(...needs[point] ?? []) || (point === "session" && handlers.unknown.length > 0)
-  );
-  return { name: "copilot_hooks", inherit: true, ...Object.fromEntries(wanted.map((point) => [point, all[point]])) };
-}
-
-/** What the person hears: where the answer is hidden, everything but the answer as it streams. */
-function heard(ctx: Scope): Change {
-  if (!hidden.get(ctx)) return {};
-  return {
-    emit(event) {
-      if (event.type !== "text.delta" && event.type !== "reasoning.delta") ctx.emit(event);
-    },
-  };
-}
-
-/** Says that nobody asks what is registered as a hook, and is none. */
-function skipped({ emit }: Scope, name: string): void {
-  const message = `${name} is never asked: there is no such hook.`;
-  emit({ type: "warning", code: "hook.skipped", message, middleware: "copilot_hooks", point: "session" });
-}
-
-/** Says what of `modifiedConfig` nothing came of. */
-function leftOut({ emit }: Scope, field: string): void {
-  const message = `onSessionStart gave something that is left out: modifiedConfig.${field}`;
-  emit({ type: "warning", code: "hook.failed", message, middleware: "copilot_hooks", point: "session" });
+  const isNeeded = (name: HookName | "unknown") =>
+    name === "unknown" ? handlers.unknown.length > 0 : handlers.has(name);
+  return atNeededPoints(all, needs, isNeeded);
 }

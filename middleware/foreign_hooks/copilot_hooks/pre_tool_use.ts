@@ -1,5 +1,5 @@
 /**
- * What is decided about a call before it is made.
+ * `onPreToolUse`: decides about each call of a response, in the model's order.
  *
  * @module
  */
@@ -14,79 +14,78 @@ import {
 } from "../../../mod.ts";
 import type { Handlers } from "./handlers.ts";
 
-/** What a hook decided about a call. */
+/** The decision of the hook about a call. */
 export interface Decided {
-  /** Whether it is made; nothing leaves that to others. */
   readonly decision?: "allow" | "deny" | "ask";
-  /** Why. */
   readonly reason?: string;
-  /** For the model, after the results. */
+  /** A text for the model, after the results. */
   readonly context?: string;
-  /** Whether the model is not told its result. */
+  /** Whether the result is withheld. */
   readonly withheld?: boolean;
-  /** The turn in which it was decided: a later one may have a call of the same id. */
+  /** The turn of the decision: call ids may occur again in later turns. */
   readonly turn: number;
 }
 
-/** What a hook decided, and the input that it modified. */
-export interface Asked {
-  /** What it decided. */
+/** A decision, and the modified input. */
+export interface DecidedCall {
   readonly decided: Decided;
-  /** The input; nothing where it stays. */
   readonly args?: unknown;
 }
 
-/** By the ids of calls, until they come out. It outlives a pause, so that no hook is asked twice about a call. */
+/** The decisions by call id, until the calls have come out. They outlive a pause, so that no hook is asked twice about a call. */
 const all = state<Record<string, Decided>>("copilot_hooks.decided", () => ({}));
 
-/** What was decided about a call already. */
+/** Returns the decision about a call, if there is one. */
 export function decidedOf(ctx: Scope, id: string): Decided | undefined {
   return all.get(ctx)[id];
 }
 
-/** Forgets what was decided about a call: it has come out. */
+/** Forgets a call that has come out. */
 export function forget(ctx: Scope, id: string): void {
   delete all.get(ctx)[id];
 }
 
-/** Decisions that others may not weaken, the weaker first. */
+/** The decisions that others may not weaken, the weaker one first. */
 const strict: readonly Decided["decision"][] = ["ask", "deny"];
 
-/** Asks about a call. What other hooks of this kind, which stand around these or beneath, have decided more strictly, stays. */
+/** Asks about a call. A stricter decision of another middleware of this kind stays. */
 export async function decide(
   handlers: Handlers,
   ctx: Scope & { readonly turn: number },
   point: Point,
-  call: Call,
-): Promise<Asked> {
+  { id, name: toolName, input: toolArgs }: Call,
+): Promise<DecidedCall> {
   const { turn } = ctx;
   if (!handlers.has("onPreToolUse")) return { decided: { turn } };
-  const { id, name: toolName, input: toolArgs } = call;
-  const said = await handlers.ask("onPreToolUse", ctx, point, { toolName, toolArgs });
-  const { permissionDecision: decision, permissionDecisionReason: reason, additionalContext: context } = said;
-  const decided: Decided = {
+  const output = await handlers.ask("onPreToolUse", ctx, point, { toolName, toolArgs });
+  const { permissionDecision: decision, permissionDecisionReason: reason, additionalContext: context } = output;
+  const own: Decided = {
     ...(decision && { decision }),
     ...(reason !== undefined && { reason }),
     ...(context && { context }),
-    ...(said.suppressOutput && { withheld: true }),
+    ...(output.suppressOutput && { withheld: true }),
     turn,
   };
   const known = decidedOf(ctx, id);
   const before = known?.turn === turn ? known : undefined;
   const isStricter = before && strict.indexOf(before.decision) > strict.indexOf(decision);
-  const stands: Decided = { ...(isStricter ? before : decided), ...(before?.withheld && { withheld: true }) };
-  all.get(ctx)[id] = stands;
-  const args = stands.decision === "deny" ? undefined : said.modifiedArgs ?? undefined;
-  return { decided: stands, ...(args !== undefined && { args }) };
+  const decided: Decided = { ...(isStricter ? before : own), ...(before?.withheld && { withheld: true }) };
+  all.get(ctx)[id] = decided;
+  const args = decided.decision === "deny" ? undefined : output.modifiedArgs;
+  return { decided, ...(args !== undefined && { args }) };
 }
 
-/** What the model is told of a call that is denied. */
-export function refusal({ reason = "No reason provided" }: Decided): string {
+/** Returns the text for the model of a denied call. */
+export function refusalOf({ reason }: Decided): string {
   return `Denied by preToolUse hook: ${reason || "No reason provided"}`;
 }
 
-/** Asks about each call of a response, in its order: what is modified is what runs and what is kept. */
-export async function reviewed(handlers: Handlers, ctx: ModelContext, response: ModelResponse): Promise<ModelResponse> {
+/** Asks about each call of a response. Modified inputs replace the originals in the response. */
+export async function reviewCalls(
+  handlers: Handlers,
+  ctx: ModelContext,
+  response: ModelResponse,
+): Promise<ModelResponse> {
   const parts: AnswerPart[] = [];
   for (const part of response.parts) parts.push(part.type === "call" ? await review(handlers, ctx, part) : part);
   return parts.every((part, index) => part === response.parts[index]) ? response : { ...response, parts };
@@ -96,6 +95,6 @@ async function review(handlers: Handlers, ctx: ModelContext, part: Extract<Answe
   const { args } = await decide(handlers, ctx, "model", part);
   if (args === undefined) return part;
   const call: Call = { id: part.id, name: part.name, input: args };
-  ctx.emit({ type: "call.ready", turn: ctx.turn, call }); // whoever watches has seen the model's own
+  ctx.emit({ type: "call.ready", turn: ctx.turn, call }); // clients have received the original call
   return { type: "call", ...call };
 }

@@ -1,37 +1,40 @@
 /**
- * Results as hooks know them.
+ * Results of tools, as hooks receive and return them.
  *
  * @module
  */
 import * as z from "zod";
 import { type ContentPart, type ResultStatus, textOf, type ToolResult } from "../../../mod.ts";
+import { textPart } from "../kit/call.ts";
 
 /** An image or a file in a result. */
 export interface ToolBinaryResult {
-  /** Its bytes, in base64. */
+  /** Its bytes in base64. */
   data: string;
-  /** What it is, such as `image/png`. */
+  /** Its media type, such as `image/png`. */
   mimeType: string;
   /** Whether it is an image. */
   type: "image" | "resource";
-  /** What it shows. */
+  /** A description. */
   description?: string;
 }
 
-/** How a call ended, as hooks know it. */
+/** How a call ended. */
 export type ToolResultType = "success" | "failure" | "rejected" | "denied" | "timeout";
 
-/** A result as hooks know it. */
+/** A result. */
 export interface ToolResultObject {
-  /** What the model reads. */
+  /** The text for the model. */
   textResultForLlm: string;
-  /** Images and files for it. */
+  /** Content for the model, in place of the text: texts, and objects with `text`, or with `data` and `mimeType`. */
+  resultForAssistant?: unknown[];
+  /** Images and files for the model. */
   binaryResultsForLlm?: ToolBinaryResult[];
   /** How the call ended. */
   resultType: ToolResultType;
-  /** What failed. */
+  /** The message of the error. */
   error?: string;
-  /** For the person. */
+  /** A text for the person. */
   sessionLog?: string;
 }
 
@@ -43,8 +46,8 @@ const statuses: Readonly<Record<ToolResultType, ResultStatus>> = {
   timeout: "timeout",
 };
 
-/** A result that has succeeded, as hooks know it. */
-export function told(result: ToolResult): ToolResultObject {
+/** Returns a successful result as hooks receive it. */
+export function toHookResult(result: ToolResult): ToolResultObject {
   const binary = result.parts.flatMap((part): ToolBinaryResult[] => {
     if (part.type !== "media" || part.data === undefined) return [];
     const { data, mediaType: mimeType } = part;
@@ -57,35 +60,39 @@ export function told(result: ToolResult): ToolResultObject {
   };
 }
 
+const media = z.object({ data: z.string(), mimeType: z.string() })
+  .transform(({ data, mimeType: mediaType }): ContentPart => ({ type: "media", mediaType, data }));
+const content = z.array(z.union([
+  z.string().transform(textPart),
+  z.object({ text: z.string() }).transform(({ text }) => textPart(text)),
+  media,
+  z.unknown().transform((value) => textPart(JSON.stringify(value) ?? "")),
+]));
 const form = z.object({
   textResultForLlm: z.string().optional().catch(undefined),
-  binaryResultsForLlm: z.array(z.object({ data: z.string(), mimeType: z.string() })).optional().catch(undefined),
+  resultForAssistant: content.optional().catch(undefined),
+  binaryResultsForLlm: z.array(media).optional().catch(undefined),
   resultType: z.enum(["success", "failure", "rejected", "denied", "timeout"]).optional().catch(undefined),
   sessionLog: z.string().optional().catch(undefined),
 });
 
-/** `result` as a hook modified it. What it does not say stays as it was; what is no result is one, as a text or as JSON. */
+/** Applies `modifiedResult` to a result. Absent fields keep their values. A value that is no result becomes one: its text, or its JSON. */
 export function modified(result: ToolResult, given: unknown): ToolResult {
   const { data = {} } = form.safeParse(given);
-  const { textResultForLlm: text, binaryResultsForLlm: binary, resultType: type, sessionLog: person } = data;
-  if (text === undefined && binary === undefined && type === undefined) {
+  const { textResultForLlm: text, resultForAssistant, binaryResultsForLlm, resultType, sessionLog: person } = data;
+  if ([text, resultForAssistant, binaryResultsForLlm, resultType].every((field) => field === undefined)) {
     return { ...result, parts: [textPart(typeof given === "string" ? given : JSON.stringify(given) ?? "")] };
   }
-  const media = binary?.map(({ data, mimeType: mediaType }): ContentPart => ({ type: "media", mediaType, data })) ??
-    result.parts.filter((part) => part.type === "media");
+  const binary = binaryResultsForLlm ?? result.parts.filter((part) => part.type === "media");
   return {
     ...result,
-    status: type ? statuses[type] : result.status,
-    parts: [textPart(text ?? textOf(result)), ...media],
+    status: resultType ? statuses[resultType] : result.status,
+    parts: resultForAssistant?.length ? resultForAssistant : [textPart(text ?? textOf(result)), ...binary],
     ...(person !== undefined && { person }),
   };
 }
 
-/** A result that the model is not told. */
+/** Returns a result without its content. */
 export function withheld(result: ToolResult): ToolResult {
   return { ...result, parts: [textPart("The output was withheld by a hook.")] };
-}
-
-function textPart(text: string): ContentPart {
-  return { type: "text", text };
 }

@@ -15,7 +15,7 @@ import {
   user,
 } from "../../../mod.ts";
 import { canonicalJson } from "../../../src/core/kit.ts";
-import { dialects } from "../claude_hooks/dialect.ts";
+import { dialects } from "../claude_hooks/config/dialect.ts";
 import { tellingTool } from "./command_tool.ts";
 import type { Onions } from "./onions.ts";
 import { type OnError, reasonOf, runsOf, scopeOf } from "./runs.ts";

@@ -14,8 +14,8 @@ import {
   type ToolResult,
 } from "../../../mod.ts";
 import { canonicalJson } from "../../../src/core/kit.ts";
-import { partsOf, responseOf } from "../claude_hooks/call.ts";
-import { dialects } from "../claude_hooks/dialect.ts";
+import { partsOf, responseOf } from "../claude_hooks/points/result.ts";
+import { dialects } from "../claude_hooks/config/dialect.ts";
 import { isObject } from "../rpc_hooks/struct.ts";
 import { judge } from "./judge.ts";
 import type { Onions } from "./onions.ts";
@@ -61,7 +61,7 @@ export function tellingTool(onions: Onions, onError: OnError) {
     if (result.status !== "ok") return { decision: "block", reason: [textOf(result), ...context].join("\n") };
     return specific("PostToolUse", {
       ...(canonicalJson(result.parts) !== canonicalJson(given.parts) &&
-        { updatedToolOutput: responseOf(result, dialects.qoder) }),
+        { updatedToolOutput: responseOf(result, dialects.qoder.response) }),
       ...(context.length > 0 && { additionalContext: context.join("\n") }),
     });
   }

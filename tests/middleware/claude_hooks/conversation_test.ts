@@ -1,5 +1,5 @@
 /**
- * What hooks say of prompts, sessions and stops, what is shown and heard, and what becomes of those that fail.
+ * The outputs of hooks that are about prompts, sessions and stops, and failures of hooks.
  */
 import { agent, compacted, type Middleware, user } from "@jizai/jizai";
 import { claude_hooks, type HookCallback, type HookConfig } from "@jizai/jizai/middleware/claude_hooks";
@@ -12,7 +12,7 @@ import { lines } from "../../support/told.ts";
 
 // ── prompts, sessions, stops ──
 
-Deno.test("what is said when a session is opened stands before its first prompt, and later after the next one", async () => {
+Deno.test("context of SessionStart is before the first prompt of a new session, and after the prompt of a known one", async () => {
   const start: HookCallback = (input) =>
     input.hook_event_name === "SessionStart"
       ? { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext: `At ${input.source}.` } }
@@ -30,7 +30,7 @@ Deno.test("what is said when a session is opened stands before its first prompt,
   ]);
 });
 
-Deno.test("what a hook has the person say first stands before what they say", async () => {
+Deno.test("initialUserMessage is put before the first prompt", async () => {
   const prompts: unknown[] = [];
   const config: HookConfig = {
     SessionStart: hooks(saysOf({ initialUserMessage: "Read the plan." })),
@@ -44,7 +44,7 @@ Deno.test("what a hook has the person say first stands before what they say", as
   assertEquals(prompts, ["Go"]);
 });
 
-Deno.test("what is said after a compaction is at the end of what was kept", async () => {
+Deno.test("context of SessionStart after a compaction is at the end of the kept messages", async () => {
   const start: HookCallback = (input) =>
     "source" in input && input.source === "compact"
       ? { hookSpecificOutput: { hookEventName: "SessionStart", additionalContext: "Use tabs." } }
@@ -67,7 +67,7 @@ Deno.test("what is said after a compaction is at the end of what was kept", asyn
   ]);
 });
 
-Deno.test("a compaction is declined where a hook blocks it, in claude alone", async () => {
+Deno.test("Claude: a block at PreCompact declines the compaction; Qoder: it has no effect", async () => {
   const config = { PreCompact: hooks(saying({ decision: "block", reason: "Not now." })) };
   const kept = async (dialect: "qoder" | "claude") => {
     const model = scripted("One.", "Two.");
@@ -83,7 +83,7 @@ Deno.test("a compaction is declined where a hook blocks it, in claude alone", as
   assertEquals([await kept("qoder"), await kept("claude")], [1, 3]);
 });
 
-Deno.test("one after another, each hook of a prompt is told what those before it added", async () => {
+Deno.test("Qoder: sequential hooks of UserPromptSubmit receive the context of the hooks before them", async () => {
   const prompts: unknown[] = [];
   const adds: HookCallback = (input) => {
     if (input.hook_event_name !== "UserPromptSubmit") return;
@@ -97,7 +97,7 @@ Deno.test("one after another, each hook of a prompt is told what those before it
   assertEquals(lines(model.requests[0]?.messages ?? []), ["user Hi", "prompt Note 1.Note 2."]);
 });
 
-Deno.test("what the person is to say first is said once, however many stand around one another", async () => {
+Deno.test("initialUserMessage is added once, also with nested middleware", async () => {
   const use = ["One.", "Two."].map((initialUserMessage) =>
     claude_hooks({ SessionStart: hooks(saysOf({ initialUserMessage })) })
   );
@@ -105,7 +105,7 @@ Deno.test("what the person is to say first is said once, however many stand arou
   assertEquals(lines(messages), ["user Two.\n\nGo", "assistant Yes."]);
 });
 
-Deno.test("all that stand around one another are told of a batch what its calls were made with", async () => {
+Deno.test("nested middleware receive the inputs with which the calls of a batch ran", async () => {
   const told: unknown[] = [];
   const look: HookCallback = (input) => {
     if (input.hook_event_name === "PostToolBatch") told.push(input.tool_calls.map(({ tool_input }) => tool_input));
@@ -116,7 +116,7 @@ Deno.test("all that stand around one another are told of a batch what its calls 
   assertEquals(told, [[{ command: "pwd" }], [{ command: "pwd" }]]);
 });
 
-Deno.test("of hooks that are asked one after another, none is asked once the run was stopped", async () => {
+Deno.test("Qoder: no further sequential hook runs after the run was stopped", async () => {
   const asked: string[] = [];
   const stops: HookCallback = () => {
     asked.push("stops");
@@ -127,7 +127,7 @@ Deno.test("of hooks that are asked one after another, none is asked once the run
   assertEquals([(await running.came).result.status, asked], ["aborted", ["stops"]]);
 });
 
-Deno.test("a command is not expanded where a hook blocks it, and what it adds is told", async () => {
+Deno.test("a block at UserPromptExpansion refuses the prompt, and its context is added", async () => {
   const config = {
     UserPromptExpansion: [
       { matcher: "deploy", hooks: [saying({ decision: "block", reason: "Not on Fridays." })] },
@@ -143,7 +143,7 @@ Deno.test("a command is not expanded where a hook blocks it, and what it adds is
   assertEquals(await run("/review"), [["user /review", "prompt Be kind.", "assistant Done."], undefined]);
 });
 
-Deno.test("feedback without a block keeps an agent going too", async () => {
+Deno.test("context of Stop without a block keeps the agent going too", async () => {
   const hook: HookCallback = (input) =>
     "stop_hook_active" in input && !input.stop_hook_active
       ? { hookSpecificOutput: { hookEventName: "Stop", additionalContext: "Check it." } }
@@ -156,7 +156,7 @@ Deno.test("feedback without a block keeps an agent going too", async () => {
 
 // ── what is shown, and what is heard ──
 
-Deno.test("what is shown is not what is kept", async () => {
+Deno.test("displayContent changes the text on the screen, not the transcript", async () => {
   const masks: HookCallback = async (input) => {
     if (input.hook_event_name !== "MessageDisplay") return;
     await Promise.resolve();
@@ -174,7 +174,7 @@ Deno.test("what is shown is not what is kept", async () => {
   assertEquals((await run.result).text, "The password is hunter2.\nKeep hunter2 safe.");
 });
 
-Deno.test("files are watched as hooks say: by name, and by path once one of them has said which", async () => {
+Deno.test("Qoder: FileChanged fires for all files, for names in matchers, or for watchPaths", async () => {
   const seen = async (paths?: readonly string[], matcher?: string) => {
     const files: string[] = [];
     const hear: HookCallback = (input) => void ("file_path" in input && files.push(input.file_path));
@@ -192,7 +192,7 @@ Deno.test("files are watched as hooks say: by name, and by path once one of them
   assertEquals(await seen(["/docs", "/.env"]), ["/.env", "/docs/b.md"]);
 });
 
-Deno.test("what is said to a notification is in the next request, and the run waits for whoever hears it", async () => {
+Deno.test("context of Notification is in the next request, and the run waits for the hook", async () => {
   const log: string[] = [];
   const hear: HookCallback = async (input) => {
     await settled();
@@ -212,7 +212,7 @@ Deno.test("what is said to a notification is in the next request, and the run wa
 
 // ── failures ──
 
-Deno.test("a hook that fails has no opinion, and the operator is told why", async () => {
+Deno.test("a hook that fails has no opinion, and onError receives the error", async () => {
   const error = new Error("secret detail");
   const config = { PreToolUse: hooks(() => Promise.reject(error), saysOf({ additionalContext: "Still here." })) };
   const { lines, events, errors } = await ran(config);
@@ -222,7 +222,7 @@ Deno.test("a hook that fails has no opinion, and the operator is told why", asyn
 });
 
 for (const event of ["PreToolUse", "PermissionRequest", "UserPromptSubmit"] as const) {
-  Deno.test(`a hook of ${event} that fails blocks where it was said to`, async () => {
+  Deno.test(`a hook of ${event} with onFailure block blocks when it fails`, async () => {
     const fails: HookCallback = () => {
       throw new Error("broken");
     };
@@ -238,12 +238,12 @@ for (const event of ["PreToolUse", "PermissionRequest", "UserPromptSubmit"] as c
   });
 }
 
-Deno.test("a hook of Stop that fails keeps nobody going, whatever was said", async () => {
+Deno.test("a hook of Stop that fails does not keep the agent going", async () => {
   const config = { Stop: [{ hooks: [() => Promise.reject(new Error("broken"))], onFailure: "block" as const }] };
   assertEquals((await ran(config)).result.status, "done");
 });
 
-Deno.test("the hooks of SessionEnd have a short time after a run that was stopped, and are asked all the same", async () => {
+Deno.test("SessionEnd fires after a stopped run, within the grace period", async () => {
   const log: string[] = [];
   const started = Promise.withResolvers<void>();
   const config: HookConfig = {

@@ -1,6 +1,6 @@
 // deno-lint-ignore-file require-await -- the hooks stand here as they stand there
 /**
- * The hooks of the Qoder Agent SDK's own documentation, as they stand there; what they reach outside is a stand-in.
+ * The hooks in the documentation of the Qoder Agent SDK, unchanged; external services are replaced by fakes.
  */
 import { agent, user } from "@jizai/jizai";
 import { claude_hooks, type HookCallback } from "@jizai/jizai/middleware/claude_hooks";
@@ -80,7 +80,7 @@ const autoApproveRead: HookCallback = async (input) => {
   return {};
 };
 
-Deno.test("the document's security hook denies what destroys, and nothing else", async () => {
+Deno.test("Qoder: the documented security hook denies destructive commands only", async () => {
   const calls = [command("a", "rm -rf /"), command("b", "ls"), command("c", "rm -rf /", "Other")];
   const tools = [shell(), shell({ name: "Other" })];
   const { lines } = await ran({ PreToolUse: [{ matcher: "Bash", hooks: [securityHook] }] }, { calls, tools });
@@ -92,7 +92,7 @@ Deno.test("the document's security hook denies what destroys, and nothing else",
 });
 
 for (const dialect of ["qoder", "qodercli", "claude"] as const) {
-  Deno.test(`the document's masking hook masks what the model reads, in ${dialect}`, async () => {
+  Deno.test(`${dialect}: the documented masking hook masks results for the model`, async () => {
     const said = [
       "key LTAI1234567890abcdefgh",
       { token: "Bearer abc.def==", list: ["AKID0123456789abcdefXYZ"] },
@@ -109,7 +109,7 @@ for (const dialect of ["qoder", "qodercli", "claude"] as const) {
   });
 }
 
-Deno.test("the document's trimming hook keeps the head and the tail of a long output", async () => {
+Deno.test("Qoder: the documented trimming hook keeps the head and the tail of a long output", async () => {
   const long = `${"a".repeat(8 * 1024)}${"b".repeat(50 * 1024)}${"c".repeat(4 * 1024)}`;
   const tools = [shell({ execute: (text) => text === "long" ? long : "short" })];
   const calls = [command("a", "long"), command("b", "short")];
@@ -118,7 +118,7 @@ Deno.test("the document's trimming hook keeps the head and the tail of a long ou
   assertEquals(lines.slice(1, -1), [`ok ${trimmed}`, "ok short"]);
 });
 
-Deno.test("the document's hook keeps the agent going until the task is complete", async () => {
+Deno.test("Qoder: the documented Stop hook keeps the agent going until the task is complete", async () => {
   let left = 2;
   const isTaskComplete = () => left-- === 0;
   const keepGoingHook: HookCallback = async (input) => {
@@ -140,14 +140,14 @@ Deno.test("the document's hook keeps the agent going until the task is complete"
   assertEquals(model.requests.at(-1)?.messages[0], user("Hi"));
 });
 
-Deno.test("the document's hook approves reading, and leaves the rest to a person", async () => {
+Deno.test("Qoder: the documented PermissionRequest hook allows reading, and leaves other calls to a person", async () => {
   const tools = [shell({ name: "Read", ask: true }), shell({ ask: true })];
   const calls = [command("a", "a.txt", "Read"), command("b")];
   const { result } = await ran({ PermissionRequest: [{ hooks: [autoApproveRead] }] }, { calls, tools });
   assertEquals([result.status, result.questions.map(({ callId }) => callId)], ["paused", ["b"]]);
 });
 
-Deno.test("the document's audit records every call, and denies requests to other domains", async () => {
+Deno.test("Qoder: the documented audit hook records every call and denies requests to other domains", async () => {
   const written: string[] = [];
   const auditLog = { write: (line: string) => written.push(line) };
   const securityHook: HookCallback = async (input, toolUseID) => {
@@ -194,7 +194,7 @@ Deno.test("the document's audit records every call, and denies requests to other
   );
 });
 
-Deno.test("the document's matchers choose a tool, several by a pattern, and all", async () => {
+Deno.test("Qoder: the documented matchers select one tool, several tools and all tools", async () => {
   const log: string[] = [];
   const hook = (name: string): HookCallback => async (input) => {
     if (input.hook_event_name === "PreToolUse") log.push(`${name} ${input.tool_name}`);

@@ -1,5 +1,5 @@
 /**
- * What hooks say of calls, and what becomes of it.
+ * The outputs of hooks that are about calls, and their effects.
  */
 import { agent, allow, continueWith, type Middleware, text } from "@jizai/jizai";
 import { claude_hooks, type HookCallback, type HookConfig } from "@jizai/jizai/middleware/claude_hooks";
@@ -56,11 +56,11 @@ for (const dialect of ["qoder", "qodercli", "claude"] as const) {
   });
 }
 
-Deno.test("claude_hooks() keeps the laws of middleware where there are no hooks", async () => {
+Deno.test("claude_hooks() without hooks keeps the laws of middleware", async () => {
   await testMiddleware(() => claude_hooks({}));
 });
 
-Deno.test("a configuration that cannot be read is refused by the name of its event", () => {
+Deno.test("an invalid configuration is refused with the name of its event", () => {
   const wrong: readonly (readonly [unknown, string])[] = [
     [{ PreToolUse: {} }, "Cannot use the hooks of PreToolUse: expected a list of matchers"],
     [{ Stop: [{ hooks: ["rm"] }] }, "Cannot use the hooks of Stop: expected `hooks`, a list of functions"],
@@ -68,16 +68,16 @@ Deno.test("a configuration that cannot be read is refused by the name of its eve
     [{ Stop: [null] }, "Cannot use the hooks of Stop: expected `hooks`, a list of functions"],
     [
       { Stop: [{ onFailure: "deny", hooks: [] }] },
-      'Cannot use the hooks of Stop: expected "continue" or "block" as `onFailure`',
+      'Cannot use the hooks of Stop: expected "continue" or "block" as `onFailure`, got "deny"',
     ],
     [{ Stop: [{}] }, "Cannot use the hooks of Stop: expected `hooks`, a list of functions"],
     [
       { PreToolUse: [{ matcher: /Bash/, hooks: [] }] },
-      "Cannot use the hooks of PreToolUse: expected a text as `matcher`",
+      "Cannot use the hooks of PreToolUse: expected a string as `matcher`",
     ],
     [
       { Stop: [{ timeout: 0, hooks: [] }] },
-      "Cannot use the hooks of Stop: expected a `timeout` of more than 0 seconds",
+      "Cannot use the hooks of Stop: expected a `timeout` of more than 0 seconds, got 0",
     ],
   ];
   for (const [config, message] of wrong) {
@@ -88,7 +88,7 @@ Deno.test("a configuration that cannot be read is refused by the name of its eve
 
 // ── calls ──
 
-Deno.test("a guard beneath the hooks, a cache above them and a change of the input are no way around a deny", async () => {
+Deno.test("neither an inner guard, an outer cache nor a changed input bypasses a deny", async () => {
   const log: string[] = [];
   const asked: unknown[] = [];
   const guard: HookCallback = (input) => {
@@ -115,7 +115,7 @@ Deno.test("a guard beneath the hooks, a cache above them and a change of the inp
   ]);
 });
 
-Deno.test("a question of a hook is answered by a person, or by nobody and waits", async () => {
+Deno.test("a question of a hook is answered by a person, or pauses the run", async () => {
   const asks = saysOf({ permissionDecision: "ask", permissionDecisionReason: "Really?" });
   const config = { PreToolUse: hooks(asks) };
   const asked: unknown[] = [];
@@ -129,7 +129,7 @@ Deno.test("a question of a hook is answered by a person, or by nobody and waits"
   assertEquals([first.result.status, second.lines[1]], ["paused", "ok ran ls"]);
 });
 
-Deno.test("defer is no decision in qoder, and pauses the run in claude: the hook is asked again when it goes on", async () => {
+Deno.test("Claude: defer pauses the run and asks the hook again on resume; Qoder: defer is no decision", async () => {
   const log: string[] = [];
   let known = false;
   const defers: HookCallback = () => {
@@ -141,16 +141,16 @@ Deno.test("defer is no decision in qoder, and pauses the run in claude: the hook
     };
   };
   assertEquals((await ran({ PreToolUse: hooks(defers) })).lines[1], "ok ran never");
-  const agent = hooked({ PreToolUse: hooks(defers) }, { dialect: "claude", calls: [command("a"), command("b")] });
+  const agent = hooked({ PreToolUse: hooks(defers) }, { dialect: "claude", calls: [command("a")] });
   const { result } = await agent.run().came;
   assertEquals([result.status, result.questions.map(({ questions }) => questions)], ["paused", [["Run Bash?"]]]);
   known = true;
   const { lines } = await agent.resume(result.session).came;
-  assertEquals(lines, ["call Bash Bash", "ok ran a", "ok ran b", "assistant Done."]);
-  assertEquals(log.length, 4);
+  assertEquals(lines, ["call Bash", "ok ran a", "assistant Done."]);
+  assertEquals(log.length, 3);
 });
 
-Deno.test("deny beats defer, and defer beats ask, in claude", async () => {
+Deno.test("Claude: deny beats defer, and defer beats ask", async () => {
   const say = (permissionDecision: "deny" | "defer" | "ask") =>
     saysOf({ permissionDecision, permissionDecisionReason: permissionDecision });
   const denied = await ran({ PreToolUse: hooks(say("defer"), say("deny"), say("ask")) }, { dialect: "claude" });
@@ -159,13 +159,13 @@ Deno.test("deny beats defer, and defer beats ask, in claude", async () => {
   assertEquals(deferred.result.questions.map(({ callId, questions }) => [callId, questions]), [[undefined, ["defer"]]]);
 });
 
-Deno.test("an allow answers what the tool asks, and not what a guard above asks", async () => {
+Deno.test("an allow answers a question of the tool, not of an outer guard", async () => {
   const config = { PreToolUse: hooks(saysOf({ permissionDecision: "allow" })) };
   assertEquals((await ran(config, { tools: [shell({ ask: true })] })).lines[1], "ok ran ls");
   assertEquals((await ran(config, { before: [permissions({ ask: ["Bash"] })] })).result.status, "paused");
 });
 
-Deno.test("a request that is allowed with another input is not asked about it again, but everybody else is", async () => {
+Deno.test("a PermissionRequest with updatedInput runs PreToolUse again, and not itself", async () => {
   const told: unknown[] = [];
   const longer: HookCallback = (input) => {
     if (input.hook_event_name !== "PermissionRequest") return;
@@ -181,7 +181,7 @@ Deno.test("a request that is allowed with another input is not asked about it ag
   assertEquals(told, [{ command: "ls" }, "ls", { command: "ls -l" }]);
 });
 
-Deno.test("rules that hooks make hold for the session, and say which commands they mean", async () => {
+Deno.test("rules in updatedPermissions hold for the session and match commands", async () => {
   const asked: string[] = [];
   const rule = (behavior: "allow" | "deny" | "ask", ...contents: (string | undefined)[]) => ({
     type: "addRules",
@@ -221,12 +221,12 @@ Deno.test("rules that hooks make hold for the session, and say which commands th
   assertEquals(
     new Set(warnings(events)),
     new Set([
-      "A hook of PermissionRequest gave what is left out: updatedPermissions has no such change.",
+      "A hook of PermissionRequest returned an invalid output: unknown change in updatedPermissions.",
     ]),
   );
 });
 
-Deno.test("a mode says what is done where nobody decides, and is told to hooks", async () => {
+Deno.test("setMode changes the default decision and permission_mode", async () => {
   const modes: unknown[] = [];
   const outcome = async (mode: string) => {
     const decision = {
@@ -250,14 +250,14 @@ Deno.test("a mode says what is done where nobody decides, and is told to hooks",
   assertEquals(modes, ["bypassPermissions", "dontAsk", "plan"]);
 });
 
-Deno.test("the last output that is not empty counts in qoder, and an empty one too as qodercli and claude work", async () => {
+Deno.test("Qoder: an empty updated output is ignored; qodercli and Claude: it counts", async () => {
   const outputs = hooks(saysOf({ updatedToolOutput: "first" }), saysOf({ updatedToolOutput: "" }));
   const outcome = async (dialect: "qoder" | "qodercli" | "claude") =>
     (await ran({ PostToolUse: outputs }, { dialect })).lines[1];
   assertEquals([await outcome("qoder"), await outcome("qodercli"), await outcome("claude")], ["ok first", "ok", "ok"]);
 });
 
-Deno.test("an output may be blocks of content, or any JSON; one for MCP counts for its tools, where there is no other", async () => {
+Deno.test("an updated output may be a text, content blocks or JSON; updatedMCPToolOutput is for MCP tools", async () => {
   const outcome = async (said: Parameters<typeof saysOf>[0], name = "Bash") => {
     const { lines } = await ran({ PostToolUse: hooks(saysOf(said)) }, {
       calls: [command("a", "ls", name)],
@@ -274,7 +274,7 @@ Deno.test("an output may be blocks of content, or any JSON; one for MCP counts f
   assertEquals(await outcome({ updatedMCPToolOutput: "mcp", updatedToolOutput: "any" }, "mcp__box__run"), "ok any");
 });
 
-Deno.test("a failure that a hook blocks is replaced in qoder where the tool said it, and else told beside", async () => {
+Deno.test("Qoder: a block at PostToolUseFailure replaces an error result; otherwise it adds context", async () => {
   const tools = [
     shell({
       execute: (how) => how === "throws" ? Promise.reject(new Error("x")) : { ...text("It failed."), status: "error" },
@@ -289,16 +289,17 @@ Deno.test("a failure that a hook blocks is replaced in qoder where the tool said
   assertEquals(await outcome("says", "claude"), ["error It failed.", "context Try ls."]);
 });
 
-Deno.test("what is suppressed the person is not shown, and in qoder neither is the hook's own message", async () => {
+Deno.test("Qoder: suppressOutput hides the result and the message from the person; Claude: it has no effect", async () => {
   const quiet = hooks(saying({ suppressOutput: true, systemMessage: "Psst." }));
-  for (const [dialect, told] of [["qoder", []], ["claude", ["Psst."]]] as const) {
+  const text = [{ type: "text", text: "ran ls" }];
+  for (const [dialect, seen, told] of [["qoder", [], []], ["claude", text, ["Psst."]]] as const) {
     const { lines, events } = await ran({ PostToolUse: quiet }, { dialect });
     const shown = events.flatMap((event) => event.type === "tool.finished" ? [event.result.parts] : []);
-    assertEquals([lines[1], shown, notices(events)], ["ok ran ls", [[]], told]);
+    assertEquals([lines[1], shown, notices(events)], ["ok ran ls", [seen], told]);
   }
 });
 
-Deno.test("a model may try again what was denied where a hook says so", async () => {
+Deno.test("Qoder: retry at PermissionDenied tells the model to try again", async () => {
   const { lines } = await ran({ PermissionDenied: hooks(saysOf({ retry: true })) }, {
     after: [permissions({ deny: ["Bash"] })],
   });
@@ -309,7 +310,7 @@ Deno.test("a model may try again what was denied where a hook says so", async ()
   ]);
 });
 
-Deno.test("what is said after a batch is in the next request and in no other, and what blocks ends the run", async () => {
+Deno.test("Claude, Qoder: context of PostToolBatch is kept in the transcript, and a block ends the run", async () => {
   const once = saysOf({ additionalContext: "All done?" });
   const model = scripted({ calls: [["Bash", { command: "a" }]] }, "One.", "Two.");
   const more = ["More"];
@@ -323,15 +324,15 @@ Deno.test("what is said after a batch is in the next request and in no other, an
   await agent({ model, tools: [shell()], use: [claude_hooks({ PostToolBatch: hooks(once) }), again] }).run("Hi").result;
   assertEquals(model.requests.map(({ messages }) => lines(messages).slice(3)), [
     [],
-    ["turn All done?"],
-    ["assistant One.", "stop More"],
+    ["context All done?"],
+    ["context All done?", "assistant One.", "stop More"],
   ]);
   const blocks = saying({ decision: "block", reason: "Enough." });
   const { result, lines: told } = await ran({ PostToolBatch: hooks(blocks) });
   assertEquals([result.status, result.reason, told], ["done", "Enough.", ["call Bash", "ok ran ls"]]);
 });
 
-Deno.test("of several middleware with hooks, the one that ends the run says why", async () => {
+Deno.test("the middleware that ends the run gives the reason", async () => {
   const stops = claude_hooks({ PostToolUse: hooks(saying({ continue: false, stopReason: "Enough." })) });
   const other = claude_hooks({ PostToolUse: hooks(saying({})) });
   for (const use of [{ before: [other], after: [stops] }, { before: [stops], after: [other] }]) {
@@ -340,13 +341,13 @@ Deno.test("of several middleware with hooks, the one that ends the run says why"
   }
 });
 
-Deno.test("what a configuration says is null is not said", async () => {
+Deno.test("null in a configuration counts as absent", async () => {
   const deny: HookCallback = () => ({ decision: "block", reason: "No." });
   const config = { PreToolUse: [{ matcher: null, timeout: null, hooks: [deny] }] };
   assertEquals((await ran(config as never)).lines[1], "denied No.");
 });
 
-Deno.test("whoever watches is told what was expected of an answer", async () => {
+Deno.test("a warning names the invalid fields of an output and the expected values", async () => {
   const specific = {
     hookEventName: "PreToolUse",
     permissionDecision: "maybe",
@@ -355,7 +356,7 @@ Deno.test("whoever watches is told what was expected of an answer", async () => 
   };
   const { events } = await ran({ PreToolUse: hooks(saying({ hookSpecificOutput: specific } as never)) });
   assertEquals(warnings(events), [
-    'A hook of PreToolUse gave what is left out: permissionDecision (Invalid option: expected one of "allow"|"deny"|"ask"|"defer"), ' +
+    'A hook of PreToolUse returned an invalid output: permissionDecision (Invalid option: expected one of "allow"|"deny"|"ask"|"defer"), ' +
     "updatedInput (Invalid input: expected object, received string), additionalContext (Invalid input: expected string, received number).",
   ]);
 });

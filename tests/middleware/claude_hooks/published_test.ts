@@ -1,5 +1,5 @@
 /**
- * Hooks of the forms in which they are published, and what they need around them.
+ * Published hooks, and the tools that they need.
  */
 import { agent, tool } from "@jizai/jizai";
 import { claude_hooks, type HookCallback } from "@jizai/jizai/middleware/claude_hooks";
@@ -10,7 +10,7 @@ import * as z from "zod";
 import { command, notices, ran, warnings } from "../../support/hooked.ts";
 import { lines } from "../../support/told.ts";
 
-Deno.test("a tool of the workspace may be given the name and the input that hooks know", async () => {
+Deno.test("Claude: a tool of the workspace can have the name and the input that hooks expect", async () => {
   const files = memoryFiles({ "src/a.ts": "let x = 1;\n", ".env": "KEY=1\n" });
   const { tools = [], ...desk } = workspace(files);
   const own = tools.find(({ name }) => name === "edit_file");
@@ -47,7 +47,7 @@ Deno.test("a tool of the workspace may be given the name and the input that hook
   assertEquals([asked, changes], [["/repo/src/a.ts", "/repo/.env"], ["change /repo/src/a.ts"]]);
 });
 
-Deno.test("hooks that watch, that go on by themselves and that block without a reason, at once", async () => {
+Deno.test("Claude: observing, asynchronous and blocking hooks work together", async () => {
   const seen = new Map<string | undefined, unknown>();
   const began: HookCallback = (input, id) => {
     if (input.hook_event_name === "PreToolUse") seen.set(id, input.tool_use_id);

@@ -1,0 +1,153 @@
+/**
+ * The inputs of hooks, event by event, with the field names of Qoder and Claude.
+ *
+ * @module
+ */
+
+/** The fields that every hook receives. */
+export type CommonInput = {
+  /** The session of the outermost run. A subagent is identified by `agent_id`. */
+  session_id: string;
+  /** The file that `transcript()` writes; empty without one. */
+  transcript_path: string;
+  /** The working directory of the agent in its workspace. */
+  cwd: string;
+  /** The id of the outermost run. */
+  prompt_id?: string;
+  /** The model that was chosen when the session was opened. */
+  model?: string;
+  /** The mode that `updatedPermissions` has set. Default: "default". */
+  permission_mode?: string;
+  /** The run of a subagent. */
+  agent_id?: string;
+  /** The name of a subagent. */
+  agent_type?: string;
+};
+
+/** The fields of a call. */
+export type CallFields = {
+  tool_name: string;
+  tool_input: unknown;
+  tool_use_id: string;
+  mcp_server?: { name: string; source: string };
+};
+
+/** The fields of an agent that is about to stop. */
+export type StopFields = {
+  stop_hook_active: boolean;
+  last_assistant_message?: string;
+  background_tasks?: never[];
+  session_crons?: never[];
+};
+
+/** An update that prevents further questions about a tool; `updatedPermissions` accepts it. */
+export type PermissionSuggestion = {
+  type: "addRules";
+  rules: { toolName: string }[];
+  behavior: "allow";
+  destination: "session";
+};
+
+/** Why a model request failed. */
+export type StopFailureKind =
+  | "authentication_failed"
+  | "billing_error"
+  | "rate_limit"
+  | "invalid_request"
+  | "server_error"
+  | "unknown";
+
+type Agent = { agent_id: string; agent_type: string };
+type Trigger = { trigger: "manual" | "auto" };
+
+/** The fields that each event adds to the common ones. */
+export type EventFields = {
+  /** Before a call. */
+  PreToolUse: CallFields;
+  /** After a successful call. `duration_ms` is the time of the tool's own work. */
+  PostToolUse: CallFields & { tool_response: unknown; duration_ms?: number };
+  /** After a failed call. `error` is the message of the error as thrown. */
+  PostToolUseFailure: CallFields & { error: string; is_interrupt?: boolean; duration_ms?: number };
+  /** After all calls of a response. */
+  PostToolBatch: {
+    tool_calls: { tool_name: string; tool_input: unknown; tool_use_id: string; tool_response?: unknown }[];
+  };
+  /** Before a person is asked about a call. */
+  PermissionRequest: Omit<CallFields, "tool_use_id"> & { permission_suggestions?: PermissionSuggestion[] };
+  /** After a guard denied a call. */
+  PermissionDenied: CallFields & { reason: string; denial_reason?: string };
+  /** Before a prompt is accepted. */
+  UserPromptSubmit: { prompt: string; image_urls?: string[]; source?: "sdk" };
+  /** Before a prompt such as `/name arguments` is accepted. */
+  UserPromptExpansion: {
+    expansion_type: "slash_command";
+    command_name: string;
+    command_args: string;
+    prompt: string;
+  };
+  /** When a session is opened, and after a compaction. */
+  SessionStart: { source: "startup" | "resume" | "compact" };
+  /** When the run of a session has ended. A pause is no end. */
+  SessionEnd: { reason: "other" };
+  /** When the agent is about to finish. */
+  Stop: StopFields;
+  /** When a run fails. */
+  StopFailure: { error: StopFailureKind; error_details?: string; last_assistant_message?: string };
+  /** When a subagent begins. */
+  SubagentStart: Agent;
+  /** When a subagent is about to finish. */
+  SubagentStop: StopFields & Agent & { agent_transcript_path: string };
+  /** Before a compaction. */
+  PreCompact: Trigger & { custom_instructions: string | null };
+  /** After a compaction. */
+  PostCompact: Trigger & { compact_summary: string };
+  /** After a change of the working directory. */
+  CwdChanged: { old_cwd: string; new_cwd: string };
+  /** After a change of a file in the workspace. */
+  FileChanged: { file_path: string; event: "change" | "add" | "unlink" };
+  /** After instructions were loaded. */
+  InstructionsLoaded: {
+    file_path: string;
+    memory_type: "Project" | "Managed";
+    load_reason: "session_start" | "nested_traversal";
+  };
+  /** When a person is asked. */
+  Notification: { message: string; title?: string; notification_type: "permission_prompt" };
+  /** For each batch of new lines of a streamed answer. */
+  MessageDisplay: { turn_id: string; message_id: string; index: number; final: boolean; delta: string };
+  /** After a model answered that was not the requested one. */
+  PostModelSwitch: {
+    from_model: string;
+    to_model: string;
+    requested_model: string | null;
+    source: "auto";
+    context_tokens: number;
+    prompt_cache_warm: boolean;
+    cache_ttl: "5m";
+    estimated_cache_write_usd: number;
+    pricing: "default";
+  };
+  /** Before the tool `EnterWorktree` creates a worktree. */
+  WorktreeCreate: { name: string };
+  /** After the tool `ExitWorktree` removed a worktree. */
+  WorktreeRemove: { worktree_path: string };
+};
+
+/** The events that occur here. */
+export type HookEvent = keyof EventFields;
+/** The input of a hook of event `E`. */
+export type InputOf<E extends HookEvent> = CommonInput & { hook_event_name: E } & EventFields[E];
+/** The input of a hook of any event. */
+export type HookInput = { [E in HookEvent]: InputOf<E> }[HookEvent];
+
+/** Events of the home systems that do not occur here. */
+export type UnheardEvent =
+  | "PreModelSwitch"
+  | "Setup"
+  | "TeammateIdle"
+  | "TaskCreated"
+  | "TaskCompleted"
+  | "Elicitation"
+  | "ElicitationResult"
+  | "ConfigChange"
+  | "DirectoryAdded";

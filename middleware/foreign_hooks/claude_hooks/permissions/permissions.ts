@@ -1,0 +1,79 @@
+/**
+ * The permission rules and the mode that hooks set for a session with `updatedPermissions`.
+ *
+ * @module
+ */
+import * as z from "zod";
+import type { Scope, State } from "../../../../mod.ts";
+import { warnFailed } from "../../kit/warn.ts";
+import { matchesCall, type Rule } from "./rule.ts";
+
+/** A mode, and rules. */
+export interface Permissions {
+  /** `bypassPermissions` and `yolo` allow what nothing else decides, `dontAsk` denies it; in any other mode a person is asked. */
+  readonly mode: string;
+  readonly rules: readonly BehaviorRule[];
+}
+
+/** The permissions of a new session. */
+export const noPermissions: Permissions = { mode: "default", rules: [] };
+
+type Behavior = "allow" | "ask" | "deny";
+
+interface BehaviorRule extends Rule {
+  readonly behavior: Behavior;
+}
+
+const rules = z.array(z.object({ toolName: z.string(), ruleContent: z.string().optional() }));
+const behavior = z.enum(["allow", "ask", "deny"]);
+/** A change, for any destination. Every change holds for this session. */
+const changes = z.discriminatedUnion("type", [
+  z.object({ type: z.enum(["addRules", "replaceRules", "removeRules"]), rules, behavior }),
+  z.object({ type: z.literal("setMode"), mode: z.string() }),
+  z.object({ type: z.enum(["addDirectories", "removeDirectories"]) }),
+]);
+
+/** Applies changes. An invalid change is skipped with a warning. */
+export function applyUpdates(
+  kept: State<Permissions>,
+  ctx: Scope,
+  updates: readonly unknown[],
+  middleware: string,
+): void {
+  for (const given of updates) {
+    const { data } = changes.safeParse(given);
+    if (data) kept.update(ctx, (permissions) => applied(permissions, data));
+    else {
+      const message = "A hook of PermissionRequest returned an invalid output: unknown change in updatedPermissions.";
+      warnFailed(ctx, { middleware, point: "approval", message });
+    }
+  }
+}
+
+function applied(permissions: Permissions, update: z.output<typeof changes>): Permissions {
+  if (update.type === "setMode") return { ...permissions, mode: update.mode };
+  if (!("rules" in update)) return permissions; // a workspace has one root
+  const { rules } = permissions;
+  const { type, behavior } = update;
+  const given = update.rules.map((rule) => ({ ...rule, behavior }));
+  if (type === "addRules") return { ...permissions, rules: [...rules, ...given] };
+  if (type === "replaceRules") {
+    return { ...permissions, rules: [...rules.filter((rule) => rule.behavior !== behavior), ...given] };
+  }
+  const removed = given.map(keyOf);
+  return { ...permissions, rules: rules.filter((rule) => !removed.includes(keyOf(rule))) };
+}
+
+function keyOf({ toolName, ruleContent = "", behavior }: BehaviorRule): string {
+  return JSON.stringify([toolName, ruleContent, behavior]);
+}
+
+/** Returns what the rules say of a call, the strictest first; undefined if none matches. */
+export function rulingOf({ rules }: Permissions, name: string, input: unknown, cwd: string): Behavior | undefined {
+  const order = ["deny", "ask", "allow"] as const;
+  return order.find((behavior) =>
+    rules.some((rule) =>
+      rule.behavior === behavior && matchesCall(rule, name, input, { cwd, parts: behavior === "allow" ? "all" : "any" })
+    )
+  );
+}

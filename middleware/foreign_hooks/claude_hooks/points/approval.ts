@@ -1,0 +1,77 @@
+/**
+ * The `approval` point: the decision of PreToolUse, the rules that hooks have made, and PermissionRequest.
+ *
+ * @module
+ */
+import { allow, type Approval, type ApprovalContext, ask, deny, type Middleware } from "../../../../mod.ts";
+import { allowAsk, isSameJson } from "../../kit/call.ts";
+import { workingDirectory } from "../../kit/run.ts";
+import type { Hooks } from "../ask/hooks.ts";
+import { type CanUseTool, permissionRequest } from "../permissions/permission_request.ts";
+import { applyUpdates, noPermissions, rulingOf } from "../permissions/permissions.ts";
+import type { Judge, Judgement } from "../permissions/pre_tool_use.ts";
+
+/** Creates the hook at `approval`. */
+export function approvalHook(
+  hooks: Hooks,
+  judge: Judge,
+  canUseTool: CanUseTool | undefined,
+): Required<Pick<Middleware, "approval">> {
+  const { memory } = hooks;
+  const request = permissionRequest(hooks, canUseTool);
+
+  /** Applies the decision of the hooks and their rules to the verdict of the inner layers. */
+  function ruled(ctx: ApprovalContext, { decision, reason }: Judgement, inner: Approval): Approval {
+    const rule = rulingOf(memory.permissions.get(ctx), ctx.name, ctx.input, workingDirectory(ctx.run, hooks.cwd));
+    if (rule === "deny") return deny("A rule that a hook has made denies it.");
+    const question = reason ?? `Run ${ctx.name}?`;
+    if (decision === "ask") {
+      return inner.type === "ask" ? { ...inner, questions: [question, ...inner.questions] } : ask(question);
+    }
+    if (rule === "ask") return inner.type === "ask" ? inner : ask(question);
+    return decision === "allow" || rule === "allow" ? allowAsk(inner) : inner;
+  }
+
+  /** Returns the answer in place of the person, or the question. */
+  async function answered(ctx: ApprovalContext, question: Approval): Promise<Approval> {
+    const { mode } = memory.permissions.get(ctx);
+    if (mode === "bypassPermissions" || mode === "yolo") return allow();
+    if (ctx.run.answers.some(({ callId }) => callId === ctx.call.id)) return question; // the person has answered
+    const answer = await request(ctx);
+    if (answer?.behavior === "allow") {
+      applyUpdates(memory.permissions, ctx, answer.updatedPermissions ?? [], hooks.name);
+      return allow({ input: answer.updatedInput });
+    }
+    if (answer) {
+      const { message = "Permission denied by hook.", interrupt } = answer;
+      if (interrupt) hooks.end(ctx, message);
+      return deny(message);
+    }
+    return mode === "dontAsk" ? deny("Nobody is asked here.") : question;
+  }
+
+  function isConcerned(ctx: ApprovalContext): boolean {
+    return canUseTool !== undefined || hooks.hasFor(ctx.name, "PreToolUse", "PermissionRequest") ||
+      memory.permissions.get(ctx) !== noPermissions;
+  }
+
+  return {
+    async approval(ctx, next) {
+      if (!isConcerned(ctx)) return await next();
+      const judgement = await judge.approve(ctx);
+      if (judgement.decision === "deny") return deny(judgement.reason ?? "Blocked by a hook.");
+      if (!isSameJson(judgement.input, ctx.input)) return allow({ input: judgement.input });
+      const inner = await next();
+      if (inner.type === "deny" || editsInput(inner, ctx)) return inner;
+      const verdict = ruled(ctx, judgement, inner);
+      const final = verdict.type === "ask" ? await answered(ctx, verdict) : verdict;
+      if (final.type === "deny") judge.denied(ctx.call);
+      return final;
+    },
+  };
+}
+
+/** Whether an inner guard changes the input: then every guard is asked about the new input. */
+function editsInput(inner: Approval, { input }: ApprovalContext): boolean {
+  return inner.type === "allow" && inner.input !== undefined && !isSameJson(inner.input, input);
+}

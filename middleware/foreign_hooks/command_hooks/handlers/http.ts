@@ -1,0 +1,78 @@
+/**
+ * Handlers of type `http`: the input is posted as JSON, and the body of the response is the output.
+ *
+ * @module
+ */
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { commandError, outputOf } from "../output.ts";
+import type { HttpHook } from "../settings.ts";
+import type { Handler } from "./handler.ts";
+
+/** Where handlers of type `http` may post to. */
+export interface HttpHandlerOptions {
+  /** The addresses, with `*` for any characters. Default: all. */
+  readonly allow?: readonly string[];
+  /** Whether private addresses and this machine are allowed. Default: false. */
+  readonly privateAddresses?: boolean;
+  /** Sends the request. Default: the platform's `fetch`. */
+  readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
+}
+
+/** Creates the handler. Throws a `TypeError` for an address that is not allowed. */
+export function httpHandler(
+  { url, headers = {}, allowedEnvVars = [] }: HttpHook,
+  { allow, privateAddresses = false, fetch: send = fetch }: HttpHandlerOptions,
+  env: Readonly<Record<string, string>>,
+): Handler {
+  const { hostname, protocol } = URL.parse(url) ?? {};
+  if (hostname === undefined || !/^https?:$/.test(protocol ?? "")) throw new TypeError(`expected a URL, got "${url}"`);
+  if (allow && !allow.some((pattern) => matches(pattern, url))) {
+    throw new TypeError(`"${url}" is not in the allow-list`);
+  }
+  const host = hostname.replace(/^\[|\]$/g, "");
+  if (!privateAddresses && isPrivate(host)) throw new TypeError(`"${url}" is a private address`);
+  const filled = (text: string) =>
+    text.replace(/\$\{(\w+)\}|\$(\w+)/g, (_, braced, plain) => {
+      const name = braced ?? plain;
+      return allowedEnvVars.includes(name) ? env[name] ?? "" : "";
+    });
+
+  async function checkAddress(): Promise<void> {
+    if (privateAddresses || isIP(host)) return;
+    const addresses = await lookup(host, { all: true });
+    if (addresses.some(({ address }) => isPrivate(address))) throw commandError("it is at a private address", url);
+  }
+
+  return async (input, { signal, dialect }) => {
+    await checkAddress();
+    const sent = Object.entries(headers).map(([name, value]): [string, string] => [name, filled(value)]);
+    const response = await send(url, {
+      method: "POST",
+      headers: [["content-type", "application/json"], ...sent],
+      body: JSON.stringify(input),
+      redirect: "error",
+      signal,
+    });
+    const stdout = await response.text();
+    if (!response.ok) throw commandError(`status ${response.status}`, url);
+    return outputOf({ code: 0, stdout, stderr: "" }, { event: input.hook_event_name, dialect, name: url });
+  };
+}
+
+function matches(pattern: string, url: string): boolean {
+  const literals = pattern.split("*").map((literal) => literal.replace(/[\\^$.+?()[\]{}|]/g, "\\$&"));
+  return new RegExp(`^${literals.join(".*")}$`).test(url);
+}
+
+/** Address ranges of private networks, of this machine, and of links, as prefixes of the text form. */
+const privateRanges =
+  /^(0|10|127)\.|^169\.254\.|^192\.168\.|^172\.(1[6-9]|2\d|3[01])\.|^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|^::1?$|^f[cd]|^fe[89ab]/;
+
+/** Whether a host is this machine or in a private network. */
+function isPrivate(host: string): boolean {
+  const name = host.toLowerCase().replace(/\.$/, "");
+  if (!isIP(name)) return /^(.*\.)?(localhost|local|internal)$/.test(name);
+  const [, mapped] = name.match(/^::ffff:(.*)$/) ?? [];
+  return mapped === undefined ? privateRanges.test(name) : !mapped.includes(".") || privateRanges.test(mapped);
+}

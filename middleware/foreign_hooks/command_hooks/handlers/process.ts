@@ -1,0 +1,140 @@
+/**
+ * Processes: starts a command in a process group of its own and collects its output. For Deno, Node and Bun.
+ *
+ * @module
+ */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import process from "node:process";
+import { startTimer } from "../../../../src/core/kit.ts";
+import { isObject } from "../../kit/fields.ts";
+
+/** A command: a line for a shell, or a program with arguments. */
+export interface CommandLine {
+  readonly command: string;
+  readonly args?: readonly string[] | undefined;
+  readonly shell?: string | undefined;
+}
+
+/** A process that has exited. */
+export interface Exited {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A process that runs. */
+export interface Running {
+  /** Its first line of output, as soon as it is complete; undefined if it exits without one. */
+  readonly line: Promise<string | undefined>;
+  /** Rejects if the command cannot be started. */
+  readonly exited: Promise<Exited>;
+  /** Kills the process and all processes that it has started. */
+  kill(): void;
+}
+
+/** Where commands run. */
+export interface Place {
+  readonly cwd: string;
+  /** Variables in addition to the environment of this process. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** The characters of each output that are kept. */
+const most = 1_000_000;
+/** Milliseconds after the exit in which output is read: a process that the command started may keep its output open. */
+const patience = 200;
+
+/** Starts a command and writes `input` to its standard input. The command is killed when `signal` aborts. */
+export function start(command: CommandLine, input: string, place: Place, signal: AbortSignal): Running {
+  signal.throwIfAborted();
+  const line = Promise.withResolvers<string | undefined>();
+  let child: ChildProcessWithoutNullStreams | undefined;
+  const kill = () => killGroup(child);
+  signal.addEventListener("abort", kill, { once: true });
+
+  async function run(): Promise<Exited> {
+    let missing: unknown;
+    for (const [program, args] of programsOf(command, place)) {
+      child = spawn(program, args, { cwd: place.cwd, env: environmentOf(place), detached: true });
+      try {
+        return await outcomeOf(child, input, line.resolve);
+      } catch (error) {
+        if (!hasCode(error, "ENOENT")) throw error;
+        missing ??= error;
+      }
+    }
+    throw missing;
+  }
+
+  const exited = run().finally(() => {
+    signal.removeEventListener("abort", kill);
+    line.resolve(undefined);
+  });
+  exited.catch(() => {}); // the caller, which awaits it, reports it
+  return { line: line.promise, exited, kill };
+}
+
+/** Returns the programs to try: the second one if the first does not exist. */
+function programsOf({ command, args, shell }: CommandLine, { env }: Place): readonly (readonly [string, string[]])[] {
+  const filled = (text: string) => text.replace(/\$\{(\w+)\}/g, (whole, name) => env[name] ?? whole);
+  if (args) return [[filled(command), args.map(filled)]];
+  if (shell === "powershell") return [["pwsh", ["-NoProfile", "-Command", filled(command)]]];
+  const shells = shell === undefined ? ["bash", "sh"] : [shell];
+  return shells.map((shell) => [shell, ["-c", command]]);
+}
+
+/** On Deno, a child inherits the environment of this process without the permission to read it. */
+function environmentOf({ env }: Place): Record<string, string | undefined> {
+  return "deno" in process.versions ? { ...env } : { ...process.env, ...env };
+}
+
+function outcomeOf(
+  child: ChildProcessWithoutNullStreams,
+  input: string,
+  onLine: (line: string) => void,
+): Promise<Exited> {
+  return new Promise((resolve, reject) => {
+    const stdout = collect(child.stdout, (text) => {
+      const end = text.indexOf("\n");
+      if (end >= 0) onLine(text.slice(0, end));
+    });
+    const stderr = collect(child.stderr);
+    let timer: ReturnType<typeof startTimer>;
+    const finish = (code: number | null) => {
+      clearTimeout(timer);
+      child.stdout.destroy();
+      child.stderr.destroy();
+      resolve({ code: code ?? 128, stdout: stdout(), stderr: stderr() });
+    };
+    child.once("error", reject);
+    child.once("exit", (code) => timer = startTimer(() => finish(code), patience));
+    child.once("close", finish);
+    child.stdin.on("error", (error) => {
+      if (!hasCode(error, "EPIPE") && !hasCode(error, "ECONNRESET")) reject(error); // a command need not read its input
+    });
+    child.stdin.end(input);
+  });
+}
+
+/** Collects the text of an output; `onText` receives the text so far. */
+function collect(output: NodeJS.ReadableStream, onText: (text: string) => void = () => {}): () => string {
+  const decoder = new TextDecoder();
+  let text = "";
+  output.on("data", (chunk: Uint8Array) => {
+    if (text.length < most) onText(text += decoder.decode(chunk, { stream: true }).slice(0, most - text.length));
+  });
+  return () => text;
+}
+
+function killGroup(child: ChildProcessWithoutNullStreams | undefined): void {
+  if (child?.pid === undefined) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch (error) {
+    if (!hasCode(error, "ESRCH")) throw error; // it has exited
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && isObject(error) && error.code === code;
+}

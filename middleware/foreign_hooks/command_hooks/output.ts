@@ -1,0 +1,102 @@
+/**
+ * The outputs of commands and of other handlers in files, as outputs of hooks.
+ *
+ * @module
+ */
+import * as z from "zod";
+import type { Dialect } from "../claude_hooks/config/dialect.ts";
+import { events } from "../claude_hooks/config/events.ts";
+import type { HookEvent } from "../claude_hooks/config/input.ts";
+import { isObject, joinLines, parseJson } from "../kit/fields.ts";
+import type { Exited } from "./handlers/process.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const maybe = z.string().optional().catch(undefined);
+/** The fields that block, and their reasons. */
+const blocking = z.object({
+  decision: maybe,
+  reason: maybe,
+  systemMessage: maybe,
+  hookSpecificOutput: z.looseObject({
+    permissionDecision: maybe,
+    permissionDecisionReason: maybe,
+    additionalContext: maybe,
+  }).optional().catch(undefined),
+});
+
+/** A handler whose output is read. */
+export interface Speaker {
+  readonly event: HookEvent;
+  readonly dialect: Dialect;
+  /** The command, or the address, for errors. */
+  readonly name: string;
+}
+
+/**
+ * Returns the output of a command that has exited. Exit code 2 blocks at events that can be blocked. Throws if the command failed: for any other code
+ * except 0, and for invalid JSON.
+ */
+export function outputOf({ code, stdout, stderr }: Exited, { event, dialect, name }: Speaker): unknown {
+  const written = stdout.trim();
+  const { json, broken } = readJson(written, dialect.wholeOutput || events[event].plainText === true, dialect);
+  if (code === 2) return dialect.ignoresExit2.includes(event) ? undefined : blockedOutput(event, json, stderr.trim());
+  if (json && (code === 0 || !dialect.wholeOutput || denies(json))) return json;
+  if (broken) throw commandError(broken, name);
+  if (code !== 0) throw commandError(`exit code ${code}. ${stderr.trim()}`, name);
+  if (json || written === "") return json;
+  if (event === "WorktreeCreate") {
+    return specificOutput(event, { worktreePath: written.slice(written.lastIndexOf("\n") + 1) });
+  }
+  return events[event].plainText ? specificOutput(event, { additionalContext: written }) : undefined;
+}
+
+/** Creates the error for a handler that failed. */
+export function commandError(reason: string, name: string): Error {
+  return new Error(`Cannot use the output of the hook: ${reason} (${name})`);
+}
+
+/** The object in an output, or the reason why an output that looks like JSON is invalid. */
+interface ReadJson {
+  readonly json?: Fields;
+  readonly broken?: string;
+}
+
+/** Finds the JSON object in an output: all of it, or else the lines of it that are an object. */
+export function readJson(written: string, isWhole: boolean, { wholeOutput }: Pick<Dialect, "wholeOutput">): ReadJson {
+  const [text] = written.match(isWhole ? /^\{[^]*\}$/ : /^\{[^]*\}$/m) ?? [];
+  if (text === undefined) return {};
+  const json = parseJson(text);
+  if (isObject(json)) return { json };
+  return text === written && !wholeOutput ? { broken: "expected JSON, got text that only looks like it" } : {};
+}
+
+function denies(json: Fields): boolean {
+  const { decision, hookSpecificOutput: specific } = blocking.parse(json);
+  return decision === "block" || specific?.permissionDecision === "deny";
+}
+
+/** Returns the output of a command with exit code 2. The reason is the one of a block in its JSON, else its standard error. */
+function blockedOutput(event: HookEvent, json: Fields = {}, stderr: string): unknown {
+  const { reason, systemMessage, hookSpecificOutput: specific } = blocking.parse(json);
+  const given = specific?.permissionDecisionReason ?? reason;
+  const why = (denies(json) ? given : undefined) ?? (stderr || given);
+  const { exit2 } = events[event];
+  if (exit2 === undefined) return { ...json, systemMessage: joinLines([systemMessage, why]) };
+  if (exit2 === "context") {
+    const additionalContext = joinLines([specific?.additionalContext, why]);
+    return { ...json, ...specificOutput(event, { ...specific, additionalContext }) };
+  }
+  const deny = { permissionDecision: "deny", permissionDecisionReason: why };
+  return {
+    ...json,
+    decision: "block",
+    reason: why,
+    ...(specific && { hookSpecificOutput: { ...specific, ...deny } }),
+  };
+}
+
+/** Returns an output with fields of one event. */
+export function specificOutput(hookEventName: HookEvent, fields: Fields): Fields {
+  return { hookSpecificOutput: { hookEventName, ...fields } };
+}

@@ -1,0 +1,121 @@
+/**
+ * The points `tool`, `approval`, `execute` and `error`.
+ *
+ * @module
+ */
+import {
+  abortRun,
+  ask,
+  type Call,
+  denied,
+  deny,
+  type ErrorContext,
+  type Middleware,
+  ModelError,
+  skip,
+  type ToolContext,
+  type ToolResult,
+  tryAgain,
+} from "../../../mod.ts";
+import { addContext, allowAsk, observeExecutions } from "../kit/call.ts";
+import { messageOf } from "../kit/warn.ts";
+import type { Fields, Handlers } from "./handlers.ts";
+import type { ErrorOccurredHookInput } from "./hooks.ts";
+import { type McpTool, runWithMeta } from "./mcp.ts";
+import { decide, decidedOf, forget, refusalOf } from "./pre_tool_use.ts";
+import { modified, toHookResult, withheld } from "./result.ts";
+
+/** Options of the hooks around a call. */
+export interface CallOptions {
+  /** Returns the MCP server of a tool. */
+  readonly mcp: (toolName: string) => McpTool | undefined;
+  /** Whether `suppressOutput` of `onPostToolUse` hides the result from the person only. */
+  readonly document: boolean;
+}
+
+/** Creates the hooks around a call. */
+export function callHooks(
+  handlers: Handlers,
+  { mcp, document }: CallOptions,
+): Required<Pick<Middleware, "tool" | "approval" | "execute" | "error">> {
+  const executions = observeExecutions();
+  /** The calls whose failure the person does not see. */
+  const hidden = new WeakSet<Call>();
+
+  /** Asks about a call that has succeeded or failed. */
+  async function reviewed(ctx: ToolContext, toolArgs: unknown, result: ToolResult): Promise<ToolResult> {
+    const { name: toolName, call } = ctx;
+    if (result.status === "error") {
+      const fields = { toolName, toolArgs, error: executions.errorOf(call, result) };
+      const { additionalContext } = await handlers.ask("onPostToolUseFailure", ctx, "tool", fields);
+      const shown = hidden.has(call) ? { ...result, silent: true } : result;
+      return addContext(shown, [additionalContext && guidanceOf(toolName, additionalContext)]);
+    }
+    if (result.status !== "ok" || !handlers.has("onPostToolUse")) return result;
+    const fields = { toolName, toolArgs, toolResult: toHookResult(result) };
+    const output = await handlers.ask("onPostToolUse", ctx, "tool", fields);
+    const { modifiedResult, additionalContext, suppressOutput } = output;
+    const after = modifiedResult === undefined ? result : modified(result, modifiedResult);
+    const hide = () => document ? { ...after, silent: true } : withheld(after);
+    return addContext(suppressOutput ? hide() : after, [additionalContext]);
+  }
+
+  return {
+    async tool(ctx, next) {
+      const { call: { id }, name, input } = ctx;
+      const known = decidedOf(ctx, id);
+      const { decided, args } = known
+        ? { decided: known, args: undefined }
+        : await decide(handlers, ctx, "tool", { id, name, input });
+      if (decided.decision === "deny") return addContext(denied(refusalOf(decided)), [decided.context]);
+      const result = addContext(await next(args === undefined ? undefined : { input: args }), [decided.context]);
+      forget(ctx, id);
+      const after = await reviewed(ctx, result.input ?? args ?? input, result);
+      return decided.withheld ? withheld(after) : after;
+    },
+    async approval(ctx, next) {
+      const { call: { id }, name, input } = ctx;
+      const decided = decidedOf(ctx, id) ?? (await decide(handlers, ctx, "approval", { id, name, input })).decided;
+      const { decision, reason } = decided;
+      if (decision === "deny") return deny(refusalOf(decided));
+      if (decision === "ask") return ask(reason || `Run ${name}?`);
+      const inner = await next();
+      return decision === "allow" ? allowAsk(inner) : inner;
+    },
+    async execute(ctx, next) {
+      const tool = handlers.has("onPreMcpToolCall") ? mcp(ctx.tool.name) : undefined;
+      return await executions.execute(ctx, () => tool ? runWithMeta(handlers, ctx, tool, next) : next());
+    },
+    async error(ctx, next) {
+      const output = await handlers.ask("onErrorOccurred", ctx, "error", failureOf(ctx));
+      const { errorHandling, retryCount = 1, userNotification, suppressOutput } = output;
+      if (userNotification) ctx.emit({ type: "notice", text: userNotification });
+      if (suppressOutput && ctx.call) hidden.add(ctx.call);
+      const mayRetry = (ctx.source === "model" || ctx.source === "execute") && ctx.attempt <= retryCount;
+      if (errorHandling === "retry" && mayRetry) return tryAgain({ after: waitFor(ctx.error) });
+      if (errorHandling === "skip") return skip();
+      return errorHandling === "abort" ? abortRun() : await next();
+    },
+  };
+}
+
+function guidanceOf(tool: string, text: string): string {
+  return `Tool "${tool}" failed. Additional guidance from postToolUseFailure hooks:\n${text}`;
+}
+
+const contexts: Readonly<Partial<Record<ErrorContext["source"], ErrorOccurredHookInput["errorContext"]>>> = {
+  model: "model_call",
+  tool: "tool_execution",
+  approval: "tool_execution",
+  execute: "tool_execution",
+  prompt: "user_input",
+};
+
+function failureOf({ error, source, recoverable }: ErrorContext): Fields<"onErrorOccurred"> {
+  return { error: messageOf(error), errorContext: contexts[source] ?? "system", recoverable };
+}
+
+/** Returns the milliseconds that the provider asks to wait. */
+function waitFor(error: unknown): number {
+  return error instanceof ModelError ? error.retryAfter ?? 0 : 0;
+}

@@ -1,0 +1,158 @@
+/**
+ * The points `session`, `prompt` and `stop`.
+ *
+ * @module
+ */
+import {
+  type Change,
+  continueWith,
+  type Event,
+  type Json,
+  type Middleware,
+  type Model,
+  type PromptContext,
+  type RunResult,
+  type Scope,
+  type SessionContext,
+  state,
+  textOf,
+  user,
+  type UserMessage,
+} from "../../../mod.ts";
+import { replaceText } from "../kit/call.ts";
+import { outermostRun, transcriptFile } from "../kit/run.ts";
+import { messageOf, warnFailed, warnSkipped } from "../kit/warn.ts";
+import { settingsOf } from "./config.ts";
+import type { Handlers } from "./handlers.ts";
+import type { SessionEndHookInput } from "./hooks.ts";
+
+/** The context of a hook for a known session. It waits for the prompt. */
+const opening = state("copilot_hooks.opening", () => "");
+/** Whether the answer is hidden from the person. */
+const hidden = state("copilot_hooks.hidden", () => false);
+/** Whether a hook has kept the agent from stopping. */
+const continued = state("copilot_hooks.continued", () => false);
+
+const middleware = "copilot_hooks";
+
+/** Creates the hooks around a session, a prompt and a stop. They do not run for subagents. */
+export function sessionHooks(
+  handlers: Handlers,
+  models: Readonly<Record<string, Model>>,
+): Required<Pick<Middleware, "session" | "prompt" | "stop">> {
+  /** Asks about a prompt. Returns the prompt and its context, and hides the answer if a hook says so. */
+  async function submitted(ctx: PromptContext, context: readonly string[]) {
+    const given = textOf(ctx.prompt);
+    const output = await handlers.ask("onUserPromptSubmitted", ctx, "prompt", { prompt: given });
+    const { modifiedPrompt: prompt = given, additionalContext, suppressOutput = false } = output;
+    const fields = { prompt, transformedPrompt: prompt };
+    const transformed = await handlers.ask("onUserPromptTransformed", ctx, "prompt", fields);
+    const { modifiedTransformedPrompt: text = prompt } = transformed;
+    hidden.set(ctx, suppressOutput);
+    return {
+      prompt: text === given ? ctx.prompt : withText(ctx.prompt, text),
+      context: additionalContext ? [...context, additionalContext] : context,
+    };
+  }
+
+  /** Reports the end of a run. Returns whether the person sees its final answer. */
+  async function ended(ctx: SessionContext, result: RunResult): Promise<boolean> {
+    const { text: finalMessage, error } = result;
+    const fields = { reason: reasonOf(result), finalMessage, ...(error !== undefined && { error: messageOf(error) }) };
+    const output = await handlers.ask("onSessionEnd", ctx, "session", fields);
+    const { sessionSummary, cleanupActions, suppressOutput = false } = output;
+    const data = { ...(sessionSummary && { sessionSummary }), ...(cleanupActions && { cleanupActions }) };
+    // a hook is a program of the same process: what it returns for clients is JSON
+    if (Object.keys(data).length > 0) ctx.emit({ type: "data", name: "copilot_hooks.session_end", data: data as Json });
+    return !suppressOutput;
+  }
+
+  return {
+    async session(ctx, next) {
+      if (ctx.run.parent) return await next();
+      const { resumed, source, settings, context } = ctx;
+      for (const name of resumed ? [] : handlers.unknown) {
+        warnSkipped(ctx, middleware, `${name} never runs: unknown hook.`);
+      }
+      const started = resumed ? {} : await handlers.ask("onSessionStart", ctx, "session", { source });
+      const { additionalContext, modifiedConfig = {} } = started;
+      if (additionalContext && source === "resume") opening.set(ctx, additionalContext);
+      const held = handlers.has("onSessionEnd") ? holdFinalText(ctx) : undefined;
+      const result = await next({
+        settings: settingsOf(modifiedConfig, settings, models, (field) => warnUnused(ctx, field)),
+        ...(additionalContext && source === "new" && { context: [...context, additionalContext] }),
+        ...(held && { emit: held.emit }),
+      });
+      if (result.status === "paused") {
+        held?.release(true);
+        return result;
+      }
+      const isShown = await ended(ctx, result);
+      held?.release(isShown);
+      return isShown && !hidden.get(ctx) ? result : { ...result, text: "" };
+    },
+    async prompt(ctx, next) {
+      if (ctx.run.parent) return await next();
+      if (ctx.resumed) return await next(withoutAnswer(ctx));
+      const text = opening.get(ctx);
+      const change = await submitted(ctx, text ? [...ctx.context, text] : ctx.context);
+      return await next({ ...change, ...withoutAnswer(ctx) });
+    },
+    async stop(ctx, next) {
+      if (ctx.run.parent) return await next();
+      const transcriptPath = transcriptFile(outermostRun(ctx.run));
+      const { decision, reason } = await handlers.ask("onAgentStop", ctx, "stop", {
+        stopReason: "end_turn",
+        stopHookActive: continued.get(ctx),
+        ...(transcriptPath !== undefined && { transcriptPath }),
+      });
+      continued.set(ctx, decision === "block");
+      return decision === "block" ? continueWith(user(reason || "Go on.", middleware)) : await next();
+    },
+  };
+}
+
+/** Returns the change that hides a hidden answer from the person while it streams. */
+function withoutAnswer(ctx: Scope): Change {
+  if (!hidden.get(ctx)) return {};
+  return { emit: (event) => isDelta(event) ? undefined : ctx.emit(event) };
+}
+
+/** Holds back the text of a turn until it is known whether it is the final answer and whether the person sees it. */
+function holdFinalText({ emit }: Scope) {
+  let held: Event[] = [];
+  const release = (isShown: boolean) => {
+    const deltas = held;
+    held = [];
+    if (isShown) deltas.forEach(emit);
+  };
+  return {
+    release,
+    emit(event: Event) {
+      if (isDelta(event)) return void held.push(event);
+      if (event.type === "model.reset") release(false);
+      if (event.type === "turn.started" || event.type === "call.ready") release(true);
+      emit(event);
+    },
+  };
+}
+
+function isDelta({ type }: Event): boolean {
+  return type === "text.delta" || type === "reasoning.delta";
+}
+
+function withText(prompt: UserMessage, text: string): UserMessage {
+  return { ...prompt, parts: replaceText(prompt.parts, text) };
+}
+
+function reasonOf({ status, reason }: RunResult): SessionEndHookInput["reason"] {
+  if (status === "failed") return "error";
+  if (status === "limit") return reason === "deadline" ? "timeout" : "complete";
+  if (status === "aborted") return reason === "client-gone" ? "user_exit" : "abort";
+  return status === "cancelled" ? "abort" : "complete";
+}
+
+function warnUnused(ctx: Scope, field: string): void {
+  const message = `onSessionStart returned an invalid output: modifiedConfig.${field} has no effect.`;
+  warnFailed(ctx, { middleware, point: "session", message });
+}

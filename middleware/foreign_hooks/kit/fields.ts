@@ -1,0 +1,65 @@
+/**
+ * Reading the answers of hooks. Zod validates every field on its own, so an invalid field does not affect the others.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { describeIssues } from "../../../src/core/kit.ts";
+
+/** The schemas of the fields of an answer. */
+export type Shape = Readonly<Record<string, z.ZodType>>;
+
+/** The valid fields of an answer. */
+export type Fields<S extends Shape> = { readonly [K in keyof S]?: z.output<S[K]> };
+
+/** Returns the fields of `shape` that are present and valid; `onInvalid` receives one text per invalid field. Null counts as absent unless the schema accepts it. */
+export function readFields<S extends Shape>(
+  shape: S,
+  given: Readonly<Record<string, unknown>>,
+  onInvalid: (field: string, problem: string) => void,
+): Fields<S> {
+  const read: Record<string, unknown> = {};
+  for (const [name, schema] of Object.entries(shape)) {
+    const value = given[name];
+    if (value === undefined) continue;
+    const parsed = schema.safeParse(value);
+    if (parsed.success) read[name] = parsed.data;
+    else if (value !== null) onInvalid(name, describeIssues(parsed.error.issues));
+  }
+  return read as Fields<S>; // each field was parsed by its own schema
+}
+
+/** Whether a value is an object with fields, not an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns a value if it is an object, otherwise an empty object. */
+export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
+/** Accepts one of `words`, in any capitalization. */
+export function word<const T extends readonly string[]>(...words: T): z.ZodType<T[number]> {
+  return z.preprocess((given) => typeof given === "string" ? given.trim().toLowerCase() : given, z.enum(words));
+}
+
+/** Accepts what `schema` accepts, and null or nothing as undefined. */
+export function maybe<S extends z.ZodType>(schema: S): z.ZodType<z.output<S> | undefined> {
+  return schema.nullish().transform((given) => given ?? undefined);
+}
+
+/** Parses JSON; returns undefined for invalid JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Joins the texts that are not empty, one per line; undefined without any. */
+export function joinLines(texts: readonly (string | undefined)[]): string | undefined {
+  return texts.filter((text) => text).join("\n") || undefined;
+}

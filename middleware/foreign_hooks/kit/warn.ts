@@ -1,0 +1,31 @@
+/**
+ * Warnings about foreign hooks.
+ *
+ * @module
+ */
+import type { Point, Scope } from "../../../mod.ts";
+
+/** Where a hook failed, and why. */
+export interface HookFailure {
+  readonly middleware: string;
+  readonly point: Point;
+  readonly message: string;
+  /** The error that was thrown. It goes to `onError`; clients receive only its id. */
+  readonly error?: unknown;
+}
+
+/** Emits a warning that a hook failed or that a part of its answer is ignored. */
+export function warnFailed({ run, emit }: Scope, { error, ...failure }: HookFailure): void {
+  const id = error === undefined ? undefined : run.report(error);
+  emit({ type: "warning", code: "hook.failed", ...failure, ...(id !== undefined && { error: id }) });
+}
+
+/** Emits a warning that a hook does not run. */
+export function warnSkipped({ emit }: Scope, middleware: string, message: string, point: Point = "session"): void {
+  emit({ type: "warning", code: "hook.skipped", message, middleware, point });
+}
+
+/** Returns the message of an error, as thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
