@@ -50,7 +50,7 @@ export function sessionHooks(
     const { modifiedTransformedPrompt: text = prompt } = transformed;
     hidden.set(ctx, suppressOutput);
     return {
-      prompt: text === given ? ctx.prompt : withText(ctx.prompt, text),
+      prompt: text === given ? ctx.prompt : replacePrompt(ctx.prompt, text),
       context: additionalContext ? [...context, additionalContext] : context,
     };
   }
@@ -62,8 +62,8 @@ export function sessionHooks(
     const output = await handlers.ask("onSessionEnd", ctx, "session", fields);
     const { sessionSummary, cleanupActions, suppressOutput = false } = output;
     const data = { ...(sessionSummary && { sessionSummary }), ...(cleanupActions && { cleanupActions }) };
-    // a hook is a program of the same process: what it returns for clients is JSON
-    if (Object.keys(data).length > 0) ctx.emit({ type: "data", name: "copilot_hooks.session_end", data: data as Json });
+    const json = data as Json; // hooks return plain objects
+    if (Object.keys(data).length > 0) ctx.emit({ type: "data", name: "copilot_hooks.session_end", data: json });
     return !suppressOutput;
   }
 
@@ -141,7 +141,7 @@ function isDelta({ type }: Event): boolean {
   return type === "text.delta" || type === "reasoning.delta";
 }
 
-function withText(prompt: UserMessage, text: string): UserMessage {
+function replacePrompt(prompt: UserMessage, text: string): UserMessage {
   return { ...prompt, parts: replaceText(prompt.parts, text) };
 }
 

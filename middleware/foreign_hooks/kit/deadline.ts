@@ -18,7 +18,7 @@ export async function callWithin<T>(
   signal.throwIfAborted();
   const late = new AbortController();
   const own = AbortSignal.any([signal, late.signal]);
-  const timer = startTimer(() => late.abort(timeoutAfter(ms)), ms);
+  const timer = startTimer(() => late.abort(lateAfter(ms)), ms);
   try {
     const result = await withGracePeriod(Promise.try(work, own), cancellationOf(own), grace, () => {});
     own.throwIfAborted();
@@ -31,11 +31,11 @@ export async function callWithin<T>(
 }
 
 /** Creates the error for work that took longer than `ms` milliseconds. */
-export function timeoutAfter(ms: number): DOMException {
+export function lateAfter(ms: number): DOMException {
   return new DOMException(`Not done after ${ms} ms`, "TimeoutError");
 }
 
 /** Whether an error says that a deadline passed. */
-export function isTimeout(error: unknown): boolean {
+export function isLate(error: unknown): boolean {
   return error instanceof DOMException && error.name === "TimeoutError";
 }

@@ -174,7 +174,6 @@ Deno.test("row 8, pre_tool_call Abort and Pause, continue:false, ask and defer, 
     "yoi Pause": yoi_hooks({ pre_tool_call: ({ call }) => call.id === "c" ? "Pause" : undefined }),
     "claude continue": claude_hooks({ PreToolUse: hooks(saying({ continue: false, stopReason: "No." })) }),
     "claude ask": claude_hooks({ PreToolUse: hooks(saysOf({ permissionDecision: "ask" })) }),
-    "claude defer": claude_hooks({ PreToolUse: hooks(saysOf({ permissionDecision: "defer" })) }, { dialect: "claude" }),
     "copilot ask": copilot_hooks({ onPreToolUse: () => ({ permissionDecision: "ask" }) }),
     "rpc abort_turn": builtins({ a: { before_tool: () => ({ action: "abort_turn", reason: "No." }) } }),
     "rpc hard_abort": builtins({ a: { before_tool: () => ({ action: "hard_abort", reason: "No." }) } }),
@@ -190,11 +189,13 @@ Deno.test("row 8, pre_tool_call Abort and Pause, continue:false, ask and defer, 
     "yoi Pause": ["paused", 1, "user Hi"],
     "claude continue": ["done", "No.", "user Hi"],
     "claude ask": ["paused", 3, "user Hi"],
-    "claude defer": ["paused", 1, "user Hi"],
     "copilot ask": ["paused", 3, "user Hi"],
     "rpc abort_turn": ["failed", "hook aborted turn during before_tool: No.", "user Hi"],
     "rpc hard_abort": ["cancelled", "hook aborted turn during before_tool: No.", undefined],
   }, []]);
+  const defers = claude_hooks({ PreToolUse: hooks(saysOf({ permissionDecision: "defer" })) }, { dialect: "claude" });
+  const { result } = await ended(defers, one, { tools: [weather(({ city }) => log.push(city))] });
+  assertEquals([result.status, result.questions.length, log], ["paused", 1, []]);
 });
 
 Deno.test("row 9, post_tool_call, PostToolUse and PostToolUseFailure, onPostToolUse and onPostToolUseFailure, after_tool: at `tool`, another result; its status tells a failure from a success", async () => {

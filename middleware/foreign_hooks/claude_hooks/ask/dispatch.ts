@@ -4,7 +4,7 @@
  * @module
  */
 import { startTimer } from "../../../../src/core/kit.ts";
-import { callWithin, timeoutAfter } from "../../kit/deadline.ts";
+import { callWithin, lateAfter } from "../../kit/deadline.ts";
 import { isObject } from "../../kit/fields.ts";
 import type { Definition } from "../config/config.ts";
 import type { HookInput } from "../config/input.ts";
@@ -83,7 +83,7 @@ async function call(
 function expiry(background: AbortController, ms: number): Work {
   const { promise: done, resolve } = Promise.withResolvers<undefined>();
   const timer = startTimer(() => {
-    background.abort(timeoutAfter(ms));
+    background.abort(lateAfter(ms));
     resolve(undefined);
   }, ms);
   const stop = () => {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { End, Scope } from "../../../../mod.ts";
-import { isTimeout } from "../../kit/deadline.ts";
+import { isLate } from "../../kit/deadline.ts";
 import { joinLines } from "../../kit/fields.ts";
 import { outermostRun, transcriptFile, workingDirectory } from "../../kit/run.ts";
 import { warnFailed } from "../../kit/warn.ts";
@@ -187,6 +187,6 @@ function distinct(definitions: readonly Definition[]): readonly Definition[] {
 
 /** Returns why the failure of a hook blocks; undefined if it does not. */
 function blockedBy({ definition, failed }: Outcome, event: HookEvent): string | undefined {
-  if (definition?.blocksLate && isTimeout(failed?.error)) return "A hook did not answer in time.";
+  if (definition?.blocksLate && isLate(failed?.error)) return "A hook did not answer in time.";
   return definition?.blocks && isGuard(event) ? "A hook failed." : undefined;
 }

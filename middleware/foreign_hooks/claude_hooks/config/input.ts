@@ -57,9 +57,6 @@ export type StopFailureKind =
   | "server_error"
   | "unknown";
 
-type Agent = { agent_id: string; agent_type: string };
-type Trigger = { trigger: "manual" | "auto" };
-
 /** The fields that each event adds to the common ones. */
 export type EventFields = {
   /** Before a call. */
@@ -94,13 +91,13 @@ export type EventFields = {
   /** When a run fails. */
   StopFailure: { error: StopFailureKind; error_details?: string; last_assistant_message?: string };
   /** When a subagent begins. */
-  SubagentStart: Agent;
+  SubagentStart: { agent_id: string; agent_type: string };
   /** When a subagent is about to finish. */
-  SubagentStop: StopFields & Agent & { agent_transcript_path: string };
+  SubagentStop: StopFields & { agent_id: string; agent_type: string; agent_transcript_path: string };
   /** Before a compaction. */
-  PreCompact: Trigger & { custom_instructions: string | null };
+  PreCompact: { trigger: "manual" | "auto"; custom_instructions: string | null };
   /** After a compaction. */
-  PostCompact: Trigger & { compact_summary: string };
+  PostCompact: { trigger: "manual" | "auto"; compact_summary: string };
   /** After a change of the working directory. */
   CwdChanged: { old_cwd: string; new_cwd: string };
   /** After a change of a file in the workspace. */
