@@ -16,12 +16,33 @@ export interface ToolDefinition {
   readonly schema: { readonly [key: string]: unknown };
 }
 
-/** Settings of a request beside its messages. */
+/** Which tools a response may or must call: `auto` leaves it to the model, `required` forces a call, and `{ tool }` a call of that tool. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+/** How much a model reasons before it answers. Each provider supports some of these levels. */
+export type ModelEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+
+/**
+ * Settings of a request beside its messages. A hook at `model` sets them per turn. An adapter throws a {@linkcode ModelError} for an option that its provider
+ * lacks.
+ */
 export interface ModelOptions {
   /** Sampling temperature. The provider defines the range. */
   readonly temperature?: number;
   /** Maximum number of tokens in the response. */
   readonly maxTokens?: number;
+  /** Which tools the response may or must call. Default: "auto". */
+  readonly toolChoice?: ToolChoice;
+  /** Whether one response may make several calls. Default: the provider's. */
+  readonly parallelCalls?: boolean;
+  /** Texts that end the response where the model writes them. */
+  readonly stop?: readonly string[];
+  /** Makes sampling repeatable, as far as the provider can. */
+  readonly seed?: number;
+  /** How much the model reasons. Default: the provider's. */
+  readonly effort?: ModelEffort;
+  /** How long the provider caches the conversation: `short` is minutes, `long` is an hour or more. Default: the adapter's. */
+  readonly cache?: "none" | "short" | "long";
   /** JSON Schema that the final answer must match. */
   readonly output?: { readonly [key: string]: unknown };
   /** Fields added to the request body as they are, for settings this interface lacks. */

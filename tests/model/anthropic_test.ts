@@ -134,7 +134,7 @@ Deno.test("anthropic() sends images and PDFs, also in results, and a notice for 
   assertEquals(answered.content, [{ type: "tool_result", tool_use_id: "a", content: [shown] }]);
 });
 
-Deno.test("anthropic() caches the instructions and the conversation without the context of one turn", async () => {
+Deno.test("anthropic() caches the instructions and the conversation, up to now and up to the previous turn, without the context of one turn", async () => {
   const messages: readonly Message[] = [
     user("Hi"),
     { role: "assistant", parts: [{ type: "text", text: "Yes?" }] },
@@ -144,7 +144,7 @@ Deno.test("anthropic() caches the instructions and the conversation without the 
   const { body } = await requestFor(request, { cache: "5m" });
   assertEquals(body.system, [{ type: "text", text: "Be kind.", ...mark }]);
   assertEquals(body.messages, [
-    { role: "user", content: [{ type: "text", text: "Hi" }] },
+    { role: "user", content: [{ type: "text", text: "Hi", ...mark }] },
     { role: "assistant", content: [{ type: "text", text: "Yes?" }] },
     { role: "user", content: [{ type: "text", text: "Go", ...mark }, { type: "text", text: "It is 9." }] },
   ]);
@@ -218,19 +218,15 @@ Deno.test("anthropic() keeps the signatures of consecutive reasoning blocks, als
   ]);
 });
 
-Deno.test("anthropic() ignores pings, tools that the provider runs and unknown events", async () => {
+Deno.test("anthropic() ignores pings and unknown events", async () => {
   const said = await eventsOf(
     { type: "ping" },
     {},
     { type: "content_block_start", index: 0, content_block: null },
     grow(7, { type: "text_delta", text: "lost" }),
     { type: "content_block_stop", index: 7 },
-    begin(0, { type: "server_tool_use", id: "s", name: "web_search", input: {} }),
-    grow(0, { type: "input_json_delta", partial_json: "{}" }),
-    { type: "content_block_stop", index: 0 },
     begin(1, { type: "text", text: "He" }),
     grow(1, { type: "text_delta", text: "llo" }),
-    grow(1, { type: "citations_delta", citation: {} }),
     { type: "content_block_stop", index: 1 },
     { type: "surprise" },
     stop("pause_turn"),
@@ -281,4 +277,85 @@ Deno.test("anthropic() adds cached tokens to the input and uses the last count o
   assertEquals(await eventsOf({ type: "message_start", message: { usage } }, stop("end_turn", { output_tokens: 9 })), [
     { type: "finish", reason: "stop", usage: { input: 543, output: 9, cached: 40 } },
   ]);
+});
+
+const search = { type: "web_search_20250305", name: "web_search" };
+const serverCall = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "Kyoto" } };
+const serverResult = {
+  type: "web_search_tool_result",
+  tool_use_id: "srvtoolu_1",
+  content: [{ type: "web_search_result", url: "https://example.com", title: "Weather", encrypted_content: "ZW5j" }],
+};
+const citation = { type: "web_search_result_location", url: "https://example.com", encrypted_index: "aWR4" };
+
+/** The events of a search, and of a text that cites its result. */
+const searched = [
+  begin(0, { ...serverCall, input: {} }),
+  grow(0, { type: "input_json_delta", partial_json: "" }),
+  grow(0, { type: "input_json_delta", partial_json: '{"query":' }),
+  grow(0, { type: "input_json_delta", partial_json: '"Kyoto"}' }),
+  { type: "content_block_stop", index: 0 },
+  begin(1, serverResult),
+  { type: "content_block_stop", index: 1 },
+  begin(2, { type: "text", text: "" }),
+  grow(2, { type: "text_delta", text: "Sunny" }),
+  grow(2, { type: "citations_delta", citation }),
+  { type: "content_block_stop", index: 2 },
+  begin(3, { type: "text", text: "" }),
+  grow(3, { type: "text_delta", text: "." }),
+  { type: "content_block_stop", index: 3 },
+];
+const searchedBlocks = [
+  serverCall,
+  serverResult,
+  { type: "text", text: "Sunny", citations: [citation] },
+  { type: "text", text: "." },
+];
+
+Deno.test("anthropic() sends blocks of built-in tools and citations back to the model, in order", async () => {
+  const { sent, fetch } = recordRequests(sse([...searched, stop("end_turn")]));
+  const model = anthropic({ model: "m", fetch, cache: false, builtInTools: [search] });
+  const { messages } = await agent({ model, tools: [] }).run("Weather?").result;
+  assertEquals(sent[0]?.body.tools, [search]);
+  assertEquals((await messagesFor(...messages))[1], { role: "assistant", content: searchedBlocks });
+  const other = await requestFor({ messages }, { model: "another" });
+  assertEquals(other.body.messages[1].content, [{ type: "text", text: "Sunny" }, { type: "text", text: "." }]);
+});
+
+Deno.test("anthropic() keeps a block of a built-in tool whose input was cut", async () => {
+  const events = await eventsOf(...searched.slice(0, 3), stop("max_tokens"));
+  assertEquals(events[0], { type: "reasoning", text: "", meta: { model: "m", block: { ...serverCall, input: {} } } });
+});
+
+Deno.test("anthropic() continues a paused turn with built-in tools and adds up its tokens", async () => {
+  const { sent, fetch } = recordRequests(
+    sse([...searched.slice(0, 7), stop("pause_turn", { input_tokens: 5, output_tokens: 1 })]),
+    sse([begin(0, { type: "text", text: "" }), grow(0, { type: "text_delta", text: "So" }), stop("pause_turn")]),
+    sse([
+      begin(0, { type: "text", text: "" }),
+      grow(0, { type: "text_delta", text: "." }),
+      stop("end_turn", { output_tokens: 2 }),
+    ]),
+  );
+  const model = anthropic({ model: "m", fetch, cache: false, builtInTools: [search] });
+  const events = (await readAll(model, { messages: [user("Weather?")] })).flat();
+  assertEquals(events, [
+    { type: "reasoning", text: "", meta: { model: "m", block: serverCall } },
+    { type: "reasoning", text: "", meta: { model: "m", block: serverResult } },
+    { type: "text", text: "So" },
+    { type: "text", text: "." },
+    { type: "finish", reason: "stop", usage: { input: 5, output: 3 } },
+  ]);
+  const blocks = [serverCall, serverResult];
+  assertEquals(sent.map(({ body }) => body.messages.slice(1)), [
+    [],
+    [{ role: "assistant", content: blocks }],
+    [{ role: "assistant", content: [...blocks, { type: "text", text: "So" }] }],
+  ]);
+});
+
+Deno.test("anthropic() does not continue a paused turn that was cut", async () => {
+  const { sent, fetch } = recordRequests(sse([begin(0, { type: "text", text: "So" })]));
+  const events = (await readAll(anthropic({ model: "m", fetch, builtInTools: [search] }))).flat();
+  assertEquals([events, sent.length], [[{ type: "text", text: "So" }], 1]);
 });

@@ -349,10 +349,10 @@ Deno.test("openai() reads cached tokens from either field", async () => {
   assertEquals(await usageOf({}), { type: "finish", reason: "stop", usage: { input: 0, output: 0 } });
 });
 
-Deno.test("openai() emits a refusal as text", async () => {
+Deno.test("openai() emits a refusal as text and finishes with filter", async () => {
   assertEquals(await eventsOf({ refusal: "I cannot." }, "stop"), [
     { type: "text", text: "I cannot." },
-    { type: "finish", reason: "stop" },
+    { type: "finish", reason: "filter" },
   ]);
 });
 

@@ -17,13 +17,15 @@ import type { ModelRequest } from "../model.ts";
 import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
 import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./ai_sdk_model.ts";
+import { optionFields } from "./option_fields.ts";
 
 /** Converts a request to a call, in the form of the model's specification. */
 export function callOf(
-  { instructions, messages, tools, options }: ModelRequest,
+  request: ModelRequest,
   { modelId, specificationVersion }: AiSdkModel,
   { maxTokens, temperature, providerOptions }: AiSdkOptions,
 ): AiSdkCall {
+  const { instructions, messages, tools, options } = request;
   const system = instructions === "" ? [] : [{ role: "system", content: instructions }];
   const schema = strictSchema(options.output);
   const call = {
@@ -31,6 +33,7 @@ export function callOf(
     maxOutputTokens: options.maxTokens ?? maxTokens,
     temperature: options.temperature ?? temperature,
     providerOptions: { ...providerOptions, ...options.provider },
+    ...optionFields(request, modelId, specificationVersion),
     ...(tools.length > 0 && {
       tools: tools.map((tool) => ({
         type: "function",

@@ -3,10 +3,13 @@
  *
  * @module
  */
-import type { Model } from "../model.ts";
+import type { Json } from "../../protocol/message.ts";
+import type { Model, ModelRequest } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { cacheControl, optionFields } from "./option_fields.ts";
+import { continuePaused } from "./paused_turn.ts";
 import { requestFields } from "./request.ts";
-import { responseParser } from "./response_parser.ts";
+import { type MessageParser, responseParser } from "./response_parser.ts";
 
 export type { ProviderOptions } from "../provider.ts";
 
@@ -16,6 +19,8 @@ export interface AnthropicOptions extends ProviderOptions {
   readonly maxTokens?: number;
   /** How long the provider caches the tools, the instructions and the conversation so far; `false` turns it off. Default: "5m". */
   readonly cache?: "5m" | "1h" | false;
+  /** Tools that the provider runs, such as `{ type: "web_search_20250305", name: "web_search" }`. Default: none. */
+  readonly builtInTools?: readonly { readonly [name: string]: Json }[];
 }
 
 /**
@@ -23,6 +28,8 @@ export interface AnthropicOptions extends ProviderOptions {
  *
  * - Reasoning is stored with its signature and sent back unchanged. `options: { thinking: { ... } }` requests it from models that do not reason by default.
  * - Images and PDFs are sent, also in the results of tools.
+ * - The tools, the instructions and the conversation are cached by the provider unless `cache` turns it off.
+ * - Blocks of built-in tools and citations are kept with the conversation and sent back to the same model. A response that the provider pauses is continued.
  * - `output` becomes `output_config` if its schema fits the subset that the provider enforces.
  * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
  *
@@ -48,24 +55,32 @@ export interface AnthropicOptions extends ProviderOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function anthropic({ cache = "5m", ...options }: AnthropicOptions): Model {
+export function anthropic({ cache = "5m", builtInTools = [], ...options }: AnthropicOptions): Model {
   const { model, apiKey, maxTokens = 32_000, temperature } = options;
   const server = provider(options, {
     base: "https://api.anthropic.com",
     path: "/v1/messages",
     own: { "anthropic-version": "2023-06-01", ...(apiKey && { "x-api-key": apiKey }) },
   });
-  const mark = cache ? { cache_control: { type: "ephemeral", ...(cache === "1h" && { ttl: cache }) } } : {};
+
+  function send(request: ModelRequest, parser: MessageParser, signal: AbortSignal) {
+    const fields = {
+      ...requestFields(request, model, cacheControl(request, model, cache), builtInTools),
+      ...optionFields(request, model),
+      max_tokens: request.options.maxTokens ?? maxTokens,
+      temperature: request.options.temperature ?? temperature,
+    };
+    const body = requestBody(fields, options.options, request.options.provider);
+    return streamResponse(server, body, parser, signal);
+  }
+
   return {
     id: model,
     stream(request, { signal }) {
-      const fields = {
-        ...requestFields(request, model, mark),
-        max_tokens: request.options.maxTokens ?? maxTokens,
-        temperature: request.options.temperature ?? temperature,
-      };
-      const body = requestBody(fields, options.options, request.options.provider);
-      return streamResponse(server, body, responseParser(), signal);
+      if (builtInTools.length > 0) {
+        return continuePaused(request, model, (request, parser) => send(request, parser, signal));
+      }
+      return send(request, responseParser(model), signal);
     },
   };
 }

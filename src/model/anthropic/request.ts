@@ -13,22 +13,22 @@ import type {
 } from "../../protocol/message.ts";
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
+import { readNote } from "../provider_note.ts";
 import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
-import { strictSchema } from "../strict_schema.ts";
 
-/** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches. */
+/** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches, `builtIn` its own tools. */
 export function requestFields(
-  { instructions, messages, tools, options }: ModelRequest,
+  { instructions, messages, tools }: ModelRequest,
   model: string,
   mark: UnknownObject,
+  builtIn: readonly UnknownObject[],
 ): UnknownObject {
-  const schema = strictSchema(options.output);
+  const allTools = [...builtIn, ...tools.map(toolOf)];
   return {
     model,
     ...(instructions !== "" && { system: [{ type: "text", text: instructions, ...mark }] }),
-    messages: turnsOf(messages, mark),
-    ...(tools.length > 0 && { tools: tools.map(toolOf) }),
-    ...(schema?.type === "object" && { output_config: { format: { type: "json_schema", schema } } }),
+    messages: turnsOf(messages, model, mark),
+    ...(allTools.length > 0 && { tools: allTools }),
     stream: true,
   };
 }
@@ -44,14 +44,20 @@ interface Turn {
   readonly content: UnknownObject[];
 }
 
-/** Merges messages into turns. The mark goes on the last message that the next request repeats, not on context for this turn alone. */
-function turnsOf(messages: readonly Message[], mark: UnknownObject): readonly Turn[] {
-  const last = messages.findLastIndex((message) => message.role !== "user" || message.from !== "turn");
+/**
+ * Merges messages into turns. Two messages are marked: the last one that the next request repeats, which excludes context for this turn alone, and the one that
+ * the previous request marked. The provider looks for a cached prefix only a few blocks back, so a batch of many results would miss it otherwise.
+ */
+function turnsOf(messages: readonly Message[], model: string, mark: UnknownObject): readonly Turn[] {
+  const last = messages.findLastIndex(isRepeated);
+  const answer = messages.findLastIndex(({ role }, index) => role === "assistant" && index < last);
+  const previous = messages.findLastIndex((message, index) => index < answer && isRepeated(message));
   const turns: Turn[] = [];
   for (const [index, message] of messages.entries()) {
     const role = message.role === "assistant" ? message.role : "user";
-    const blocks = blocksOf(message);
-    const content = index === last && role === "user" ? marked(blocks, mark) : blocks;
+    const blocks = blocksOf(message, model);
+    const isMarked = (index === last || index === previous) && role === "user";
+    const content = isMarked ? marked(blocks, mark) : blocks;
     const turn = turns.at(-1);
     if (turn?.role === role) turn.content.push(...content);
     else if (content.length > 0) turns.push({ role, content });
@@ -59,16 +65,20 @@ function turnsOf(messages: readonly Message[], mark: UnknownObject): readonly Tu
   return turns;
 }
 
+function isRepeated(message: Message): boolean {
+  return message.role !== "user" || message.from !== "turn";
+}
+
 function marked(blocks: readonly UnknownObject[], mark: UnknownObject): UnknownObject[] {
   return blocks.map((block, index) => index === blocks.length - 1 ? { ...block, ...mark } : block);
 }
 
-function blocksOf(message: Message): UnknownObject[] {
+function blocksOf(message: Message, model: string): UnknownObject[] {
   switch (message.role) {
     case "user":
       return contentOf(message.parts);
     case "assistant":
-      return assistantBlocks(message);
+      return assistantBlocks(message, model);
     case "tool":
       return message.results.map(resultOf);
   }
@@ -100,19 +110,27 @@ function resultOf({ callId, status, parts }: CallResult): UnknownObject {
   };
 }
 
-/** Converts what the model wrote. Reasoning without text or calls is left out. */
-function assistantBlocks({ parts }: AssistantMessage): UnknownObject[] {
-  const blocks = parts.flatMap(assistantBlock);
-  return blocks.some(({ type }) => type === "text" || type === "tool_use") ? blocks : [];
+/** Converts what the model wrote. Reasoning without text, calls or blocks of the provider's tools is left out. */
+function assistantBlocks({ parts }: AssistantMessage, model: string): UnknownObject[] {
+  const blocks: UnknownObject[] = [];
+  for (const part of parts) {
+    const { citations } = readNote(part, model);
+    const last = blocks.at(-1);
+    if (citations && last?.type === "text") blocks.splice(-1, 1, { ...last, citations });
+    else blocks.push(...assistantBlock(part, model));
+  }
+  return blocks.some(({ type }) => !/thinking$/.test(String(type))) ? blocks : [];
 }
 
-function assistantBlock(part: AnswerPart): readonly UnknownObject[] {
+function assistantBlock(part: AnswerPart, model: string): readonly UnknownObject[] {
   switch (part.type) {
     case "text":
       return textOf(part.text);
     case "call":
       return [{ type: "tool_use", id: idOf(part.id), name: part.name, input: callInput(part) }];
     case "reasoning": {
+      const { block } = readNote(part, model);
+      if (isObject(block)) return [block];
       const { signature, redacted } = isObject(part.meta) ? part.meta : {};
       if (redacted) return [{ type: "redacted_thinking", data: redacted }];
       return signature ? [{ type: "thinking", thinking: part.text, signature }] : []; // reasoning of another provider has no signature

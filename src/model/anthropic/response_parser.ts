@@ -8,6 +8,7 @@ import type { Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
+import { noteEvent } from "../provider_note.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -18,7 +19,16 @@ interface Block {
   input: UnknownObject | undefined;
   /** The signature of reasoning. */
   signature: string;
+  /** The start of a block that has no event, such as one of a tool that the provider runs. */
+  readonly other: UnknownObject | undefined;
+  /** The input of such a block, as JSON text. */
+  json: string;
+  /** The citations of a text. */
+  readonly citations: unknown[];
 }
+
+/** The types of blocks that become text, reasoning or calls. */
+const known = ["text", "thinking", "redacted_thinking", "tool_use"];
 
 const reasons = new Map<string, FinishReason>([
   ["end_turn", "stop"],
@@ -29,8 +39,14 @@ const reasons = new Map<string, FinishReason>([
   ["refusal", "filter"],
 ]);
 
-/** Creates a parser for one response. */
-export function responseParser(): ResponseParser {
+/** A parser that knows whether the provider paused the response. */
+export interface MessageParser extends ResponseParser {
+  /** Whether the response ended with `pause_turn`: the provider continues it if it is sent back. */
+  readonly isPaused: () => boolean;
+}
+
+/** Creates a parser for one response of `model`. */
+export function responseParser(model: string): MessageParser {
   const blocks = new Map<unknown, Block>();
   let unnamed = 0;
   let reason = "";
@@ -56,19 +72,27 @@ export function responseParser(): ResponseParser {
       id: stringOrEmpty(id) || `call_${unnamed++}`,
       input: isObject(input) && Object.keys(input).length > 0 ? input : undefined,
       signature: "",
+      other: known.includes(stringOrEmpty(type)) ? undefined : content,
+      json: "",
+      citations: [],
     };
     blocks.set(index, block);
     if (type === "tool_use") events.push({ type: "call.start", id: block.id, name: stringOrEmpty(name) });
     else if (type === "redacted_thinking") {
       events.push({ type: "reasoning", text: "", meta: { redacted: stringOrEmpty(data) } });
-    } else append(block, content, events);
+    } else if (!block.other) append(block, content, events);
   }
 
   function append(
     block: Block,
-    { text, thinking, signature, partial_json: input }: UnknownObject,
+    { text, thinking, signature, partial_json: input, citation }: UnknownObject,
     events: ModelEvent[],
   ): void {
+    if (citation) block.citations.push(citation);
+    if (block.other) {
+      block.json += stringOrEmpty(input);
+      return;
+    }
     block.signature += stringOrEmpty(signature);
     if (stringOrEmpty(text) !== "") events.push({ type: "text", text: stringOrEmpty(text) });
     if (stringOrEmpty(thinking) !== "") events.push({ type: "reasoning", text: stringOrEmpty(thinking) });
@@ -78,10 +102,14 @@ export function responseParser(): ResponseParser {
     }
   }
 
-  function close(index: unknown, { type, id, input, signature }: Block, events: ModelEvent[]): void {
+  function close(index: unknown, block: Block, events: ModelEvent[]): void {
+    const { type, id, input, signature, other, json, citations } = block;
     blocks.delete(index);
     if (type === "tool_use") events.push({ type: "call.end", id, ...(input && { input }) });
     else if (signature !== "") events.push({ type: "reasoning", text: "", meta: { signature } });
+    else if (other) {
+      events.push(noteEvent(model, { block: parseBlock(other, json) }));
+    } else if (citations.length > 0) events.push(noteEvent(model, { citations }));
   }
 
   /** Merges counts: later ones are totals, and may leave fields out. */
@@ -96,7 +124,16 @@ export function responseParser(): ResponseParser {
     return [...events, { type: "finish", reason: reasons.get(reason) ?? "other", usage: usageOf(counts) }];
   }
 
-  return { parse, end };
+  return { parse, end, isPaused: () => reason === "pause_turn" };
+}
+
+/** Returns a block with its streamed input. A response that was cut off leaves JSON that cannot be parsed. */
+function parseBlock(block: UnknownObject, json: string): UnknownObject {
+  try {
+    return json === "" ? block : { ...block, input: JSON.parse(json) };
+  } catch {
+    return block;
+  }
 }
 
 /** Adds up the counts: the API does not include cached tokens in `input_tokens`. */

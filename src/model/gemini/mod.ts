@@ -8,6 +8,7 @@ import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
 import { toolSchema } from "../request_parts.ts";
+import { generationOptions, toolOptions } from "./option_fields.ts";
 import { requestFields } from "./request.ts";
 import { responseParser } from "./response_parser.ts";
 
@@ -69,7 +70,7 @@ export function gemini({ builtInTools = [], thoughts = false, ...options }: Gemi
         {
           temperature: request.options.temperature ?? temperature,
           maxOutputTokens: request.options.maxTokens ?? maxTokens,
-          ...(thoughts && { thinkingConfig: { includeThoughts: true } }),
+          ...generationOptions(request, model, thoughts),
           // models before Gemini 3 reject a schema beside tools
           ...(output && !(hasTools && /^gemini-[12]/.test(model)) && {
             responseMimeType: "application/json",
@@ -78,7 +79,7 @@ export function gemini({ builtInTools = [], thoughts = false, ...options }: Gemi
         },
         ...layers.map((layer) => layer.generationConfig),
       );
-      const fields = requestFields(request, model, builtInTools);
+      const fields = { ...requestFields(request, model, builtInTools), ...toolOptions(request) };
       return streamResponse(
         server,
         requestBody(fields, ...layers, { generationConfig }),

@@ -6,6 +6,7 @@
 import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { optionFields } from "./option_fields.ts";
 import { reasoningFallback } from "./reasoning_fallback.ts";
 import { requestFields } from "./request.ts";
 import { responseParser } from "./response_parser.ts";
@@ -21,6 +22,7 @@ export type { ProviderOptions } from "../provider.ts";
  * - `output` becomes `response_format`. With tools, only OpenAI's own servers receive it: few others support both together.
  * - OpenAI's newer models reject tools over this API unless reasoning is off. If a model does, the request is sent again with `reasoning_effort: "none"`;
  *   `openai_responses` has no such limit.
+ * - A refusal is streamed as text and ends with the finish reason `filter`.
  * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
  *
  * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.
@@ -55,8 +57,11 @@ export function openai(options: ProviderOptions): Model {
   return {
     id: model,
     stream(request, { signal }) {
+      const { effort } = request.options;
       const fields = {
         ...requestFields(request, model, own),
+        ...optionFields(request, model, own),
+        reasoning_effort: effort,
         temperature: request.options.temperature ?? temperature,
         [own ? "max_completion_tokens" : "max_tokens"]: request.options.maxTokens ?? maxTokens,
       };
@@ -64,7 +69,7 @@ export function openai(options: ProviderOptions): Model {
         const body = requestBody(fields, more, options.options, request.options.provider);
         return streamResponse(server, body, responseParser(model), signal);
       };
-      return own && request.tools.length > 0 ? fallback(send) : send({});
+      return own && request.tools.length > 0 && !effort ? fallback(send) : send({});
     },
   };
 }

@@ -33,6 +33,7 @@ export function responseParser(model: string): ResponseParser {
   let reasoningField: string | undefined;
   let reason = "";
   let usage: Usage | undefined;
+  let isRefused = false;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
     if (isObject(frame.usage)) usage = usageOf(frame.usage);
@@ -47,6 +48,7 @@ export function responseParser(model: string): ResponseParser {
     const field = reasoningFields.find((field) => stringOrEmpty(delta[field]) !== "");
     if (field) events.push({ type: "reasoning", text: stringOrEmpty(delta[field]) });
     reasoningField = field ?? reasoningField;
+    isRefused ||= stringOrEmpty(delta.refusal) !== "";
     const text = stringOrEmpty(delta.content) || stringOrEmpty(delta.refusal);
     const deltas = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isObject) : [];
     if (text !== "" || deltas.length > 0) endReasoning(events);
@@ -89,7 +91,8 @@ export function responseParser(model: string): ResponseParser {
       events.push({ type: "call.end", id });
     }
     const mapped = reasons.get(reason || "stop") ?? "other";
-    const finish = mapped === "stop" && calls.length > 0 ? "calls" : mapped; // some servers send "stop" with calls
+    // a refusal ends with "stop", and so do calls of some servers
+    const finish = mapped !== "stop" ? mapped : calls.length > 0 ? "calls" : isRefused ? "filter" : "stop";
     return [...events, { type: "finish", reason: finish, ...(usage && { usage }) }];
   }
 

@@ -6,6 +6,7 @@
 import type { Json } from "../../protocol/message.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { optionFields } from "./option_fields.ts";
 import { requestFields } from "./request.ts";
 import { responseParser } from "./response_parser.ts";
 
@@ -62,7 +63,7 @@ export function openaiResponses({ builtInTools = [], summary, ...options }: Open
     stream(request, { signal }) {
       const fields = {
         ...requestFields(request, model, builtInTools),
-        ...(summary && { reasoning: { summary } }),
+        ...optionFields(request, model, summary),
         temperature: request.options.temperature ?? temperature,
         max_output_tokens: request.options.maxTokens ?? maxTokens,
       };
