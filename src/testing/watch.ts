@@ -16,8 +16,8 @@ export interface Watch {
 
 /** Watches every timer and every listener of a signal until `end()`. Whoever watches is `alone()`. */
 export function watch(): Watch {
-  const timers = new Map<unknown, string>();
-  const listeners = new Map<AbortSignal, Map<unknown, string>>();
+  const timers = new Map<unknown, Finding>();
+  const listeners = new Map<AbortSignal, Map<unknown, Finding>>();
   const lent = new Set<AbortSignal>();
 
   const start: Instead = (begin, name, [run, ms = 0, ...given]) => {
@@ -26,7 +26,8 @@ export function watch(): Watch {
       if (typeof run === "function") run(...given);
     };
     const id = begin(over, ms);
-    timers.set(id, `a ${name}() of ${ms} ms, set at ${place()}`);
+    const place = caller();
+    timers.set(id, () => `a ${name}() of ${ms} ms, set at ${place()}`);
     return id;
   };
   const clear: Instead = (stop, _, [id]) => {
@@ -35,8 +36,9 @@ export function watch(): Watch {
   };
   const listen: Instead = (add, _, [type, listener, options], on) => {
     if (on instanceof AbortSignal) {
-      const heard = listeners.get(on) ?? new Map<unknown, string>();
-      listeners.set(on, heard.set(listener, `a listener on ctx.signal, added at ${place()}`));
+      const heard = listeners.get(on) ?? new Map<unknown, Finding>();
+      const place = caller();
+      listeners.set(on, heard.set(listener, () => `a listener on ctx.signal, added at ${place()}`));
     }
     return add(type, listener, options);
   };
@@ -56,13 +58,17 @@ export function watch(): Watch {
 
   return {
     lend: (signal) => void lent.add(signal),
-    left: () => [
-      ...timers.values(),
-      ...[...lent].flatMap((signal) => signal.aborted ? [] : [...listeners.get(signal)?.values() ?? []]),
-    ],
+    left: () =>
+      [
+        ...timers.values(),
+        ...[...lent].flatMap((signal) => signal.aborted ? [] : [...listeners.get(signal)?.values() ?? []]),
+      ].map((finding) => finding()),
     end: () => restore.forEach((back) => back()),
   };
 }
+
+/** Describes a timer or a listener that is left. */
+type Finding = () => string;
 
 const busy = Symbol.for("jizai.testing.busy");
 
@@ -94,9 +100,12 @@ function swap<T extends object, K extends keyof T & string>(target: T, key: K, i
   };
 }
 
-/** Where the code stands that called what is watched. */
-function place(): string {
-  const callers = (new Error().stack ?? "").split("\n").slice(4); // beneath this, what stands instead, and its proxy
-  const caller = callers.find((line) => !/ext:|node:internal/.test(line));
-  return caller?.match(/[^\s(]+:\d+:\d+/)?.[0] ?? "an unknown place";
+/** Returns a function that names the place of the caller of a watched function. The stack is only formatted when it is needed, since that is slow. */
+function caller(): () => string {
+  const error = new Error();
+  return () => {
+    const callers = (error.stack ?? "").split("\n").slice(4); // beneath this function, its caller and the proxy
+    const line = callers.find((line) => !/ext:|node:internal/.test(line));
+    return line?.match(/[^\s(]+:\d+:\d+/)?.[0] ?? "an unknown place";
+  };
 }

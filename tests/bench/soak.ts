@@ -1,41 +1,43 @@
 /**
- * Lives through 10,000 conversations in which things go wrong, with each place where sessions are kept, and prints what came to pass. Fails where
- * something was lost or doubled. `deno task soak memory 17` lives through one of them again, and tells what happens.
+ * Simulates 10,000 conversations with faults per adapter, and prints how often each kind of thing happened. Exits with 1 if one breaks a law.
+ * `deno task soak memory 17` simulates one of them, and prints all that happens.
  *
  * @module
  */
-import "../support/simulation.ts"; // before anything else
-import { type Figures, live } from "../support/faults/life.ts";
+import { type Figures, simulateConversation } from "../support/faults/simulate_conversation.ts"; // first: see there
 import { type Adapter, adapters, names } from "../support/faults/storage.ts";
 
-const many = 10_000;
+const conversations = 10_000;
 const [only, seed] = Deno.args;
 const chosen = names.filter((name) => only === undefined || name === only);
-if (chosen.length === 0) throw new TypeError(`Cannot soak "${only}": there is ${names.join(", ")}`);
+if (chosen.length === 0) throw new TypeError(`Cannot soak "${only}": expected one of ${names.join(", ")}`);
 
 using kv = await Deno.openKv(":memory:");
 for (const name of chosen) await (seed === undefined ? soak(name) : replay(name, Number(seed)));
 
 async function soak(name: Adapter): Promise<void> {
   const started = performance.now();
-  const sum = new Map<string, number>();
-  for (let seed = 0; seed < many; seed++) {
-    for (const [what, number] of Object.entries(await tried(name, seed))) sum.set(what, (sum.get(what) ?? 0) + number);
+  const sums = new Map<string, number>();
+  for (let seed = 0; seed < conversations; seed++) {
+    for (const [what, number] of Object.entries(await tried(name, seed))) {
+      sums.set(what, (sums.get(what) ?? 0) + number);
+    }
   }
-  const seconds = (performance.now() - started) / 1_000;
-  console.log([`${many} with ${name} in ${seconds.toFixed()} s`, ...[...sum].map((each) => each.join(" "))].join(", "));
+  const seconds = ((performance.now() - started) / 1_000).toFixed();
+  const figures = [...sums].map(([what, number]) => `${what} ${number}`);
+  console.log([`${conversations} with ${name} in ${seconds} s`, ...figures].join(", "));
 }
 
 async function tried(name: Adapter, seed: number): Promise<Figures> {
   try {
-    return await live(seed, () => adapters[name](kv));
+    return await simulateConversation(seed, () => adapters[name](kv));
   } catch (error) {
-    console.error(`With ${name}, seed ${seed} fails: deno task soak ${name} ${seed}\n${error}`);
+    console.error(`Seed ${seed} fails with ${name}. Replay it with: deno task soak ${name} ${seed}\n${error}`);
     Deno.exitCode = 1;
     return { failed: 1 };
   }
 }
 
 async function replay(name: Adapter, seed: number): Promise<void> {
-  console.log(await live(seed, () => adapters[name](kv), console.log));
+  console.log(await simulateConversation(seed, () => adapters[name](kv), console.log));
 }

@@ -1,16 +1,24 @@
 /**
- * What a Durable Object has for a storage, in this process.
+ * A stand-in for the storage of a Durable Object, on SQLite in memory.
  *
  * @module
  */
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ObjectStorage } from "@jizai/jizai/session/durable_object";
 
-/** A storage in memory. */
+/** Opens an empty storage. Statements are prepared once, as in a Durable Object. */
 export function storage(): ObjectStorage {
   const database = new DatabaseSync(":memory:");
+  const statements = new Map<string, StatementSync>();
+
+  function prepared(query: string): StatementSync {
+    const statement = statements.get(query) ?? database.prepare(query);
+    statements.set(query, statement);
+    return statement;
+  }
+
   return {
-    sql: { exec: (query, ...bindings) => database.prepare(query).all(...bindings) },
+    sql: { exec: (query, ...bindings) => prepared(query).all(...bindings) },
     transactionSync(work) {
       database.exec("BEGIN");
       try {
