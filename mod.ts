@@ -20,6 +20,7 @@
  *
  * @module
  */
+export { CapacityError } from "./src/core/bounded_cache.ts";
 export { type ClaimOptions, SessionError } from "./src/core/claim.ts";
 export {
   type Agent,

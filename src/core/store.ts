@@ -5,7 +5,7 @@
  */
 import type { Message } from "../protocol/message.ts";
 import type { Session } from "../protocol/session.ts";
-import { ttlCache } from "./shelf.ts";
+import { boundedCache } from "./bounded_cache.ts";
 
 /** Where sessions are kept, as what JSON can say. Ids are not empty. Runs wait for it without end: where it may hang, it fails by itself in time. */
 export interface Store {
@@ -32,11 +32,18 @@ export interface ListOptions {
   readonly limit?: number;
 }
 
-/** How much is kept in memory, and for how long. */
+/** The bounds of `memory()`. */
 export interface MemoryOptions {
-  /** The most sessions beside those that a run has; the one that was saved longest ago goes first. Default: 1,000. */
+  /** The number of sessions without a run. Beyond, the one that was saved longest ago is deleted. Default: 1,000. */
   readonly max?: number;
-  /** Milliseconds after its last save that a session is forgotten. Default: never. */
+  /**
+   * The bytes of all sessions as JSON, counted as two for each character. Beyond, sessions without a run are deleted, the one that was saved longest ago first.
+   * If only sessions with a run are left, `save()` rejects with a `CapacityError`. Default: 67,108,864.
+   */
+  readonly maxBytes?: number;
+  /** The same for the sessions of one owner. Default: a quarter of `maxBytes`. */
+  readonly maxOwnerBytes?: number;
+  /** Milliseconds after its last save that a session is deleted. Default: never. */
   readonly expireIn?: number;
 }
 
@@ -65,9 +72,11 @@ interface Kept {
  * assertEquals(await store.list(), ["s1"]);
  * ```
  */
-export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {}): Store {
+export function memory(
+  { max = 1_000, maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 4, expireIn = Infinity }: MemoryOptions = {},
+): Store {
   /** As texts, so that nobody changes what is kept. */
-  const sessions = ttlCache<Kept>({ max, expireIn });
+  const sessions = boundedCache<Kept>({ max, maxBytes, maxOwnerBytes, expireIn });
 
   return {
     volatile: true,
@@ -77,13 +86,16 @@ export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {})
     },
     save: ({ messages, ...session }) =>
       Promise.try(() => {
-        const { id, run } = session;
+        const { id, run, owner } = session;
         const kept = sessions.get(id);
         if ((kept?.version ?? 0) !== session.version) return undefined;
         const version = session.version + 1;
         const rest = JSON.stringify({ ...session, version });
-        const texts = textsOf(messages, kept);
-        sessions.put(id, { version, texts, messages: run ? messages : [], rest }, run?.status === "running");
+        const { texts, added } = textsOf(messages, kept);
+        const bytes = 2 * [...texts, ...added].reduce((sum, text) => sum + text.length, rest.length);
+        const value = { version, texts, messages: run ? messages : [], rest };
+        sessions.put(id, value, { bytes, owner, pinned: run !== undefined });
+        texts.push(...added); // not before it is known to fit
         return version;
       }),
     delete(id) {
@@ -96,12 +108,11 @@ export function memory({ max = 1_000, expireIn = Infinity }: MemoryOptions = {})
   };
 }
 
-/** The texts of messages; those that were kept before are not made again, and a list that has only grown goes on. */
-function textsOf(messages: readonly Message[], before?: Kept): string[] {
+/** Returns the messages as JSON: those that were stored before, in a list that can be extended, and those that are to be added. */
+function textsOf(messages: readonly Message[], before?: Kept): { readonly texts: string[]; readonly added: string[] } {
   const changed = messages.findIndex((message, index) => message !== before?.messages[index]);
   const same = changed < 0 ? messages.length : changed;
   const added = messages.slice(same).map((message) => JSON.stringify(message));
   const texts = before?.texts.length === same ? before.texts : before?.texts.slice(0, same) ?? [];
-  texts.push(...added);
-  return texts;
+  return { texts, added };
 }

@@ -1,5 +1,5 @@
 /**
- * The log port: the append-only record of the events of runs.
+ * The log port.
  *
  * @module
  */
@@ -7,48 +7,54 @@
 /** The append-only record of the events of runs. The events of a run are numbered from 1. Ids are not empty. */
 export interface Log {
   /**
-   * Adds to the record of a run. Gives false, and adds nothing, where it does not end at `after`: somebody else writes it.
-   * A record that is not there, or was forgotten, begins anew after `after`.
+   * Appends to the record of a run. Returns false, and appends nothing, if the record does not end at `after`: another process writes it. A record that does
+   * not exist, or was deleted, begins after `after`.
    */
   append(run: string, addition: Addition): Promise<boolean>;
-  /** What comes after the event of number `after`, or the beginning of it; nothing where there is no such record. */
+  /** Returns the events after event `after`, or the first page of them; nothing if there is no such record. */
   read(run: string, after: number): Promise<LogPage | undefined>;
   /**
-   * What comes after the event of number `after`: what is there, then what is added, page by page. It ends where the run has ended, where
-   * there is no record (any more), and when `signal` aborts.
+   * Yields the events after event `after`, and those that are appended later, page by page. Ends when the run has ended, when there is no record (any more),
+   * and when `signal` aborts.
    */
   tail(run: string, after: number, signal: AbortSignal): AsyncIterable<LogPage>;
-  /** Forgets a run. */
+  /** Deletes the record of a run. */
   delete(run: string): Promise<void>;
-  /** What a server does with it: `records` of this module. It comes with the log, so that no server carries it that has none. */
+  /** Milliseconds without an event after which the process of a run appends nothing, so that the record does not expire. Default: never. */
+  readonly renewIn?: number;
+  /** The code that a server needs for a log: `records` of this module. It comes with the log, so that a server without one does not contain it. */
   readonly records: RecordsOf;
 }
 
-/** What a server does with a log. There is one of them, which is `records`. */
+/** The type of `records`, which is its only value. */
 export type RecordsOf = (log: Log, host: never) => unknown;
 
-/** What is added to a record. */
+/** An addition to a record. */
 export interface Addition {
   /** The number of the event before its first line; 0 at the beginning. */
   readonly after: number;
-  /** The events, each as JSON on one line. There may be none, to begin a record or to end it. */
+  /** The events, each as JSON on one line. No line begins, renews or ends a record. */
   readonly lines: readonly string[];
-  /** Whether the run ends with them. A run that is resumed goes on. */
+  /** Whether the run ends or pauses with them. A run that is resumed continues the record. */
   readonly ended: boolean;
+  /** The owner of the run, for logs that are bounded for each owner. */
+  readonly owner?: string | undefined;
+  /** Whether a bounded log must keep the record until it expires: the run continues or is paused. Default: the run has not ended. */
+  readonly pinned?: boolean;
 }
 
-/** Events as they were recorded, without a gap. */
+/** Logged events, without a gap. */
 export interface Lines {
-  /** The number of the first line: that of the event after `after`, or a later one where events have been forgotten. */
+  /** The number of the first line: the event after `after`, or a later one if events have been deleted. */
   readonly first: number;
   /** The events, each as JSON on one line. */
   readonly lines: readonly string[];
 }
 
-/** Events, and how far their record goes. */
+/** Logged events, and the end of their record. */
 export interface LogPage extends Lines {
-  /** The number of the last event of the whole record. Where the lines end before it, there is more to read. */
+  /** The number of the last event of the whole record. If the lines end before it, there are more pages. */
   readonly last: number;
-  /** Whether the run ended with that event, and was not resumed. */
+  /** Whether the run ended or paused with that event, and was not resumed. */
   readonly ended: boolean;
 }

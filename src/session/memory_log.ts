@@ -3,28 +3,36 @@
  *
  * @module
  */
-import { ttlCache } from "../core/shelf.ts";
-import { follow, notifier } from "./notifier.ts";
+import { boundedCache } from "../core/bounded_cache.ts";
 import type { Log, LogPage } from "./log.ts";
+import { follow, notifier } from "./notifier.ts";
 import { records } from "./record/records.ts";
 
-/** How many logs are kept in memory, and for how long. */
+/** The bounds of `memoryLog()`. */
 export interface MemoryLogOptions {
-  /** The most runs beside those that go on; the one that was added to longest ago goes first. Default: 1,000. */
+  /** The number of runs that have ended. Beyond, the one that was added to longest ago is deleted. Default: 1,000. */
   readonly max?: number;
-  /** Milliseconds after its last event that a run is forgotten. Default: 600,000, ten minutes. */
+  /**
+   * The bytes of all events as JSON, counted as two for each character. Beyond, runs that have ended are deleted, the one that was added to longest ago first.
+   * If only records that must stay are left, `append()` rejects with a `CapacityError`. Default: 67,108,864.
+   */
+  readonly maxBytes?: number;
+  /** The same for the runs of one owner. Default: a quarter of `maxBytes`. */
+  readonly maxOwnerBytes?: number;
+  /** Milliseconds after its last event that a run is deleted. Default: 600,000, ten minutes. */
   readonly expireIn?: number;
 }
 
-interface Kept {
+interface RunLog {
   /** The number of the event before the first line. */
   readonly before: number;
   readonly lines: string[];
+  readonly bytes: number;
   readonly ended: boolean;
 }
 
 /**
- * Keeps logs in this process, until it ends.
+ * Keeps logs in the memory of this process.
  *
  * ```ts
  * import { memoryLog } from "@jizai/jizai/session/log";
@@ -35,28 +43,33 @@ interface Kept {
  * assertEquals(await log.read("r1", 1), { first: 2, lines: [`{"type":"b"}`], last: 2, ended: false });
  * ```
  */
-export function memoryLog({ max = 1_000, expireIn = 600_000 }: MemoryLogOptions = {}): Log {
-  const runs = ttlCache<Kept>({ max, expireIn });
+export function memoryLog(
+  { max = 1_000, maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 4, expireIn = 600_000 }: MemoryLogOptions = {},
+): Log {
+  const runs = boundedCache<RunLog>({ max, maxBytes, maxOwnerBytes, expireIn });
   const additions = notifier();
 
   function read(run: string, after: number): Promise<LogPage | undefined> {
-    const kept = runs.get(run);
-    if (!kept) return Promise.resolve(undefined);
-    const { before, lines, ended } = kept;
+    const stored = runs.get(run);
+    if (!stored) return Promise.resolve(undefined);
+    const { before, lines, ended } = stored;
     const first = Math.max(after, before) + 1;
     return Promise.resolve({ first, lines: lines.slice(first - 1 - before), last: before + lines.length, ended });
   }
 
   return {
     records,
-    append(run, { after, lines, ended }) {
-      const kept: Pick<Kept, "before" | "lines"> = runs.get(run) ?? { before: after, lines: [] };
-      if (after !== kept.before + kept.lines.length) return Promise.resolve(false);
-      for (const line of lines) kept.lines.push(line);
-      runs.put(run, { ...kept, ended }, !ended);
-      additions.notify(run);
-      return Promise.resolve(true);
-    },
+    renewIn: expireIn / 2,
+    append: (run, { after, lines, ended, owner, pinned = !ended }) =>
+      Promise.try(() => {
+        const stored: Omit<RunLog, "ended"> = runs.get(run) ?? { before: after, lines: [], bytes: 0 };
+        if (after !== stored.before + stored.lines.length) return false;
+        const bytes = 2 * lines.reduce((sum, line) => sum + line.length, 0) + stored.bytes;
+        runs.put(run, { ...stored, bytes, ended }, { bytes, owner, pinned });
+        for (const line of lines) stored.lines.push(line); // not before they are known to fit
+        additions.notify(run);
+        return true;
+      }),
     read,
     tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => additions.subscribe(run, signal)),
     delete(run) {

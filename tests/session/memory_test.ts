@@ -1,9 +1,10 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { agent, memory, type Model, serve, user } from "@jizai/jizai";
+import { agent, memory, type Middleware, type Model, serve, type ServeOptions, type Session, user } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
-import { eventsOf, post } from "../support/requests.ts";
+import { eventsOf, first, post } from "../support/requests.ts";
 
 Deno.test("memory() keeps the laws of stores", async () => {
   using time = new FakeTime();
@@ -15,7 +16,7 @@ Deno.test("memoryLog() keeps the laws of logs", async () => {
   await logLaws(memoryLog, { pass: (ms) => time.tick(ms) });
 });
 
-Deno.test("memory() forgets the session that was saved longest ago when there are too many", async () => {
+Deno.test("memory() deletes the session that was saved longest ago if there are too many", async () => {
   const store = memory({ max: 2 });
   for (const id of ["a", "b"]) await store.save({ id, version: 0, messages: [user(id)] });
   await store.save({ id: "a", version: 1, messages: [user("again")] });
@@ -23,7 +24,7 @@ Deno.test("memory() forgets the session that was saved longest ago when there ar
   assertEquals(await store.list(), ["a", "c"]);
 });
 
-Deno.test("memory() keeps what it has where it is given what JSON cannot say", async () => {
+Deno.test("memory() keeps a session as it was if the new one is not JSON", async () => {
   const store = memory();
   await store.save({ id: "a", version: 0, messages: [] });
   const message = { role: "user", parts: [{ type: "text", text: "Hi" }], size: 1n } as const;
@@ -31,7 +32,7 @@ Deno.test("memory() keeps what it has where it is given what JSON cannot say", a
   assertEquals(await store.load("a"), { id: "a", version: 1, messages: [] });
 });
 
-Deno.test("memoryLog() forgets the run that was added to longest ago when there are too many", async () => {
+Deno.test("memoryLog() deletes the run that was added to longest ago if there are too many", async () => {
   const log = memoryLog({ max: 2 });
   for (const run of ["a", "b"]) await log.append(run, { after: 0, lines: ["1"], ended: true });
   await log.append("a", { after: 1, lines: ["2"], ended: true });
@@ -40,7 +41,7 @@ Deno.test("memoryLog() forgets the run that was added to longest ago when there 
   assertEquals((await log.read("a", 0))?.last, 2);
 });
 
-Deno.test("memory() and memoryLog() forget no run that goes on, however many there are", async () => {
+Deno.test("memory() and memoryLog() delete no run that continues, however many there are", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const held: Model = {
     id: "held",
@@ -57,7 +58,7 @@ Deno.test("memory() and memoryLog() forget no run that goes on, however many the
   assertEquals(ends, Array(5).fill("run.finished"));
 });
 
-Deno.test("memoryLog() forgets a run after ten minutes", async () => {
+Deno.test("memoryLog() deletes a run after ten minutes", async () => {
   using time = new FakeTime();
   const log = memoryLog();
   await log.append("a", { after: 0, lines: ["1"], ended: true });
@@ -65,4 +66,111 @@ Deno.test("memoryLog() forgets a run after ten minutes", async () => {
   assertEquals((await log.read("a", 0))?.last, 1);
   time.tick(1);
   assertEquals(await log.read("a", 0), undefined);
+});
+
+const text = "x".repeat(10_000);
+
+/** A session of a bit more than 20,000 bytes, with a paused run or without a run. */
+async function storedSession(paused: boolean): Promise<Session> {
+  const store = memory();
+  const hold: Middleware = {
+    name: "hold",
+    prompt: (ctx, next) => paused ? Promise.reject(ctx.run.pause("Go on?")) : next(),
+  };
+  await agent({ model: scripted("Hello!"), use: [hold] }).run({ prompt: text, session: "s", store }).result;
+  const session = await store.load("s");
+  assert(session);
+  return { ...session, version: 0 };
+}
+
+Deno.test("memory() is bounded in bytes: it deletes the oldest sessions without a run, and never a paused one", async () => {
+  const store = memory({ maxBytes: 100_000, maxOwnerBytes: Infinity });
+  const [ended, paused] = [await storedSession(false), await storedSession(true)];
+  await store.save({ ...paused, id: "paused" });
+  for (let number = 0; number < 50; number++) await store.save({ ...ended, id: `ended${number}` });
+  assertEquals(await store.list(), ["ended47", "ended48", "ended49", "paused"]);
+  for (const id of ["b", "c", "d"]) await store.save({ ...paused, id });
+  assertEquals(await store.list(), ["b", "c", "d", "paused"]);
+  await assertRejects(() => store.save({ ...paused, id: "e" }), Error, "Cannot store more in memory: it is full");
+  await assertRejects(() => store.save({ ...ended, id: "e" }), Error, "Cannot store more in memory: it is full");
+  assertEquals(await store.list(), ["b", "c", "d", "paused"]);
+});
+
+Deno.test("memory() keeps a session as it was if a longer one does not fit", async () => {
+  const store = memory({ maxBytes: 100_000 });
+  const session = await storedSession(true);
+  await store.save(session);
+  const long = { ...session, version: 1, messages: [...session.messages, user("y".repeat(50_000))] };
+  await assertRejects(() => store.save(long), Error, "Cannot store more in memory: it is full");
+  assertEquals(await store.load("s"), { ...session, version: 1 });
+  assertEquals(await store.save({ ...session, version: 1 }), 2);
+});
+
+Deno.test("memory() bounds the bytes of each owner, and lets no owner delete sessions of another", async () => {
+  const store = memory({ maxBytes: 200_000, maxOwnerBytes: 50_000 });
+  const [ended, paused] = [await storedSession(false), await storedSession(true)];
+  await store.save({ ...ended, id: "ada", owner: "ada" });
+  for (let number = 0; number < 20; number++) await store.save({ ...ended, id: `bob${number}`, owner: "bob" });
+  assertEquals(await store.list(), ["ada", "bob18", "bob19"]);
+  for (const id of ["p1", "p2"]) await store.save({ ...paused, id, owner: "bob" });
+  await assertRejects(() => store.save({ ...ended, id: "bob", owner: "bob" }), Error, "it is full");
+  assertEquals(await store.list(), ["ada", "p1", "p2"]);
+});
+
+Deno.test("memoryLog() is bounded in bytes: it deletes the oldest ended runs, and no live or paused run and no key", async () => {
+  const log = memoryLog({ maxBytes: 100_000, maxOwnerBytes: Infinity });
+  const line = { after: 0, lines: [text] };
+  await log.append("live", { ...line, ended: false });
+  await log.append("paused", { ...line, ended: true, pinned: true });
+  for (let number = 0; number < 20; number++) await log.append(`ended${number}`, { ...line, ended: true });
+  const lasts = async (...runs: readonly string[]) =>
+    await Promise.all(runs.map(async (run) => (await log.read(run, 0))?.last));
+  assertEquals(await lasts("live", "paused", "ended16", "ended17", "ended19"), [1, 1, undefined, 1, 1]);
+  await log.append("live", { after: 1, lines: [text, text, text], ended: false });
+  assertEquals(await lasts("live", "paused", "ended19"), [4, 1, undefined]);
+  await assertRejects(() => log.append("live", { after: 4, lines: [text], ended: false }), Error, "it is full");
+  assertEquals(await lasts("live", "paused"), [4, 1]);
+});
+
+Deno.test("serve() answers 503 for a new prompt if its store or its log is full, and keeps paused runs and keys", async () => {
+  const options: readonly ServeOptions[] = [
+    { store: memory({ maxBytes: 60_000, maxOwnerBytes: Infinity }) },
+    { store: memory(), log: memoryLog({ maxBytes: 3_000, maxOwnerBytes: Infinity }) },
+  ];
+  for (const each of options) {
+    const pausing: Middleware = {
+      name: "pausing",
+      prompt: (ctx, next) => ctx.resumed ? next() : Promise.reject(ctx.run.pause("Go on?")),
+    };
+    const model = scripted(...Array.from({ length: 9 }, () => "Hello!"));
+    const app = serve(agent({ model, use: [pausing] }), each);
+    const paused = await eventsOf(post(app, "/runs", { prompt: text }));
+    const { session } = first("run.started", paused);
+    const statuses: number[] = [];
+    while (statuses.length < 9 && statuses.at(-1) !== 503) {
+      const response = await post(app, "/runs", { prompt: text });
+      await response.text();
+      statuses.push(response.status);
+    }
+    assertEquals([statuses[0], statuses.at(-1)], [200, 503]);
+    assertEquals((await app.request(`/sessions/${session}`)).status, 200);
+  }
+});
+
+Deno.test("serve() keeps the log of a run that is silent for longer than the log keeps records", async () => {
+  using time = new FakeTime();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const app = serve(
+    agent({ model: scripted({ before: () => released, text: "Hello!" }), limits: { time: Infinity } }),
+    {
+      log: memoryLog(),
+      heartbeat: 2 ** 30,
+    },
+  );
+  const response = await post(app, "/runs", { prompt: "Hi" });
+  for (let minute = 0; minute < 60; minute++) await time.tickAsync(60_000);
+  release();
+  const events = await eventsOf(response);
+  const { run } = first("run.started", events);
+  assertEquals(await eventsOf(app.request(`/runs/${run}`)), events);
 });

@@ -5,9 +5,10 @@
  */
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
+import { CapacityError } from "../../core/bounded_cache.ts";
 import { SessionError } from "../../core/claim.ts";
-import { RecordError, type RecordProblem } from "../../session/record/record_error.ts";
-import { ResumeTokenError, type ResumeTokenProblem } from "../../session/resume_token/resume_token_error.ts";
+import { RecordError } from "../../session/record/record_error.ts";
+import { ResumeTokenError } from "../../session/resume_token/resume_token_error.ts";
 import { ShapeError } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
 
@@ -68,14 +69,16 @@ export function reportError(onError: OnFailure | undefined, error: unknown, run?
   return id;
 }
 
+/** An error of the engine, a record or a store that is meant for the client. */
+type ClientError = SessionError | RecordError | ResumeTokenError | CapacityError;
+
 /** The statuses of errors that are not conflicts (409). */
-const statuses: {
-  readonly [key in SessionError["code"] | RecordProblem | ResumeTokenProblem]?: RequestError["status"];
-} = {
+const statuses: { readonly [key in ClientError["code"]]?: RequestError["status"] } = {
   "unknown": 404,
   "invalid": 400,
   "forgotten": 410,
   "unrecorded": 503,
+  "full": 503,
   "forged": 400,
   "unknown-key": 400,
   "other-session": 403,
@@ -88,8 +91,10 @@ const statuses: {
 function requestErrorOf(error: unknown): RequestError | undefined {
   if (error instanceof RequestError) return error;
   if (error instanceof ShapeError) return new RequestError(400, "invalid", error.message, error.field);
-  if (error instanceof SessionError || error instanceof RecordError || error instanceof ResumeTokenError) {
-    return new RequestError(statuses[error.code] ?? 409, error.code, error.message);
-  }
-  return undefined;
+  return isClientError(error) ? new RequestError(statuses[error.code] ?? 409, error.code, error.message) : undefined;
+}
+
+function isClientError(error: unknown): error is ClientError {
+  return error instanceof SessionError || error instanceof RecordError || error instanceof ResumeTokenError ||
+    error instanceof CapacityError;
 }

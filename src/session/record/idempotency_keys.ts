@@ -63,7 +63,8 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
   ): Promise<T> {
     const content = await hashOf(request.content);
     const own: Claim | undefined = position && { ...position, content, at: Date.now() };
-    const isOwn = own && await log.append(id, { after: 0, lines: [JSON.stringify(own)], ended: true });
+    const addition = { after: 0, lines: [JSON.stringify(own)], ended: true, owner: requester.owner, pinned: true };
+    const isOwn = own && await log.append(id, addition);
     const claim = isOwn ? own : await readClaim(id);
     if (!claim) return await begin(position, id);
     if (claim.content !== content) {

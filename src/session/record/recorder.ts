@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CapacityError } from "../../core/bounded_cache.ts";
 import type { NumberedEvent } from "../../core/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
@@ -24,6 +25,7 @@ export interface RecorderOptions {
   readonly log: Log;
   /** The key of the run in the log. */
   readonly key: string;
+  readonly owner: string | undefined;
   /** Receives the events once they are logged. */
   readonly out?: Sink<Lines> | undefined;
   /** Called if logging ends early: without an error if another process continues the record. */
@@ -42,6 +44,7 @@ class Batch {
   length = 0;
   /** Whether the run ends or pauses with them. */
   ended = false;
+  paused = false;
   /** Resolves when they are to be appended. */
   readonly due = Promise.withResolvers<void>();
   /** Resolves when the next batch begins. */
@@ -54,6 +57,7 @@ class Batch {
     this.lines.push(line);
     this.length += line.length;
     this.ended = event.type.startsWith("run.") && event.type !== "run.started";
+    this.paused = event.type === "run.paused";
   }
 }
 
@@ -61,7 +65,7 @@ class Batch {
  * Logs the events of a run in batches. Events that are written during an append, and until the event loop turns after it, are appended together.
  * A slow client slows the run, as it does without a log. A client that has gone does not.
  */
-export function recorder({ log, key, out, onLost }: RecorderOptions): Recorder {
+export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Recorder {
   let next = new Batch();
   /** The batch that is being appended, or was appended last. */
   let last = new Batch();
@@ -71,22 +75,32 @@ export function recorder({ log, key, out, onLost }: RecorderOptions): Recorder {
   let closed = false;
   let lost = false;
   let wake = () => {};
+  let renewal: ReturnType<typeof setTimeout> | undefined;
   const over = Promise.withResolvers<void>();
 
   /** Appends one batch after another. Returns false if another process has appended to the record. */
   async function appendAll(after: number): Promise<boolean> {
     for (let at = after;;) {
       await next.due.promise;
-      const { lines, ended, taken, done } = last = next;
-      if (lost || lines.length === 0) return true;
+      const { lines, ended, paused, taken, done } = last = next;
+      if (lost || (closed && lines.length === 0)) return true;
       next = new Batch();
       if (closed) next.due.resolve();
       taken.resolve();
-      if (!await append(log, key, { after: at, lines, ended })) return false;
-      out?.write({ first: at + 1, lines });
+      if (!await append(log, key, { after: at, lines, ended, owner, pinned: paused || !ended })) return false;
+      renewLater();
+      if (lines.length > 0) out?.write({ first: at + 1, lines });
       at += lines.length;
       done.resolve();
       if (!closed && next.length < highWater) await untilTurn();
+    }
+  }
+
+  /** Appends nothing after a long silence, so that the record of a run that continues does not expire. */
+  function renewLater(): void {
+    clearTimeout(renewal);
+    if (!closed && log.renewIn !== undefined && log.renewIn < 2 ** 31) {
+      renewal = setTimeout(() => next.due.resolve(), log.renewIn);
     }
   }
 
@@ -110,6 +124,7 @@ export function recorder({ log, key, out, onLost }: RecorderOptions): Recorder {
   function finish(complete: boolean, error?: unknown): void {
     if (lost) return;
     lost = !complete;
+    clearTimeout(renewal);
     for (const { taken, done } of [last, next]) {
       taken.resolve();
       done.resolve();
@@ -152,6 +167,7 @@ export function recorder({ log, key, out, onLost }: RecorderOptions): Recorder {
     yield: () => finish(false),
     close() {
       closed = true;
+      clearTimeout(renewal);
       appendNow();
       if (!begun) finish(true);
     },
@@ -165,7 +181,7 @@ async function append(log: Log, key: string, addition: Addition): Promise<boolea
       return await log.append(key, addition) || await endsWith(log, key, addition);
     } catch (error) {
       const delay = retryDelays[tries];
-      if (delay === undefined) throw error;
+      if (delay === undefined || error instanceof CapacityError) throw error;
       await new Promise((resolve) => setTimeout(resolve, delay));
     }
   }

@@ -142,7 +142,8 @@ export function recordsOf(log: Log, host: RunHost): Records {
   }
 
   return {
-    recorder: (run, requester, out, onLost) => recorder({ log, key: keyOf(run, requester), out, onLost }),
+    recorder: (run, requester, out, onLost) =>
+      recorder({ log, key: keyOf(run, requester), owner: requester.owner, out, onLost }),
     close,
     async follow(position, requester, signal) {
       const { run, after } = position;

@@ -1,0 +1,129 @@
+/**
+ * A cache that is bounded in entries, bytes and time, in total and for each owner.
+ *
+ * @module
+ */
+
+/** Something that does not fit into a cache: what is in it must stay. The message may be sent to the client, which can try again later. */
+export class CapacityError extends Error {
+  /** The name of the class. */
+  override readonly name = "CapacityError";
+  /** The reason, for programs. */
+  readonly code = "full";
+}
+
+/** The bounds of a cache. */
+export interface Bounds {
+  /** The number of entries that can be evicted. Beyond, the one that was stored longest ago is evicted. */
+  readonly max: number;
+  /** The bytes of all entries. */
+  readonly maxBytes: number;
+  /** The bytes of the entries of one owner. */
+  readonly maxOwnerBytes: number;
+  /** Milliseconds after which an entry is deleted. */
+  readonly expireIn: number;
+}
+
+/** Properties of an entry. */
+export interface EntryOptions {
+  readonly bytes: number;
+  readonly owner: string | undefined;
+  /** Whether the entry must stay until it expires. If only such entries are left at a bound, new entries are refused. */
+  readonly pinned: boolean;
+}
+
+interface Entry<T> extends EntryOptions {
+  readonly value: T;
+  readonly expires: number;
+}
+
+/** The entries of a cache, by id. */
+export interface BoundedCache<T> {
+  get(id: string): T | undefined;
+  /** Stores a value. Throws a `CapacityError`, and changes nothing, if it does not fit. */
+  put(id: string, value: T, options: EntryOptions): void;
+  remove(id: string): void;
+  ids(): readonly string[];
+}
+
+/** Creates a cache. Entries of an owner never evict those of another owner, except at the bound of all entries, and never a pinned one. */
+export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Bounds): BoundedCache<T> {
+  const pinned = new Map<string, Entry<T>>();
+  const idle = new Map<string, Entry<T>>();
+  const ownerBytes = new Map<string, number>();
+  let bytes = 0;
+
+  function count({ owner, bytes: size }: EntryOptions, sign: 1 | -1): void {
+    bytes += sign * size;
+    if (owner === undefined) return;
+    const sum = (ownerBytes.get(owner) ?? 0) + sign * size;
+    if (sum > 0) ownerBytes.set(owner, sum);
+    else ownerBytes.delete(owner);
+  }
+
+  function find(id: string): Entry<T> | undefined {
+    return pinned.get(id) ?? idle.get(id);
+  }
+
+  function remove(id: string): void {
+    const entry = find(id);
+    if (!entry) return;
+    count(entry, -1);
+    pinned.delete(id);
+    idle.delete(id);
+  }
+
+  function expire(): void {
+    const now = Date.now();
+    for (const entries of [pinned, idle]) {
+      for (const [id, { expires }] of entries) { // in the order of their last change
+        if (expires > now) break;
+        remove(id);
+      }
+    }
+  }
+
+  /** Evicts entries until `excess` bytes are free; evicts nothing if that is impossible. Returns whether it is possible. */
+  function evict(excess: number, except: string, owner?: string): boolean {
+    const evicted: string[] = [];
+    let left = excess;
+    for (const [id, entry] of idle) {
+      if (left <= 0) break;
+      if (id === except || (owner !== undefined && entry.owner !== owner)) continue;
+      evicted.push(id);
+      left -= entry.bytes;
+    }
+    if (left > 0) return false;
+    evicted.forEach(remove);
+    return true;
+  }
+
+  return {
+    get(id) {
+      expire();
+      return find(id)?.value;
+    },
+    put(id, value, options) {
+      expire();
+      const { owner, bytes: size } = options;
+      const old = find(id);
+      const replaced = old && old.owner === owner ? old.bytes : 0;
+      const owned = owner === undefined ? 0 : (ownerBytes.get(owner) ?? 0) + size - replaced;
+      const fits = (owned <= maxOwnerBytes || evict(owned - maxOwnerBytes, id, owner)) &&
+        evict(bytes + size - (old?.bytes ?? 0) - maxBytes, id);
+      if (!fits) throw new CapacityError("Cannot store more in memory: it is full; try again later");
+      remove(id);
+      count(options, 1);
+      (options.pinned ? pinned : idle).set(id, { ...options, value, expires: Date.now() + expireIn });
+      for (const oldest of idle.keys()) {
+        if (idle.size <= max) break;
+        remove(oldest);
+      }
+    },
+    remove,
+    ids() {
+      expire();
+      return [...pinned.keys(), ...idle.keys()];
+    },
+  };
+}
