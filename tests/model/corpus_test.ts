@@ -1,0 +1,97 @@
+import type { Model, ModelEvent } from "@jizai/jizai";
+import { anthropic, type ProviderOptions } from "@jizai/jizai/model/anthropic";
+import { gemini } from "@jizai/jizai/model/gemini";
+import { openai } from "@jizai/jizai/model/openai";
+import { openaiResponses } from "@jizai/jizai/model/openai_responses";
+import { assert, assertEquals } from "@std/assert";
+import { readAll, respond } from "../support/providers/sse.ts";
+import type { Content, CorpusCase } from "./corpus/case.ts";
+import { chatCompletionsCorpus } from "./corpus/chat_completions.ts";
+import { anthropicMessage, type Client, googleContent, openaiChat, openaiResponse } from "./corpus/clients.ts";
+import { geminiCorpus } from "./corpus/gemini.ts";
+import { messagesCorpus } from "./corpus/messages.ts";
+import { responsesCorpus } from "./corpus/responses.ts";
+
+/** Returns the content of a response. A response without an end fails. */
+function contentOf(events: readonly ModelEvent[]): Content {
+  const inputs = new Map<string, string>();
+  const calls: [string, unknown][] = [];
+  const names = new Map<string, string>();
+  let text = "";
+  let reasoning = "";
+  for (const event of events) {
+    if (event.type === "text") text += event.text;
+    else if (event.type === "reasoning") reasoning += event.text;
+    else if (event.type === "call.start") names.set(event.id, event.name);
+    else if (event.type === "call.delta") inputs.set(event.id, (inputs.get(event.id) ?? "") + event.text);
+    else if (event.type === "call.end") {
+      calls.push([names.get(event.id) ?? "", event.input ?? JSON.parse(inputs.get(event.id) ?? "{}")]);
+    }
+  }
+  const finish = events.at(-1);
+  assert(finish?.type === "finish");
+  return { text, calls, finish: finish.reason, ...(reasoning !== "" && { reasoning }) };
+}
+
+/** Serves a stream, split into chunks of 64 bytes, to any request. */
+function served(stream: string): AsyncDisposable & { readonly url: string } {
+  const bytes = new TextEncoder().encode(stream);
+  const chunks = Array.from({ length: Math.ceil(bytes.length / 64) }, (_, i) => bytes.slice(i * 64, (i + 1) * 64));
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    await request.body?.cancel();
+    return new Response(ReadableStream.from(chunks), { headers: { "content-type": "text/event-stream" } });
+  });
+  return { url: `http://127.0.0.1:${server.addr.port}`, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+/** Tests each case with the adapter and with the vendor's client. */
+function corpus(
+  name: string,
+  cases: readonly CorpusCase[],
+  model: (options: Pick<ProviderOptions, "fetch">) => Model,
+  client: Client,
+): void {
+  for (const { name: what, stream, expected } of cases) {
+    const bytes = new TextEncoder().encode(stream);
+
+    Deno.test(`corpus: ${name} reads ${what}, whole and split at every byte`, async () => {
+      const whole = (await readAll(model({ fetch: respond(stream) }))).flat();
+      assertEquals(contentOf(whole), expected);
+      for (let at = 1; at < bytes.length; at++) {
+        const split = await readAll(model({ fetch: respond(bytes.slice(0, at), bytes.slice(at)) }));
+        assertEquals(split.flat(), whole);
+      }
+    });
+
+    Deno.test(`corpus: ${name} never finishes ${what} if it is cut before its finish reason`, async () => {
+      const frames = stream.split(/(?<=\r?\n\r?\n)/);
+      const reason = /"(finish_reason|stop_reason|finishReason|blockReason)":"|"response\.(completed|incomplete)"/;
+      const last = frames.findIndex((frame) => reason.test(frame));
+      for (let count = 0; count < last; count++) {
+        const cut = await readAll(model({ fetch: respond(...frames.slice(0, count)) })).catch(() => []);
+        assertEquals(cut.flat().some(({ type }) => type === "finish"), false);
+      }
+    });
+
+    Deno.test(`corpus: the vendor's client reads ${what} as ${name} does`, async () => {
+      await using server = served(stream);
+      const { reasoning: _, ...content } = expected;
+      assertEquals(await client(server.url), content);
+    });
+  }
+}
+
+corpus("openai()", chatCompletionsCorpus, ({ fetch }) => openai({ model: "m", fetch: fetch! }), openaiChat);
+corpus(
+  "openaiResponses()",
+  responsesCorpus,
+  ({ fetch }) => openaiResponses({ model: "m", fetch: fetch! }),
+  openaiResponse,
+);
+corpus("anthropic()", messagesCorpus, ({ fetch }) => anthropic({ model: "m", fetch: fetch! }), anthropicMessage);
+corpus("gemini()", geminiCorpus, ({ fetch }) => gemini({ model: "m", fetch: fetch! }), googleContent);
+
+Deno.test("corpus: every case names its source", () => {
+  const all = [...chatCompletionsCorpus, ...responsesCorpus, ...messagesCorpus, ...geminiCorpus];
+  assertEquals(all.filter(({ source }) => !/^https:\/\/[\w.-]+\/\S+$/.test(source)).map(({ name }) => name), []);
+});
