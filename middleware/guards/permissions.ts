@@ -1,42 +1,43 @@
 /**
- * Decides which calls may run, by rules.
+ * Allows, asks about and denies calls by rules.
  *
  * @module
  */
 import { allow, type ApprovalContext, ask, deny, type Middleware } from "../../mod.ts";
 
-/** A tool's name, in which `*` stands for any characters; or that, and more. */
+/** Selects calls: the name of a tool, in which `*` stands for any characters, or an object. */
 export type Rule<V = unknown> = string | RuleOptions<V>;
 
-/** A rule that says more than a name. */
+/** Selects calls by the tool's name and by a condition. */
 export interface RuleOptions<V = unknown> {
-  /** The tool's name, in which `*` stands for any characters. Default: every tool. */
+  /** The name of the tool, in which `*` stands for any characters. Default: every tool. */
   readonly tool?: string;
-  /** Whether it holds for this input, which is JSON as it would run. One that throws denies the call. */
+  /** Whether the rule applies to this input, the JSON that the tool would run with. If it throws, the call is denied. */
   readonly when?: (input: unknown, ctx: ApprovalContext<V>) => boolean | Promise<boolean>;
-  /** Where it denies, what the model is told; where it asks, what the person is. */
+  /** The reason that a `deny` rule gives to the model, or the question that an `ask` rule asks. */
   readonly why?: string;
 }
 
-/** Rules, by what they decide. */
+/** Options of `permissions()`: rules by their decision. */
 export interface PermissionsOptions<V = unknown> {
-  /** May run, even where the tool itself or a guard after this one asks. */
+  /** Calls that run, even if the tool itself or a later guard asks. */
   readonly allow?: readonly Rule<V>[];
-  /** A person decides. */
+  /** Calls that a person decides. */
   readonly ask?: readonly Rule<V>[];
-  /** May not run. */
+  /** Calls that do not run. */
   readonly deny?: readonly Rule<V>[];
-  /** What holds for all other calls. Default: what the guards after this one and the tool itself say. */
+  /** The decision for all other calls. Default: the decision of the later guards and of the tool itself. */
   readonly otherwise?: "allow" | "ask" | "deny";
 }
 
 /**
- * Allows, asks about and denies calls by rules over the tool's name and its final input: `deny` is looked at first, then `ask`, then `allow`. It sees every
- * call, also one that a hook answered instead of the tool.
+ * Allows, asks about and denies calls by rules over the tool's name and its final input. `deny` rules are checked first, then `ask`, then `allow`. The rules
+ * apply to every call, also to a call that a hook answers instead of the tool.
  *
- * A rule to allow answers what is asked beneath it, and never a denial: no `allow` of any guard, nor a person, overrides one. A rule to ask is not
- * silenced by what is allowed beneath. Name rules see the name that will run; a tool that takes paths or commands needs a `when`, and one that
- * throws denies. Throws a `TypeError` for a name that no tool can have, since such a rule would never hold, and for an `otherwise` that decides nothing.
+ * An `allow` rule answers the questions of later guards and of the tool. It never overrides a denial: neither another guard nor a person can. An `ask` rule
+ * asks even if later guards allow. Rules match the name that will run. For a tool that takes paths or commands, write a `when`.
+ *
+ * Throws a `TypeError` for a name that no tool can have, because its rule would never apply, and for an unknown `otherwise`.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -62,45 +63,66 @@ export function permissions<V = unknown>(
   { allow: allowed = [], ask: asked = [], deny: denied = [], otherwise }: PermissionsOptions<V>,
 ): Middleware<V> {
   if (![undefined, "allow", "ask", "deny"].includes(otherwise)) {
-    throw new TypeError(`Cannot decide "${otherwise}" otherwise: expected "allow", "ask" or "deny"`);
+    throw new TypeError(
+      `Cannot create permissions(): \`otherwise\` is "${otherwise}"; expected "allow", "ask" or "deny"`,
+    );
   }
   const rules = [
-    ...denied.map((rule) => compiled(rule, "deny")),
-    ...asked.map((rule) => compiled(rule, "ask")),
-    ...allowed.map((rule) => compiled(rule, "allow")),
-    ...(otherwise ? [compiled("*", otherwise)] : []),
+    ...denied.map((rule) => compile(rule, "deny")),
+    ...asked.map((rule) => compile(rule, "ask")),
+    ...allowed.map((rule) => compile(rule, "allow")),
+    ...(otherwise ? [compile("*", otherwise)] : []),
   ];
   return {
     name: "permissions",
     async approval(ctx, next) {
-      const { decides, why } = await first(rules, ctx) ?? {};
-      if (decides === "deny") return deny(why ?? `${ctx.name} is not permitted here.`);
-      if (decides === "ask") return ask(why ?? `May ${ctx.name} run?`);
-      const beneath = await next();
-      return decides === "allow" && beneath.type === "ask" ? allow() : beneath;
+      const { decision, why } = await firstMatch(rules, ctx) ?? {};
+      if (decision === "deny") return deny(why ?? `${ctx.name} is not permitted here.`);
+      if (decision === "ask") return ask(why ?? `May ${ctx.name} run?`);
+      const verdict = await next();
+      return decision === "allow" && verdict.type === "ask" ? allow() : verdict;
     },
   };
 }
 
-interface Compiled<V> extends RuleOptions<V> {
-  readonly decides: "allow" | "ask" | "deny";
-  readonly name: RegExp;
+interface CompiledRule<V> extends RuleOptions<V> {
+  readonly decision: "allow" | "ask" | "deny";
+  readonly matches: (name: string) => boolean;
 }
 
-function compiled<V>(rule: Rule<V>, decides: Compiled<V>["decides"]): Compiled<V> {
-  const { tool = "*", ...more } = typeof rule === "string" ? { tool: rule } : rule;
+function compile<V>(rule: Rule<V>, decision: CompiledRule<V>["decision"]): CompiledRule<V> {
+  const { tool = "*", ...options } = typeof rule === "string" ? { tool: rule } : rule;
   if (!/^[\w*-]+$/.test(tool)) {
     throw new TypeError(
-      `Cannot make a rule for "${tool}": no tool has that name, in which only * stands for anything else`,
+      `Cannot create permissions(): no tool can have the name "${tool}"; expected A-Z a-z 0-9 _ - and *`,
     );
   }
-  return { ...more, decides, name: new RegExp(`^${tool.replaceAll("*", ".*")}$`, "s") };
+  return { ...options, decision, matches: wildcard(tool) };
 }
 
-/** The first rule that holds. */
-async function first<V>(rules: readonly Compiled<V>[], ctx: ApprovalContext<V>): Promise<Compiled<V> | undefined> {
+/** Compiles a pattern in which `*` stands for any characters. Each piece between two `*` is searched for once, so matching never backtracks. */
+function wildcard(pattern: string): (name: string) => boolean {
+  const [start = "", ...pieces] = pattern.split(/\*+/);
+  const end = pieces.pop();
+  if (end === undefined) return (name) => name === pattern;
+  return (name) => {
+    if (!name.startsWith(start)) return false;
+    let at = start.length;
+    for (const piece of pieces) {
+      const found = name.indexOf(piece, at);
+      if (found < 0) return false;
+      at = found + piece.length;
+    }
+    return name.length - end.length >= at && name.endsWith(end);
+  };
+}
+
+async function firstMatch<V>(
+  rules: readonly CompiledRule<V>[],
+  ctx: ApprovalContext<V>,
+): Promise<CompiledRule<V> | undefined> {
   for (const rule of rules) {
-    if (rule.name.test(ctx.name) && (!rule.when || await rule.when(ctx.input, ctx))) return rule;
+    if (rule.matches(ctx.name) && (!rule.when || await rule.when(ctx.input, ctx))) return rule;
   }
   return undefined;
 }

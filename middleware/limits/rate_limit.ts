@@ -1,24 +1,25 @@
 /**
- * Limits how many runs somebody may begin.
+ * Limits how many runs a user may start within a time window.
  *
  * @module
  */
 import { cancelled, type Middleware, type PromptContext } from "../../mod.ts";
 
-/** Whom a rate is limited for, and to what. */
+/** Options of `rateLimit()`. */
 export interface RateLimitOptions<V = unknown> {
-  /** Whose run it is: each key has a rate of its own. */
+  /** Returns the key whose prompts are counted, such as the user's id. */
   readonly per: (ctx: PromptContext<V>) => string;
-  /** How many prompts are taken within one window. */
+  /** Prompts that one key may send within one window. */
   readonly limit: number;
-  /** How long one counts, in milliseconds. */
+  /** Length of the window in milliseconds. */
   readonly window: number;
 }
 
 /**
- * Takes at most `limit` prompts of each key in any `window`; others are cancelled, with a reason that says when to come back. It counts in the memory of
- * this process, and forgets a key one window after its last prompt. A prompt that was refused does not count; a resumed run is not counted again.
- * Throws a `RangeError` where `limit` is not a whole number of 1 or more, or `window` is not more than 0.
+ * Accepts at most `limit` prompts of each key within any `window`. Further prompts are cancelled, with a reason that says when to try again. The prompts are
+ * counted in the memory of this process, and a key is forgotten one window after its last prompt. A refused prompt and a resumed run do not count.
+ *
+ * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.
  *
  * ```ts
  * import { agent, type Scope } from "@jizai/jizai";
@@ -38,16 +39,20 @@ export interface RateLimitOptions<V = unknown> {
  */
 export function rateLimit<V = unknown>({ per, limit, window }: RateLimitOptions<V>): Middleware<V> {
   if (!Number.isInteger(limit) || limit < 1) {
-    throw new RangeError(`Cannot limit a rate to ${limit} runs: expected a whole number of 1 or more`);
+    throw new RangeError(`Cannot create rateLimit(): \`limit\` is ${limit}; expected a whole number of 1 or more`);
   }
-  if (!(window > 0)) throw new RangeError(`Cannot limit a rate over ${window} ms: expected more than 0`);
-  /** When each key's prompts were taken; the key that was used last is the last. */
-  const taken = new Map<string, readonly number[]>();
+  if (!(window > 0)) {
+    throw new RangeError(
+      `Cannot create rateLimit(): \`window\` is ${window}; expected a positive number of milliseconds`,
+    );
+  }
+  /** Times of the accepted prompts by key, least recently used key first. */
+  const accepted = new Map<string, readonly number[]>();
 
-  function forget(before: number): void {
-    for (const [key, times] of taken) {
-      if ((times.at(-1) ?? 0) > before) return;
-      taken.delete(key);
+  function forgetBefore(start: number): void {
+    for (const [key, times] of accepted) {
+      if ((times.at(-1) ?? 0) > start) return;
+      accepted.delete(key);
     }
   }
 
@@ -57,15 +62,15 @@ export function rateLimit<V = unknown>({ per, limit, window }: RateLimitOptions<
       if (ctx.resumed) return await next();
       const now = Date.now();
       const start = now - window;
-      forget(start);
+      forgetBefore(start);
       const key = per(ctx);
-      const times = taken.get(key)?.filter((time) => time > start) ?? [];
+      const times = accepted.get(key)?.filter((time) => time > start) ?? [];
       const [oldest = now] = times;
       if (times.length >= limit) {
         return cancelled(`Too many requests: try again in ${Math.ceil((oldest - start) / 1_000)} s.`);
       }
-      taken.delete(key);
-      taken.set(key, [...times, now]);
+      accepted.delete(key);
+      accepted.set(key, [...times, now]);
       return await next();
     },
   };

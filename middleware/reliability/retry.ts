@@ -1,43 +1,46 @@
 /**
- * Tries again what failed: a request to the model, or a tool.
+ * Repeats failed requests to the model, and failed executions of tools.
  *
  * @module
  */
-import { isInterrupt, type Middleware, ModelError, type Scope } from "../../mod.ts";
-import { delay as wait, trackShownText } from "../../src/core/kit.ts";
+import { type ExecuteContext, isInterrupt, type Middleware, ModelError, type Scope, ToolError } from "../../mod.ts";
+import { delay as wait, onlyIf, trackShownText } from "../../src/core/kit.ts";
 
-/** What failed, for a condition. */
+/** Describes a failed attempt to the condition of `retry()`. */
 export interface Failure {
-  /** Where it failed. */
+  /** The point at which it failed. */
   readonly point: "model" | "execute";
   /** The tool, at `execute`. */
   readonly tool?: string;
-  /** From 1: the try that failed. */
+  /** The number of the failed attempt, from 1. */
   readonly attempt: number;
 }
 
-/** How often and how soon to try again. */
+/** Options of `retry()`. */
 export interface RetryOptions {
-  /** Tries in all, the first among them. Default: 3. */
+  /** Attempts in all, including the first. Default: 3. */
   readonly attempts?: number;
-  /** Whether another try may help. Default: at `model`, what the model calls recoverable, and timeouts; at `execute`, everything. */
+  /**
+   * Whether to repeat a failed attempt. At `model`, it replaces the default: errors that the provider marks as recoverable, and timeouts. At `execute`,
+   * it can only exclude failures: a tool without `idempotent: true`, or one that threw a `ToolError`, is never repeated. Default there: repeat the rest.
+   */
   readonly when?: (error: unknown, failure: Failure) => boolean;
-  /** The longest wait before the second try, in milliseconds; twice that before the third, and so on. How long it is, is left to chance. Default: 500. */
+  /** The longest wait before the second attempt, in milliseconds. It doubles with every attempt; the actual wait is random. Default: 500. */
   readonly delay?: number;
-  /** The longest wait before any try, in milliseconds. A provider that asks for more is not asked again. Default: 30,000. */
+  /** The longest wait before any attempt, in milliseconds. If the provider asks for a longer one, the failure stands. Default: 30,000. */
   readonly max?: number;
-  /** Tries again although text of the answer was shown: `model.reset` tells whoever watches to start over. Default: false. */
+  /** Repeats a request even if text of its answer was emitted; `model.reset` then tells clients to discard the text. Default: false. */
   readonly afterText?: boolean;
 }
 
 /**
- * Tries again, after a while, when a request to the model or a tool fails. What a provider says about when to come back is honoured, and a run that stops
- * does not wait. Each failure that it got over is told to the operator.
+ * Repeats a failed request to the model, and a failed execution of a tool with `idempotent: true`. It waits with exponential backoff, but at least as long
+ * as the provider asks for. A run that is stopped does not wait. Every failure that leads to another attempt is reported to the operator.
  *
- * A tool that is tried again is executed again, with the same `idempotencyKey`: let `when` leave out tools that cannot bear it. Before `fallback` it asks
- * the first model again when all have failed, after it each model has its tries; so too `timeout`: before it for all tries, after it for each.
+ * Every attempt of a call has the same `idempotencyKey`. If `retry` stands before `fallback`, it starts again with the first model after all have failed; after
+ * `fallback`, each model has its own attempts. If it stands before `timeout`, the time limits all attempts together; after `timeout`, each attempt.
  *
- * Throws a `RangeError` where `attempts` is not a whole number of 1 or more, or a time is negative or more than a timer takes, 24 days.
+ * Throws a `RangeError` if `attempts` is not a whole number of 1 or more, or a time is negative or longer than a timer can run (24 days).
  *
  * ```ts
  * import { agent, ModelError } from "@jizai/jizai";
@@ -53,35 +56,35 @@ export interface RetryOptions {
  * ```
  */
 export function retry(
-  { attempts = 3, when = mayHelp, delay = 500, max = 30_000, afterText = false }: RetryOptions = {},
+  { attempts = 3, when, delay = 500, max = 30_000, afterText = false }: RetryOptions = {},
 ): Middleware {
   if (!(Number.isInteger(attempts) && attempts >= 1)) {
-    throw new RangeError(`Cannot retry with ${attempts} attempts: expected a whole number of 1 or more`);
+    throw new RangeError(`Cannot create retry(): \`attempts\` is ${attempts}; expected a whole number of 1 or more`);
   }
-  for (const ms of [delay, max]) {
+  for (const [name, ms] of Object.entries({ delay, max })) {
     if (!(ms >= 0 && ms < 2 ** 31)) {
-      throw new RangeError(`Cannot retry after ${ms} ms: expected 0 or more, and 24 days at most`);
+      throw new RangeError(`Cannot create retry(): \`${name}\` is ${ms}; expected 0 to ${2 ** 31 - 1} milliseconds`);
     }
   }
 
-  /** How long to wait before the next try; nothing where the provider asks for more than that. */
-  function pause(error: unknown, attempt: number): number | undefined {
+  /** Returns the time to wait before the next attempt, or `undefined` if the provider asks for more than `max`. */
+  function backoff(error: unknown, attempt: number): number | undefined {
     const asked = error instanceof ModelError ? error.retryAfter ?? 0 : 0;
     if (asked > max) return undefined;
     return Math.max(asked, Math.random() * Math.min(max, delay * 2 ** (attempt - 1)));
   }
 
-  async function insist<R>(
+  async function repeat<R>(
     { run, signal }: Scope,
     once: () => Promise<R>,
-    may: (error: unknown, attempt: number) => boolean,
+    mayRepeat: (error: unknown, attempt: number) => boolean,
   ): Promise<R> {
     for (let attempt = 1;; attempt++) {
       try {
         return await once();
       } catch (error) {
-        if (attempt >= attempts || isInterrupt(error) || signal.aborted || !may(error, attempt)) throw error;
-        const ms = pause(error, attempt);
+        if (attempt >= attempts || isInterrupt(error) || signal.aborted || !mayRepeat(error, attempt)) throw error;
+        const ms = backoff(error, attempt);
         if (ms === undefined) throw error;
         run.report(error);
         await wait(ms, signal);
@@ -89,26 +92,31 @@ export function retry(
     }
   }
 
+  async function repeatExecution<R>(ctx: ExecuteContext, next: () => Promise<R>): Promise<R> {
+    return await repeat(ctx, () => next(), (error, attempt) => {
+      if (error instanceof ToolError) return false; // the tool has answered
+      return when?.(error, { point: "execute", tool: ctx.tool.name, attempt }) ?? true;
+    });
+  }
+
   return {
     name: "retry",
     async model(ctx, next) {
       const shown = trackShownText(ctx.emit);
-      return await insist(
+      return await repeat(
         ctx,
         () => next({ emit: shown.emit }),
-        (error, attempt) => (afterText || !shown.text) && when(error, { point: "model", attempt }),
+        (error, attempt) => {
+          if (shown.text && !afterText) return false;
+          return when?.(error, { point: "model", attempt }) ?? isTemporary(error);
+        },
       );
     },
-    async execute(ctx, next) {
-      return await insist(ctx, () => next(), (error, attempt) => {
-        return when(error, { point: "execute", tool: ctx.tool.name, attempt });
-      });
-    },
+    execute: onlyIf(repeatExecution, ({ tool }) => tool.idempotent === true),
   };
 }
 
-function mayHelp(error: unknown, { point }: Failure): boolean {
-  if (point === "execute") return true;
+function isTemporary(error: unknown): boolean {
   return error instanceof ModelError
     ? error.recoverable
     : error instanceof DOMException && error.name === "TimeoutError";

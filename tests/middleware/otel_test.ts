@@ -33,6 +33,7 @@ const weather = tool({
   name: "weather",
   description: "Current weather of a city",
   input: city,
+  idempotent: true,
   execute: ({ city }) => {
     if (city === "Atlantis") throw new ToolError("Under water.");
     return `Sun in ${city}`;

@@ -2,11 +2,11 @@ import { agent, allow, ask, deny, type Middleware, text, tool } from "@jizai/jiz
 import { permissions, type PermissionsOptions, type Rule } from "@jizai/jizai/middleware/permissions";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { lines } from "../support/told.ts";
 
-/** Names a tool; those whose name ends with "!" ask by themselves. */
+/** Creates a tool. If its name ends with "!", the tool itself asks. */
 function shell(name: string) {
   return tool({
     name: name.replace("!", ""),
@@ -17,7 +17,7 @@ function shell(name: string) {
   });
 }
 
-/** What comes of one call of each tool: its result, or what a person is asked. */
+/** Calls each tool once. Returns its result, or the question. */
 async function decided(names: readonly string[], ...use: readonly Middleware[]): Promise<string[]> {
   const tools = names.map(shell);
   const calls = tools.map(({ name }) => ({ id: name, name, input: { command: "ls" } }));
@@ -32,12 +32,12 @@ async function decided(names: readonly string[], ...use: readonly Middleware[]):
   return tools.map(({ name }) => results.get(name) ?? `asks ${asked.get(name)?.join(" ")}`);
 }
 
-/** A guard that always says the same. */
+/** Creates a guard that always gives the same verdict. */
 function guard(says: ReturnType<typeof allow>): Middleware {
   return { name: "guard", approval: () => Promise.resolve(says) };
 }
 
-Deno.test("permissions() keeps the laws of middleware", async () => {
+Deno.test("permissions() obeys the laws of middleware", async () => {
   await testMiddleware(() => permissions({ deny: ["no_*"], ask: ["maybe_*"], allow: ["yes_*"] }));
 });
 
@@ -52,7 +52,7 @@ Deno.test("permissions() allows, asks and denies by name", async () => {
   ]);
 });
 
-Deno.test("permissions() looks at deny first, then at ask, then at allow, in whatever order they are written", async () => {
+Deno.test("permissions() checks deny, then ask, then allow, whatever their order in the options", async () => {
   const rules = permissions({ allow: ["*"], ask: ["w*", "r*"], deny: ["re*"] });
   assertEquals(await decided(["remove", "write", "list"], rules), [
     "denied remove is not permitted here.",
@@ -61,19 +61,19 @@ Deno.test("permissions() looks at deny first, then at ask, then at allow, in wha
   ]);
 });
 
-Deno.test("permissions() refuses a name that no tool has, since such a rule would never hold", () => {
+Deno.test("permissions() throws for a name that no tool can have", () => {
   for (const name of ["delete_.*", "delete|drop", "Bash(rm *)", "a b", "löschen", ""]) {
-    const error = `Cannot make a rule for "${name}": no tool has that name, in which only * stands for anything else`;
+    const error = `Cannot create permissions(): no tool can have the name "${name}"; expected A-Z a-z 0-9 _ - and *`;
     for (const rule of [name, { tool: name }]) assertThrows(() => permissions({ deny: [rule] }), TypeError, error);
   }
 });
 
-Deno.test("permissions() refuses to decide otherwise by what is no decision", () => {
-  const error = 'Cannot decide "denied" otherwise: expected "allow", "ask" or "deny"';
+Deno.test("permissions() throws for an unknown `otherwise`", () => {
+  const error = 'Cannot create permissions(): `otherwise` is "denied"; expected "allow", "ask" or "deny"';
   assertThrows(() => permissions({ otherwise: "denied" as never }), TypeError, error); // as it comes from a file
 });
 
-Deno.test("permissions() takes * for any characters, and everything else as it is, from the first to the last", async () => {
+Deno.test("permissions() matches * with any characters, and everything else literally", async () => {
   const denies = async (rule: Rule, ...names: readonly string[]) => {
     const outcome = await decided(names, permissions({ deny: [rule] }));
     return names.filter((_, index) => outcome[index]?.startsWith("denied"));
@@ -83,11 +83,24 @@ Deno.test("permissions() takes * for any characters, and everything else as it i
   assertEquals(await denies("delete*", ...names), ["delete", "delete_all"]);
   assertEquals(await denies("*delete", ...names), ["delete", "undelete"]);
   assertEquals(await denies("d*l*e", ...names), ["delete", "de-lete"]);
+  assertEquals(await denies("d*e*e", ...names), ["delete", "de-lete"]);
+  assertEquals(await denies("*et**e*", ...names), ["delete", "delete_all", "undelete", "de-lete"]);
+  assertEquals(await denies("d*d", ...names), []);
   assertEquals(await denies("*", ...names), names);
   assertEquals(await denies({}, ...names), names);
 });
 
-Deno.test("permissions() leaves other calls to otherwise, or to what lies beneath", async () => {
+Deno.test("a rule with many * takes linear time", async () => {
+  const name = "a".repeat(64);
+  const pattern = `${"*a".repeat(500)}*b`;
+  const start = performance.now();
+  for (let turn = 0; turn < 100; turn++) {
+    assertEquals(await decided([name], permissions({ deny: [pattern, `${"a*".repeat(40)}b`] })), ["ok Ran ls."]);
+  }
+  assert(performance.now() - start < 10_000, "seconds, where backtracking takes years");
+});
+
+Deno.test("permissions() decides other calls by `otherwise`, or leaves them to later guards", async () => {
   const outcome = (otherwise?: PermissionsOptions["otherwise"]) =>
     decided(["read", "other", "others!"], permissions({ allow: ["read"], ...(otherwise && { otherwise }) }));
   assertEquals(await outcome(), ["ok Ran ls.", "ok Ran ls.", "asks Run others?"]);
@@ -100,7 +113,7 @@ Deno.test("permissions() leaves other calls to otherwise, or to what lies beneat
   ]);
 });
 
-Deno.test("permissions() looks at the input and at who calls, and waits for a rule that has to look up", async () => {
+Deno.test("permissions() calls `when` with the input and the context, and awaits it", async () => {
   const remote = tool({
     name: "remote",
     description: "",
@@ -123,7 +136,7 @@ Deno.test("permissions() looks at the input and at who calls, and waits for a ru
   assertEquals(await outcome("guest", "test"), "denied remote is not permitted here.");
 });
 
-Deno.test("permissions() says why", async () => {
+Deno.test("permissions() gives the reason to the model, and the question to the person", async () => {
   const rules = permissions({
     deny: [{ tool: "remove", why: "Nothing is removed on Fridays." }],
     ask: [{ tool: "write", why: "It costs money. Go on?" }],
@@ -134,7 +147,7 @@ Deno.test("permissions() says why", async () => {
   ]);
 });
 
-Deno.test("permissions() denies where a rule throws, whatever the rule would have decided", async () => {
+Deno.test("permissions() denies a call if a rule throws", async () => {
   const when = () => {
     throw new Error("no such table");
   };
@@ -143,26 +156,26 @@ Deno.test("permissions() denies where a rule throws, whatever the rule would hav
   }
 });
 
-Deno.test("permissions() answers with allow what is asked beneath it, and never what is denied", async () => {
+Deno.test("an allow rule answers the question of a later guard, but not its denial", async () => {
   const rules = permissions({ allow: ["*"] });
   assertEquals(await decided(["read"], rules, guard(ask("Sure?"))), ["ok Ran ls."]);
   assertEquals(await decided(["read"], rules, guard(deny("Never."))), ["denied Never."]);
 });
 
-Deno.test("permissions() does not answer what is asked above it", async () => {
+Deno.test("an allow rule does not answer the question of an earlier guard", async () => {
   const rules = permissions({ allow: ["*"] });
   assertEquals(await decided(["read!"], guard(ask("Sure?")), rules), ["asks Sure?"]);
   assertEquals(await decided(["read!"], guard(deny("Never.")), rules), ["denied Never."]);
 });
 
-Deno.test("permissions() asks and denies whatever other guards allow", async () => {
+Deno.test("ask and deny rules apply even if other guards allow", async () => {
   const rules = permissions({ ask: ["write"], deny: ["remove"] });
   const outcome = ["asks May write run?", "denied remove is not permitted here."];
   assertEquals(await decided(["write", "remove"], rules, guard(allow())), outcome);
   assertEquals(await decided(["write", "remove"], guard(allow()), rules), outcome);
 });
 
-Deno.test("permissions() judges the input that will run, under the name that will run", async () => {
+Deno.test("permissions() checks the final input and the final name", async () => {
   const rules = permissions({ deny: ["remove", { when: (input) => JSON.stringify(input).includes("rm") }] });
   const change = (change: { name?: string; input?: unknown }): Middleware => ({
     name: "change",
@@ -179,7 +192,7 @@ Deno.test("permissions() judges the input that will run, under the name that wil
   ]);
 });
 
-Deno.test("permissions() judges what another guard made of the input, and does not lose it", async () => {
+Deno.test("permissions() checks an input that another guard edited, and keeps the edit", async () => {
   const safe: Middleware = { name: "safe", approval: () => Promise.resolve(allow({ input: { command: "ls -l" } })) };
   const when = (command: string) => (input: unknown) => JSON.stringify(input) === JSON.stringify({ command });
   const deny = permissions({ deny: [{ when: when("ls -l") }] });
@@ -192,7 +205,7 @@ Deno.test("permissions() judges what another guard made of the input, and does n
   }
 });
 
-Deno.test("permissions() judges an answer that was given instead of the tool's", async () => {
+Deno.test("permissions() checks a call that a hook answers", async () => {
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("Cached.")) };
   const rules = permissions({ deny: ["remove"], ask: ["write"] });
   const outcome = ["denied remove is not permitted here.", "asks May write run?", "ok Cached."];
@@ -200,7 +213,7 @@ Deno.test("permissions() judges an answer that was given instead of the tool's",
   assertEquals(await decided(["remove", "write", "read"], cache, rules), outcome);
 });
 
-Deno.test("permissions() is asked again with a person's answer, which answers no denial", async () => {
+Deno.test("permissions() runs again after a person's answer, and still denies", async () => {
   let strict = false;
   const assistant = agent({
     model: scripted({ calls: [["read", { command: "ls" }]] }, "Done."),
@@ -213,7 +226,7 @@ Deno.test("permissions() is asked again with a person's answer, which answers no
   assertEquals(lines(messages), ["user Go", "call read", "denied read is not permitted here.", "assistant Done."]);
 });
 
-Deno.test("permissions() lets a call run that a person approved", async () => {
+Deno.test("permissions() lets an approved call run", async () => {
   const assistant = agent({
     model: scripted({ calls: [["read", { command: "ls" }]] }, "Done."),
     tools: [shell("read")],

@@ -10,7 +10,7 @@ interface Vars {
   readonly user: string;
 }
 
-/** An agent that anybody may ask twice in ten seconds, and a way to ask it. */
+/** Creates an agent that accepts two prompts of a user in ten seconds, and a function that sends a prompt. */
 function limited({ use = [], steps = Array(20).fill("Hello!") }: {
   readonly use?: readonly Middleware<Vars>[];
   readonly steps?: readonly (string | ScriptedStep)[];
@@ -28,7 +28,7 @@ function limited({ use = [], steps = Array(20).fill("Hello!") }: {
   };
 }
 
-Deno.test("rateLimit() cancels what is too much, without asking the model, and says when to come back", async () => {
+Deno.test("rateLimit() cancels a prompt over the limit, and says when to try again", async () => {
   using time = new FakeTime();
   const { ask, model } = limited();
   assertEquals([await ask("Ada"), await ask("Ada")], ["done", "done"]);
@@ -37,7 +37,7 @@ Deno.test("rateLimit() cancels what is too much, without asking the model, and s
   assertEquals(model.requests.length, 2);
 });
 
-Deno.test("rateLimit() slides: each prompt counts for one window, to the millisecond", async () => {
+Deno.test("rateLimit() counts each prompt for one window, to the millisecond", async () => {
   using time = new FakeTime();
   const { ask } = limited();
   assertEquals(await ask("Ada"), "done");
@@ -50,7 +50,7 @@ Deno.test("rateLimit() slides: each prompt counts for one window, to the millise
   assertEquals(await ask("Ada"), "Too many requests: try again in 6 s.");
 });
 
-Deno.test("rateLimit() counts every key for itself", async () => {
+Deno.test("rateLimit() counts every key separately", async () => {
   using _ = new FakeTime();
   const { ask } = limited();
   const answers = [];
@@ -59,7 +59,7 @@ Deno.test("rateLimit() counts every key for itself", async () => {
   assertEquals(answers, ["done", "done", "done", refusal, "done", refusal]);
 });
 
-Deno.test("rateLimit() does not count what it refused", async () => {
+Deno.test("rateLimit() does not count a refused prompt", async () => {
   using time = new FakeTime();
   const { ask } = limited();
   await ask("Ada");
@@ -72,7 +72,7 @@ Deno.test("rateLimit() does not count what it refused", async () => {
   assertEquals(await ask("Ada"), "done");
 });
 
-Deno.test("rateLimit() counts a prompt that is refused or fails beneath it", async () => {
+Deno.test("rateLimit() counts a prompt that an inner hook refuses, and a run that fails", async () => {
   using _ = new FakeTime();
   const no: Middleware = { name: "no", prompt: () => Promise.resolve(cancelled("No.")) };
   const refusing = limited({ use: [no] });
@@ -83,14 +83,14 @@ Deno.test("rateLimit() counts a prompt that is refused or fails beneath it", asy
   assertEquals(await failing.ask("Ada"), "Too many requests: try again in 10 s.");
 });
 
-Deno.test("rateLimit() lets no more in when they come at once", async () => {
+Deno.test("rateLimit() keeps the limit for concurrent prompts", async () => {
   using _ = new FakeTime();
   const { ask } = limited();
   const refusal = "Too many requests: try again in 10 s.";
   assertEquals(await Promise.all(["Ada", "Ada", "Ada", "Ada"].map(ask)), ["done", "done", refusal, refusal]);
 });
 
-Deno.test("rateLimit() counts a run that was paused and resumed once", async () => {
+Deno.test("rateLimit() counts a paused and resumed run once", async () => {
   using _ = new FakeTime();
   const { assistant, ask } = limited({
     use: [{
@@ -106,7 +106,7 @@ Deno.test("rateLimit() counts a run that was paused and resumed once", async () 
   assertEquals(await ask("Ada"), "Too many requests: try again in 10 s.");
 });
 
-Deno.test("rateLimit() forgets keys one window after their last prompt", async () => {
+Deno.test("rateLimit() forgets a key one window after its last prompt", async () => {
   using time = new FakeTime();
   using deleted = spy(Map.prototype, "delete");
   const { ask } = limited();
@@ -121,24 +121,24 @@ Deno.test("rateLimit() forgets keys one window after their last prompt", async (
   assertEquals(users, ["a", "b", "c", ...forgotten, "d", ...later, "e"]);
 });
 
-Deno.test("rateLimit() refuses a limit or a window that means nothing", () => {
+Deno.test("rateLimit() throws for an invalid limit or window", () => {
   const per = () => "all";
   for (const limit of [0, 1.5, NaN, Infinity]) {
     assertThrows(
       () => rateLimit({ per, limit, window: 1 }),
       RangeError,
-      `Cannot limit a rate to ${limit} runs: expected a whole number of 1 or more`,
+      `Cannot create rateLimit(): \`limit\` is ${limit}; expected a whole number of 1 or more`,
     );
   }
   for (const window of [0, -1, NaN]) {
     assertThrows(
       () => rateLimit({ per, limit: 1, window }),
       RangeError,
-      `Cannot limit a rate over ${window} ms: expected more than 0`,
+      `Cannot create rateLimit(): \`window\` is ${window}; expected a positive number of milliseconds`,
     );
   }
 });
 
-Deno.test("rateLimit() keeps the laws of a middleware", async () => {
+Deno.test("rateLimit() obeys the laws of middleware", async () => {
   await testMiddleware(() => rateLimit({ per: () => "all", limit: 1_000, window: 1_000 }));
 });

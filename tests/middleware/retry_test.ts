@@ -13,7 +13,7 @@ import { lines } from "../support/told.ts";
 const busy = new ModelError("busy", { recoverable: true });
 const quickly = { delay: 0 };
 
-/** Asks a model that fails so, and would then say hello; gives the result, the requests, and what the operator was told. */
+/** Runs a model that fails with `failures` and then answers. Returns the result, the number of requests, and the reported errors. */
 async function asked(use: readonly Middleware[], ...failures: readonly ScriptedStep[]) {
   const errors: unknown[] = [];
   const model = scripted(...failures, "Hello!");
@@ -22,7 +22,7 @@ async function asked(use: readonly Middleware[], ...failures: readonly ScriptedS
   return { status, text, requests: model.requests.length, errors };
 }
 
-/** When a model is asked that fails with each of `errors`, in milliseconds from the first request on. */
+/** Returns the times of the requests to a model that fails with each of `errors`, in milliseconds from the first request. */
 async function timesOf(options: RetryOptions, random: number, ...errors: readonly unknown[]): Promise<number[]> {
   using time = new FakeTime();
   using _ = stub(Math, "random", () => random);
@@ -34,13 +34,17 @@ async function timesOf(options: RetryOptions, random: number, ...errors: readonl
   return times;
 }
 
-/** A tool that fails for the first `failures` times that it is called for `n`. */
-function flaky(failures: number, error: unknown = new Error("down")) {
+/** Creates a tool whose first `failures` calls fail for each `n`. */
+function flaky(failures: number, { error = new Error("down"), idempotent = true }: {
+  readonly error?: unknown;
+  readonly idempotent?: boolean;
+} = {}) {
   const calls: string[] = [];
   const fetch = tool({
     name: "fetch",
     description: "Fetches",
     input: z.object({ n: z.number() }),
+    idempotent,
     execute({ n }, { idempotencyKey, run }) {
       calls.push(`${n} ${idempotencyKey.replace(run.id, "run")}`);
       if (calls.filter((call) => call.startsWith(`${n} `)).length <= failures) throw error;
@@ -50,22 +54,22 @@ function flaky(failures: number, error: unknown = new Error("down")) {
   return { calls, fetch };
 }
 
-Deno.test("retry() keeps the laws of middleware", async () => {
+Deno.test("retry() obeys the laws of middleware", async () => {
   await testMiddleware(() => retry({ attempts: 2, delay: 1 }));
 });
 
-Deno.test("retry() asks again after a recoverable failure", async () => {
+Deno.test("retry() repeats a request after a recoverable failure", async () => {
   const { text, requests, errors } = await asked([retry(quickly)], { error: busy }, { error: busy });
   assertEquals([text, requests, errors], ["Hello!", 3, [busy, busy]]);
 });
 
-Deno.test("retry() asks again after a timeout", async () => {
+Deno.test("retry() repeats a request after a timeout", async () => {
   const late = new DOMException("late", "TimeoutError");
   const { text, requests } = await asked([retry(quickly)], { error: late });
   assertEquals([text, requests], ["Hello!", 2]);
 });
 
-Deno.test("retry() leaves a failure alone that another try cannot help", async () => {
+Deno.test("retry() does not repeat a request after a permanent failure", async () => {
   const errors = [new ModelError("refused"), new Error("bug"), new DOMException("gone", "AbortError"), "odd"];
   for (const error of errors) {
     const outcome = await asked([retry(quickly)], { error });
@@ -73,39 +77,39 @@ Deno.test("retry() leaves a failure alone that another try cannot help", async (
   }
 });
 
-Deno.test("retry() gives up after the last try, with the last failure", async () => {
+Deno.test("retry() fails with the last failure after the last attempt", async () => {
   const failures = [busy, busy, new ModelError("still busy", { recoverable: true })];
   const outcome = await asked([retry(quickly)], ...failures.map((error) => ({ error })));
   assertEquals(outcome, { status: "failed", text: "", requests: 3, errors: failures });
 });
 
-Deno.test("retry() tries once where it has one attempt", async () => {
+Deno.test("retry({ attempts: 1 }) makes one attempt", async () => {
   const { requests } = await asked([retry({ attempts: 1 })], { error: busy });
   assertEquals(requests, 1);
 });
 
-Deno.test("retry() waits twice as long each time, up to a bound", async () => {
+Deno.test("retry() doubles its wait with every attempt, up to `max`", async () => {
   const times = await timesOf({ attempts: 5, delay: 100, max: 350 }, 1, busy, busy, busy, busy);
   assertEquals(times, [0, 100, 300, 650, 1_000]);
 });
 
-Deno.test("retry() leaves to chance how long it waits", async () => {
+Deno.test("retry() waits for a random part of the backoff", async () => {
   assertEquals(await timesOf({ delay: 100 }, 0.5, busy, busy), [0, 50, 150]);
   assertEquals(await timesOf({ delay: 100 }, 0, busy, busy), [0, 0, 0]);
 });
 
-Deno.test("retry() comes back when the provider says, and not before", async () => {
+Deno.test("retry() waits at least as long as the provider asks for", async () => {
   const later = new ModelError("later", { recoverable: true, retryAfter: 5_000 });
   assertEquals(await timesOf({ delay: 100 }, 1, later, busy), [0, 5_000, 5_200]);
   assertEquals(await timesOf({ delay: 8_000 }, 1, later), [0, 8_000]);
 });
 
-Deno.test("retry() does not come back where the provider asks for more than it would wait", async () => {
+Deno.test("retry() fails if the provider asks for a longer wait than `max`", async () => {
   const tomorrow = new ModelError("tomorrow", { recoverable: true, retryAfter: 86_400_000 });
   assertEquals(await timesOf({}, 1, tomorrow), [0]);
 });
 
-Deno.test("retry() asks again where only thoughts and calls were shown, and they are taken back", async () => {
+Deno.test("retry() repeats a request after only thoughts and calls were emitted, and emits model.reset", async () => {
   const { fetch } = flaky(0);
   const model = scripted({ reasoning: "Hm.", calls: [["fetch", { n: 1 }]], error: busy }, "Hello!");
   const events = await happened(agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Hi"));
@@ -113,18 +117,18 @@ Deno.test("retry() asks again where only thoughts and calls were shown, and they
   assertEquals(told(events), startedOver(...shown));
 });
 
-Deno.test("retry() does not ask again once text was shown", async () => {
+Deno.test("retry() does not repeat a request after text was emitted", async () => {
   const { status, text, requests } = await asked([retry(quickly)], { text: "Hel", error: busy });
   assertEquals([status, text, requests], ["failed", "Hel", 1]);
 });
 
-Deno.test("retry() asks again after text where it may, and whoever watches starts over", async () => {
+Deno.test("retry({ afterText: true }) repeats a request after text was emitted, and emits model.reset", async () => {
   const model = scripted({ text: "Hel", error: busy }, "Hello!");
   const events = await happened(agent({ model, use: [retry({ ...quickly, afterText: true })] }).run("Hi"));
   assertEquals(told(events), startedOver("text.delta 1 0 Hel"));
 });
 
-Deno.test("retry() counts text as shown by what got through to it", async () => {
+Deno.test("retry() ignores text that an inner hook held back", async () => {
   const holding: Middleware = {
     name: "holding",
     model: (ctx, next) => next({ emit: (event) => event.type === "text.delta" ? undefined : ctx.emit(event) }),
@@ -133,7 +137,7 @@ Deno.test("retry() counts text as shown by what got through to it", async () => 
   assertEquals([text, requests], ["Hello!", 2]);
 });
 
-Deno.test("retry() begins anew with every turn", async () => {
+Deno.test("retry() counts the attempts of each turn separately", async () => {
   const { fetch } = flaky(0);
   const model = scripted({ error: busy }, { calls: [["fetch", { n: 1 }]] }, { error: busy }, "Done.");
   const { messages } = await agent({ model, tools: [fetch], use: [retry({ ...quickly, attempts: 2 })] }).run("Go")
@@ -141,13 +145,13 @@ Deno.test("retry() begins anew with every turn", async () => {
   assertEquals(lines(messages), ["user Go", "call fetch", "ok Fetched 1.", "assistant Done."]);
 });
 
-Deno.test("retry() asks its condition, with what failed and where", async () => {
+Deno.test("retry() calls `when` with the error, the point and the attempt", async () => {
   const seen: [unknown, Failure][] = [];
   const when = (error: unknown, failure: Failure) => {
     seen.push([error, failure]);
     return error !== "enough";
   };
-  const { fetch } = flaky(Infinity, "enough");
+  const { fetch } = flaky(Infinity, { error: "enough" });
   const model = scripted({ error: "odd" }, { error: "odd" }, { calls: [["fetch", { n: 1 }]] }, "Done.");
   const { messages } = await agent({ model, tools: [fetch], use: [retry({ ...quickly, when })] }).run("Go").result;
   assertEquals(lines(messages), ["user Go", "call fetch", "error fetch failed.", "assistant Done."]);
@@ -158,7 +162,7 @@ Deno.test("retry() asks its condition, with what failed and where", async () => 
   ]);
 });
 
-Deno.test("retry() executes a tool again, under the same idempotency key, each call by itself", async () => {
+Deno.test("retry() executes an idempotent tool again with the same idempotency key, each call separately", async () => {
   using time = new FakeTime();
   const { calls, fetch } = flaky(2);
   const model = scripted({ calls: [["fetch", { n: 1 }], ["fetch", { n: 2 }]] }, "Done.");
@@ -175,19 +179,37 @@ Deno.test("retry() executes a tool again, under the same idempotency key, each c
   ]);
 });
 
-Deno.test("retry() leaves the last failure of a tool to be told to the model", async () => {
-  const { calls, fetch } = flaky(Infinity, new ToolError("No such page."));
+Deno.test("retry() gives the model the last failure of a tool", async () => {
+  const { calls, fetch } = flaky(Infinity, { error: new Error("404") });
   const model = scripted({ calls: [["fetch", { n: 1 }]] }, "Done.");
   const { messages } = await agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Go").result;
   assertEquals([calls.length, lines(messages)], [3, [
     "user Go",
     "call fetch",
-    "error No such page.",
+    "error fetch failed.",
     "assistant Done.",
   ]]);
 });
 
-Deno.test("retry() lets a hook beneath it end or pause the run", async () => {
+Deno.test("retry() executes a tool once that is not idempotent, or that throws a ToolError, whatever `when` answers", async () => {
+  const seen: unknown[] = [];
+  const when = (error: unknown) => {
+    seen.push(error);
+    return true;
+  };
+  const error = new ToolError("No such page.");
+  const tools = [flaky(Infinity, { idempotent: false }), flaky(Infinity, { error })];
+  for (const { calls, fetch } of tools) {
+    for (const options of [quickly, { ...quickly, when }]) {
+      const model = scripted({ calls: [["fetch", { n: 1 }]] }, "Done.");
+      await agent({ model, tools: [fetch], use: [retry(options)] }).run("Go").result;
+    }
+    assertEquals(calls.length, 2);
+  }
+  assertEquals(seen, []);
+});
+
+Deno.test("retry() does not repeat an interrupt of an inner hook", async () => {
   const { calls, fetch } = flaky(0);
   const ending: Middleware = { name: "ending", execute: (ctx) => Promise.reject(ctx.run.end("enough")) };
   const pausing: Middleware = { name: "pausing", model: (ctx) => Promise.reject(ctx.run.pause("Really?")) };
@@ -199,7 +221,7 @@ Deno.test("retry() lets a hook beneath it end or pause the run", async () => {
   assertEquals([ended.map(({ status }) => status), calls], [["done", "paused"], []]);
 });
 
-Deno.test("retry() does not wait, nor try again, once the run is stopped", async () => {
+Deno.test("retry() stops waiting when the run is stopped", async () => {
   const errors: unknown[] = [];
   const waiting = Promise.withResolvers<void>();
   const onError = (error: unknown) => {
@@ -215,7 +237,7 @@ Deno.test("retry() does not wait, nor try again, once the run is stopped", async
   assertEquals([status, reason, model.requests.length, errors], ["aborted", "enough", 1, [busy]]);
 });
 
-Deno.test("retry() does not try again what the stop of the run made fail", async () => {
+Deno.test("retry() does not repeat a failure that the stop of the run caused", async () => {
   const reached = Promise.withResolvers<void>();
   const model = scripted({
     before: (_, signal) =>
@@ -230,17 +252,18 @@ Deno.test("retry() does not try again what the stop of the run made fail", async
   assertEquals([(await run.result).status, model.requests.length], ["aborted", 1]);
 });
 
-Deno.test("retry() refuses attempts and times that are none", () => {
+Deno.test("retry() throws for invalid attempts and times", () => {
   for (const attempts of [0, -1, 1.5, NaN, Infinity]) {
     assertThrows(
       () => retry({ attempts }),
       RangeError,
-      `Cannot retry with ${attempts} attempts: expected a whole number of 1 or more`,
+      `Cannot create retry(): \`attempts\` is ${attempts}; expected a whole number of 1 or more`,
     );
   }
   for (const ms of [-1, NaN, Infinity, 2 ** 31]) {
-    const message = `Cannot retry after ${ms} ms: expected 0 or more, and 24 days at most`;
-    assertThrows(() => retry({ delay: ms }), RangeError, message);
-    assertThrows(() => retry({ max: ms }), RangeError, message);
+    const message = (name: string) =>
+      `Cannot create retry(): \`${name}\` is ${ms}; expected 0 to 2147483647 milliseconds`;
+    assertThrows(() => retry({ delay: ms }), RangeError, message("delay"));
+    assertThrows(() => retry({ max: ms }), RangeError, message("max"));
   }
 });

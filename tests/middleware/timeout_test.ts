@@ -25,6 +25,7 @@ const work = tool({
   name: "work",
   description: "Works",
   input: z.object({ ms: z.number() }),
+  idempotent: true,
   async execute({ ms }, { signal }) {
     await sleep(ms, signal);
     return `Worked ${ms} ms.`;

@@ -1,0 +1,88 @@
+/**
+ * Limits how many calls of a tool run within a time window.
+ *
+ * @module
+ */
+import { type ExecuteContext, type Middleware, skipped } from "../../mod.ts";
+
+/** Options of `callRate()`. */
+export interface CallRateOptions<V = unknown> {
+  /** Calls that one key may make within one window. */
+  readonly limit: number;
+  /** Length of the window in milliseconds. */
+  readonly window: number;
+  /** Returns the key whose calls are counted. Default: the name of the tool. */
+  readonly per?: (ctx: ExecuteContext<V>) => string;
+}
+
+/**
+ * Executes at most `limit` calls of each tool within any `window`, over all runs of the agent. A further call is answered as skipped, and the model reads when to
+ * try again. A call counts when it is executed, so a denied call does not count. If it stands after `retry`, every attempt counts.
+ *
+ * `only("search_.*", callRate(...))` limits some tools; `per` can count them together, or each user separately. The calls are counted in the memory of this
+ * process, and a key is forgotten one window after its last call.
+ *
+ * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.
+ *
+ * ```ts
+ * import { agent, tool } from "@jizai/jizai";
+ * import { callRate } from "@jizai/jizai/middleware/call_rate";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ * import * as z from "zod";
+ *
+ * const search = tool({
+ *   name: "search",
+ *   description: "Searches the web",
+ *   input: z.object({ query: z.string() }),
+ *   execute: ({ query }) => `Results for ${query}`,
+ * });
+ * const model = scripted({ calls: [["search", { query: "tea" }], ["search", { query: "coffee" }]] }, "Tea it is.");
+ * const use = [callRate({ limit: 1, window: 60_000 })];
+ *
+ * const { messages } = await agent({ model, tools: [search], use }).run("Which one?").result;
+ * const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+ * assertEquals(results.map(({ status }) => status), ["ok", "skipped"]);
+ * ```
+ */
+export function callRate<V = unknown>(
+  { limit, window, per = ({ tool }) => tool.name }: CallRateOptions<V>,
+): Middleware<V> {
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new RangeError(`Cannot create callRate(): \`limit\` is ${limit}; expected a whole number of 1 or more`);
+  }
+  if (!(window > 0)) {
+    throw new RangeError(
+      `Cannot create callRate(): \`window\` is ${window}; expected a positive number of milliseconds`,
+    );
+  }
+  /** Times of the executed calls by key, least recently used key first. */
+  const executed = new Map<string, readonly number[]>();
+
+  function forgetBefore(start: number): void {
+    for (const [key, times] of executed) {
+      if ((times.at(-1) ?? 0) > start) return;
+      executed.delete(key);
+    }
+  }
+
+  return {
+    name: "callRate",
+    async execute(ctx, next) {
+      const now = Date.now();
+      const start = now - window;
+      forgetBefore(start);
+      const key = per(ctx);
+      const times = executed.get(key)?.filter((time) => time > start) ?? [];
+      const [oldest = now] = times;
+      if (times.length >= limit) {
+        return skipped(
+          `Not run: too many calls of ${ctx.tool.name}. Try again in ${Math.ceil((oldest - start) / 1_000)} s.`,
+        );
+      }
+      executed.delete(key);
+      executed.set(key, [...times, now]);
+      return await next();
+    },
+  };
+}

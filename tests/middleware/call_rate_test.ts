@@ -1,0 +1,102 @@
+import { agent, type ExecuteContext, type Middleware, only, tool } from "@jizai/jizai";
+import { callRate } from "@jizai/jizai/middleware/call_rate";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { lines } from "../support/told.ts";
+
+const window = 10_000;
+const refusal = (name: string, seconds: number) =>
+  `skipped Not run: too many calls of ${name}. Try again in ${seconds} s.`;
+
+function noop(name: string) {
+  return tool({ name, description: "", input: z.looseObject({}), execute: () => "Done." });
+}
+
+/** Creates an agent with the tools `a` and `b`, and a function that makes one batch of calls and returns the results. */
+function limited(...use: readonly Middleware<{ user: string }>[]) {
+  return async (names: readonly string[], user = "Ada") => {
+    const model = scripted({ calls: names.map((name) => [name, {}] as const) }, "Done.");
+    const assistant = agent({ model, tools: [noop("a"), noop("b")], use });
+    const { messages } = await assistant.run({ prompt: "Go", vars: { user } }).result;
+    return lines(messages.filter(({ role }) => role === "tool"));
+  };
+}
+
+Deno.test("callRate() obeys the laws of middleware", async () => {
+  await testMiddleware(() => callRate({ limit: 1_000, window: 1_000 }));
+});
+
+Deno.test("callRate() skips the calls of a tool over the limit, in one batch and over runs", async () => {
+  using time = new FakeTime();
+  const call = limited(callRate({ limit: 2, window }));
+  assertEquals(await call(["a", "b", "a", "a"]), ["ok Done.", "ok Done.", "ok Done.", refusal("a", 10)]);
+  time.tick(4_000);
+  assertEquals(await call(["a", "b", "b"]), [refusal("a", 6), "ok Done.", refusal("b", 6)]);
+});
+
+Deno.test("callRate() counts each call for one window, to the millisecond", async () => {
+  using time = new FakeTime();
+  const call = limited(callRate({ limit: 1, window }));
+  assertEquals(await call(["a"]), ["ok Done."]);
+  time.tick(window - 1);
+  assertEquals(await call(["a"]), [refusal("a", 1)]);
+  time.tick(1);
+  assertEquals(await call(["a"]), ["ok Done."]);
+});
+
+Deno.test("callRate() does not count a skipped or a denied call", async () => {
+  using time = new FakeTime();
+  let deny = true;
+  const rules = permissions({ deny: [{ tool: "a", when: () => deny }] });
+  const call = limited(callRate({ limit: 1, window }), rules);
+  assertEquals(await call(["a", "a"]), Array(2).fill("denied a is not permitted here."));
+  deny = false;
+  assertEquals(await call(["a", "a"]), ["ok Done.", refusal("a", 10)]);
+  time.tick(window);
+  assertEquals(await call(["a"]), ["ok Done."]);
+});
+
+Deno.test("callRate() counts by another key, and only the tools that only() selects", async () => {
+  using _ = new FakeTime();
+  const per = ({ vars }: ExecuteContext<{ user: string }>) => vars.user;
+  const call = limited(callRate({ limit: 2, window, per }));
+  assertEquals(await call(["a", "b", "b"]), ["ok Done.", "ok Done.", refusal("b", 10)]);
+  assertEquals(await call(["a"], "Bob"), ["ok Done."]);
+  const some = limited(only("a", callRate({ limit: 1, window })));
+  assertEquals(await some(["a", "a", "b", "b"]), ["ok Done.", refusal("a", 10), "ok Done.", "ok Done."]);
+});
+
+Deno.test("callRate() after retry() counts every attempt, before retry() each call once", async () => {
+  for (const [order, executions] of [["after", 2], ["before", 3]] as const) {
+    let executed = 0;
+    const flaky = tool({
+      name: "flaky",
+      description: "",
+      input: z.object({}),
+      idempotent: true,
+      execute() {
+        executed++;
+        throw new Error("down");
+      },
+    });
+    const rate = callRate({ limit: 2, window });
+    const again = retry({ delay: 0 });
+    const use = order === "after" ? [again, rate] : [rate, again];
+    await agent({ model: scripted({ calls: [["flaky", {}]] }, "Done."), tools: [flaky], use }).run("Go").result;
+    assertEquals([order, executed], [order, executions]);
+  }
+});
+
+Deno.test("callRate() throws for an invalid limit or window", () => {
+  for (const limit of [0, 1.5, NaN, Infinity]) {
+    assertThrows(() => callRate({ limit, window }), RangeError, `Cannot create callRate(): \`limit\` is ${limit}`);
+  }
+  for (const window of [0, -1, NaN]) {
+    assertThrows(() => callRate({ limit: 1, window }), RangeError, `Cannot create callRate(): \`window\` is ${window}`);
+  }
+});
