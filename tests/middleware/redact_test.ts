@@ -1,16 +1,25 @@
 import {
   agent,
   type AnyTool,
+  ask,
+  cancelled,
+  continueWith,
+  deny,
   type Event,
+  finish,
+  memory,
   type Message,
   type Middleware,
   type Model,
   ModelError,
   type ModelEvent,
   reply,
+  type Store,
   text,
+  textOf,
   tool,
   ToolError,
+  type ToolResult,
   user,
 } from "@jizai/jizai";
 import { inject } from "@jizai/jizai/middleware/inject";
@@ -108,11 +117,11 @@ const kinds = [
   { make: formed, options: { patterns: [/\bkey-\w{4,}/, /(?<=password=)\w+/], window: 24 } },
 ];
 
-Deno.test("redact() keeps the laws of middleware", async () => {
+Deno.test("redact() obeys the laws of middleware", async () => {
   await testMiddleware(() => redact({ secrets }));
 });
 
-Deno.test("redact() streams what it makes of the whole answer, however that is split", async () => {
+Deno.test("redact() streams the masked answer, however it is split into deltas", async () => {
   for (const { make, options } of kinds) {
     for (let seed = 1; seed <= 100; seed++) {
       const random = chance(seed);
@@ -127,7 +136,7 @@ Deno.test("redact() streams what it makes of the whole answer, however that is s
   }
 });
 
-Deno.test("redact() lets nothing of a secret out when the stream breaks off, wherever that is", async () => {
+Deno.test("redact() releases no part of a secret when the stream breaks off, at any place", async () => {
   for (const { make, options } of kinds) {
     for (let seed = 1; seed <= 100; seed++) {
       const random = chance(seed);
@@ -144,7 +153,7 @@ Deno.test("redact() lets nothing of a secret out when the stream breaks off, whe
   }
 });
 
-Deno.test("redact() finds secrets in calls as JSON writes them, however the call is split", async () => {
+Deno.test("redact() finds secrets with JSON escapes in calls, however they are split into deltas", async () => {
   const odd = ['say "hi"', "line\nbreak", "back\\slash", "naïve 😀", "a/b"];
   const ascii = (json: string) =>
     json.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -175,7 +184,7 @@ Deno.test("redact() finds secrets in calls as JSON writes them, however the call
   }
 });
 
-Deno.test("redact() holds nothing back but what may be the beginning of a secret, where there are no patterns", async () => {
+Deno.test("redact() holds back only the beginning of a secret", async () => {
   const pieces = ["Hello, ", "hunt", "ing hunter", "s. It is hunter", "2", "."];
   assertEquals(await deltas({ secrets, patterns: [] }, ...pieces), [
     "Hello, ",
@@ -186,46 +195,253 @@ Deno.test("redact() holds nothing back but what may be the beginning of a secret
   ]);
 });
 
-Deno.test("redact() holds back the window where there are patterns, and never a part of a match", async () => {
-  const options = { patterns: [/[0-9a-f]{8,}/], window: 10 };
-  const pieces = ["0123456789", "ghi", "0123", "4567", "89ab", "cdef", "g--------", "----"];
-  assertEquals(await deltas(options, ...pieces), ["[redacted]g", "hi", "[redacted]g--", "----------"]);
-});
-
-Deno.test("redact() holds a match back for as long as it grows", async () => {
-  const options = { patterns: [/\bkey-\w{4,}/], window: 10 };
-  const growing = Array.from({ length: 200 }, () => "abcd");
-  assertEquals(await deltas(options, "It is key-", ...growing, ". That was it."), [
-    "It i",
-    "s ",
-    "[redacted]. Th",
-    "at was it.",
+Deno.test("redact() holds back only what may belong to a match of a pattern", async () => {
+  const pieces = ["0123456789", "ghi", "0123", "4567", "89ab", "cdef", "g--------", "----", "abc", "def", " end"];
+  assertEquals(await deltas({ patterns: [/[0-9a-f]{8,}/] }, ...pieces), [
+    "[redacted]ghi",
+    "[redacted]g--------",
+    "----",
+    "abcdef en",
+    "d",
   ]);
 });
 
-Deno.test("redact() lets no character out in two halves", async () => {
+Deno.test("redact() releases an answer without secrets delta by delta", async () => {
+  const pieces = ["Kyoto", " is", " sunny", ", ", "and", " so", " is", " Oslo", ".", " Skip", " the", " beads", ".\n"];
+  assertEquals(await deltas({}, ...pieces), pieces);
+  assertEquals(await deltas({}, "The", " bearer", " of", " news"), ["The", " ", "bearer of news"]);
+});
+
+Deno.test("redact() streams what it makes of the whole answer, for all kinds of patterns", async () => {
+  const patterns = [
+    /ab+c/,
+    /\bab\b/,
+    /(?<=b)a{2,}/,
+    /(?<!b)c(?:a|b){1,3}c/,
+    /a(b|c)*?a/,
+    /^a|c$/m,
+    /[^a]b{2}\W/,
+    /(?:a|bc){3}/i,
+    /a\nb|\x61\u0062\cJ/,
+    /(?<name>b)a\Bc/,
+    /a(?=bc)/,
+    /(a)b\1/,
+    /😀a+/u,
+    /\u{1F600}b/u,
+  ];
+  const alphabet = ["a", "b", "c", "A", " ", "\n", "😀", "\\", "\\n", "\\u0061"];
+  for (const pattern of patterns) {
+    for (let seed = 1; seed <= 60; seed++) {
+      const random = chance(seed);
+      const text = Array.from({ length: random(60) }, () => alphabet[random(alphabet.length)]).join("");
+      const options = { patterns: [pattern], secrets: ["cab"], window: 16 };
+      const out = await deltas(options, ...split(text, random));
+      assertEquals(out.join(""), await masked(options, text), `${pattern} ${JSON.stringify(text)}`);
+    }
+  }
+});
+
+Deno.test("redact() holds back the window for a pattern with a lookahead or a back reference", async () => {
+  for (const pattern of [/\d{4}(?!\d)/, /(\d)\1{3}/]) {
+    const pieces = ["It is 77", "77", ", you ", "know it well."];
+    assertEquals(await deltas({ patterns: [pattern], window: 8 }, ...pieces), [
+      "It",
+      " is ",
+      "[redacted], you know ",
+      "it well.",
+    ]);
+  }
+});
+
+Deno.test("redact() holds a match back while it grows", async () => {
+  const options = { patterns: [/\bkey-\w{4,}/], window: 10 };
+  const growing = Array.from({ length: 200 }, () => "abcd");
+  assertEquals(await deltas(options, "It is key-", ...growing, ". That was it."), [
+    "It is ",
+    "[redacted]. That was it.",
+  ]);
+});
+
+Deno.test("redact() never splits a surrogate pair", async () => {
   const pieces = Array.from({ length: 40 }, () => "😀");
   for (const piece of await deltas({ patterns: [/x/], window: 5 }, ...pieces)) assert(piece.isWellFormed());
 });
 
-Deno.test("redact() masks secrets that overlap as one", async () => {
+Deno.test("redact() finds a secret that a thought splits, in the deltas and in the transcript", async () => {
+  const model = scripted({
+    reads: [[
+      { type: "text", text: "It is hun" },
+      { type: "reasoning", text: "Hm, hunt" },
+      { type: "text", text: "ter2, yes. And hun" },
+      { type: "reasoning", text: "er2." },
+      { type: "text", text: "dred" },
+      { type: "finish", reason: "stop" },
+    ]],
+  });
+  const run = agent({ model, use: [redact({ secrets })] }).run("Go");
+  const events = await happened(run);
+  assertEquals(streamed(events, "text.delta"), "It is [redacted], yes. And hundred");
+  assertEquals(streamed(events, "reasoning.delta"), "Hm, hunter2.".replace("hunter2", "[redacted]"));
+  const { text, messages } = await run.result;
+  assertEquals(text, "It is [redacted], yes. And hundred");
+  assertEquals(messages[1], {
+    role: "assistant",
+    parts: [
+      { type: "text", text: "It is " },
+      { type: "reasoning", text: "Hm, " },
+      { type: "text", text: "[redacted], yes. And hun" },
+      { type: "reasoning", text: "[redacted]." },
+      { type: "text", text: "dred" },
+    ],
+  });
+});
+
+Deno.test("redact() finds a secret that is split over parts of a result, in artifacts, numbers and the text for the person", async () => {
+  const notices: string[] = [];
+  const look = tool({
+    name: "look",
+    description: "",
+    input: z.looseObject({}),
+    execute: (input): ToolResult => ({
+      type: "result",
+      status: "ok",
+      parts: [
+        { type: "text", text: "It is 123" },
+        { type: "media", mediaType: "image/png", data: "" },
+        { type: "text", text: "456." },
+        { type: "text", text: "456" },
+      ],
+      artifacts: [{ uri: "https://a.b/123456", name: "c 123456" }],
+      person: `For you: ${JSON.stringify(input)}`,
+    }),
+  });
+  const results: ToolResult[] = [];
+  const note: Middleware = {
+    name: "note",
+    async tool(_, next) {
+      const result = await next();
+      results.push(result);
+      return result;
+    },
+  };
+  const model = scripted({ calls: [["look", { pin: 123456, other: 12345 }]] }, "Done.");
+  const observe = (event: Event) => {
+    if (event.type === "notice") notices.push(event.text);
+  };
+  await agent({ model, tools: [look], use: [note, redact({ secrets: ["123456"] })], observe }).run("Go").result;
+  const input = { pin: "[redacted]", other: 12345 };
+  assertEquals(results, [{
+    type: "result",
+    status: "ok",
+    parts: [
+      { type: "text", text: "It is " },
+      { type: "media", mediaType: "image/png", data: "" },
+      { type: "text", text: "[redacted]." },
+      { type: "text", text: "456" },
+    ],
+    artifacts: [{ uri: "https://a.b/[redacted]", name: "c [redacted]" }],
+    person: `For you: ${JSON.stringify(input)}`,
+    input,
+  }]);
+  assertEquals(notices, [`For you: ${JSON.stringify(input)}`]);
+});
+
+Deno.test("redact() masks a result before the session saves it", async () => {
+  const store = memory();
+  const saved: string[] = [];
+  const watched: Store = {
+    ...store,
+    save: (...given) => {
+      saved.push(JSON.stringify(given));
+      return store.save(...given);
+    },
+  };
+  const look = tool({ name: "look", description: "", input: z.object({}), execute: () => "It is hunter2." });
+  const late: Middleware = {
+    name: "late",
+    async tool(_, next) {
+      const result = await next();
+      assertEquals(textOf(result), "It is [redacted].");
+      return result;
+    },
+  };
+  const model = scripted({ calls: [["look", {}]] }, "Done.");
+  await agent({ model, tools: [look], use: [redact({ secrets }), late] }).run({
+    prompt: "Go",
+    session: "s",
+    store: watched,
+  }).result;
+  assert(saved.length > 0);
+  assertEquals(saved.filter((record) => record.includes("hunter2")), []);
+});
+
+Deno.test("redact() masks questions, reasons of guards, continuations and the reason of a cancelled prompt", async () => {
+  const look = tool({ name: "look", description: "", input: z.object({}), execute: () => "Seen." });
+  const outcome = async (inner: Middleware, ...steps: readonly (string | ScriptedStep)[]) => {
+    const run = agent({ model: scripted(...steps), tools: [look], use: [redact({ secrets }), inner] }).run("Go");
+    const events = await happened(run);
+    const { error: _, ...result } = await run.result;
+    assertEquals(JSON.stringify([events, result]).includes("hunter2"), false);
+    return result;
+  };
+  const calls: ScriptedStep = { calls: [["look", {}]] };
+  const asking: Middleware = { name: "asking", approval: () => Promise.resolve(ask("Use hunter2?")) };
+  assertEquals((await outcome(asking, calls)).questions[0]?.questions, ["Use [redacted]?"]);
+  const denying: Middleware = { name: "denying", approval: () => Promise.resolve(deny("It has hunter2")) };
+  assertEquals(lines((await outcome(denying, calls, "Done.")).messages)[2], "denied It has [redacted]");
+  const refusing: Middleware = { name: "refusing", prompt: () => Promise.resolve(cancelled("Not hunter2")) };
+  assertEquals((await outcome(refusing)).reason, "Not [redacted]");
+  const going: Middleware = {
+    name: "going",
+    stop: (ctx) => Promise.resolve(ctx.continuations === 0 ? continueWith("Say hunter2") : finish()),
+  };
+  assertEquals(lines((await outcome(going, "One.", "Two.")).messages)[2], "stop Say [redacted]");
+});
+
+Deno.test("redact().mask masks a text for another output", () => {
+  const { mask } = redact({ secrets });
+  assertEquals(mask('{"key":"hunter2"} \\u0068unter2'), '{"key":"[redacted]"} [redacted]');
+});
+
+Deno.test("redact() takes linear time for hostile streams and texts", async () => {
+  const hostile: Readonly<Record<string, string>> = {
+    backslashes: "\\",
+    quotes: '\\"',
+    escapes: "\\u0073",
+    beginnings: "sk-",
+    "a growing key": "a",
+    "keys of PEM": "-----BEGIN A ",
+    bearers: "Bearer ",
+    spaces: " ",
+  };
+  for (const [name, piece] of Object.entries(hostile)) {
+    const first = name === "a growing key" ? "sk-" : name === "spaces" ? "Bearer " : "";
+    const pieces = [first, ...Array<string>(name === "backslashes" ? 20_000 : 5_000).fill(piece)];
+    const start = performance.now();
+    await deltas({ secrets: ["hunter2", "aaaaaaab"] }, ...pieces);
+    const time = performance.now() - start;
+    assert(time < 8_000, `${name}: ${Math.round(time)} ms`);
+  }
+});
+
+Deno.test("redact() masks overlapping secrets as one", async () => {
   assertEquals(await masked({ secrets: ["abcX", "Xdef"] }, "-abcXdef-"), "-[redacted]-");
   assertEquals(await masked({ secrets: ["aba"] }, "-ababa-"), "-[redacted]-");
   assertEquals(await masked({ secrets: ["abc"], patterns: [/c\d+/] }, "-abc123-"), "-[redacted]-");
 });
 
-Deno.test("redact() masks secrets next to each other one by one", async () => {
+Deno.test("redact() masks adjacent secrets separately", async () => {
   assertEquals(await deltas({ secrets, patterns: [] }, "hunter2hun", "ter2"), ["[redacted]", "[redacted]"]);
 });
 
-Deno.test("redact() takes patterns with any flags, as often as they match", async () => {
+Deno.test("redact() accepts patterns with any flags", async () => {
   for (const pattern of [/ab/, /ab/g, /ab/y, /AB/i, /a\u{62}/u]) {
     assertEquals(await masked({ patterns: [pattern] }, "ab, ab"), "[redacted], [redacted]", pattern.flags);
   }
   assertEquals(await masked({ patterns: [/x*/] }, "abxxc"), "ab[redacted]c");
 });
 
-Deno.test("redact() knows common credentials, and little else", async () => {
+Deno.test("redact() masks common credentials by default, and little else", async () => {
   const body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
   const known = [
     "sk-proj-abcdefghijklmnopqrstuv",
@@ -258,14 +474,14 @@ Deno.test("redact() knows common credentials, and little else", async () => {
   for (const answer of other) assertEquals(await masked({}, answer), answer);
 });
 
-Deno.test("redact() streams nothing of a private key", async () => {
+Deno.test("redact() streams no part of a private key", async () => {
   const key = `-----BEGIN PRIVATE KEY-----\n${`${"MIIE".repeat(16)}\n`.repeat(25)}-----END PRIVATE KEY-----`;
   const out = await deltas({}, ...split(`Here: ${key}\nKeep it.${"-".repeat(300)}`, chance(1)));
   assertEquals(out.join(""), `Here: [redacted]\nKeep it.${"-".repeat(300)}`);
-  assertEquals(await deltas({}, ...split(`Here: ${key.slice(0, 1_000)}`, chance(2))), ["Here:", " ", "[redacted]"]);
+  assertEquals(await deltas({}, ...split(`Here: ${key.slice(0, 1_000)}`, chance(2))), ["Here: ", "[redacted]"]);
 });
 
-Deno.test("redact() masks the prompt, for the model and for whoever watches", async () => {
+Deno.test("redact() masks the prompt for the model and in events", async () => {
   const model = scripted("I see.");
   const run = agent({ model, use: [redact({ secrets })] }).run("It is hunter2.");
   const events = await happened(run);
@@ -275,7 +491,7 @@ Deno.test("redact() masks the prompt, for the model and for whoever watches", as
   assertEquals(JSON.stringify(events).includes("hunter2"), false);
 });
 
-Deno.test("redact() masks what other middleware add, and earlier prompts that the caller holds", async () => {
+Deno.test("redact() masks context of other middleware and earlier prompts for the model", async () => {
   const adding: Middleware = {
     name: "adding",
     session: (ctx, next) => next({ context: [...ctx.context, "session hunter2"] }),
@@ -301,7 +517,7 @@ Deno.test("redact() masks what other middleware add, and earlier prompts that th
   }
 });
 
-Deno.test("redact() masks what goes into tools, and what they return", async () => {
+Deno.test("redact() masks the inputs and the results of tools", async () => {
   const seen: unknown[] = [];
   const guard: Middleware = {
     name: "guard",
@@ -357,7 +573,7 @@ Deno.test("redact() masks what goes into tools, and what they return", async () 
   ]);
 });
 
-Deno.test("redact() finds secrets in what tools return as JSON, and as JSON in JSON", async () => {
+Deno.test("redact() finds secrets in results with JSON, and with JSON in JSON", async () => {
   const odd = `say "hi"\n`;
   const results = async (output: unknown) => {
     const look = tool({ name: "look", description: "", input: z.object({}), execute: () => output });
@@ -370,7 +586,7 @@ Deno.test("redact() finds secrets in what tools return as JSON, and as JSON in J
   assertEquals(await results("C:\\new\\table \\u00zz \\"), "ok C:\\new\\table \\u00zz \\");
 });
 
-Deno.test("redact() masks what a tool says of its failure", async () => {
+Deno.test("redact() masks the message of a ToolError", async () => {
   const fail = tool({
     name: "fail",
     description: "",
@@ -382,7 +598,7 @@ Deno.test("redact() masks what a tool says of its failure", async () => {
   assertEquals(lines(messages)[2], "error 401 for [redacted]");
 });
 
-Deno.test("redact() masks progress, notices and data, also those of an agent that runs as a tool", async () => {
+Deno.test("redact() masks progress, notices and data, also of an agent that runs as a tool", async () => {
   const work = tool({
     name: "work",
     description: "",
@@ -404,13 +620,13 @@ Deno.test("redact() masks progress, notices and data, also those of an agent tha
   const masked: Event[] = [
     { type: "tool.progress", turn: 1, call: "call_1", data: { step: "with [redacted]", of: 2 } },
     { type: "notice", text: "It is [redacted]." },
-    { type: "data", name: "hunter2", data: ["[redacted]", 1, null] },
+    { type: "data", name: "[redacted]", data: ["[redacted]", 1, null] },
   ];
   assertEquals(await told([work], model()), masked);
   assertEquals(await told([child], scripted({ calls: [["work", { prompt: "Go" }]] }, "Done.")), masked);
 });
 
-Deno.test("redact() lets nothing out of an answer that was stopped, nor keeps it", async () => {
+Deno.test("redact() neither emits nor keeps the held text of a stopped answer", async () => {
   const said = Promise.withResolvers<void>();
   const model = scripted({
     reads: (function* () {
@@ -433,7 +649,7 @@ Deno.test("redact() lets nothing out of an answer that was stopped, nor keeps it
   assertEquals(lines(messages), ["user Go", "assistant It is [redacted], not "]);
 });
 
-Deno.test("redact() starts over where the model is asked again", async () => {
+Deno.test("redact() starts again after model.reset", async () => {
   const busy = new ModelError("busy", { recoverable: true });
   for (const order of [<T>(a: T, b: T) => [a, b], <T>(a: T, b: T) => [b, a]]) {
     const model = scripted({ text: ["It is hun"], error: busy }, "ter2? No, hunter2.");
@@ -449,7 +665,7 @@ Deno.test("redact() starts over where the model is asked again", async () => {
   }
 });
 
-Deno.test("redact() does not quote a call that is not JSON", async () => {
+Deno.test("redact() does not quote the input of a call that is not JSON", async () => {
   const model = scripted({ calls: [["work", `{"key": "hunter2" hunter2}`]] }, "Done.");
   const work = tool({ name: "work", description: "", input: z.object({}), execute: () => "Worked." });
   const run = agent({ model, tools: [work], use: [redact({ secrets })] }).run("Go");
@@ -459,13 +675,13 @@ Deno.test("redact() does not quote a call that is not JSON", async () => {
   assertEquals(lines(messages)[2], "error The input of work is not valid JSON: not JSON");
 });
 
-Deno.test("redact() masks the answer of a hook that answers for the model", async () => {
+Deno.test("redact() masks the answer of a hook at model", async () => {
   const cache: Middleware = { name: "cache", model: () => Promise.resolve(reply("It is hunter2.")) };
   const run = agent({ model: scripted(), use: [redact({ secrets }), cache] }).run("Go");
   assertEquals((await run.result).text, "It is [redacted].");
 });
 
-Deno.test("redact() keeps answers, thoughts and results as they are where there is nothing to mask", async () => {
+Deno.test("redact() changes nothing if there is nothing to mask", async () => {
   const input = { path: "a", when: null, deep: [1, true, {}] };
   const acts: string[] = [];
   const look = tool({ name: "look", description: "", input: z.looseObject({}), execute: () => "Seen." });
@@ -482,14 +698,17 @@ Deno.test("redact() keeps answers, thoughts and results as they are where there 
   assertEquals((await run.result).status, "done");
   assertEquals(acts, [
     "model changed emit",
+    "approval passed undefined",
+    "execute passed undefined",
     "tool passed undefined",
     "model changed emit",
+    "stop passed undefined",
     "prompt passed undefined",
     "session changed emit",
   ]);
 });
 
-Deno.test("redact() has to stand after truncate(), which would cut secrets through", async () => {
+Deno.test("redact() must stand after truncate(), which could cut a secret", async () => {
   const model = scripted();
   assertThrows(
     () => agent({ model, use: [redact(), truncate()] }),
@@ -503,17 +722,17 @@ Deno.test("redact() has to stand after truncate(), which would cut secrets throu
   assertEquals(lines(messages)[2]?.endsWith("cted]"), true);
 });
 
-Deno.test("redact() refuses an empty secret, and a window that is none", () => {
+Deno.test("redact() throws for an empty secret and an invalid window", () => {
   assertThrows(
     () => redact({ secrets: ["a", ""] }),
     RangeError,
-    "Cannot redact an empty secret: leave out what is not set",
+    "Cannot create redact(): a secret is empty",
   );
   for (const window of [0, -1, 1.5, NaN, Infinity]) {
     assertThrows(
       () => redact({ window }),
       RangeError,
-      `Cannot redact with a window of ${window}: expected a whole number of 1 or more`,
+      `Cannot create redact(): \`window\` is ${window}; expected a whole number of 1 or more`,
     );
   }
 });

@@ -1,164 +1,134 @@
 /**
- * Masking what must not be seen, in texts that are whole and in texts that grow.
+ * Finds secrets in a text, and the beginnings of secrets at its end.
  *
  * @module
  */
-import type { Rewriter } from "../../../mod.ts";
+import { decodeEscapes } from "./escapes.ts";
+import { partialOf } from "./partial.ts";
 
-/** What must not be seen. */
+/** What a mask hides. */
 export interface Hidden {
   /** Exact texts. */
   readonly secrets: readonly string[];
   /** Texts of a known form. */
   readonly patterns: readonly RegExp[];
-  /** Characters by which a match of a pattern is known, with what the pattern looks at around it. */
+  /** Characters that are held back for a pattern whose beginning cannot be derived. */
   readonly window: number;
 }
 
-/** What hides it. */
+/** A range of a text that is masked. */
+export type Span = readonly [start: number, end: number];
+
+/** Finds what must be hidden, also if it is written with the escapes of JSON, or of JSON in JSON. */
 export interface Mask {
-  /** Masks a text that is complete. */
-  readonly whole: (text: string) => string;
-  /** Masks a text that grows; in all it lets go of what `whole` makes of it. */
-  readonly growing: Rewriter;
+  /** Returns the spans at or after `from`, in order, without overlaps. */
+  find(text: string, from?: number): readonly Span[];
+  /** Returns the first index at or after `from` at which a secret may begin that more text would complete or extend; else the length of the text. */
+  openFrom(text: string, from: number): number;
+  /** Masks a complete text. */
+  whole(text: string): string;
 }
 
-type Span = readonly [start: number, end: number];
+/** Replaces the spans in the range `from` to `to` of a text. */
+export function cover(text: string, spans: readonly Span[], from = 0, to: number = text.length): string {
+  let covered = "";
+  let last = from;
+  for (const [start, end] of spans) {
+    if (end > to) break;
+    covered += `${text.slice(last, start)}[redacted]`;
+    last = end;
+  }
+  return covered + text.slice(last, to);
+}
 
-/** A mask for `secrets` and `patterns`, also where they are written with the escapes of JSON. */
+/** Creates a mask for `secrets` and `patterns`. */
 export function maskOf({ secrets, patterns, window }: Hidden): Mask {
   const searches = patterns.map(({ source, flags }) => new RegExp(source, `${flags.replace(/[gy]/g, "")}g`));
+  const partials = patterns.map(partialOf);
+  const prefixes = secrets.map((secret) => ({ secret, borders: bordersOf(secret) }));
 
-  /** What is to be masked, and `known`: apart from each other, in order. */
-  function find(text: string, known: readonly Span[] = []): readonly Span[] {
+  function find(text: string, from = 0, known: readonly Span[] = []): readonly Span[] {
     const found = [...known];
     for (const secret of secrets) {
-      for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) {
+      for (let at = text.indexOf(secret, from); at >= 0; at = text.indexOf(secret, at + 1)) {
         found.push([at, at + secret.length]);
       }
     }
     for (const search of searches) {
+      search.lastIndex = from;
       for (const { 0: match, index } of text.matchAll(search)) {
         if (match !== "") found.push([index, index + match.length]);
       }
     }
-    const read = unescaped(text);
-    if (!read || read.text === text) return united(found);
-    return find(read.text, found.map(([start, end]) => [read.before(start), read.after(end)]))
-      .map(([start, end]) => [read.place(start), read.place(end)]);
+    const decoded = decodeEscapes(text);
+    if (!decoded || decoded.text === text) return united(found);
+    const { before, after, toWritten } = decoded;
+    return find(decoded.text, after(from), found.map(([start, end]) => [before(start), after(end)]))
+      .map(([start, end]) => [toWritten(start), toWritten(end)]);
   }
 
-  /** How far a text is settled, until `most`: whatever follows, nothing that begins before becomes one to be masked. */
-  function settled(text: string, most = text.length): number {
-    let end = Math.max(0, Math.min(most, searches.length > 0 ? text.length - window : text.length));
-    for (const secret of secrets) {
-      const first = secret.charAt(0);
-      let at = text.indexOf(first, Math.max(0, text.length - secret.length + 1));
-      for (; at >= 0 && at < end; at = text.indexOf(first, at + 1)) if (secret.startsWith(text.slice(at))) end = at;
+  /** Returns the first index at which a secret may begin in this writing, without decoding escapes. */
+  function partialFrom(text: string, from: number): number {
+    let first = text.length;
+    for (const { secret, borders } of prefixes) {
+      const start = Math.max(from, text.length - secret.length + 1);
+      first = Math.min(first, text.length - prefixLength(secret, borders, text, start));
     }
-    const read = unescaped(text);
-    if (!read) return end;
-    if (read.open < text.length) return settled(text.slice(0, read.open), end);
-    return read.text === text ? end : read.place(settled(read.text, read.before(end)));
+    for (const partial of partials) {
+      if (!partial) {
+        first = Math.min(first, Math.max(from, text.length - window));
+        continue;
+      }
+      partial.lastIndex = from;
+      first = Math.min(first, partial.exec(text)?.index ?? first);
+    }
+    return first;
   }
 
-  /** Whether what follows `cut` is masked by itself as it is now: a pattern may look back. */
-  function alike(text: string, spans: readonly Span[], cut: number): boolean {
-    if (searches.length === 0) return true;
-    const rest = spans.filter(([start]) => start >= cut);
-    const alone = find(text.slice(cut));
-    return rest.length === alone.length &&
-      rest.every(([start, end], index) => alone[index]?.[0] === start - cut && alone[index]?.[1] === end - cut);
+  function openFrom(text: string, from: number): number {
+    const first = partialFrom(text, from);
+    const decoded = decodeEscapes(text);
+    if (!decoded) return first;
+    const { open, before, after, toWritten } = decoded;
+    const complete = decoded.text.slice(0, before(open));
+    const most = Math.max(from, Math.min(first, open));
+    if (complete === text) return most;
+    const inner = openFrom(complete, after(from));
+    return inner === complete.length ? most : Math.min(most, toWritten(inner));
   }
 
-  function growing(text: string, at: "more" | "end" | "cut"): readonly [out: string, held: string] {
-    if (at === "end") return [whole(text), ""];
-    const most = settled(text);
-    if (most === 0) return ["", text];
-    const spans = find(text);
-    let cut = between(text, spans, most);
-    for (let step = 1; !alike(text, spans, cut); step *= 2) cut = between(text, spans, settled(text, cut - step));
-    return [covered(text.slice(0, cut), spans.filter(([, end]) => end <= cut)), text.slice(cut)];
-  }
-
-  function whole(text: string): string {
-    return covered(text, find(text));
-  }
-
-  return { whole, growing };
+  return { find, openFrom, whole: (text) => cover(text, find(text)) };
 }
 
-/** The last place until `at` that is within no span and no character. */
-function between(text: string, spans: readonly Span[], at: number): number {
-  const place = /[\uDC00-\uDFFF]/.test(text.charAt(at)) ? Math.max(0, at - 1) : at;
-  const [start] = spans.find(([start, end]) => start < place && place < end) ?? [place];
-  return start;
-}
-
-function covered(text: string, spans: readonly Span[]): string {
-  let out = "";
-  let last = 0;
-  for (const [start, end] of spans) {
-    out += `${text.slice(last, start)}[redacted]`;
-    last = end;
-  }
-  return out + text.slice(last);
-}
-
-/** Spans that overlap, made one: masking one of them would show a piece of the other. */
+/** Merges spans that overlap: masking one of them would show a piece of the other. */
 function united(spans: readonly Span[]): readonly Span[] {
-  const apart: [start: number, end: number][] = [];
+  const merged: [start: number, end: number][] = [];
   for (const [start, end] of spans.toSorted(([a], [b]) => a - b)) {
-    const last = apart.at(-1);
+    const last = merged.at(-1);
     if (last && start < last[1]) last[1] = Math.max(last[1], end);
-    else apart.push([start, end]);
+    else merged.push([start, end]);
   }
-  return apart;
+  return merged;
 }
 
-/** A text as JSON reads it, and where its characters stand in what was written. */
-interface Reading {
-  readonly text: string;
-  /** Where an escape begins that is not complete; else the end. */
-  readonly open: number;
-  /** Where a character stands. */
-  place(index: number): number;
-  /** The last character that does not begin after `place`. */
-  before(place: number): number;
-  /** The first character that does not begin before `place`. */
-  after(place: number): number;
+/** Returns, for each prefix of a text, the length of its longest proper prefix that is also its suffix (Knuth, Morris, Pratt 1977). */
+function bordersOf(text: string): Uint32Array {
+  const borders = new Uint32Array(text.length);
+  for (let at = 1, matched = 0; at < text.length; at++) {
+    while (matched > 0 && text[matched] !== text[at]) matched = borders[matched - 1] ?? 0;
+    if (text[matched] === text[at]) matched++;
+    borders[at] = matched;
+  }
+  return borders;
 }
 
-/** An escape; a backslash that is none; anything else. Nothing at a backslash that may yet become an escape. */
-const piece = /\\u[\dA-Fa-f]{4}|\\["\\/bfnrt]|\\(?!(?:u[\dA-Fa-f]{0,3})?$)|[^\\]+/gy;
-
-/** Reads the escapes of a text; nothing where it has no backslash. */
-function unescaped(written: string): Reading | undefined {
-  if (!written.includes("\\")) return undefined;
-  const places: number[] = [];
-  const indexes: number[] = [];
-  let text = "";
-  let open = 0;
-
-  function add(chars: string, taken: number): void {
-    for (let each = 0; each < taken; each++) indexes.push(text.length + Math.min(each, chars.length - 1));
-    for (let each = 0; each < chars.length; each++) places.push(open + each);
-    text += chars;
-    open += taken;
+/** Returns the length of the longest prefix of `secret`, but not all of it, with which `text` ends. Only looks at the text from `start` on. */
+function prefixLength(secret: string, borders: Uint32Array, text: string, start: number): number {
+  let matched = 0;
+  for (let at = start; at < text.length; at++) {
+    while (matched > 0 && secret[matched] !== text[at]) matched = borders[matched - 1] ?? 0;
+    if (secret[matched] === text[at]) matched++;
+    if (matched === secret.length) matched = borders[matched - 1] ?? 0;
   }
-
-  for (const [taken] of written.matchAll(piece)) {
-    add(taken.length > 1 && taken.startsWith("\\") ? JSON.parse(`"${taken}"`) : taken, taken.length);
-  }
-  const complete = open;
-  add(written.slice(open), written.length - open);
-  const place = (index: number) => places[index] ?? written.length;
-  const before = (at: number) => indexes[at] ?? text.length;
-  return {
-    text,
-    open: complete,
-    place,
-    before,
-    after: (at) => before(at) + (place(before(at)) === at ? 0 : 1),
-  };
+  return matched;
 }

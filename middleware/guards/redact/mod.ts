@@ -1,25 +1,40 @@
 /**
- * Hides secrets from the model, from whoever watches, and from the transcript.
+ * Hides secrets from the model, from clients, and from the transcript.
  *
  * @module
  */
-import { type Event, mapText, mapTexts, type Middleware, rewrite } from "../../../mod.ts";
-import { maskOf } from "./mask.ts";
+import {
+  type Event,
+  type Middleware,
+  type ModelContext,
+  type ModelRequest,
+  ToolError,
+  type ToolResult,
+} from "../../../mod.ts";
+import { type Mask, maskOf } from "./mask.ts";
+import { StreamedResponse } from "./response.ts";
+import { maskContent, maskMessage, maskParts, maskResult, maskValue } from "./values.ts";
 
-/** What is hidden. */
+/** Options of `redact()`. */
 export interface RedactOptions {
   /** Exact texts, such as the keys that your tools use. */
   readonly secrets?: readonly string[];
-  /** Texts of a known form. Default: `credentials`. */
+  /** Texts of a known form. In a stream, a pattern can look back over 64 characters. Default: `credentials`. */
   readonly patterns?: readonly RegExp[];
   /**
-   * How many characters of a growing text are held back where there are patterns, until its end. By so many a match must be known as one, with what
-   * the pattern looks at before and after it; then it may go on for as long as it wants. Default: 256.
+   * Characters of a streamed text that are held back for each pattern with a lookahead, a back reference or the flag `v`; its matches and what they look at
+   * must be shorter. Other patterns hold back only what may belong to a match. Default: 256.
    */
   readonly window?: number;
 }
 
-/** The forms of common credentials: API keys, access tokens, bearer tokens, private keys. */
+/** The middleware that `redact()` returns. */
+export interface Redaction extends Middleware {
+  /** Masks a text in the same way, for what leaves the process elsewhere, such as logs. */
+  readonly mask: (text: string) => string;
+}
+
+/** Patterns of common credentials: API keys, access tokens, bearer tokens, private keys. */
 export const credentials: readonly RegExp[] = [
   /\bsk-[\w-]{20,}/,
   /\b(?:sk|rk)_(?:live|test)_\w{16,}/,
@@ -33,15 +48,16 @@ export const credentials: readonly RegExp[] = [
 ];
 
 /**
- * Puts `[redacted]` in place of secrets: in what the model is told, in its answers, thoughts and calls while they stream, in what tools are given and
- * return, and in progress, notices and data. A secret that is split over deltas never leaves, nor does its beginning when the stream breaks off.
+ * Replaces secrets with `[redacted]`: in prompts and context, in what the model reads, in its answers, thoughts and calls while they stream, in the inputs and
+ * results of tools before they are saved, and in every event. A secret that is split over deltas, texts or a thought is found too, and so is one that
+ * is written with the escapes of JSON.
  *
- * To that end text is held back: with `patterns: []` what could be the beginning of a secret, else `window` characters. When the stream breaks off,
- * what was held back is dropped. Tools are given `[redacted]` too: let them take their keys from where they are kept. Keys of objects stay as they are,
- * and so do media. An agent that runs as a tool has events of its own: let it use `redact()` as well. Hooks after it in `use` see what tools returned
- * as it was.
+ * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
+ * so they must read their keys elsewhere. Not masked: the keys of objects, media, the names of tools, texts that the model encodes or spells out, context that
+ * hooks after it add at `session` and `prompt` (the model reads it masked, the session keeps it), and the events and messages of an agent that runs as a
+ * tool, which needs its own `redact()`.
  *
- * Throws a `RangeError` for an empty secret, or a window that is not a whole number of 1 or more.
+ * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -55,58 +71,101 @@ export const credentials: readonly RegExp[] = [
  * assertEquals(text, "The password is [redacted].");
  * ```
  */
-export function redact({ secrets = [], patterns = credentials, window = 256 }: RedactOptions = {}): Middleware {
-  if (secrets.includes("")) throw new RangeError("Cannot redact an empty secret: leave out what is not set");
+export function redact({ secrets = [], patterns = credentials, window = 256 }: RedactOptions = {}): Redaction {
+  if (secrets.includes("")) {
+    throw new RangeError("Cannot create redact(): a secret is empty; expected no secret where none is set");
+  }
   if (!(Number.isInteger(window) && window >= 1)) {
-    throw new RangeError(`Cannot redact with a window of ${window}: expected a whole number of 1 or more`);
+    throw new RangeError(`Cannot create redact(): \`window\` is ${window}; expected a whole number of 1 or more`);
   }
-  const { whole, growing } = maskOf({ secrets, patterns, window });
-  const stream = rewrite({ text: growing, reasoning: growing, call: growing });
-
-  function deep<T>(value: T): T {
-    return mapTexts(value, whole);
-  }
-
-  function watched(event: Event): Event {
-    switch (event.type) {
-      case "tool.progress":
-        return { ...event, data: deep(event.data) };
-      case "data":
-        return { ...event, data: deep(event.data) };
-      case "notice":
-        return { ...event, text: whole(event.text) };
-      case "subagent.event":
-        return { ...event, event: watched(event.event) };
-      default:
-        return event;
-    }
-  }
+  const mask = maskOf({ secrets, patterns, window });
+  const maskRequest = requestMask(mask);
 
   return {
     name: "redact",
-    after: ["truncate"], // what is cut through is no longer known as a secret
+    after: ["truncate"], // a secret that is cut is not recognised
+    mask: mask.whole,
     async session(ctx, next) {
-      return await next({ emit: (event) => ctx.emit(watched(event)) });
+      const result = await next({ emit: (event) => ctx.emit(maskEvent(event, mask)) });
+      return result.reason === undefined ? result : maskReason(result, mask);
     },
     async prompt(ctx, next) {
-      const prompt = mapText(ctx.prompt, whole);
-      const context = deep(ctx.context);
+      const prompt = maskContent(ctx.prompt, mask);
+      const context = maskValue(ctx.context, mask);
       const clean = prompt === ctx.prompt && context === ctx.context;
-      return await next(clean ? undefined : { prompt, context });
+      return maskReason(await next(clean ? undefined : { prompt, context }), mask);
     },
     async model(ctx, next) {
-      const { messages } = ctx.request;
-      const masked = messages.map((message) => message.role === "user" ? mapText(message, whole) : message);
-      const clean = masked.every((message, index) => message === messages[index]);
-      return await stream(ctx, (change) => next(clean ? change : { ...change, request: { messages: masked } }));
+      const stream = new StreamedResponse(mask, ctx.emit);
+      const request = maskRequest(ctx);
+      try {
+        const response = await next({ emit: (event) => stream.pass(event), ...(request && { request }) });
+        stream.end();
+        const parts = maskParts(response.parts, mask);
+        return parts === response.parts ? response : { ...response, parts };
+      } catch (error) {
+        stream.breakOff();
+        throw error;
+      }
     },
     async tool(ctx, next) {
-      const input = deep(ctx.input);
-      const result = mapText(await next(input === ctx.input ? undefined : { input }), whole);
-      const context = deep(result.context);
-      const ran = deep(result.input);
-      if (context === result.context && ran === result.input) return result;
-      return { ...result, ...(context && { context }), ...(ran !== undefined && { input: ran }) };
+      const input = maskValue(ctx.input, mask);
+      return maskResult(await next(input === ctx.input ? undefined : { input }), mask);
     },
+    approval: async (_, next) => maskValue(await next(), mask),
+    execute: (_, next) => maskExecution(next, mask),
+    stop: async (_, next) => maskValue(await next(), mask),
   };
+}
+
+/** Masks a result before the engine saves it, and the message of a `ToolError`, from which the engine makes one. */
+async function maskExecution(next: () => Promise<ToolResult>, mask: Mask): Promise<ToolResult> {
+  try {
+    return maskResult(await next(), mask);
+  } catch (error) {
+    const message = error instanceof ToolError ? mask.whole(error.message) : undefined;
+    if (message === undefined || !(error instanceof ToolError) || message === error.message) throw error;
+    throw new ToolError(message, { cause: error });
+  }
+}
+
+/** Returns a function that masks the messages and the instructions of a request. Each message is masked once. */
+function requestMask(mask: Mask): (ctx: ModelContext) => Partial<ModelRequest> | undefined {
+  const known = new WeakMap<object, ModelRequest["messages"][number]>();
+  return ({ request }) => {
+    const messages = request.messages.map((message) => {
+      const masked = known.get(message) ?? maskMessage(message, mask);
+      known.set(message, masked);
+      return masked;
+    });
+    const instructions = mask.whole(request.instructions);
+    const clean = instructions === request.instructions &&
+      messages.every((message, index) => message === request.messages[index]);
+    return clean ? undefined : { messages, instructions };
+  };
+}
+
+/** Masks an event, except for deltas, which are masked where they are streamed. */
+function maskEvent(event: Event, mask: Mask): Event {
+  switch (event.type) {
+    case "text.delta":
+    case "reasoning.delta":
+    case "call.delta":
+      return event;
+    case "subagent.event":
+      return { ...event, event: maskEvent(event.event, mask) };
+    case "prompt.accepted":
+      return { ...event, prompt: maskContent(event.prompt, mask) };
+    case "steering.injected":
+      return { ...event, messages: event.messages.map((message) => maskContent(message, mask)) };
+    case "tool.finished":
+      return { ...event, result: maskContent(event.result, mask) };
+    default:
+      return maskValue(event, mask);
+  }
+}
+
+function maskReason<T extends { readonly reason?: string }>(result: T, mask: Mask): T {
+  const reason = maskValue(result.reason, mask);
+  return reason === result.reason ? result : { ...result, reason };
 }

@@ -1,0 +1,81 @@
+/**
+ * Masks the response of a model while it streams.
+ *
+ * @module
+ */
+import type { Emit, Event } from "../../../mod.ts";
+import { GrowingText } from "./growing_text.ts";
+import type { Mask } from "./mask.ts";
+import { maskCall } from "./values.ts";
+
+type Delta = Extract<Event, { readonly type: "text.delta" | "reasoning.delta" | "call.delta" }>;
+
+/** A text of the response, and its last delta. */
+interface Channel {
+  readonly text: GrowingText;
+  last: Delta;
+}
+
+/**
+ * Masks the deltas of one response. All text parts are one text and all thoughts another, so a secret is found that a thought splits. What is held back
+ * when a part ends is released with the next part of the same kind, or at the end.
+ */
+export class StreamedResponse {
+  readonly #mask: Mask;
+  readonly #emit: Emit;
+  /** By the type of the deltas, or by the id of a call. */
+  readonly #channels = new Map<string, Channel>();
+
+  /** Creates an empty response, whose masked events go to `emit`. */
+  constructor(mask: Mask, emit: Emit) {
+    this.#mask = mask;
+    this.#emit = emit;
+  }
+
+  /** Handles the next event. */
+  pass(event: Event): void {
+    switch (event.type) {
+      case "text.delta":
+      case "reasoning.delta":
+        return this.#grow(event.type, event);
+      case "call.delta":
+        return this.#grow(`call ${event.call}`, event);
+      case "call.ready":
+        this.#end(`call ${event.call.id}`);
+        return this.#emit({ ...event, call: maskCall(event.call, this.#mask) });
+      case "model.reset":
+        this.#channels.clear();
+        return this.#emit(event);
+      default:
+        return this.#emit(event);
+    }
+  }
+
+  /** Releases everything that is held back: the response is complete. */
+  end(): void {
+    for (const key of [...this.#channels.keys()]) this.#end(key);
+  }
+
+  /** Releases what cannot belong to a secret and drops the rest: the response broke off. */
+  breakOff(): void {
+    for (const { text, last } of this.#channels.values()) this.#release(last, text.release());
+    this.#channels.clear();
+  }
+
+  #grow(key: string, event: Delta): void {
+    const channel = this.#channels.get(key) ?? { text: new GrowingText(this.#mask), last: event };
+    this.#channels.set(key, channel);
+    channel.last = event;
+    this.#release(event, channel.text.add(event.text));
+  }
+
+  #end(key: string): void {
+    const channel = this.#channels.get(key);
+    this.#channels.delete(key);
+    if (channel) this.#release(channel.last, channel.text.end());
+  }
+
+  #release(event: Delta, text: string): void {
+    if (text !== "") this.#emit({ ...event, text });
+  }
+}
