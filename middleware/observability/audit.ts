@@ -1,5 +1,5 @@
 /**
- * Keeps a record of what was asked, what ran, and who allowed it.
+ * Keeps a record of the prompts, of the calls, and of who allowed each call.
  *
  * @module
  */
@@ -19,58 +19,63 @@ import {
 } from "../../mod.ts";
 import { canonicalJson } from "../../src/core/kit.ts";
 
-/** What every record says. */
+/** Fields of every record. */
 export interface AuditStamp {
-  /** When it was written, in ISO 8601. */
+  /** Time of writing, in ISO 8601. */
   readonly time: string;
-  /** The run's id. */
+  /** Id of the run. */
   readonly run: string;
-  /** The session's id. */
+  /** Id of the session. */
   readonly session: string;
 }
 
-/** What came in: itself, or where `hash` is set the SHA-256 of its canonical JSON, in hexadecimal. */
+/** The input, or the SHA-256 of its canonical JSON in hexadecimal if `hash` is set. */
 export type AuditInput = { readonly input: unknown } | { readonly sha256: string };
 
-/** A prompt, before anything is done about it. */
+/** Records a prompt when it arrives. */
 export type PromptRecord = AuditStamp & AuditInput & { readonly type: "prompt" };
 
-/** A call, when it is over. */
+/** Records a completed call. */
 export type CallRecord = AuditStamp & AuditInput & {
   readonly type: "call";
   readonly turn: number;
-  /** The call's id. */
+  /** Id of the call. */
   readonly call: string;
-  /** The tool that ran, or would have. */
+  /** Name of the tool that ran, or would have run. */
   readonly tool: string;
-  /** Whether it was allowed, and by whom; not there where nobody had to decide. */
+  /** The decision. Missing if the call did not reach `approval`. */
   readonly decision?: Decision;
+  /** Who decided. */
   readonly by?: "policy" | "person" | "rule";
-  /** How it ended; `ended` or `threw` where a hook ended the run, or failed, before there was a result. */
+  /** Status of the result; `ended` or `threw` if a hook ended the run or failed before there was a result. */
   readonly status: ResultStatus | "ended" | "threw";
-  /** Milliseconds from its way in to its way out, in which it also waits for its batch. */
+  /** Milliseconds from the entry of the call to its result, which include the wait for its batch. */
   readonly ms: number;
 };
 
-/** A run, when it ends or pauses. */
+/** Records the end or the pause of a run. */
 export type RunEndRecord = AuditStamp & {
   readonly type: "run";
   readonly status: RunResult["status"] | "threw";
   readonly ms: number;
 };
 
-/** One line, parsed. */
+/** One parsed line. */
 export type AuditRecord = PromptRecord | CallRecord | RunEndRecord;
 
-/** How records are written. */
+/** Options of `audit()`. */
 export interface AuditOptions {
-  /** Writes the SHA-256 of inputs in their place: it proves what came in to whoever has it. What can be guessed is not hidden by it. Default: false. */
+  /**
+   * Writes the SHA-256 of an input instead of the input. The hash proves an input to a reader who has it, but a reader can also guess short inputs.
+   * Default: false.
+   */
   readonly hash?: boolean;
 }
 
 /**
- * Writes a line of JSON for every prompt, every call and every end of a run, and waits until it is written. The first in `use` sees every call; it
- * writes the tool and the input that ran in the end. Where `write` throws, the run goes on, and a warning says that a record is missing: what ran cannot be undone by hiding its result.
+ * Writes a line of JSON for every prompt, every call and every end of a run, and waits until it is written. Place it first in `use`, but after `redact()`,
+ * so that it sees every call and no secret. It records the tool and the input that ran in the end. If `write` throws or rejects, the run continues, because a
+ * call cannot be undone; the error is reported to the operator, and a warning says that a record is missing.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -105,26 +110,28 @@ export function audit(
   write: (line: string) => void | Promise<void>,
   { hash = false }: AuditOptions = {},
 ): Middleware {
-  /** What each call was in the end: every call that may run passes here. */
-  const final = new WeakMap<Call, Pick<ApprovalContext, "name" | "input">>();
+  /** The name and the input of each call at its last approval. */
+  const approved = new WeakMap<Call, Pick<ApprovalContext, "name" | "input">>();
 
-  async function keep({ run, emit }: Scope, point: Point, record: object, input?: unknown): Promise<void> {
+  async function append({ run, emit }: Scope, point: Point, record: object, input?: unknown): Promise<void> {
     const stamp: AuditStamp = { time: new Date().toISOString(), run: run.id, session: run.session };
     try {
-      const came = input === undefined ? {} : hash ? { sha256: await sha256(canonicalJson(input)) } : { input };
-      await write(`${JSON.stringify({ ...stamp, ...record, ...came })}\n`);
-    } catch (error) {
-      const message = `An audit record is missing: ${error instanceof Error ? error.name : typeof error}`;
-      emit({ type: "warning", code: "hook.failed", message, middleware: "audit", point });
+      const given = input === undefined ? {} : hash ? { sha256: await sha256(canonicalJson(input)) } : { input };
+      await write(`${JSON.stringify({ ...stamp, ...record, ...given })}\n`);
+    } catch (cause) {
+      const error = run.report(cause);
+      const message = `An audit record is missing: ${cause instanceof Error ? cause.name : typeof cause}.`;
+      emit({ type: "warning", code: "hook.failed", message, middleware: "audit", point, error });
     }
   }
 
   return {
     name: "audit",
+    after: ["redact"], // before it, prompts and inputs still contain secrets
     async session(ctx, next) {
       const start = performance.now();
       const record = (status: RunEndRecord["status"]) =>
-        keep(ctx, "session", { type: "run", status, ms: since(start) });
+        append(ctx, "session", { type: "run", status, ms: since(start) });
       try {
         const result = await next();
         await record(result.status);
@@ -135,7 +142,7 @@ export function audit(
       }
     },
     async prompt(ctx, next) {
-      if (!ctx.resumed) await keep(ctx, "prompt", { type: "prompt" }, textOf(ctx.prompt));
+      if (!ctx.resumed) await append(ctx, "prompt", { type: "prompt" }, textOf(ctx.prompt));
       return await next();
     },
     async tool(ctx, next) {
@@ -147,8 +154,8 @@ export function audit(
         ctx.emit(event);
       };
       const record = (status: CallRecord["status"]) => {
-        const { name: tool, input } = final.get(call) ?? ctx;
-        return keep(
+        const { name: tool, input } = approved.get(call) ?? ctx;
+        return append(
           ctx,
           "tool",
           { type: "call", turn, call: call.id, tool, ...decided, status, ms: since(start) },
@@ -161,12 +168,12 @@ export function audit(
         return result;
       } catch (error) {
         if (error instanceof End) await record("ended");
-        else if (!isInterrupt(error)) await record("threw"); // a call that waits is recorded when it has been answered
+        else if (!isInterrupt(error)) await record("threw"); // a paused call is recorded after its answer
         throw error;
       }
     },
     async approval(ctx, next) {
-      final.set(ctx.call, ctx);
+      approved.set(ctx.call, ctx);
       return await next();
     },
   };

@@ -1,36 +1,37 @@
 /**
- * Logs one structured line for every point.
+ * Logs one structured line per hook point.
  *
  * @module
  */
 import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../../mod.ts";
 
-/** One point, when it is over. It says no input, no text and no message of an error. */
+/** One completed point. Contains no input, no text and no error message. */
 export interface LogLine {
-  /** When it was over, in ISO 8601. */
+  /** Time of completion, in ISO 8601. */
   readonly time: string;
-  /** The run's id. */
+  /** Id of the run. */
   readonly run: string;
-  /** The session's id. */
+  /** Id of the session. */
   readonly session: string;
   /** The point. */
   readonly point: Point;
-  /** The turn, from 1, where it is about one. */
+  /** Number of the turn, from 1, if the point belongs to one. */
   readonly turn?: number;
-  /** The tool's name, where it is about one. */
+  /** Name of the tool, if the point belongs to a call. */
   readonly tool?: string;
-  /** The call's id, where it is about one. */
+  /** Id of the call, if the point belongs to one. */
   readonly call?: string;
-  /** Milliseconds that it took, with all that lies beneath. */
+  /** Duration in milliseconds, inner layers included. */
   readonly ms: number;
-  /** The status, the decision, or why the model stopped; `threw`, `ended` or `paused` where it gave nothing. */
+  /** The status, the decision or the finish reason; `threw`, `ended` or `paused` if there is no result. */
   readonly outcome: string;
-  /** The name of the error it threw, or at `error` of the one it was about. */
+  /** Name of the thrown error; at `error`, of the error that is handled. */
   readonly error?: string;
 }
 
 /**
- * Writes a line at each of the twelve points. `write` is called at once, and should not wait; where it throws, the run goes on with a warning.
+ * Calls `write` with a line at each of the twelve points. The run does not wait for `write`. If it throws or rejects, the run continues, the error is reported
+ * to the operator, and a warning is emitted.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -51,9 +52,9 @@ export interface LogLine {
  * ]);
  * ```
  */
-export function logger(write: (line: LogLine) => void): Middleware {
+export function logger(write: (line: LogLine) => unknown): Middleware {
   async function log<R>(
-    { run, emit }: Scope,
+    scope: Scope,
     subject: Pick<LogLine, "point" | "turn" | "tool" | "call" | "error">,
     next: () => Promise<R>,
     outcomeOf: (result: R) => string,
@@ -61,21 +62,29 @@ export function logger(write: (line: LogLine) => void): Middleware {
     const start = performance.now();
     try {
       const result = await next();
-      tell({ outcome: outcomeOf(result) });
+      writeLine({ outcome: outcomeOf(result) });
       return result;
     } catch (error) {
-      tell(thrown(error));
+      writeLine(outcomeOfError(error));
       throw error;
     }
 
-    function tell(end: Pick<LogLine, "outcome" | "error">): void {
+    function writeLine(end: Pick<LogLine, "outcome" | "error">): void {
       const ms = Math.round((performance.now() - start) * 1_000) / 1_000;
-      const time = new Date().toISOString();
+      const line = {
+        time: new Date().toISOString(),
+        run: scope.run.id,
+        session: scope.run.session,
+        ...subject,
+        ms,
+        ...end,
+      };
+      const failed = (error: unknown) => warn(scope, subject.point, error);
       try {
-        write({ time, run: run.id, session: run.session, ...subject, ms, ...end });
+        const written = write(line);
+        if (isThenable(written)) written.then(undefined, failed); // the run does not wait; a failure is reported
       } catch (error) {
-        const message = `A line could not be logged: ${nameOf(error)}`;
-        emit({ type: "warning", code: "observer.failed", message, middleware: "logger", point: subject.point });
+        failed(error);
       }
     }
   }
@@ -113,11 +122,21 @@ function failureOf({ error, name }: { readonly error: unknown; readonly name?: s
   return { error: nameOf(error), ...(name !== undefined && { tool: name }) };
 }
 
-function thrown(error: unknown): Pick<LogLine, "outcome" | "error"> {
+function outcomeOfError(error: unknown): Pick<LogLine, "outcome" | "error"> {
   if (isInterrupt(error)) return { outcome: error instanceof End ? "ended" : "paused" };
   return { outcome: "threw", error: nameOf(error) };
 }
 
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+function warn({ run, emit }: Scope, point: Point, cause: unknown): void {
+  const error = run.report(cause);
+  const message = `A log line could not be written: ${nameOf(cause)}.`;
+  emit({ type: "warning", code: "observer.failed", message, middleware: "logger", point, error });
 }

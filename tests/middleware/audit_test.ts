@@ -1,8 +1,9 @@
 import { agent, allow, type AnyTool, ask, cancelled, deny, type Event, type Middleware, tool } from "@jizai/jizai";
 import { audit, type AuditOptions, type AuditRecord } from "@jizai/jizai/middleware/audit";
+import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { settled } from "../support/batch.ts";
@@ -71,7 +72,7 @@ Deno.test("audit() writes a line for the prompt, each call, and the end of the r
   ]);
 });
 
-Deno.test("audit() writes what was denied, failed, is not valid and does not exist, in the model's order", async () => {
+Deno.test("audit() writes denied, failed, invalid and unknown calls, in the model's order", async () => {
   const guard: Middleware = {
     name: "guard",
     approval: (ctx, next) => ctx.call.id === "call_1" ? Promise.resolve(deny("No.")) : next(),
@@ -93,7 +94,7 @@ Deno.test("audit() writes what was denied, failed, is not valid and does not exi
   ]);
 });
 
-Deno.test("audit() writes the tool and the input that ran, whoever changed them, and also where they were denied", async () => {
+Deno.test("audit() writes the final tool and input, also of a denied call", async () => {
   const rename: Middleware = {
     name: "rename",
     tool: (_, next) => next({ name: "give", input: { to: "Bob", euros: 2 } }),
@@ -115,7 +116,7 @@ Deno.test("audit() writes the tool and the input that ran, whoever changed them,
   assertEquals(refused.short()[1], 'call 1 call_1 give deny policy denied {"to":"Bob","euros":2}');
 });
 
-Deno.test("audit() writes the SHA-256 of inputs where it is asked to, the same for any order of keys", async () => {
+Deno.test("audit({ hash: true }) writes the SHA-256 of inputs, independent of the order of keys", async () => {
   const { assistant, short } = audited({
     steps: [paying({ to: "Ada", euros: 1 }, { euros: 1, to: "Ada" }), "Done."],
     options: { hash: true },
@@ -131,7 +132,7 @@ Deno.test("audit() writes the SHA-256 of inputs where it is asked to, the same f
   ]);
 });
 
-Deno.test("audit() writes a call that waited for a person once, when it was answered, and the prompt once", async () => {
+Deno.test("audit() writes a paused call once, after its answer, and the prompt once", async () => {
   const sure: Middleware = { name: "sure", approval: () => Promise.resolve(ask("Sure?")) };
   const { assistant, short } = audited({
     use: [sure],
@@ -154,7 +155,7 @@ Deno.test("audit() writes a call that waited for a person once, when it was answ
   ]);
 });
 
-Deno.test("audit() writes a prompt that was refused, and how every run ended", async () => {
+Deno.test("audit() writes a refused prompt, and the end of every run", async () => {
   const no: Middleware = { name: "no", prompt: () => Promise.resolve(cancelled("No.")) };
   const refused = audited({ use: [no] });
   await refused.assistant.run("Go").result;
@@ -180,7 +181,7 @@ Deno.test("audit() writes a prompt that was refused, and how every run ended", a
   assertEquals(thrown.short(), ["run threw"]);
 });
 
-Deno.test("audit() writes a call that ran although a hook failed or ended the run before its result came out", async () => {
+Deno.test("audit() writes a call if a hook fails or ends the run before its result", async () => {
   const broken: Middleware = {
     name: "broken",
     async tool(ctx, next) {
@@ -199,7 +200,7 @@ Deno.test("audit() writes a call that ran although a hook failed or ended the ru
   ]);
 });
 
-Deno.test("audit() writes a call that another hook answers, and one that was stopped", async () => {
+Deno.test("audit() writes a call that a hook answers, and one that was stopped", async () => {
   const answers: Middleware = {
     name: "answers",
     tool: () => Promise.resolve({ type: "result", status: "ok", parts: [{ type: "text", text: "Known." }] }),
@@ -253,7 +254,7 @@ Deno.test("audit() waits until a record is written", async () => {
   ]);
 });
 
-Deno.test("audit() warns where a record cannot be written, hides no result, and writes the next one", async () => {
+Deno.test("audit() reports a failed write, keeps the result, and writes the next record", async () => {
   const types: string[] = [];
   const broken = audit(async (line) => {
     const { type } = JSON.parse(line);
@@ -262,20 +263,43 @@ Deno.test("audit() warns where a record cannot be written, hides no result, and 
     if (type === "call") throw new RangeError("disk full");
   });
   const model = scripted(paying({ to: "Ada", euros: 1 }), "Done.");
-  const run = agent({ model, tools: [pay], use: [broken] }).run("Go");
-  const warnings: Event[] = [];
-  for await (const event of run.events) if (event.type === "warning") warnings.push(event);
-  assertEquals((await run.result).text, "Done.");
+  const errors: string[] = [];
+  const run = agent({ model, tools: [pay], use: [broken] }).run({
+    prompt: "Go",
+    onError: (error) => errors.push(String(error)),
+  });
+  const warnings: unknown[] = [];
+  for await (const event of run.events) {
+    if (event.type === "warning") warnings.push({ ...event, error: typeof event.error });
+  }
+  assertEquals([(await run.result).text, errors], ["Done.", ["RangeError: disk full"]]);
   assertEquals(types, ["prompt", "call", "run"]);
   assertEquals(warnings, [{
     type: "warning",
     code: "hook.failed",
-    message: "An audit record is missing: RangeError",
+    message: "An audit record is missing: RangeError.",
     middleware: "audit",
     point: "tool",
+    error: "string",
   }]);
 });
 
-Deno.test("audit() keeps the laws of a middleware", async () => {
+Deno.test("audit() must stand after redact(), and then writes no secret", async () => {
+  const lines: string[] = [];
+  const keep = audit((line) => void lines.push(line));
+  const hide = redact({ secrets: ["hunter2", "123456"] });
+  assertThrows(
+    () => agent({ model: scripted(), use: [keep, hide] }),
+    TypeError,
+    'Cannot use "audit" before "redact": put redact() first in use',
+  );
+  const model = scripted(paying({ to: "hunter2", euros: 123456 }), "Done.");
+  const edit: Middleware = { name: "edit", approval: (_, next) => next() };
+  await agent({ model, tools: [pay], use: [hide, keep, edit] }).run("Pay hunter2").result;
+  assertEquals(lines.length, 3);
+  assertEquals(lines.filter((line) => /hunter2|123456/.test(line)), []);
+});
+
+Deno.test("audit() obeys the laws of middleware", async () => {
   await testMiddleware(() => audit(() => {}));
 });

@@ -6,6 +6,7 @@ import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { settled } from "../support/batch.ts";
 import { named } from "../support/happened.ts";
 
 const work = tool({
@@ -38,7 +39,7 @@ async function logged(options: Partial<Parameters<typeof agent>[0]>): Promise<st
   return [...lines, status];
 }
 
-Deno.test("logger() writes one line for each point, the innermost first", async () => {
+Deno.test("logger() writes one line per point, the innermost first", async () => {
   using _ = new FakeTime("2026-01-02T03:04:05Z");
   const lines: LogLine[] = [];
   const assistant = agent({
@@ -61,7 +62,7 @@ Deno.test("logger() writes one line for each point, the innermost first", async 
   ]);
 });
 
-Deno.test("logger() writes at the other points too: error, compact, subagent, abort", async () => {
+Deno.test("logger() writes at error, compact, subagent and abort", async () => {
   assertEquals(await logged({ model: scripted(calling(2), "Done.") }), [
     "model 1 calls",
     "approval 1 work call_1 allow",
@@ -112,7 +113,7 @@ Deno.test("logger() writes at the other points too: error, compact, subagent, ab
   ]);
 });
 
-Deno.test("logger() says what was denied, ended and paused, and by which error it failed", async () => {
+Deno.test("logger() writes denials, ends, pauses and the name of an error", async () => {
   const guard: Middleware = { name: "guard", approval: () => Promise.resolve(deny("No.")) };
   assertEquals((await logged({ use: [guard] })).slice(0, 4), [
     "model 1 calls",
@@ -159,7 +160,7 @@ Deno.test("logger() says what was denied, ended and paused, and by which error i
   ]);
 });
 
-Deno.test("logger() writes a line for every try of a hook before it", async () => {
+Deno.test("logger() writes a line for every attempt of an outer retry", async () => {
   const lines: string[] = [];
   const twice: Middleware = {
     name: "twice",
@@ -198,7 +199,7 @@ Deno.test("logger() writes no prompt, no input, no text and no message of an err
   assertEquals(JSON.stringify(lines).split(secret).length, 1);
 });
 
-Deno.test("logger() measures each point with all that lies beneath, in milliseconds", async () => {
+Deno.test("logger() measures each point with its inner layers, in milliseconds", async () => {
   let now = 0;
   using _ = stub(performance, "now", () => now);
   const lines: LogLine[] = [];
@@ -215,28 +216,47 @@ Deno.test("logger() measures each point with all that lies beneath, in milliseco
   assertEquals(took, [["model", 10], ["turn", 10], ["stop", 2.5], ["prompt", 12.5], ["session", 12.5]]);
 });
 
-Deno.test("logger() changes nothing about a run whose lines cannot be written, and warns", async () => {
-  const broken = logger(() => {
-    throw new TypeError("disk full");
-  });
-  const run = agent({ model: scripted(calling(1), "Done."), tools: [work], use: [broken] }).run("Go");
-  const warnings: unknown[] = [];
-  for await (const event of run.events) if (event.type === "warning") warnings.push(event);
-  const { status, text } = await run.result;
-  assertEquals([status, text], ["done", "Done."]);
+Deno.test("logger() reports a `write` that throws or rejects, and does not affect the run", async () => {
+  const full = new TypeError("disk full");
+  const throwing = () => {
+    throw full;
+  };
+  const rejecting = () => Promise.reject(full);
+  const rejectingLate = async () => {
+    await settled();
+    throw full;
+  };
+  const thenable = () => ({ then: (_: unknown, reject: (error: unknown) => void) => reject(full) });
   const points = ["model", "approval", "execute", "tool", "turn", "model", "turn", "stop", "prompt", "session"];
-  assertEquals(
-    warnings,
-    points.map((point) => ({
-      type: "warning",
-      code: "observer.failed",
-      message: "A line could not be logged: TypeError",
-      middleware: "logger",
-      point,
-    })),
-  );
+  for (const write of [throwing, rejecting, rejectingLate, thenable]) {
+    const errors: unknown[] = [];
+    const model = scripted(calling(1), "Done.");
+    const run = agent({ model, tools: [work], use: [logger(write)] }).run({
+      prompt: "Go",
+      onError: (error) => errors.push(error),
+    });
+    const warnings: unknown[] = [];
+    for await (const event of run.events) {
+      if (event.type === "warning") warnings.push({ ...event, error: typeof event.error });
+    }
+    const { status, text } = await run.result;
+    await settled();
+    assertEquals([status, text, errors], ["done", "Done.", points.map(() => full)]);
+    if (write !== throwing) continue; // a late warning may come after the events
+    assertEquals(
+      warnings,
+      points.map((point) => ({
+        type: "warning",
+        code: "observer.failed",
+        message: "A log line could not be written: TypeError.",
+        middleware: "logger",
+        point,
+        error: "string",
+      })),
+    );
+  }
 });
 
-Deno.test("logger() keeps the laws of a middleware", async () => {
+Deno.test("logger() obeys the laws of middleware", async () => {
   await testMiddleware(() => logger(() => {}));
 });

@@ -16,6 +16,7 @@ import {
 } from "@jizai/jizai";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { otel, type OtelOptions, type Telemetry } from "@jizai/jizai/middleware/otel";
+import { redact } from "@jizai/jizai/middleware/redact";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
@@ -76,7 +77,7 @@ async function spansOf(steps: readonly ScriptedAnswer[], setting?: Setting) {
   return tree();
 }
 
-Deno.test("otel() makes a span for the run, and in it one for each request and each call", async () => {
+Deno.test("otel() emits a span for the run, and nested spans for requests and calls", async () => {
   assertEquals(await spansOf([calls("Kyoto", "Oslo"), "Sun."]), [
     "invoke_agent assistant",
     "  chat scripted",
@@ -87,7 +88,7 @@ Deno.test("otel() makes a span for the run, and in it one for each request and e
   assertEquals(await spansOf(["Hello!"]), ["invoke_agent assistant", "  chat scripted"]);
 });
 
-Deno.test("otel() says of each what the conventions name, and nothing of what was said", async () => {
+Deno.test("otel() sets the attributes of the conventions, and no content", async () => {
   const { assistant, spans } = watched([calls("Kyoto"), { text: "Sun.", usage: { input: 9, output: 4, cached: 3 } }], {
     options: { provider: (model) => `of ${model}` },
     use: [{ name: "frugal", model: (_, next) => next({ request: { options: { maxTokens: 50, temperature: 0 } } }) }],
@@ -161,7 +162,7 @@ Deno.test("otel() says of each what the conventions name, and nothing of what wa
   ]);
 });
 
-Deno.test("otel() records how long each took, and the tokens of each request", async () => {
+Deno.test("otel() records durations, and the tokens of each request", async () => {
   const steps = [calls("Atlantis"), { text: "Sun.", usage: { input: 9, output: 4 } }];
   const { assistant, samples } = watched(steps, { options: { provider: "openai" } });
   await assistant.run("Hi").result;
@@ -194,7 +195,7 @@ Deno.test("otel() records how long each took, and the tokens of each request", a
   );
 });
 
-Deno.test("otel() records no tokens where the provider tells none", async () => {
+Deno.test("otel() records no tokens if the provider reports none", async () => {
   const { assistant, samples } = watched([{ text: "Hello!", usage: { input: 0, output: 0 } }]);
   await assistant.run("Hi").result;
   assertEquals(samples.map(([name]) => name), [
@@ -203,7 +204,7 @@ Deno.test("otel() records no tokens where the provider tells none", async () => 
   ]);
 });
 
-Deno.test("otel() makes a span for each try of a request, whoever tries again and whom they ask", async () => {
+Deno.test("otel() emits a span for each attempt of a request, with retry and fallback", async () => {
   const busy = new ModelError("busy", { recoverable: true, status: 429 });
   const other = { ...scripted({ error: new ModelError("cut", { recoverable: true }) }, "Hello!"), id: "other" };
   const before = [fallback([other]), retry({ attempts: 2, delay: 0 })];
@@ -222,7 +223,7 @@ Deno.test("otel() makes a span for each try of a request, whoever tries again an
   );
 });
 
-Deno.test("otel() makes a span for each try of a call, and says of what kind an error is", async () => {
+Deno.test("otel() emits a span for each attempt of a call, with the kind of its error", async () => {
   let tries = 0;
   const flaky: Middleware = {
     name: "flaky",
@@ -248,7 +249,7 @@ Deno.test("otel() makes a span for each try of a call, and says of what kind an 
   assertEquals(call, "  execute_tool weather !TimeoutError");
 });
 
-Deno.test("otel() makes a span for a call that is not executed too, with what it came to", async () => {
+Deno.test("otel() emits a span for a call that is not executed, with its outcome", async () => {
   const rules: Middleware = {
     name: "rules",
     approval: ({ call }, next) => call.id === "call_1" ? Promise.resolve(deny("secret")) : next(),
@@ -289,7 +290,7 @@ Deno.test("otel() makes a span for a call that is not executed too, with what it
   });
 });
 
-Deno.test("otel() makes no span for a request that another hook answers before it", async () => {
+Deno.test("otel() emits no span for a request that an outer hook answers", async () => {
   const cache: Middleware = { name: "cache", model: () => Promise.resolve(reply("Known.")) };
   assertEquals(await spansOf([], { before: [cache] }), ["invoke_agent assistant"]);
   assertEquals(await spansOf([], { use: [cache] }), ["invoke_agent assistant", "  chat scripted"]);
@@ -333,7 +334,7 @@ Deno.test("otel() ends every span of a run that fails, ends, pauses, is refused 
   }
 });
 
-Deno.test("otel() ends every span of a run that is stopped, whatever it is in", async () => {
+Deno.test("otel() ends every span of a stopped run", async () => {
   let stop = () => {};
   const stopping: Middleware = {
     name: "stopping",
@@ -350,7 +351,7 @@ Deno.test("otel() ends every span of a run that is stopped, whatever it is in", 
   assertEquals(endOf(spans), ["aborted", "client-gone"]);
 });
 
-Deno.test("otel() ends every span where a hook never comes back", async () => {
+Deno.test("otel() ends every span if a hook hangs", async () => {
   const stuck = new Promise<never>(() => {});
   for (const point of ["prompt", "model", "execute"] as const) {
     using time = new FakeTime();
@@ -367,7 +368,7 @@ Deno.test("otel() ends every span where a hook never comes back", async () => {
   }
 });
 
-Deno.test("otel() begins anew with the rest of a run that was paused", async () => {
+Deno.test("otel() emits new spans for a resumed run", async () => {
   const asking: Middleware = { name: "asking", approval: () => Promise.resolve(ask("Sure?")) };
   const { assistant, tree, spans } = watched([calls("Kyoto", "Oslo"), "Sun."], { use: [asking] });
   const { session } = await assistant.run("Hi").result;
@@ -393,7 +394,7 @@ function above(helper: Agent<unknown, unknown>, times: number, use: readonly Mid
   return agent({ name: "assistant", model: scripted({ calls: prompts }, "Done."), tools, use, trace: true });
 }
 
-Deno.test("otel() puts the run of an agent beneath into the call that it runs for", async () => {
+Deno.test("otel() nests the run of a subagent in its call", async () => {
   const { api, tree } = recorder();
   const use = [otel(api)];
   const helper = agent({
@@ -413,7 +414,7 @@ Deno.test("otel() puts the run of an agent beneath into the call that it runs fo
   assertEquals(tree(), ["invoke_agent assistant", "  chat scripted", ...helped, ...helped, "  chat scripted"]);
 });
 
-Deno.test("otel() is inherited by agents beneath, unless it is told not to be", async () => {
+Deno.test("otel() is inherited by subagents, unless `inherit` is false", async () => {
   const helping = (otherwise: Pick<Middleware, "inherit">) => {
     const { api, tree } = recorder();
     const helper = agent({ name: "helper", model: scripted("Helped."), trace: true });
@@ -439,14 +440,14 @@ Deno.test("otel() is inherited by agents beneath, unless it is told not to be", 
   ]);
 });
 
-Deno.test("otel() keeps runs apart that go on at the same time", async () => {
+Deno.test("otel() separates concurrent runs", async () => {
   const { assistant, tree } = watched([calls("Kyoto"), calls("Oslo"), "Sun.", "Sun."]);
   await Promise.all([assistant.run("Hi").result, assistant.run("Hi").result]);
   const run = ["invoke_agent assistant", "  chat scripted", "  execute_tool weather", "  chat scripted"];
   assertEquals(tree(), [...run, ...run]);
 });
 
-Deno.test("otel() makes a span for each hook that did something, where the agent is traced", async () => {
+Deno.test("otel() emits a span for each hook that changed something, if the agent is traced", async () => {
   const rules: Middleware = {
     name: "rules",
     turn: (ctx, next) => next({ context: [...ctx.context, "secret"] }),
@@ -497,7 +498,7 @@ Deno.test("otel() makes a span for each hook that did something, where the agent
   assertEquals(sinceStart >= 0 && sinceStart < 60_000, true);
 });
 
-Deno.test("otel() says what was said where it is asked to", async () => {
+Deno.test("otel({ content: true }) records content", async () => {
   const step = { reasoning: "Hm.", text: "Let me look.", calls: [["weather", { city: "Kyoto" }] as const] };
   const { assistant, spans } = watched([step, "Sun."], { options: { content: true }, instructions: "Be brief." });
   await assistant.run("Weather?").result;
@@ -534,11 +535,34 @@ Deno.test("otel() says what was said where it is asked to", async () => {
   ]);
 });
 
+Deno.test("otel() masks the content with a function, wherever it stands", async () => {
+  const hide = redact({ secrets: ["hunter2"] });
+  const late: Middleware = {
+    name: "late",
+    prompt: (ctx, next) => next({ context: [...ctx.context, "hunter2"] }),
+    turn: (ctx, next) => next({ context: [...ctx.context, "hunter2"] }),
+  };
+  const step = { reasoning: "hunter2", text: "hunter2", calls: [["weather", { city: "hunter2" }] as const] };
+  for (
+    const order of [
+      (first: Middleware, second: Middleware) => [first, second],
+      (a: Middleware, b: Middleware) => [b, a],
+    ]
+  ) {
+    const { api, spans } = recorder();
+    const model = scripted(step, "It was hunter2.");
+    const use = [...order(otel(api, { content: hide.mask }), hide), late];
+    await agent({ model, tools: [weather], use, instructions: "hunter2", trace: true }).run("hunter2?").result;
+    const recorded = JSON.stringify(spans);
+    assertEquals([recorded.includes("[redacted]"), recorded.includes("hunter2")], [true, false]);
+  }
+});
+
 function parsed(text: string): unknown {
   return JSON.parse(text);
 }
 
-Deno.test("otel() says no more than the last 16,000 characters of it, as valid JSON", async () => {
+Deno.test("otel() records at most the last 16,000 characters of content, as valid JSON", async () => {
   const long = "x".repeat(10_000);
   const { assistant, spans } = watched([calls("a".repeat(20_000), "b"), calls(long), "Sun."], {
     options: { content: true },
@@ -555,7 +579,7 @@ Deno.test("otel() says no more than the last 16,000 characters of it, as valid J
   assertEquals(roles, ["assistant", "tool"]);
 });
 
-Deno.test("otel() cuts no character in two", async () => {
+Deno.test("otel() never splits a surrogate pair", async () => {
   for (const before of ["", "x"]) {
     const long = before + "🪨".repeat(10_000);
     const { assistant, spans } = watched([calls(long), "Sun."], { options: { content: true } });
@@ -565,7 +589,7 @@ Deno.test("otel() cuts no character in two", async () => {
   }
 });
 
-Deno.test("otel() shows no input that cannot be written as JSON, and no media", async () => {
+Deno.test("otel() records no media, and no input that JSON cannot hold", async () => {
   const { api, spans } = recorder();
   const big = tool({
     name: "big",
@@ -588,7 +612,7 @@ Deno.test("otel() shows no input that cannot be written as JSON, and no media", 
   }]);
 });
 
-Deno.test("otel() keeps the laws of a middleware", async () => {
+Deno.test("otel() obeys the laws of middleware", async () => {
   await testMiddleware(() => otel(recorder().api, { content: true }));
 });
 
@@ -609,11 +633,11 @@ async function begun(span: api.SpanContext, changes: Partial<Telemetry> = {}): P
   return names;
 }
 
-Deno.test("otel() asks once for each run whether anybody records, and then keeps out of the way", async () => {
+Deno.test("otel() checks once per run whether a provider records, and does nothing if none does", async () => {
   assertEquals(await begun(api.INVALID_SPAN_CONTEXT), ["invoke_agent agent"]);
 });
 
-Deno.test("otel() does all its work where a span, or a measurement, might be recorded", async () => {
+Deno.test("otel() emits spans if a provider may record spans or metrics", async () => {
   const all = ["invoke_agent agent", "chat scripted", "execute_tool weather", "chat scripted"];
   const refused = { traceId: "1".repeat(32), spanId: "2".repeat(16), traceFlags: api.TraceFlags.NONE };
   assertEquals(await begun(refused), all);

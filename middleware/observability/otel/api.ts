@@ -1,92 +1,92 @@
 /**
- * What is asked of `@opentelemetry/api`: said here as types, so that nothing is imported.
+ * Declares the part of `@opentelemetry/api` that is used, so that nothing is imported.
  *
  * @module
  */
 
-/** What a span, or a measurement, says of itself. */
+/** Attributes of a span or a measurement. */
 export interface Attributes {
-  /** One thing, by its name. */
+  /** A value by its name. */
   readonly [name: string]: string | number | boolean | string[] | undefined;
 }
 
-/** Where a span belongs: OpenTelemetry's own, and passed on as it is. */
+/** An OpenTelemetry context, which is passed on unchanged. */
 export type Context = object;
 
-/** A piece of work. */
+/** A span. */
 export interface Span {
-  /** Says more of it. */
+  /** Adds attributes. */
   setAttributes(attributes: Attributes): unknown;
-  /** Says how it ended: 2 is an error. */
+  /** Sets the status; 2 is an error. */
   setStatus(status: { readonly code: number }): unknown;
-  /** Ends it: now, or at a time in milliseconds since 1970. */
+  /** Ends the span, now or at a time in milliseconds since 1970. */
   end(time?: number): void;
-  /** By which it is known elsewhere. */
+  /** Returns the ids that identify the span in other processes. */
   spanContext?(): SpanContext;
 }
 
-/** By which a span is known elsewhere: OpenTelemetry's own, and passed on as it is. */
+/** The ids of a span, which are passed on unchanged. */
 export interface SpanContext {
-  /** Of all that belongs together. */
+  /** Id of the trace. */
   readonly traceId: string;
-  /** Its own. */
+  /** Id of the span. */
   readonly spanId: string;
-  /** Whether it is sampled. */
+  /** Flags of the trace, such as whether it is sampled. */
   readonly traceFlags: number;
 }
 
-/** How a span begins. */
+/** Options of a new span. */
 export interface SpanOptions {
-  /** 0: within this process; 2: it asks another one. */
+  /** 0 for work in this process, 2 for a request to another one. */
   readonly kind?: number;
-  /** What it says of itself. */
+  /** Initial attributes. */
   readonly attributes?: Attributes;
-  /** In milliseconds since 1970. Default: now. */
+  /** Start in milliseconds since 1970. Default: now. */
   readonly startTime?: number;
 }
 
-/** Begins spans. */
+/** Starts spans. */
 export interface Tracer {
-  /** Begins one, in `context`. */
+  /** Starts a span in `context`. */
   startSpan(name: string, options?: SpanOptions, context?: Context): Span;
 }
 
-/** Counts how often values come up. */
+/** Records the distribution of a value. */
 export interface Histogram {
-  /** Counts one. */
+  /** Records one value. */
   record(value: number, attributes?: Attributes, context?: Context): void;
 }
 
-/** How a histogram is made. */
+/** Options of a histogram. */
 export interface HistogramOptions {
-  /** What it counts. */
+  /** Description of the value. */
   readonly description?: string;
-  /** In which unit. */
+  /** Unit of the value. */
   readonly unit?: string;
-  /** Where its buckets end. */
+  /** Upper bounds of the buckets. */
   readonly advice?: { explicitBucketBoundaries?: number[] };
 }
 
-/** Makes instruments. */
+/** Creates instruments. */
 export interface Meter {
-  /** Makes a histogram. */
+  /** Creates a histogram. */
   createHistogram(name: string, options?: HistogramOptions): Histogram;
 }
 
-/** The module `@opentelemetry/api`, as far as it is used. What may be missing tells whether anybody records; without it, everything is measured. */
+/** The module `@opentelemetry/api`, as far as it is used. The optional functions tell whether a provider is registered; without them, every run is recorded. */
 export interface Telemetry {
-  /** Spans. */
+  /** Creates tracers and sets the current span. */
   readonly trace: {
     getTracer(name: string): Tracer;
     setSpan(context: Context, span: Span): Context;
   };
-  /** Measurements. */
+  /** Creates meters. */
   readonly metrics: { getMeter(name: string): Meter };
-  /** Whether a span is known elsewhere. */
+  /** Returns whether the ids of a span are valid. */
   readonly isSpanContextValid?: (context: SpanContext) => boolean;
-  /** The meter of who records no measurements. */
+  /** Returns the meter that records nothing. */
   readonly createNoopMeter?: () => Meter;
-  /** What is going on, where the platform can tell. */
+  /** Returns and sets the current context, if the platform tracks it. */
   readonly context: {
     active(): Context;
     with<R>(context: Context, work: () => R): R;

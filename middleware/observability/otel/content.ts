@@ -1,81 +1,85 @@
 /**
- * What was said, as the conventions write it: only for who asks for it, and never more than so much.
+ * Writes messages and values as JSON for attributes, masked and with a limited length.
  *
  * @module
  */
 import { type AnswerPart, type ContentPart, type Message, textOf } from "../../../mod.ts";
 
-/** Characters of text that one attribute may have. */
+/** Characters of text in one attribute. */
 const limit = 16_000;
 
-/** Cuts one text after another, until there is no room left. */
-interface Room {
+/** Masks a text. */
+export type MaskText = (text: string) => string;
+
+/** Masks texts, and cuts them once the limit is reached. */
+interface Writer {
   readonly left: number;
-  cut(text: string): string;
+  write(text: string): string;
 }
 
-function roomFor(size: number): Room {
-  let left = size;
+function writerOf(mask: MaskText): Writer {
+  let left = limit;
   return {
     get left() {
       return left;
     },
-    cut(text) {
-      const kept = text.slice(0, left);
+    write(text) {
+      const masked = mask(text);
+      const kept = masked.slice(0, left);
       left -= kept.length;
-      return kept.length < text.length ? `${kept.toWellFormed()}…` : text;
+      return kept.length < masked.length ? `${kept.toWellFormed()}…` : masked;
     },
   };
 }
 
-/** Messages, the last of them whatever their number. */
-export function messagesJson(messages: readonly Message[], beside: object = {}): string {
-  const room = roomFor(limit);
+/** Writes the latest messages that fit, each with the fields of `extra`. */
+export function messagesJson(messages: readonly Message[], mask: MaskText, extra: object = {}): string {
+  const writer = writerOf(mask);
   const written: object[] = [];
   for (const message of messages.toReversed()) {
-    if (room.left === 0) break;
-    written.push({ role: message.role, parts: partsOf(message, room), ...beside });
+    if (writer.left === 0) break;
+    written.push({ role: message.role, parts: partsOf(message, writer), ...extra });
   }
   return JSON.stringify(written.reverse());
 }
 
-/** A text that is not part of a conversation. */
-export function textJson(text: string): string {
-  return JSON.stringify([{ type: "text", content: roomFor(limit).cut(text) }]);
+/** Writes a text that is not part of a conversation. */
+export function textJson(text: string, mask: MaskText): string {
+  return JSON.stringify([{ type: "text", content: writerOf(mask).write(text) }]);
 }
 
-/** Any value; what is no JSON is not shown. */
-export function valueJson(value: unknown): string {
+/** Writes a value; one that JSON cannot hold is replaced by the name of the error. */
+export function valueJson(value: unknown, mask: MaskText): string {
   try {
-    return roomFor(limit).cut(JSON.stringify(value) ?? "");
+    return writerOf(mask).write(JSON.stringify(value) ?? "");
   } catch (error) {
     return `not JSON: ${error instanceof Error ? error.name : typeof error}`;
   }
 }
 
-function partsOf(message: Message, room: Room): object[] {
+function partsOf(message: Message, writer: Writer): object[] {
   const written: object[] = [];
   const parts = message.role === "tool" ? message.results : message.parts;
   for (const part of parts) {
-    if (room.left === 0) break;
+    if (writer.left === 0) break;
     written.push(
       "callId" in part
-        ? { type: "tool_call_response", id: part.callId, response: room.cut(textOf(part)) }
-        : partOf(part, room),
+        ? { type: "tool_call_response", id: part.callId, response: writer.write(textOf(part)) }
+        : partOf(part, writer),
     );
   }
   return written;
 }
 
-function partOf(part: AnswerPart | ContentPart, room: Room): object {
+function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
   switch (part.type) {
     case "text":
     case "reasoning":
-      return { type: part.type, content: room.cut(part.text) };
+      return { type: part.type, content: writer.write(part.text) };
     case "call": {
       const text = JSON.stringify(part.input) ?? "";
-      const kept = room.cut(text);
-      return { type: "tool_call", id: part.id, name: part.name, arguments: kept === text ? part.input : kept };
+      const written = writer.write(text);
+      return { type: "tool_call", id: part.id, name: part.name, arguments: written === text ? part.input : written };
     }
     case "media":
       return { type: "media", mime_type: part.mediaType };

@@ -18,28 +18,43 @@ import type {
 } from "../../../mod.ts";
 import { onlyIf } from "../../../src/core/kit.ts";
 import type { Context, Telemetry } from "./api.ts";
-import { type Begun, measures, type Operation, type Outcome, thrown } from "./measure.ts";
-import { answered, called, chat, cut, execution, invocation, invoked, type Saying } from "./operations.ts";
-import { watch, type Watched } from "./watch.ts";
+import {
+  abortOutcome,
+  chatOperation,
+  chatOutcome,
+  type Details,
+  runOperation,
+  runOutcome,
+  toolOperation,
+  toolOutcome,
+} from "./operations.ts";
+import { type ActiveOperation, type Operation, type Outcome, outcomeOfError, recorderOf } from "./recorder.ts";
+import { type RunSpans, trackRun } from "./run_spans.ts";
 
 export type * from "./api.ts";
 
-/** What is said beside the facts. */
+/** Options of `otel()`. */
 export interface OtelOptions {
-  /** Who serves the models, or who serves the model of this id: `openai`, `anthropic`, ... Default: it is not said. */
+  /** Name of the provider that serves the models (`openai`, `anthropic`, ...), or a function of the model's id. Default: not recorded. */
   readonly provider?: string | ((model: string) => string);
-  /** Says too what was said: instructions, inputs, results and the latest messages, of each no more than 16,000 characters. Default: false. */
-  readonly content?: boolean;
+  /**
+   * Records content: instructions, inputs, results and the latest messages, each up to 16,000 characters. A function masks each text first, such as
+   * `redact().mask`. Default: false.
+   */
+  readonly content?: boolean | ((text: string) => string);
 }
 
 /**
- * Emits a span for every run (`invoke_agent`), every request to a model (`chat`) and every call of a tool (`execute_tool`), and with `agent({ trace: true })` one for
- * every hook that did something, with the attributes of the semantic conventions for generative AI. Their times are recorded in `gen_ai.client.operation.duration`,
- * the tokens in `gen_ai.client.token.usage`. Given the module itself, it imports nothing; providers have to be registered before. Deno brings its own: `OTEL_DENO=true`.
+ * Emits a span for every run (`invoke_agent`), every request to a model (`chat`) and every call of a tool (`execute_tool`), with the attributes of the semantic
+ * conventions for generative AI. With `agent({ trace: true })`, it also emits a span for every hook that changed something. It records durations in
+ * `gen_ai.client.operation.duration` and tokens in `gen_ai.client.token.usage`. `api` is the module `@opentelemetry/api`; register a provider
+ * before. Deno has one built in: `OTEL_DENO=true`.
  *
- * Spans nest, whether or not the platform can tell what goes on; where it can, what tools and models do belongs to their spans too. Agents beneath have it too,
- * and nest in the calls that they run for. It stands after `retry` and `fallback`, so that every try has a span; an agent beneath that has its own of these uses
- * the same `otel()` after them. No span says what was said, unless `content` is set.
+ * Spans nest on every platform. If the platform tracks the current context, spans that tools and models emit nest too. Agents that run as tools inherit this
+ * middleware, and their spans nest in the call. Place it after `retry` and `fallback`, so that every attempt has a span. An agent with its own `retry` or
+ * `fallback` uses the same `otel()` after them.
+ *
+ * Spans contain no content unless `content` is set. Because some content is recorded before `redact()` masks it, pass its `mask` as `content`.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -56,48 +71,59 @@ export interface OtelOptions {
  * ```
  */
 export function otel(api: Telemetry, { provider, content = false }: OtelOptions = {}): Middleware {
-  const measuring = measures(api);
-  const saying: Saying = {
+  const recorder = recorderOf(api);
+  const details: Details = {
     provider(model) {
       if (provider === undefined) return {};
       return { "gen_ai.provider.name": typeof provider === "string" ? provider : provider(model) };
     },
-    content,
+    content: typeof content === "function" ? content : content ? (text) => text : undefined,
   };
-  const runs = new WeakMap<Run, Watched>();
-  /** The runs that nobody records. */
-  const idle = new WeakSet<Run>();
-  const busy = ({ run }: Scope) => !idle.has(run);
+  const runs = new WeakMap<Run, RunSpans>();
+  /** Runs that no provider records. */
+  const idleRuns = new WeakSet<Run>();
+  const isRecorded = ({ run }: Scope) => !idleRuns.has(run);
 
-  /** Begins something in a run; where none is watched, it belongs to what goes on. */
-  function begin({ run }: Scope, id: string, operation: Operation): Begun {
-    return runs.get(run)?.begin(id, operation) ?? measuring.begin(operation, api.context.active());
+  /** Starts an operation in its run, or in the current context if the run is not tracked. */
+  function start({ run }: Scope, id: string, operation: Operation): ActiveOperation {
+    return runs.get(run)?.start(id, operation) ?? recorder.start(operation, api.context.active());
   }
 
-  /** Where a run belongs: to the call that it works for, or to what goes on. */
-  function around({ parent, call = "" }: Run): Context {
-    const above = parent && runs.get(parent);
-    return above?.within(call) ?? api.context.active();
+  /** Returns the context of a run: that of the parent's call, or the current one. */
+  function parentContext({ parent, call = "" }: Run): Context {
+    return (parent && runs.get(parent)?.contextOf(call)) ?? api.context.active();
   }
 
-  /** Does the work of an operation, which ends however that does. */
-  async function during<R>(begun: Begun, work: () => Promise<R>, outcomeOf: (result: R) => Outcome): Promise<R> {
+  /** Does the work of an operation and ends the operation. */
+  async function during<R>(
+    operation: ActiveOperation,
+    work: () => Promise<R>,
+    outcomeOf: (result: R) => Outcome,
+  ): Promise<R> {
     try {
-      const result = await api.context.with(begun.context, work);
-      begun.end(outcomeOf(result));
+      const result = await api.context.with(operation.context, work);
+      operation.end(outcomeOf(result));
       return result;
     } catch (error) {
-      begun.end(thrown(error));
+      operation.end(outcomeOfError(error));
       throw error;
     }
   }
 
-  async function asking(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
-    return await during(begin(ctx, "", chat(ctx, saying)), next, (response) => answered(response, saying));
+  async function recordChat(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
+    return await during(
+      start(ctx, "", chatOperation(ctx, details)),
+      next,
+      (response) => chatOutcome(response, details),
+    );
   }
 
-  async function executing(ctx: ExecuteContext, next: Next<Change, ToolResult>): Promise<ToolResult> {
-    return await during(begin(ctx, ctx.callId, execution(ctx, saying)), next, (result) => called(result, saying));
+  async function recordTool(ctx: ExecuteContext, next: Next<Change, ToolResult>): Promise<ToolResult> {
+    return await during(
+      start(ctx, ctx.callId, toolOperation(ctx, details)),
+      next,
+      (result) => toolOutcome(result, details),
+    );
   }
 
   return {
@@ -105,27 +131,27 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
     after: ["retry", "fallback"],
     inherit: true,
     async session(ctx, next) {
-      const begun = measuring.begin(invocation(ctx, saying), around(ctx.run));
-      if (measuring.idle(begun.span)) {
-        idle.add(ctx.run);
+      const operation = recorder.start(runOperation(ctx, details), parentContext(ctx.run));
+      if (recorder.isIdle(operation.span)) {
+        idleRuns.add(ctx.run);
         return await next();
       }
-      const run = watch(begun, measuring, saying);
-      runs.set(ctx.run, run);
+      const spans = trackRun(operation, recorder, details);
+      runs.set(ctx.run, spans);
       const emit: Emit = (event) => {
-        run.hear(event);
+        spans.observe(event);
         ctx.emit(event);
       };
-      return await during(run, () => next({ emit }), (result) => invoked(result, saying));
+      return await during(spans, () => next({ emit }), (result) => runOutcome(result, details));
     },
-    model: onlyIf(asking, busy),
-    execute: onlyIf(executing, busy),
+    model: onlyIf(recordChat, isRecorded),
+    execute: onlyIf(recordTool, isRecorded),
     async abort(ctx, next) {
       try {
         await next();
       } finally {
-        // where a hook hangs, nothing comes back to `session`; after a failure it does, and knows more
-        if (ctx.reason !== "failure") runs.get(ctx.run)?.end(cut(ctx, saying));
+        // if a hook hangs, `session` never continues; after a failure it does, and knows the error
+        if (ctx.reason !== "failure") runs.get(ctx.run)?.end(abortOutcome(ctx, details));
       }
     },
   };

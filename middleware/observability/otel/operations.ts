@@ -1,5 +1,5 @@
 /**
- * What is said of each operation, in the words of the semantic conventions for generative AI.
+ * Describes operations with the attributes of the semantic conventions for generative AI.
  *
  * @module
  */
@@ -17,20 +17,20 @@ import {
   type Usage,
 } from "../../../mod.ts";
 import type { Attributes } from "./api.ts";
-import { messagesJson, textJson, valueJson } from "./content.ts";
-import { kindOf, type Operation, type Outcome } from "./measure.ts";
+import { type MaskText, messagesJson, textJson, valueJson } from "./content.ts";
+import { kindOf, type Operation, type Outcome } from "./recorder.ts";
 
-/** A call that is over, told. */
-export type Finished = Extract<Event, { type: "tool.finished" }>;
-/** A hook that is over, told. */
-export type Acted = Extract<Event, { type: "hook.acted" }>;
+/** The event of a completed call. */
+export type ToolFinished = Extract<Event, { type: "tool.finished" }>;
+/** The event of a completed hook. */
+export type HookActed = Extract<Event, { type: "hook.acted" }>;
 
-/** What beside the facts is said. */
-export interface Saying {
-  /** Who serves a model. */
+/** Selects optional attributes. */
+export interface Details {
+  /** Returns the attributes of the provider that serves a model. */
   readonly provider: (model: string) => Attributes;
-  /** Whether what was said is said too. */
-  readonly content: boolean;
+  /** Masks the content, or is undefined if no content is recorded. */
+  readonly content: MaskText | undefined;
 }
 
 const finishReasons: Readonly<Record<FinishReason, string>> = {
@@ -41,14 +41,14 @@ const finishReasons: Readonly<Record<FinishReason, string>> = {
   other: "other",
 };
 
-/** One run of an agent. */
-export function invocation(
+/** Describes a run. */
+export function runOperation(
   { run, resumed, settings: { model } }: SessionContext,
-  { provider }: Saying,
+  { provider }: Details,
 ): Operation {
   return {
     name: "invoke_agent",
-    of: run.agent,
+    target: run.agent,
     labels: { "gen_ai.agent.name": run.agent, ...provider(model.id) },
     details: {
       "gen_ai.request.model": model.id,
@@ -59,10 +59,10 @@ export function invocation(
   };
 }
 
-/** What a run came to. */
-export function invoked(
+/** Describes the outcome of a run. */
+export function runOutcome(
   { status, reason, usage, text, error }: Pick<RunResult, "status" | "reason" | "usage" | "text" | "error">,
-  { content }: Saying,
+  { content }: Details,
 ): Outcome {
   const failed = status === "failed" ? kindOf(error) : status === "aborted" ? status : undefined;
   const named = status === "limit" || status === "aborted";
@@ -71,25 +71,25 @@ export function invoked(
       ...tokensOf(usage),
       "jizai.run.status": status,
       ...(named && reason !== undefined && { "jizai.run.reason": reason }),
-      ...(content && { "gen_ai.output.messages": answerJson([{ type: "text", text }], "stop") }),
+      ...(content && { "gen_ai.output.messages": answerJson([{ type: "text", text }], "stop", content) }),
     },
     error: failed,
   };
 }
 
-/** What a run came to that was cut short. */
-export function cut({ reason, usage, message }: AbortContext, saying: Saying): Outcome {
+/** Describes the outcome of an aborted run. */
+export function abortOutcome({ reason, usage, message }: AbortContext, details: Details): Outcome {
   const status = reason === "deadline" ? "limit" : "aborted";
-  return invoked({ status, reason, usage, text: message ? textOf(message) : "" }, saying);
+  return runOutcome({ status, reason, usage, text: message ? textOf(message) : "" }, details);
 }
 
-/** One request to a model. */
-export function chat(ctx: ModelContext, { provider, content }: Saying): Operation {
+/** Describes a request to a model. */
+export function chatOperation(ctx: ModelContext, { provider, content }: Details): Operation {
   const { run, turn, attempt, request: { model, messages, instructions, options } } = ctx;
   const { maxTokens, temperature, output } = options;
   return {
     name: "chat",
-    of: model.id,
+    target: model.id,
     labels: { "gen_ai.request.model": model.id, ...provider(model.id) },
     details: {
       "gen_ai.conversation.id": run.session,
@@ -99,58 +99,58 @@ export function chat(ctx: ModelContext, { provider, content }: Saying): Operatio
       ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
       ...(output && { "gen_ai.output.type": "json" }),
       ...(content && {
-        "gen_ai.system_instructions": textJson(instructions),
-        "gen_ai.input.messages": messagesJson(messages),
+        "gen_ai.system_instructions": textJson(instructions, content),
+        "gen_ai.input.messages": messagesJson(messages, content),
       }),
     },
   };
 }
 
-/** What a model answered. */
-export function answered({ model, finish, usage, parts }: ModelResponse, { content }: Saying): Outcome {
+/** Describes the response of a model. */
+export function chatOutcome({ model, finish, usage, parts }: ModelResponse, { content }: Details): Outcome {
   return {
     labels: { "gen_ai.response.model": model },
     tokens: usage,
     details: {
       "gen_ai.response.finish_reasons": [finishReasons[finish]],
       ...tokensOf(usage),
-      ...(content && { "gen_ai.output.messages": answerJson(parts, finish) }),
+      ...(content && { "gen_ai.output.messages": answerJson(parts, finish, content) }),
     },
   };
 }
 
-/** One call of a tool. */
-export function execution({ tool, callId, turn, input }: ExecuteContext, { content }: Saying): Operation {
+/** Describes the execution of a call. */
+export function toolOperation({ tool, callId, turn, input }: ExecuteContext, { content }: Details): Operation {
   return {
     name: "execute_tool",
-    of: tool.name,
+    target: tool.name,
     labels: { "gen_ai.tool.name": tool.name },
     details: {
       "gen_ai.tool.call.id": callId,
       "gen_ai.tool.type": "function",
       "gen_ai.tool.description": tool.description,
       "jizai.turn": turn,
-      ...(content && { "gen_ai.tool.call.arguments": valueJson(input) }),
+      ...(content && { "gen_ai.tool.call.arguments": valueJson(input, content) }),
     },
   };
 }
 
-/** What a call came to. */
-export function called(result: Pick<ToolResult, "status" | "parts">, { content }: Saying): Outcome {
+/** Describes the result of a call. */
+export function toolOutcome(result: Pick<ToolResult, "status" | "parts">, { content }: Details): Outcome {
   return {
-    ...(content && { details: { "gen_ai.tool.call.result": valueJson(textOf(result)) } }),
+    ...(content && { details: { "gen_ai.tool.call.result": valueJson(textOf(result), content) } }),
     error: result.status === "ok" ? undefined : result.status,
   };
 }
 
-/** What was asked. */
-export function prompted({ prompt }: Extract<Event, { type: "prompt.accepted" }>): Attributes {
-  return { "gen_ai.input.messages": messagesJson([prompt]) };
+/** Describes a prompt. */
+export function promptAttributes({ prompt }: Extract<Event, { type: "prompt.accepted" }>, mask: MaskText): Attributes {
+  return { "gen_ai.input.messages": messagesJson([prompt], mask) };
 }
 
-/** A call that came to its result without being executed: it was denied or skipped, its input was wrong, or a hook answered it. */
-export function notExecuted({ turn, result }: Finished, saying: Saying): Outcome {
-  const { details, error } = called(result, saying);
+/** Describes a call that was not executed: it was denied or skipped, its input was invalid, or a hook answered it. */
+export function unexecutedOutcome({ turn, result }: ToolFinished, details: Details): Outcome {
+  const outcome = toolOutcome(result, details);
   return {
     details: {
       "gen_ai.operation.name": "execute_tool",
@@ -158,14 +158,14 @@ export function notExecuted({ turn, result }: Finished, saying: Saying): Outcome
       "gen_ai.tool.call.id": result.callId,
       "gen_ai.tool.type": "function",
       "jizai.turn": turn,
-      ...details,
+      ...outcome.details,
     },
-    error,
+    error: outcome.error,
   };
 }
 
-/** What a hook did. */
-export function acted({ middleware, point, turn, call, did, changed, decided }: Acted): Outcome {
+/** Describes what a hook did. */
+export function hookOutcome({ middleware, point, turn, call, did, changed, decided }: HookActed): Outcome {
   return {
     details: {
       "jizai.middleware": middleware,
@@ -180,8 +180,8 @@ export function acted({ middleware, point, turn, call, did, changed, decided }: 
   };
 }
 
-function answerJson(parts: ModelResponse["parts"], finish: FinishReason): string {
-  return messagesJson([{ role: "assistant", parts }], { finish_reason: finishReasons[finish] });
+function answerJson(parts: ModelResponse["parts"], finish: FinishReason, mask: MaskText): string {
+  return messagesJson([{ role: "assistant", parts }], mask, { finish_reason: finishReasons[finish] });
 }
 
 function tokensOf({ input, output, cached }: Usage): Attributes {
