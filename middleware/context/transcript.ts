@@ -1,8 +1,10 @@
 /**
- * Keeps the transcript in a file, as hooks of other systems read it. For Deno.
+ * Writes transcripts to files that hooks of other systems can read, on Deno, Node and Bun.
  *
  * @module
  */
+import { appendFile, mkdir } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import {
   type AnswerPart,
   type CallResult,
@@ -15,21 +17,21 @@ import {
   textOf,
 } from "../../mod.ts";
 
-/** Where transcripts are kept. */
+/** Options of `transcript()`. */
 export interface TranscriptOptions {
-  /** The directory; made where there is none. */
+  /** Directory of the files. It is created if it does not exist. */
   readonly dir: string;
 }
 
-/** How far the file of a session is. */
+/** State of the file of a session. */
 interface Written {
-  /** How many messages of the session are in it. */
+  /** Number of the session's messages in the file. */
   readonly count: number;
-  /** The id of its last line. */
+  /** Id of the last line. */
   readonly last: string | null;
 }
 
-/** One line of a file. */
+/** A line of a file. */
 interface Line {
   readonly type: "user" | "assistant";
   readonly uuid: string;
@@ -42,12 +44,12 @@ interface Line {
 }
 
 /**
- * Writes each session into a file of its own, a line of JSON for each message, in the form of Claude Code and Qoder: `<dir>/<session>.jsonl`, and
- * `<dir>/<session>/subagents/agent-<run>.jsonl` for an agent beneath. It is up to date when a turn begins, when the agent is about to finish, and when the
- * session is closed. Nothing that was written is taken back. `claude_hooks()` and its like, after it in `use`, tell hooks the path as `transcript_path`.
+ * Writes each session to a file of JSON lines, one per message, in the format of Claude Code and Qoder: `<dir>/<session>.jsonl`, and
+ * `<dir>/<session>/subagents/agent-<run>.jsonl` for a subagent. The file is updated when a turn begins, before the agent finishes, and when the session closes.
+ * Written lines never change. If `claude_hooks()` and similar middleware stand after it in `use`, hooks receive the path as `transcript_path`.
  *
- * Takes the permission to write there, and for a `dir` that is not absolute also that to read where this process is. Where it cannot write, the run goes
- * on, and a warning says that the transcript is incomplete.
+ * Deno asks for permission to write to `dir`, and for a relative `dir` to read the working directory. If a write fails, the run continues, and a warning
+ * says that the transcript is incomplete.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -61,16 +63,16 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
   const path = state("transcript.path", () => "");
   const start: Written = { count: 0, last: null };
   const own = state("transcript.written", () => start);
-  const lasting = state("transcript.written", () => start, { lifetime: "session" });
-  const written = ({ run }: Scope) => run.parent ? own : lasting;
+  const ofSession = state("transcript.written", () => start, { lifetime: "session" });
+  const written = ({ run }: Scope) => run.parent ? own : ofSession;
 
-  /** Brings the file up to date. */
-  async function keep(ctx: Scope, messages: readonly Message[]): Promise<void> {
+  /** Appends the messages that are not in the file yet. */
+  async function update(ctx: Scope, messages: readonly Message[]): Promise<void> {
     const { count } = written(ctx).get(ctx);
     await add(ctx, messages.slice(count), messages.length);
   }
 
-  /** Writes messages, after which so many of the session are in the file. */
+  /** Appends messages. Afterwards, `count` messages of the session are in the file. */
   async function add(ctx: Scope, messages: readonly Message[], count: number): Promise<void> {
     const { last } = written(ctx).get(ctx);
     const lines = linesOf(messages, ctx.run, last);
@@ -81,9 +83,9 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
   async function append(ctx: Scope, lines: readonly Line[]): Promise<void> {
     const file = path.get(ctx);
     try {
-      await Deno.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });
+      await mkdir(dirname(file), { recursive: true });
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-      await Deno.writeTextFile(file, text, { append: true, mode: 0o600 });
+      await appendFile(file, text, { mode: 0o600 });
     } catch (error) {
       const id = ctx.run.report(error);
       const message = "The transcript is incomplete: it could not be written.";
@@ -95,23 +97,22 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
     name: "transcript",
     inherit: true,
     async session(ctx, next) {
-      const root = /^(\/|[a-z]:)/i.test(dir) ? dir : `${Deno.cwd()}/${dir}`; // who reads it may be elsewhere
-      path.set(ctx, `${root}/${nameOf(ctx.run)}.jsonl`);
+      path.set(ctx, resolve(dir, `${nameOf(ctx.run)}.jsonl`)); // absolute: a hook may run in another folder
       await append(ctx, []);
       const result = await next();
-      await keep(ctx, result.messages);
+      await update(ctx, result.messages);
       return result;
     },
     async turn(ctx, next) {
-      await keep(ctx, ctx.transcript);
+      await update(ctx, ctx.transcript);
       return await next();
     },
     async stop(ctx, next) {
-      await keep(ctx, ctx.transcript);
+      await update(ctx, ctx.transcript);
       return await next();
     },
     async compact(ctx, next) {
-      await keep(ctx, ctx.transcript);
+      await update(ctx, ctx.transcript);
       const compaction = await next();
       if (compaction.type === "declined") return compaction;
       const known = new Set(ctx.transcript);
@@ -122,7 +123,7 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
   };
 }
 
-/** The name of a run's file: that of its session, in which nothing leads to another folder, or its own beneath the session of the outermost. */
+/** Returns the name of a run's file: the encoded id of its session, or for a subagent its own name below that of the outermost run. */
 function nameOf(run: Run): string {
   if (!run.parent) return encodeURIComponent(run.session).replace(/^\.\.?$/, (dots) => dots.replaceAll(".", "%2E"));
   let top = run.parent;
@@ -140,14 +141,14 @@ function linesOf(messages: readonly Message[], run: Run, last: string | null): L
       sessionId: run.session,
       timestamp: new Date().toISOString(),
       isSidechain: run.parent !== undefined,
-      ...said(message),
+      ...contentOf(message),
     };
     parentUuid = uuid;
     return line;
   });
 }
 
-function said(message: Message): Pick<Line, "type" | "message" | "isMeta"> {
+function contentOf(message: Message): Pick<Line, "type" | "message" | "isMeta"> {
   switch (message.role) {
     case "user": {
       const isText = message.parts.every(({ type }) => type === "text");

@@ -1,13 +1,26 @@
 /**
- * Asks on the terminal. For Deno.
+ * Asks a person on the terminal, on Deno, Node and Bun.
  *
  * @module
  */
+import process from "node:process";
+import { createInterface } from "node:readline/promises";
 import type { Question } from "../../mod.ts";
 
+/** Asks one question. Returns the typed line, or `undefined` if there is no terminal. Rejects when `signal` aborts. */
+export type AskLine = (text: string, options: { readonly signal: AbortSignal }) => Promise<string | undefined>;
+
+/** The answer of a person. */
+export interface TerminalAnswer {
+  /** Whether the call may run. */
+  readonly allow: boolean;
+  /** The reason for a denial, for the model. */
+  readonly reason?: string;
+}
+
 /**
- * Makes a callback for `human()` that asks on the terminal: `y` allows, anything else denies and is told to the model as the reason.
- * Where there is no terminal nobody can say yes. It blocks the process while it waits: for programs with one user.
+ * Creates a callback for `human()` that asks on the terminal. `y` allows the call. Any other input denies it and is given to the model as the reason.
+ * Without a terminal, every call is denied. `askLine` replaces the way to ask. Default: standard input and output.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -18,20 +31,32 @@ import type { Question } from "../../mod.ts";
  * const assistant = agent({ model: scripted("Hello!"), use: [human(terminal())] });
  * ```
  */
-export function terminal(): (question: Question) => { readonly allow: boolean; readonly reason?: string } {
-  return ({ tool, input, questions }) => {
+export function terminal(
+  askLine: AskLine = readLine,
+): (question: Question, options: { readonly signal: AbortSignal }) => Promise<TerminalAnswer> {
+  return async ({ tool, input, questions }, { signal }) => {
     const lines = [
       ...questions.map((question) => visible(question)),
       ...tool === undefined ? [] : [`${visible(tool)} ${visible(JSON.stringify(input, null, 2) ?? "", "\n")}`],
-      "[y/N, or why not]",
+      "[y/N, or a reason] ",
     ];
-    const typed = prompt(lines.join("\n"))?.trim() ?? "";
+    const typed = (await askLine(lines.join("\n"), { signal }))?.trim() ?? "";
     if (/^y(es)?$/i.test(typed)) return { allow: true };
     return /^(no?)?$/i.test(typed) ? { allow: false } : { allow: false, reason: typed };
   };
 }
 
-/** `text` with everything spelled out that a terminal would obey or not show, except for `kept`: what is asked must be what is seen. */
+async function readLine(text: string, options: { readonly signal: AbortSignal }): Promise<string | undefined> {
+  if (!process.stdin.isTTY) return undefined;
+  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return await lines.question(text, options);
+  } finally {
+    lines.close();
+  }
+}
+
+/** Escapes the characters that a terminal would execute or hide, except for `kept`, so that the person sees exactly what is asked. */
 function visible(text: string, kept = ""): string {
   return text.replace(/\p{C}/gu, (char) => char === kept ? char : `\\u{${char.codePointAt(0)?.toString(16)}}`);
 }

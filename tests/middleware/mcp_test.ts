@@ -6,6 +6,7 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { McpServer as Server } from "@modelcontextprotocol/server";
 import { assertEquals, assertThrows } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { barrier } from "../support/batch.ts";
@@ -50,14 +51,14 @@ function resultsOf(messages: readonly Message[]): readonly Omit<CallResult, "cal
 const ok = (text: string) => ({ status: "ok", parts: [{ type: "text", text }] } as const);
 const error = (text: string) => ({ status: "error", parts: [{ type: "text", text }] } as const);
 
-Deno.test("mcp() keeps the rules that every middleware keeps", async () => {
+Deno.test("mcp() obeys the laws of middleware", async () => {
   await testMiddleware(() => mcp({ servers: {} }));
 });
 
 for (const sessions of [false, true]) {
   const which = sessions ? "a server with sessions" : "a server without sessions";
 
-  Deno.test(`mcp() brings the tools of ${which}, and leaves it`, async () => {
+  Deno.test(`mcp() adds the tools of ${which}, and closes the connection`, async () => {
     await using server = served(weather, { sessions });
     const { results, tools } = await called([["mcp__sky__weather", { city: "Kyoto" }]], { sky: { url: server.url } });
     assertEquals(results, [ok("Sun in Kyoto")]);
@@ -72,7 +73,7 @@ for (const sessions of [false, true]) {
     );
   });
 
-  Deno.test(`mcp() has ${which} hear that a call was stopped`, async () => {
+  Deno.test(`mcp() cancels a stopped call at ${which}`, async () => {
     const running = Promise.withResolvers<void>();
     const heard = Promise.withResolvers<unknown>();
     await using server = served((server) => {
@@ -96,7 +97,7 @@ for (const sessions of [false, true]) {
   });
 }
 
-Deno.test("mcp() runs calls to two servers at once", async () => {
+Deno.test("mcp() calls two servers in parallel", async () => {
   const both = barrier(2);
   const meet = async () => {
     await both();
@@ -111,39 +112,72 @@ Deno.test("mcp() runs calls to two servers at once", async () => {
   assertEquals(results, [ok("met"), ok("met")]);
 });
 
-Deno.test("mcp() brings the tools that are named, and no others", async () => {
+Deno.test("mcp() adds only the tools that the options name", async () => {
   await using server = served((server) => {
     for (const name of ["read", "write", "drop"]) gives(name, () => ({ content: [] }))(server);
   });
   const { tools, results } = await called([["mcp__db__drop", {}]], {
-    db: { url: server.url, tools: ["write", "read", "fly"] },
+    db: { url: server.url, tools: ["write", "read"] },
   });
   assertEquals(tools.map(({ name }) => name), ["mcp__db__read", "mcp__db__write"]);
   assertEquals(results, [error(`There is no tool "mcp__db__drop". There is: mcp__db__read, mcp__db__write`)]);
 });
 
-Deno.test("mcp() makes every name one that providers accept, and no two the same", async () => {
-  const long = "a".repeat(70);
-  const names = ["files.read", "files_read", long, `${long}b`, "mine"];
+Deno.test("mcp() fails a run whose options name a tool that the server lacks", async () => {
+  await using server = served((server) => {
+    for (const name of ["read", "write"]) gives(name, () => ({ content: [] }))(server);
+  });
+  const use = [mcp({ servers: { db: { url: server.url, tools: ["read", "wirte"] } } })];
+  const { status, error } = await agent({ model: scripted("Hi"), use }).run("Go").result;
+  assertEquals(
+    [status, String(error), server.open],
+    ["failed", 'TypeError: Cannot use MCP server "db": it has no tool "wirte"; expected one of "read", "write"', 0],
+  );
+});
+
+/** Lists the names that the model reads for tools of a server `s`, and those that their calls reach. */
+async function named(names: readonly string[], ...mine: readonly string[]) {
+  using _ = stub(console, "warn"); // the server warns about unusual names
   await using server = served((server) => {
     for (const name of names) gives(name, () => ({ content: [{ type: "text", text: name }] }))(server);
   });
-  const mine = tool({ name: "mcp__s__mine", description: "", input: z.object({}), execute: () => "my own" });
-  const { tools } = await called([], { s: { url: server.url } }, { tools: [mine] });
-  assertEquals(tools.map(({ name }) => name), [
-    "mcp__s__mine",
-    "mcp__s__files_read",
-    "mcp__s__files_read_7ee47fbd",
-    `mcp__s__${"a".repeat(47)}_5904740b`,
-    `mcp__s__${"a".repeat(47)}_8b03414b`,
-    "mcp__s__mine_7e89edb6",
-  ]);
+  const own = mine.map((name) => tool({ name, description: "", input: z.object({}), execute: () => "my own" }));
+  const { tools } = await called([], { s: { url: server.url } }, { tools: own });
   const calls = tools.map(({ name }) => [name, {}] as const);
-  const { results } = await called(calls, { s: { url: server.url } }, { tools: [mine] });
-  assertEquals(results, ["my own", ...names].map(ok));
+  const { results, reported } = await called(calls, { s: { url: server.url } }, { tools: own });
+  return { names: tools.map(({ name }) => name), results, reported };
+}
+
+Deno.test("mcp() keeps exact names, and gives every other tool a name with a hash, in any order", async () => {
+  const long = "a".repeat(70);
+  const expected: Readonly<Record<string, string>> = {
+    "files_read": "mcp__s__files_read",
+    ["b".repeat(56)]: `mcp__s__${"b".repeat(56)}`,
+    "files.read": "mcp__s__files_read_feef3122",
+    "files/read": "mcp__s__files_read_d2acbc6d",
+    "ünïcode": "mcp__s___n_code_45f2402b",
+    [long]: `mcp__s__${"a".repeat(47)}_5904740b`,
+    [`${long}b`]: `mcp__s__${"a".repeat(47)}_8b03414b`,
+  };
+  for (const tools of [Object.keys(expected), Object.keys(expected).toReversed()]) {
+    const { names, results } = await named(tools);
+    assertEquals(names, tools.map((tool) => expected[tool]));
+    assertEquals(results, tools.map(ok));
+  }
 });
 
-Deno.test("mcp() brings a tool once that its server tells of twice", async () => {
+Deno.test("mcp() leaves out a tool whose name is in use, and reports it", async () => {
+  const mine = await named(["mine", "other"], "mcp__s__mine");
+  assertEquals([mine.names, mine.results], [["mcp__s__mine", "mcp__s__other"], ["my own", "other"].map(ok)]);
+  assertEquals(mine.reported, ['Error: Cannot add tool "mine" of MCP server "s": its name is in use']);
+  for (const order of [["a.b", "a_b", "a_b_108bf50c"], ["a_b_108bf50c", "a.b", "a_b"]]) {
+    const { names, results } = await named(order);
+    const exact = order.filter((name) => name !== "a.b");
+    assertEquals([names, results], [exact.map((name) => `mcp__s__${name}`), exact.map(ok)]);
+  }
+});
+
+Deno.test("mcp() adds a tool once that its server lists twice", async () => {
   await using server = served((server) => {
     weather(server);
     const tool = { name: "weather", inputSchema: { type: "object" } } as const;
@@ -153,7 +187,7 @@ Deno.test("mcp() brings a tool once that its server tells of twice", async () =>
   assertEquals(tools.map(({ name, description }) => [name, description]), [["mcp__s__weather", "weather"]]);
 });
 
-Deno.test("mcp() gives media, files, links and structured content to the model", async () => {
+Deno.test("mcp() converts media, files, links and structured content", async () => {
   const content = [
     { type: "text", text: "Here:" },
     { type: "image", data: "aW1n", mimeType: "image/png" },
@@ -190,7 +224,7 @@ Deno.test("mcp() gives media, files, links and structured content to the model",
   ]);
 });
 
-Deno.test("mcp() gives what a server says of a failure as an error, and the input it refuses", async () => {
+Deno.test("mcp() returns a server's failures and refused inputs as errors", async () => {
   await using server = served((server) => {
     weather(server);
     gives("fail", () => ({ content: [{ type: "text", text: "Out of tea." }], isError: true }))(server);
@@ -211,7 +245,7 @@ Deno.test("mcp() gives what a server says of a failure as an error, and the inpu
   assertEquals(reported, []);
 });
 
-Deno.test("mcp() tells how far a call is", async () => {
+Deno.test("mcp() emits the progress of a call", async () => {
   await using server = served((server) => {
     server.registerTool("count", { description: "" }, async ({ mcpReq }) => {
       const { progressToken = 0 } = mcpReq._meta ?? {};
@@ -226,7 +260,7 @@ Deno.test("mcp() tells how far a call is", async () => {
   assertEquals(progress, [{ progress: 1, total: 2 }]);
 });
 
-Deno.test("mcp() does without a server that is not there, and tries it anew", async () => {
+Deno.test("mcp() continues without a server that does not answer, and tries again in the next run", async () => {
   await using gone = served(weather);
   await using there = served(weather);
   let isBack = false;
@@ -250,11 +284,11 @@ Deno.test("mcp() does without a server that is not there, and tries it anew", as
     ["mcp__there__weather"],
     ["mcp__gone__weather", "mcp__there__weather"],
   ]);
-  assertEquals(notices, ["The tools of gone are not there now."]);
-  assertEquals(reported, [`Error: Cannot use MCP server "gone"`]);
+  assertEquals(notices, ["The tools of gone are not available now."]);
+  assertEquals(reported, [`Error: Cannot use MCP server "gone": it could not be connected`]);
 });
 
-Deno.test("mcp() has the tools that a server has now, in each run", async () => {
+Deno.test("mcp() lists the tools of a server in each run", async () => {
   const names = ["one"];
   await using server = served((server) => {
     for (const name of names) gives(name, () => ({ content: [] }))(server);
@@ -270,16 +304,16 @@ Deno.test("mcp() has the tools that a server has now, in each run", async () => 
   ]);
 });
 
-Deno.test("mcp() does without a server that takes too long to let us in", async () => {
+Deno.test("mcp() continues without a server that takes too long to connect", async () => {
   const over = Promise.withResolvers<Response>();
   await using silent = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => over.promise);
   const url = `http://127.0.0.1:${silent.addr.port}`;
   const { status, notices, tools } = await called([], { silent: { url, time: 30 } });
-  assertEquals([status, notices, tools], ["done", ["The tools of silent are not there now."], []]);
+  assertEquals([status, notices, tools], ["done", ["The tools of silent are not available now."], []]);
   over.resolve(new Response());
 });
 
-Deno.test("mcp() gives up a call that takes too long", async () => {
+Deno.test("mcp() stops waiting for a call that takes too long", async () => {
   using time = new FakeTime();
   const begun = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
@@ -301,7 +335,7 @@ Deno.test("mcp() gives up a call that takes too long", async () => {
   await stopped.promise;
 });
 
-Deno.test("mcp() has a call fail whose server has gone, and tells the operator", async () => {
+Deno.test("mcp() fails a call whose server is gone, and reports the error", async () => {
   await using server = served((server) => {
     weather(server);
     gives("die", () => new Promise(() => {}))(server);
@@ -320,7 +354,7 @@ Deno.test("mcp() has a call fail whose server has gone, and tells the operator",
   assertEquals(reported, ["TypeError: connection refused at 10.0.0.7"]);
 });
 
-Deno.test("mcp() has guards asked about its calls as about any other", async () => {
+Deno.test("guards decide about calls of MCP tools", async () => {
   await using server = served((server) => {
     weather(server);
     gives("publish", () => ({ content: [{ type: "text", text: "Published." }] }))(server);
@@ -343,7 +377,7 @@ Deno.test("mcp() has guards asked about its calls as about any other", async () 
   assertEquals(server.open, 0);
 });
 
-Deno.test("mcp() sends headers that come with the run", async () => {
+Deno.test("mcp() sends the headers of the run", async () => {
   await using server = served(weather);
   const use = [mcp<{ token: string }>({
     servers: { s: { url: server.url, headers: ({ vars }) => ({ authorization: `Bearer ${vars.token}` }) } },
@@ -353,18 +387,21 @@ Deno.test("mcp() sends headers that come with the run", async () => {
   assertEquals(server.headers.get("authorization"), "Bearer t1");
 });
 
-Deno.test("mcp() connects to nobody for a run that was stopped before", async () => {
+Deno.test("mcp() does not connect for a run that is already stopped", async () => {
   await using server = served(weather);
   const use = [mcp({ servers: { s: { url: server.url } } })];
   const { status } = await agent({ model: scripted(), use }).run({ prompt: "Go", signal: AbortSignal.abort() }).result;
   assertEquals([status, server.heard], ["aborted", []]);
 });
 
-Deno.test("mcp() refuses names, addresses and times that are none", () => {
+Deno.test("mcp() throws for invalid names, URLs, lists and times", () => {
   const url = "http://localhost/mcp";
   for (const name of ["", "a b", "a__b", "_a", "a".repeat(33)]) {
     assertThrows(() => mcp({ servers: { [name]: { url } } }), TypeError, "Cannot use MCP server");
   }
-  assertThrows(() => mcp({ servers: { a: { url: "nowhere" } } }), TypeError);
+  for (const url of ["nowhere", "ftp://localhost/mcp"]) {
+    assertThrows(() => mcp({ servers: { a: { url } } }), TypeError, "expected an http or https URL");
+  }
+  assertThrows(() => mcp({ servers: { a: { url, tools: [] } } }), TypeError, "`tools` is empty");
   for (const time of [0, -1, NaN, 2 ** 31]) assertThrows(() => mcp({ servers: { a: { url, time } } }), RangeError);
 });

@@ -620,7 +620,7 @@ Deno.test("redact() masks progress, notices and data, also of an agent that runs
   const masked: Event[] = [
     { type: "tool.progress", turn: 1, call: "call_1", data: { step: "with [redacted]", of: 2 } },
     { type: "notice", text: "It is [redacted]." },
-    { type: "data", name: "[redacted]", data: ["[redacted]", 1, null] },
+    { type: "data", name: "hunter2", data: ["[redacted]", 1, null] },
   ];
   assertEquals(await told([work], model()), masked);
   assertEquals(await told([child], scripted({ calls: [["work", { prompt: "Go" }]] }, "Done.")), masked);

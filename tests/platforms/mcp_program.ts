@@ -1,5 +1,5 @@
 /**
- * An MCP server that speaks over its standard input and output.
+ * Runs an MCP server over standard input and output.
  *
  * @module
  */
@@ -10,5 +10,12 @@ import * as z from "zod";
 const server = new McpServer({ name: "test", version: "1" });
 server.registerTool("greet", { description: "Greets", inputSchema: z.object({ name: z.string() }) }, ({ name }) => {
   return { content: [{ type: "text", text: `${Deno.env.get("GREETING")}, ${name}!` }] };
+});
+server.registerTool("count", { description: "Counts" }, async ({ mcpReq }) => {
+  const { progressToken = 0 } = mcpReq._meta ?? {};
+  for (let progress = 1; progress <= 3; progress++) {
+    await mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, total: 3 } });
+  }
+  return { content: [{ type: "text", text: "3" }] };
 });
 await server.connect(new StdioServerTransport());

@@ -5,24 +5,29 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { folder } from "./folder.ts";
 
-Deno.test("mcp() does without a process that is not there", async () => {
+Deno.test("mcp() continues without a process that does not exist", async () => {
   const transport = stdio("./nobody");
   const use = [mcp({ servers: { nobody: { transport } } })];
   const reported: unknown[] = [];
   const run = agent({ model: scripted("Hello!"), use }).run({ prompt: "Hi", onError: (error) => reported.push(error) });
   assertEquals((await run.result).status, "done");
-  assertEquals(reported.map(String), [`Error: Cannot use MCP server "nobody"`]);
+  assertEquals(reported.map(String), [`Error: Cannot use MCP server "nobody": it could not be connected`]);
 });
 
-// the official transport leaves a timer behind that nobody waits for
+// the official transport leaves a timer running
 const untimed = { sanitizeOps: false, sanitizeResources: false };
 
-Deno.test("mcp() has a server run as a process, for as long as the run", untimed, async () => {
-  await using disk = await folder();
-  const program = `${disk.path}/server.js`;
+/** Bundles the test server into a folder, and returns a transport that runs it. */
+async function server(folder: string) {
+  const program = `${folder}/server.js`;
   const args = ["bundle", "--quiet", "--output", program, "tests/platforms/mcp_program.ts"];
   assertEquals((await new Deno.Command(Deno.execPath(), { args }).output()).success, true);
-  const transport = stdio(Deno.execPath(), ["run", "--allow-env", program], { env: { GREETING: "Hello" } });
+  return stdio(Deno.execPath(), ["run", "--allow-env", program], { env: { GREETING: "Hello" } });
+}
+
+Deno.test("mcp() runs a server as a process during the run", untimed, async () => {
+  await using disk = await folder();
+  const transport = await server(disk.path);
   const model = scripted({ calls: [["mcp__hosts__greet", { name: "Ada" }]] }, "Done.");
   const { messages } = await agent({ model, use: [mcp({ servers: { hosts: { transport } } })] }).run("Greet").result;
   assertEquals(messages[2], {
@@ -34,4 +39,14 @@ Deno.test("mcp() has a server run as a process, for as long as the run", untimed
       parts: [{ type: "text", text: "Hello, Ada!" }],
     }],
   });
+});
+
+Deno.test("mcp() emits all progress of a process, also the last event before the result", untimed, async () => {
+  await using disk = await folder();
+  const transport = await server(disk.path);
+  const model = scripted({ calls: [["mcp__hosts__count", {}]] }, "Done.");
+  const run = agent({ model, use: [mcp({ servers: { hosts: { transport } } })] }).run("Count");
+  const progress: unknown[] = [];
+  for await (const event of run.events) if (event.type === "tool.progress") progress.push(event.data);
+  assertEquals(progress, [1, 2, 3].map((progress) => ({ progress, total: 3 })));
 });

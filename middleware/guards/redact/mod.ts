@@ -8,12 +8,13 @@ import {
   type Middleware,
   type ModelContext,
   type ModelRequest,
+  type Stop,
   ToolError,
   type ToolResult,
 } from "../../../mod.ts";
 import { type Mask, maskOf } from "./mask.ts";
 import { StreamedResponse } from "./response.ts";
-import { maskContent, maskMessage, maskParts, maskResult, maskValue } from "./values.ts";
+import { maskContent, maskFields, maskMessage, maskParts, maskResult, maskValue } from "./values.ts";
 
 /** Options of `redact()`. */
 export interface RedactOptions {
@@ -49,11 +50,11 @@ export const credentials: readonly RegExp[] = [
 
 /**
  * Replaces secrets with `[redacted]`: in prompts and context, in what the model reads, in its answers, thoughts and calls while they stream, in the inputs and
- * results of tools before they are saved, and in every event. A secret that is split over deltas, texts or a thought is found too, and so is one that
+ * results of tools before they are saved, in the questions and the reasons of guards, and in events. A secret that is split over deltas, texts or a thought is found too, and so is one that
  * is written with the escapes of JSON.
  *
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
- * so they must read their keys elsewhere. Not masked: the keys of objects, media, the names of tools, texts that the model encodes or spells out, context that
+ * so they must read their keys elsewhere. Not masked: the keys of objects, media, names and ids, texts that the model encodes or spells out, context that
  * hooks after it add at `session` and `prompt` (the model reads it masked, the session keeps it), and the events and messages of an agent that runs as a
  * tool, which needs its own `redact()`.
  *
@@ -87,13 +88,13 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     mask: mask.whole,
     async session(ctx, next) {
       const result = await next({ emit: (event) => ctx.emit(maskEvent(event, mask)) });
-      return result.reason === undefined ? result : maskReason(result, mask);
+      return maskFields(result, ["reason"], mask);
     },
     async prompt(ctx, next) {
       const prompt = maskContent(ctx.prompt, mask);
       const context = maskValue(ctx.context, mask);
       const clean = prompt === ctx.prompt && context === ctx.context;
-      return maskReason(await next(clean ? undefined : { prompt, context }), mask);
+      return maskFields(await next(clean ? undefined : { prompt, context }), ["reason"], mask);
     },
     async model(ctx, next) {
       const stream = new StreamedResponse(mask, ctx.emit);
@@ -112,10 +113,22 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
       const input = maskValue(ctx.input, mask);
       return maskResult(await next(input === ctx.input ? undefined : { input }), mask);
     },
-    approval: async (_, next) => maskValue(await next(), mask),
+    approval: async (_, next) => maskFields(await next(), decisionFields, mask),
     execute: (_, next) => maskExecution(next, mask),
-    stop: async (_, next) => maskValue(await next(), mask),
+    stop: async (_, next) => maskStop(await next(), mask),
   };
+}
+
+/** Fields of events that contain text or JSON. The other fields are ids, names and enumerations. */
+const eventFields = ["text", "message", "reason", "questions", "input", "data", "output", "path", "from", "to"];
+
+/** Fields of decisions that contain text or JSON. */
+const decisionFields = ["reason", "questions", "question", "input"];
+
+function maskStop(stop: Stop, mask: Mask): Stop {
+  if (stop.type !== "continue") return maskFields(stop, decisionFields, mask);
+  const messages = stop.messages.map((message) => maskContent(message, mask));
+  return messages.every((message, index) => message === stop.messages[index]) ? stop : { ...stop, messages };
 }
 
 /** Masks a result before the engine saves it, and the message of a `ToolError`, from which the engine makes one. */
@@ -161,11 +174,6 @@ function maskEvent(event: Event, mask: Mask): Event {
     case "tool.finished":
       return { ...event, result: maskContent(event.result, mask) };
     default:
-      return maskValue(event, mask);
+      return maskFields(event, eventFields, mask);
   }
-}
-
-function maskReason<T extends { readonly reason?: string }>(result: T, mask: Mask): T {
-  const reason = maskValue(result.reason, mask);
-  return reason === result.reason ? result : { ...result, reason };
 }

@@ -28,6 +28,13 @@ function masked(value: unknown, whole: Mask["whole"]): unknown {
   return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries);
 }
 
+/** Masks the values of some fields of an object; its other fields, such as ids and types, stay as they are. */
+export function maskFields<T extends object>(value: T, fields: readonly string[], mask: Pick<Mask, "whole">): T {
+  const given = Object.fromEntries(Object.entries(value).filter(([key]) => fields.includes(key)));
+  const kept = maskValue(given, mask);
+  return kept === given ? value : { ...value, ...kept };
+}
+
 type Part = AnswerPart | ContentPart;
 
 /** Masks the texts, the thoughts and the calls of parts. A secret that is split over several texts is found too. Media stay as they are. */

@@ -1,5 +1,5 @@
 /**
- * Connections: one server, for as long as one run has its session open.
+ * Connects to an MCP server for one run.
  *
  * @module
  */
@@ -15,47 +15,48 @@ import { ToolError, type ToolExecutionContext, type ToolResult } from "../../../
 import { resultOf } from "./result.ts";
 import type { McpTransport } from "./transport.ts";
 
-/** How long leaving a server may take, in milliseconds. */
-const grace = 1_000;
+/** Longest time to end a session with a server, in milliseconds. */
+const closeTime = 1_000;
 
-/** A tool, as its server tells of it. */
-export type Offered = Pick<Tool, "name" | "title" | "description" | "inputSchema">;
+/** A tool as its server describes it. */
+export type ServerTool = Pick<Tool, "name" | "title" | "description" | "inputSchema">;
 
-/** A server that answers. */
+/** A connection to a server. */
 export interface Connection {
-  /** The tools that it has now. */
-  readonly offered: readonly Offered[];
-  /** Has it run a tool. */
+  /** The tools of the server when the connection was opened. */
+  readonly tools: readonly ServerTool[];
+  /** Calls a tool of the server. */
   call(tool: string, input: Record<string, unknown>, ctx: ToolExecutionContext): Promise<ToolResult>;
-  /** Leaves it. Never rejects. */
+  /** Closes the connection. Never rejects. */
   close(): Promise<void>;
 }
 
-/** A transport to a server that speaks Streamable HTTP. */
-export function overHttp(url: string, headers: Readonly<Record<string, string>>): McpTransport {
+/** Creates a transport over Streamable HTTP. */
+export function httpTransport(url: string, headers: Readonly<Record<string, string>>): McpTransport {
   return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { ...headers } } });
 }
 
-/** Connects to a server, and asks for its tools; it may take `time` milliseconds for each answer. */
+/** Connects to a server and lists its tools. Each answer may take `time` milliseconds. */
 export async function connect(transport: McpTransport, time: number, signal: AbortSignal): Promise<Connection> {
   const client = new Client({ name: "jizai", version: "1" }, { versionNegotiation: { mode: "auto" } });
   const within = { timeout: time, maxTotalTimeout: time };
 
   async function close(): Promise<void> {
-    const timer = setTimeout(() => transport.close(), grace);
-    // a server that is gone has nothing to end
+    const timer = setTimeout(() => transport.close(), closeTime);
+    // a failure to end the session is ignored: the server ends it by itself
     if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession().catch(() => {});
     clearTimeout(timer);
     await client.close().catch(() => {});
-    await transport.close().catch(() => {}); // a client that was not let in does not close it
+    await transport.close().catch(() => {}); // a client that failed to connect does not close it
   }
 
   try {
     signal.throwIfAborted();
     await client.connect(transport, { ...within, signal });
-    const { tools: offered } = await client.listTools(undefined, { ...within, signal });
+    deliverInOrder(transport);
+    const { tools } = await client.listTools(undefined, { ...within, signal });
     return {
-      offered,
+      tools,
       close,
       async call(name, input, { signal, progress }) {
         try {
@@ -74,11 +75,23 @@ export async function connect(transport: McpTransport, time: number, signal: Abo
   }
 }
 
-/** What the server says of a failure is for the model, as its results are; what becomes of the connection is not. */
+/** Converts an error. The message of the server's own error is for the model; that of a failed connection is not. */
 function failureOf(error: unknown): unknown {
   if (error instanceof ProtocolError) return new ToolError(error.message, { cause: error });
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
     return new DOMException(error.message, "TimeoutError");
   }
   return error;
+}
+
+/**
+ * Delivers each message after the handler of the one before has started. The client starts the handler of a notification a microtask later, but handles a
+ * response at once and then drops the notifications of its request, so it would lose the last progress.
+ */
+function deliverInOrder(transport: McpTransport): void {
+  const deliver = transport.onmessage?.bind(transport);
+  let queue = Promise.resolve();
+  transport.onmessage = (message, extra) => {
+    queue = queue.then(() => deliver?.(message, extra)).catch((error) => transport.onerror?.(error));
+  };
 }

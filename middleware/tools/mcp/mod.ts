@@ -1,56 +1,56 @@
 /**
- * Brings the tools of MCP servers.
+ * Adds the tools of MCP servers.
  *
  * @module
  */
 import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../../mod.ts";
 import { schemaOf } from "../../../src/core/kit.ts";
-import { connect, type Connection, type Offered, overHttp } from "./connection.ts";
-import { nameOf } from "./name.ts";
+import { connect, type Connection, httpTransport, type ServerTool } from "./connection.ts";
+import { toolNames } from "./name.ts";
 import type { McpTransport } from "./transport.ts";
 
 export type { McpTransport } from "./transport.ts";
 
-/** A server, and what is taken of it. */
-export type McpServer<V = unknown> = McpServerOptions & (McpAddress<V> | McpWire<V>);
+/** An MCP server: its options, and its URL or transport. */
+export type McpServer<V = unknown> = McpServerOptions & (McpHttpServer<V> | McpCustomServer<V>);
 
-/** What is taken of a server. */
+/** Options of an MCP server. */
 export interface McpServerOptions {
-  /** The names of the tools that the agent may have, as the server calls them. Default: all that it has. */
+  /** The server's own names of the tools to add. A name that the server does not have fails the run. Default: all tools. */
   readonly tools?: readonly string[];
-  /** Milliseconds that it may take to let us in, to list its tools, and for each call. Default: 30,000. */
+  /** Milliseconds that the server has to connect, to list its tools, and to answer each call. Default: 30,000. */
   readonly time?: number;
 }
 
-/** A server that is reached over Streamable HTTP. */
-export interface McpAddress<V = unknown> {
-  /** Where it is. */
+/** An MCP server that is reached over Streamable HTTP. */
+export interface McpHttpServer<V = unknown> {
+  /** URL of the server. */
   readonly url: string;
-  /** Sent with every request, such as a token; they may come with the run. Default: none. */
+  /** Headers of every request, such as a token, or a function that returns those of a run. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | ((scope: Scope<V>) => Readonly<Record<string, string>>);
 }
 
-/** A server that is reached in another way. */
-export interface McpWire<V = unknown> {
-  /** Makes a transport of the official client; called for each run, and closed after it. */
+/** An MCP server that is reached in another way. */
+export interface McpCustomServer<V = unknown> {
+  /** Creates a transport of the official client. Called for each run; the transport is closed after the run. */
   readonly transport: (scope: Scope<V>) => McpTransport | Promise<McpTransport>;
 }
 
-/** What `mcp()` takes. */
+/** Options of `mcp()`. */
 export interface McpOptions<V = unknown> {
-  /** The servers, by the names that their tools are known under: letters, digits and `-`, and single `_` between them; 32 at most. */
+  /** The servers, by the name that is part of their tools' names: 1 to 32 letters, digits, `-`, and single `_` between them. */
   readonly servers: Readonly<Record<string, McpServer<V>>>;
 }
 
 /**
- * Brings the tools of MCP servers. A tool `search` of the server `docs` is called `mcp__docs__search`; what a name may not hold becomes `_`. Every guard
- * sees their calls as those of any other tool. The model reads what servers say of their tools: use those that you trust, and name the tools you want.
+ * Adds the tools of MCP servers. The tool `search` of the server `docs` is called `mcp__docs__search`. Characters that providers refuse become `_`, and such a
+ * name ends with a hash. A tool whose name is in use already is left out and reported to the operator. Guards see the calls like those of any other
+ * tool. The model reads the descriptions that servers give, so use servers that you trust, and name the tools that you need.
  *
- * Servers are asked whenever a session is opened, all at once, so that a tool that is new is there with the next run; connections are closed with it. A
- * server that does not answer costs its tools and not the run: the person reads a notice, the operator hears of the failure, and with the next run it
- * is tried anew. It runs wherever `fetch` does.
+ * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
+ * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again.
  *
- * Throws a `TypeError` for a server's name or address that is none, and a `RangeError` for a time that is not positive, or that no timer can count.
+ * Throws a `TypeError` for an invalid name or URL of a server, and a `RangeError` if `time` is not positive or longer than a timer can run.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -62,23 +62,26 @@ export interface McpOptions<V = unknown> {
  * const docs = mcp({ servers: { docs: { url: "https://docs.example/mcp", tools: ["search", "publish"] } } });
  * const rules = permissions({ ask: ["mcp__docs__publish"] });
  *
- * // this page may not reach it, which is no reason not to answer
+ * // the run continues, although this example may not connect to the server
  * const { text } = await agent({ model: scripted("Hello!"), use: [rules, docs] }).run("Hi").result;
  * assertEquals(text, "Hello!");
  * ```
  */
 export function mcp<V = unknown>({ servers }: McpOptions<V>): Middleware<V> {
   const all = Object.entries(servers);
-  for (const [name, server] of all) check(name, server);
+  for (const [name, server] of all) expectServer(name, server);
 
   return {
     name: "mcp",
     async session(ctx, next) {
       const connections = await Promise.all(all.map(([name, server]) => open(name, server, ctx)));
       try {
-        const taken = new Set(ctx.settings.tools.map(({ name }) => name));
-        const tools = all.flatMap(([name, server], index) => toolsOf(name, server, connections[index], taken));
-        return await next(tools.length > 0 ? { settings: { tools: [...ctx.settings.tools, ...tools] } } : {});
+        const tools = [...ctx.settings.tools];
+        for (const [index, [name, server]] of all.entries()) {
+          const connection = connections[index];
+          if (connection) addTools(tools, { name, server, connection }, ctx);
+        }
+        return await next(tools.length > ctx.settings.tools.length ? { settings: { tools } } : {});
       } finally {
         await Promise.all(connections.map((connection) => connection?.close()));
       }
@@ -86,25 +89,31 @@ export function mcp<V = unknown>({ servers }: McpOptions<V>): Middleware<V> {
   };
 }
 
-function check<V>(name: string, server: McpServer<V>): void {
+function expectServer<V>(name: string, server: McpServer<V>): void {
+  const subject = `Cannot use MCP server ${JSON.stringify(name)}`;
   if (!/^(?=.{1,32}$)[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/.test(name)) {
-    throw new TypeError(
-      `Cannot use MCP server ${JSON.stringify(name)}: its name has 1 to 32 of A-Z a-z 0-9 - and single _`,
+    throw new TypeError(`${subject}: its name is invalid; expected 1 to 32 of A-Z a-z 0-9 - and single _`);
+  }
+  if ("url" in server && !/^https?:$/.test(URL.parse(server.url)?.protocol ?? "")) {
+    throw new TypeError(`${subject}: \`url\` is ${JSON.stringify(server.url)}; expected an http or https URL`);
+  }
+  const { time = 1, tools } = server;
+  if (tools?.length === 0) throw new TypeError(`${subject}: \`tools\` is empty; expected at least one name`);
+  if (!(time > 0 && time < 2 ** 31)) {
+    throw new RangeError(
+      `${subject}: \`time\` is ${time}; expected a positive number up to ${2 ** 31 - 1} milliseconds`,
     );
   }
-  if ("url" in server) new URL(server.url);
-  const { time = 1 } = server;
-  if (!(time > 0 && time < 2 ** 31)) throw new RangeError(`Cannot use MCP server "${name}" with a time of ${time} ms`);
 }
 
-/** Connects to a server; without it the run goes on. */
+/** Connects to a server. Returns `undefined` if that fails: the run continues without it. */
 async function open<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promise<Connection | undefined> {
   try {
     return await connect(await transportOf(server, ctx), server.time ?? 30_000, ctx.signal);
   } catch (cause) {
-    if (ctx.signal.aborted) return undefined; // what comes next says so
-    ctx.run.report(new Error(`Cannot use MCP server "${name}"`, { cause }));
-    ctx.emit({ type: "notice", text: `The tools of ${name} are not there now.` });
+    if (ctx.signal.aborted) return undefined; // the run is being stopped
+    ctx.run.report(new Error(`Cannot use MCP server "${name}": it could not be connected`, { cause }));
+    ctx.emit({ type: "notice", text: `The tools of ${name} are not available now.` });
     return undefined;
   }
 }
@@ -112,32 +121,49 @@ async function open<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promi
 function transportOf<V>(server: McpServer<V>, ctx: Scope<V>): McpTransport | Promise<McpTransport> {
   if ("transport" in server) return server.transport(ctx);
   const { url, headers = {} } = server;
-  return overHttp(url, typeof headers === "function" ? headers(ctx) : headers);
+  return httpTransport(url, typeof headers === "function" ? headers(ctx) : headers);
 }
 
-/** The tools of a server that the agent may have; their names are added to `taken`. */
-function toolsOf<V>(
-  server: string,
-  { tools: wanted }: McpServer<V>,
-  connection: Connection | undefined,
-  taken: Set<string>,
-): readonly AnyTool<never>[] {
-  if (!connection) return [];
-  const all = new Map(connection.offered.map((offered) => [offered.name, offered])); // one that is told of twice is there once
-  return [...all.values()].filter(({ name }) => wanted?.includes(name) ?? true).map((offered) => {
-    const name = nameOf(server, offered.name, taken);
-    taken.add(name);
-    return tool({
-      name,
-      description: offered.description ?? offered.title ?? offered.name,
-      input: inputOf(offered),
-      execute: (input, ctx) => connection.call(offered.name, input, ctx),
-    });
+/** A server that a run is connected to. */
+interface Connected<V> {
+  readonly name: string;
+  readonly server: McpServer<V>;
+  readonly connection: Connection;
+}
+
+/** Adds the tools of a server to `tools`. Throws a `TypeError` if the server lacks a tool that its options name. */
+function addTools<V>(
+  tools: AnyTool<never>[],
+  { name: server, server: { tools: wanted }, connection }: Connected<V>,
+  ctx: Scope,
+) {
+  const offered = new Map(connection.tools.map((tool) => [tool.name, tool])); // a server may list a tool twice
+  const missing = wanted?.find((name) => !offered.has(name));
+  if (missing !== undefined) {
+    const names = [...offered.keys()].map((name) => JSON.stringify(name)).join(", ");
+    throw new TypeError(`Cannot use MCP server "${server}": it has no tool "${missing}"; expected one of ${names}`);
+  }
+  const names = toolNames(server, [...offered.keys()]);
+  for (const [own, serverTool] of offered) {
+    if (wanted && !wanted.includes(own)) continue;
+    const name = names.get(own);
+    if (name === undefined || tools.some((tool) => tool.name === name)) {
+      ctx.run.report(new Error(`Cannot add tool "${own}" of MCP server "${server}": its name is in use`));
+    } else tools.push(toolOf(name, serverTool, connection));
+  }
+}
+
+function toolOf(name: string, serverTool: ServerTool, connection: Connection): AnyTool<never> {
+  return tool({
+    name,
+    description: serverTool.description ?? serverTool.title ?? serverTool.name,
+    input: inputOf(serverTool),
+    execute: (input, ctx) => connection.call(serverTool.name, input, ctx),
   });
 }
 
-/** What a server says of a tool's input. The server itself checks it; here it only has to be an object. */
-function inputOf({ inputSchema }: Offered): Schema<Record<string, unknown>> {
+/** Returns the schema of a tool's input. Only its type is checked here, the rest by the server. */
+function inputOf({ inputSchema }: ServerTool): Schema<Record<string, unknown>> {
   return schemaOf(
     inputSchema,
     (value) => isObject(value) ? { value } : { issues: [{ message: "expected an object" }] },

@@ -1,12 +1,12 @@
 /**
- * Results: what a server answered to a call, for the model to read.
+ * Converts the results of MCP tools.
  *
  * @module
  */
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { Artifact, ContentPart, ToolResult } from "../../../mod.ts";
 
-/** What a call came to. What it links to is told to the model, and kept for the person's program. */
+/** Converts a result. A link becomes a text for the model and an artifact for the client. */
 export function resultOf({ content, structuredContent, isError }: CallToolResult): ToolResult {
   const parts = content.map(partOf);
   const artifacts = content.flatMap(artifactOf);

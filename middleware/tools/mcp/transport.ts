@@ -1,21 +1,21 @@
 /**
- * What is asked of a transport: said here as types, as the official client has it.
+ * Declares the transport of the official MCP client.
  *
  * @module
  */
 
-/** What carries messages to a server, and back. Those of `@modelcontextprotocol/client` are such. */
+/** Carries messages to a server and back. The transports of `@modelcontextprotocol/client` implement it. */
 export interface McpTransport {
-  /** Begins to listen. */
+  /** Starts to receive messages. */
   start(): Promise<void>;
   /** Sends a message. */
   send(message: object, options?: object): Promise<void>;
-  /** Ends it. */
+  /** Closes the transport. */
   close(): Promise<void>;
-  /** Called where it has ended. */
+  /** Called when the transport has closed. */
   onclose?(): void;
-  /** Called where it fails. */
+  /** Called when the transport fails. */
   onerror?(error: Error): void;
-  /** Called for each message from the server. */
+  /** Called for each message of the server. */
   onmessage?(message: object, extra?: object): void;
 }

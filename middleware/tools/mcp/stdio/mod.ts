@@ -1,15 +1,16 @@
 /**
- * MCP servers that are processes, on Deno.
+ * Runs MCP servers as processes, on Deno, Node and Bun.
  *
  * @module
  */
 import type { McpTransport } from "../transport.ts";
-import { processOf, type StdioOptions } from "./process.ts";
+import { processTransport, type StdioOptions } from "./process.ts";
 
 export type { StdioOptions };
 
 /**
- * Has an MCP server run as a process, one for each run, which ends with it. Takes the permission to run it, and to read the environment.
+ * Runs an MCP server as a process: each run of the agent starts one, and stops it at its end. Deno asks for permission to run it and to read the
+ * environment.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -26,5 +27,5 @@ export function stdio(
   args: readonly string[] = [],
   options: StdioOptions = {},
 ): () => McpTransport {
-  return () => processOf(command, args, options);
+  return () => processTransport(command, args, options);
 }

@@ -1,21 +1,21 @@
 /**
- * Processes that speak MCP.
+ * Starts the process of an MCP server.
  *
  * @module
  */
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { McpTransport } from "../transport.ts";
 
-/** How a process is started. */
+/** Options of `stdio()`. */
 export interface StdioOptions {
-  /** Its environment. Default: what is safe to pass on, such as `PATH` and `HOME`. */
+  /** Environment of the process. Default: safe variables, such as `PATH` and `HOME`. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The folder it works in. Default: this one. */
+  /** Working directory of the process. Default: that of this process. */
   readonly cwd?: string;
 }
 
-/** A transport to a process, which begins with it. */
-export function processOf(command: string, args: readonly string[], { env, cwd }: StdioOptions): McpTransport {
+/** Creates a transport that starts the process. */
+export function processTransport(command: string, args: readonly string[], { env, cwd }: StdioOptions): McpTransport {
   return new StdioClientTransport({
     command,
     args: [...args],
