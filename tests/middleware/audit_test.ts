@@ -1,4 +1,4 @@
-import { agent, allow, type AnyTool, ask, cancelled, deny, type Event, type Middleware, tool } from "@jizai/jizai";
+import { agent, allow, type AnyTool, ask, cancelled, deny, type Middleware, tool } from "@jizai/jizai";
 import { audit, type AuditOptions, type AuditRecord } from "@jizai/jizai/middleware/audit";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
