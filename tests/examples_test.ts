@@ -24,7 +24,7 @@ import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
 import { messagesApi } from "./support/providers/anthropic.ts";
 import { chatCompletions } from "./support/providers/openai.ts";
-import { bare } from "./support/bare.ts";
+import { withoutSchemas } from "./support/without_schemas.ts";
 
 /** The examples of hooks: what each of them shows, and what it prints. */
 const hooks: Readonly<Record<string, Example>> = {
@@ -242,7 +242,7 @@ Deno.test("the assistant pauses before a long calculation, and goes on when it i
     "session.closed",
     "run.paused Calculate something",
   ]);
-  assertEquals(bare(first("run.paused", events).questions), [{
+  assertEquals(withoutSchemas(first("run.paused", events).questions), [{
     callId: "call_1",
     tool: "calculate",
     input: { expression: longSum },

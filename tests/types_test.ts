@@ -25,7 +25,7 @@ import {
   when,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { lines } from "./support/told.ts";
+import { lines } from "./support/transcript_lines.ts";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 

@@ -3,7 +3,7 @@ import { client, type ClientRun, fold, noRun } from "@jizai/jizai/client";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { named } from "../support/happened.ts";
+import { named } from "../support/run_events.ts";
 import { answers, asking, recorded } from "../support/recorded.ts";
 import type { App } from "../support/requests.ts";
 import { type Chance, seeded } from "../support/seeded.ts";

@@ -5,9 +5,9 @@ import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import * as z from "zod";
-import { cable } from "../support/cable.ts";
+import { breakingProxy } from "../support/breaking_proxy.ts";
 import { waiting } from "../support/halting.ts";
-import { named } from "../support/happened.ts";
+import { named } from "../support/run_events.ts";
 import { answers, asking, recorded } from "../support/recorded.ts";
 
 const drop = tool({
@@ -91,7 +91,7 @@ Deno.test("client() over the network reads a run to its end through connections 
   const app = serve(assistant, { log: memoryLog(), onClientGone: "detach" });
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
   const reaches = [0, 1_500, 2_500, 1_000];
-  await using line = cable(server.addr.port, (connection) => reaches[connection] ?? Infinity);
+  await using line = breakingProxy(server.addr.port, (connection) => reaches[connection] ?? Infinity);
   const events: Event[] = [];
   let run = client(`http://127.0.0.1:${line.port}`).run({ prompt: "Go" });
   for await (const event of run.events) events.push(event);

@@ -5,8 +5,8 @@ import { agent, type Emit, type Event, type Limits, type Middleware, text, tool 
 import { scripted } from "@jizai/jizai/model/scripted";
 import { cancellationOf, delay, startTimer, withGracePeriod } from "../../src/core/abandon.ts";
 import { Semaphore } from "../../src/core/slots.ts";
-import { happened, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** A signal that is told when to abort, and how many listen to it. */
 function counted() {
@@ -147,7 +147,7 @@ Deno.test("a hook that ignores the end of its run is left behind, wherever it wa
       await time.tickAsync(299);
       await time.tickAsync(1);
       const { status, messages } = await run.result;
-      const events = told(await happened(run));
+      const events = eventLines(await eventsOfRun(run));
       const left = events.findIndex((line) => line.startsWith("warning"));
       assertEquals([status, ...events.slice(left, -1)], [
         "aborted",
@@ -230,7 +230,7 @@ Deno.test("a cleanup that ignores its signal is left behind", async () => {
   const run = agent({ model, use, limits }).run("Hi");
   await time.tickAsync(100);
   await time.tickAsync(0);
-  assertEquals(told(await happened(run)).slice(5), [
+  assertEquals(eventLines(await eventsOfRun(run)).slice(5), [
     "notice cleaning",
     "warning hook.abandoned A cleanup did not stop when it was told to. abort",
     "session.closed",

@@ -16,8 +16,8 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { bare } from "../support/bare.ts";
-import { lines } from "../support/told.ts";
+import { withoutSchemas } from "../support/without_schemas.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const pay = tool({
   name: "pay",
@@ -169,7 +169,7 @@ Deno.test("a reply to the run's own question reaches the hook that asked, once",
   };
   const { run, answer } = assistant(["Sunny."], [asking]);
   const { questions } = await run("Weather?");
-  assertEquals([bare(questions), questions[0]?.suggestions, questions[0]?.schema?.required], [
+  assertEquals([withoutSchemas(questions), questions[0]?.suggestions, questions[0]?.schema?.required], [
     [{ questions: ["Which city?"] }],
     [{ type: "reply", text: "Oslo" }],
     ["type", "text"],
@@ -236,7 +236,7 @@ const yes = (questions: readonly Question[]) =>
 Deno.test("what an agent that is a tool asks surfaces in the root, with its path; siblings have run", async () => {
   const { run, resume } = family(false);
   const paused = await run();
-  assertEquals([paused.status, bare(paused.questions)], ["paused", [
+  assertEquals([paused.status, withoutSchemas(paused.questions)], ["paused", [
     { callId: "call_1/call_1", path: ["clerk"], tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] },
     { callId: "call_1/call_2", path: ["clerk"], tool: "pay", input: { sum: 6 }, questions: ["Run pay?"] },
   ]]);
@@ -269,7 +269,7 @@ Deno.test("agents in agents are answered some at a time, down to the one that as
 Deno.test("a call of an agent that a person has allowed is not asked about again when the agent asks", async () => {
   const { run, resume } = family(false, { ask: true });
   const first = await run();
-  assertEquals(bare(first.questions).map(({ callId, tool }) => [callId, tool]), [["call_1", "clerk"]]);
+  assertEquals(withoutSchemas(first.questions).map(({ callId, tool }) => [callId, tool]), [["call_1", "clerk"]]);
   const second = await resume(yes(first.questions));
   assertEquals(second.questions.map(({ callId }) => callId), ["call_1/call_1", "call_1/call_2"]);
   assertEquals((await resume(yes(second.questions))).status, "done");
@@ -295,7 +295,11 @@ Deno.test("the question of an agent itself is answered through its caller", asyn
   };
   const { run, resume } = family(false, { use: [asking] });
   const paused = await run();
-  assertEquals(bare(paused.questions), [{ callId: "call_1/", path: ["clerk"], questions: ["Which account?"] }]);
+  assertEquals(withoutSchemas(paused.questions), [{
+    callId: "call_1/",
+    path: ["clerk"],
+    questions: ["Which account?"],
+  }]);
   const second = await resume([{ callId: "call_1/", type: "reply", text: "Mine" }]);
   assertEquals((await resume(yes(second.questions))).status, "done");
 });
@@ -318,7 +322,9 @@ Deno.test("an agent that asks again, for the same caller, hears each answer once
   const third = await resume([{ callId: "call_1/", type: "reply", text: "two" }]);
   assertEquals(heard, [[], ["one"], ["two"]]);
   const fourth = await resume(yes(third.questions));
-  assertEquals(bare(fourth.questions).map(({ callId, input }) => [callId, input]), [["call_1/call_3", { sum: 7 }]]);
+  assertEquals(withoutSchemas(fourth.questions).map(({ callId, input }) => [callId, input]), [["call_1/call_3", {
+    sum: 7,
+  }]]);
   assertEquals((await resume(yes(fourth.questions))).status, "done");
 });
 
@@ -351,7 +357,7 @@ Deno.test("two answers about one call count both, where its input changes in bet
   const { run, answer } = assistant([paying(5), "Done."], [steep]);
   await run();
   const second = await answer({ callId: "call_1", type: "approve", input: { sum: 4 } });
-  assertEquals(bare(second.questions).map(({ input }) => input), [{ sum: 3 }]);
+  assertEquals(withoutSchemas(second.questions).map(({ input }) => input), [{ sum: 3 }]);
   const done = await answer({ callId: "call_1", type: "approve" });
   assertEquals([done.status, since(done)[0]], ["done", "ok Paid 3"]);
 });

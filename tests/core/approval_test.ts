@@ -3,7 +3,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { at, batch, call, came, drop, three, weather } from "../support/batch.ts";
-import { bare } from "../support/bare.ts";
+import { withoutSchemas } from "../support/without_schemas.ts";
 
 /** A guard with one answer, whoever asks. */
 function guard(name: string, approval: NonNullable<Middleware["approval"]>) {
@@ -102,7 +102,7 @@ Deno.test("a guard may pause the run: nothing runs, and the call goes in again",
   assertEquals([result.status, log], ["done", []]); // who swallows it has denied
   const strict = batch(three, { tools: [weather(({ city }) => log.push(city))], use: [blind, closed] });
   const first = await strict.run().came;
-  assertEquals([bare(first.result.questions), log], [[{ questions: ["May we?"] }], []]);
+  assertEquals([withoutSchemas(first.result.questions), log], [[{ questions: ["May we?"] }], []]);
   open = true;
   const second = await strict.resume(first.result.session).came;
   assertEquals([second.lines.at(-1), log], ["assistant Done.", ["a", "b", "c"]]);
@@ -128,7 +128,7 @@ Deno.test("a tool asks for itself: always, for some inputs, or not", async () =>
     execute: ({ city }) => city,
   });
   const { result } = await came([call("a", { name: "picky" }), call("b", { name: "picky" })], { tools: [picky] });
-  assertEquals(bare(result.questions), [{
+  assertEquals(withoutSchemas(result.questions), [{
     callId: "b",
     tool: "picky",
     input: { city: "b" },
@@ -261,7 +261,12 @@ Deno.test("an answer that a person is asked about is given when they agree", asy
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
   const started = batch([call("a")], { use: [cache, asks] });
   const { result } = await started.run().came;
-  assertEquals(bare(result.questions), [{ callId: "a", tool: "weather", input: { city: "a" }, questions: ["Sure?"] }]);
+  assertEquals(withoutSchemas(result.questions), [{
+    callId: "a",
+    tool: "weather",
+    input: { city: "a" },
+    questions: ["Sure?"],
+  }]);
   const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(lines, ["call weather", "ok cached", "assistant Done."]);
 });
@@ -340,7 +345,7 @@ Deno.test("an edit is not lost to one that allows above it, nor to one that asks
   }
   for (const use of [[edits, asks], [asks, edits], [blind, edits, asks], [blind, asks, edits]]) {
     const { result } = await came([call("a")], { tools: [look], use });
-    assertEquals(bare(result.questions), [{
+    assertEquals(withoutSchemas(result.questions), [{
       callId: "a",
       tool: "weather",
       input: { city: "rome" },
@@ -417,7 +422,7 @@ Deno.test("who is asked is told what would run; who answered is said too", async
   assertEquals(first.events.filter(({ type }) => type === "approval.asked"), [
     { type: "approval.asked", turn: 1, call: "a", ...question },
   ]);
-  assertEquals(bare(first.result.questions), [question]);
+  assertEquals(withoutSchemas(first.result.questions), [question]);
   const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(second.events.filter(({ type }) => type.startsWith("approval")), [
     { type: "approval.decided", turn: 1, call: "a", decision: "allow", by: "person" },
@@ -446,7 +451,7 @@ Deno.test("an answer is for the input that was seen: one that has changed meanwh
   city = "b";
   const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(second.result.status, "paused");
-  assertEquals(bare(second.result.questions), [{
+  assertEquals(withoutSchemas(second.result.questions), [{
     callId: "a",
     tool: "drop",
     input: { city: "b" },

@@ -19,8 +19,8 @@ import {
   user,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { happened, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const look = tool({
   name: "look",
@@ -46,9 +46,9 @@ async function hear(events: readonly ModelEvent[], ...use: Middleware[]) {
   const model = scripted({ reads: events.map((event) => [event]) }, "Done.");
   const errors: unknown[] = [];
   const run = agent({ model, tools: [look], use }).run({ prompt: "Hi", onError: (error) => errors.push(error) });
-  const all = await happened(run);
+  const all = await eventsOfRun(run);
   const { messages, status } = await run.result;
-  return { events: all, told: told(all), messages, status, errors, requests: model.requests };
+  return { events: all, told: eventLines(all), messages, status, errors, requests: model.requests };
 }
 
 Deno.test("what a model says becomes parts in its order, and a delta names its own", async () => {
@@ -266,7 +266,7 @@ Deno.test("a response that is given again makes calls of its own, and a warning 
   };
   const model = scripted({ calls: [{ id: "a", name: "look", input: { at: "x" } }] }, "Done.");
   const run = agent({ model, tools: [look], use: [{ name: "outer", model: (_, next) => next() }, cache] }).run("Hi");
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   assertEquals(events.filter(({ type }) => type === "warning"), [{
     type: "warning",
     code: "transcript.repaired",
@@ -314,12 +314,12 @@ Deno.test("next() again asks anew, counts, and takes back only what was shown", 
   };
   const play = async (...shown: string[]) => {
     const model = scripted({ text: shown, error: new Error("cut") }, "Hello!");
-    return told(await happened(agent({ model, use: [twice, watch] }).run("Hi"))).slice(5, -3);
+    return eventLines(await eventsOfRun(agent({ model, use: [twice, watch] }).run("Hi"))).slice(5, -3);
   };
   const thrice: Middleware = { model: (_, next) => next().catch(() => next()).catch(() => next()) };
   const cut = { error: new Error("cut") };
   const third = agent({ model: scripted({ text: "Hel", ...cut }, cut, "Hello!"), use: [thrice] }).run("Hi");
-  assertEquals(told(await happened(third)).slice(5, -3), [
+  assertEquals(eventLines(await eventsOfRun(third)).slice(5, -3), [
     "text.delta 1 0 Hel",
     "model.reset 1",
     "text.delta 1 0 Hello!",
@@ -395,7 +395,7 @@ Deno.test("a filter may change and leave out deltas, and adds what it likes", as
     })
   ) {
     const model = scripted({ text: ["Hel", "lo", "!"] });
-    const all = told(await happened(agent({ model, use: [use] }).run("Hi"))).filter((line) =>
+    const all = eventLines(await eventsOfRun(agent({ model, use: [use] }).run("Hi"))).filter((line) =>
       !line.startsWith("model.f")
     );
     assertEquals(
@@ -544,7 +544,7 @@ Deno.test("a model that ignores its signal is left behind, and what it says late
     "session.closed",
     "run.aborted stop Once",
   ];
-  assertEquals(told(await happened(second)).slice(5), ending);
+  assertEquals(eventLines(await eventsOfRun(second)).slice(5), ending);
   never.resolve([{ type: "text", text: " upon" }]);
   await time.runMicrotasks();
   assertEquals((await second.result).text, "Once");

@@ -18,9 +18,9 @@ import {
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { happened, told } from "../support/happened.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { history, look, short } from "../support/long.ts";
-import { found, mortal } from "../support/mortal.ts";
+import { recordingStore, storeWith } from "../support/recording_store.ts";
 
 /** Sums a conversation up, and keeps what came last. */
 const summing: Middleware = {
@@ -84,7 +84,7 @@ Deno.test("a run that nobody keeps keeps no transcript as it was", async () => {
 });
 
 Deno.test("the transcript as it was is kept before the one that was compacted, which is kept before the model is asked", async () => {
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   const model = scripted({ text: "Three.", before: () => assertEquals(saved.length, 5) });
   await agent({ model, use: [summing], limits: { context: 100 } }).run({ session: "s", store, prompt: "Third" }).result;
@@ -130,7 +130,7 @@ Deno.test("a rollback brings back the transcript, and forgets what it was compac
 });
 
 Deno.test("a rollback in another process brings back what stands for the transcript", async () => {
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   const keepsEnd: Middleware = {
     compact: ({ transcript }) => Promise.resolve(compacted([user("All of it.", "summing"), ...transcript.slice(-2)])),
@@ -145,7 +145,7 @@ Deno.test("a rollback in another process brings back what stands for the transcr
   await assistant.run({ session: "s", store, prompt: "Third" }).result;
   const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.end("enough", { rollback: true })) }];
   const died = saved.findLast(({ run }) => run);
-  const other = await found(died);
+  const other = await storeWith(died);
   const { messages } = await agent({ model: scripted("Done."), tools: [look], use })
     .resume({ session: "s", store: other.store, answers: [], lost: () => true }).result;
   assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
@@ -158,7 +158,7 @@ Deno.test("compact() compacts a session that no run has, and a run goes on with 
   const store = await keeping({ state: [["kept", 1]], rules: [{ tool: "look" }] });
   const assistant = agent({ model: scripted("Three."), use: [summing] });
   const handle = assistant.compact({ session: "s", store });
-  assertEquals(told(await happened(handle)), [
+  assertEquals(eventLines(await eventsOfRun(handle)), [
     "run.started run s false",
     "session.opened resume",
     "compact.started manual",
@@ -234,7 +234,7 @@ Deno.test("compact() passes the session's hooks: they refuse it, and choose its 
     compact: (ctx, next) => (ids.push(ctx.model.id), next()),
   }, summing];
   const refusing = agent({ model: scripted(), use: use(true) }).compact({ session: "s", store });
-  assertEquals(told(await happened(refusing)).at(-1), "run.finished cancelled  Not here.");
+  assertEquals(eventLines(await eventsOfRun(refusing)).at(-1), "run.finished cancelled  Not here.");
   assertEquals((await store.load("s"))?.messages.length, 4);
   await agent({ model: scripted(), use: use(false) }).compact({ session: "s", store }).result;
   assertEquals(ids, ["other"]);
@@ -273,13 +273,13 @@ Deno.test("a server begins a compaction into a sink of its own, under an id of i
   });
   assertEquals(await started.opened, { run: "r1", after: 0 });
   assertEquals((await started.result).run, "r1");
-  assertEquals(told(events).at(0), "run.started r1 s false");
+  assertEquals(eventLines(events).at(0), "run.started r1 s false");
 });
 
 // ── in the middle of things ──
 
 Deno.test("a compaction by hand whose process died is made where it goes on, and nothing is said to the model", async () => {
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   await agent({ model: scripted(), use: [summing] }).compact({ session: "s", store, instructions: "Mind." }).result;
   const begun = saved.find(({ run }) => run);
@@ -287,14 +287,14 @@ Deno.test("a compaction by hand whose process died is made where it goes on, and
 
   const minded: string[] = [];
   const use: Middleware[] = [{ compact: (ctx, next) => (minded.push(ctx.instructions), next()) }, summing];
-  const again = await found(begun);
+  const again = await storeWith(begun);
   const model = scripted("Three.");
   const options = { session: "s", store: again.store, lost: () => true };
   const resumed = await agent({ model, use }).resume({ ...options, answers: [] }).result;
   assertEquals([resumed.status, short(resumed.messages)], ["done", ["summing All of it.", "assistant Two"]]);
   assertEquals([minded, (await again.store.load("s"))?.run], [["Mind."], undefined]);
 
-  const other = await found(begun);
+  const other = await storeWith(begun);
   const { status, messages } = await agent({ model, use })
     .run({ ...options, store: other.store, prompt: "Third" }).result;
   assertEquals([status, short(messages)], ["done", [...whole, "user Third", "assistant Three."]]);
@@ -311,7 +311,7 @@ Deno.test("a compaction may wait for a person, however it begins", async () => {
   const tooLarge = new ModelError("Too long", { overflow: true });
   const outcomes: unknown[] = [];
   for (const trigger of ["auto", "overflow", "manual"] as const) {
-    const { store } = mortal();
+    const { store } = recordingStore();
     await store.save({ id: "s", version: 0, messages: history });
     const steps = trigger === "overflow" ? [{ error: tooLarge }, { error: tooLarge }, "Done."] : ["Done."];
     const limits = { context: trigger === "auto" ? 400 : Infinity };
@@ -329,7 +329,7 @@ Deno.test("a compaction may wait for a person, however it begins", async () => {
 });
 
 Deno.test("a run that was compacted pauses and goes on, in another process, and is compacted again", async () => {
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   const done: string[] = [];
   const pay = tool({
@@ -345,11 +345,11 @@ Deno.test("a run that was compacted pauses and goes on, in another process, and 
   const paused = await make(0).run({ session: "s", store, prompt: "Now" }).result;
   assertEquals([paused.status, short(paused.messages)], ["paused", ["user First", "user Now"]]);
 
-  const other = await found(saved.at(-1));
+  const other = await storeWith(saved.at(-1));
   const answers = [{ callId: "call_1", type: "approve" as const }];
   const resumed = make(1).resume({ session: "s", store: other.store, answers });
-  const events = await happened(resumed);
-  assertEquals(told(events).filter((line) => /^(compact.f|turn.s|warning)/.test(line)), [
+  const events = await eventsOfRun(resumed);
+  assertEquals(eventLines(events).filter((line) => /^(compact.f|turn.s|warning)/.test(line)), [
     "turn.started 1",
     "compact.finished auto declined 305 305 There is nothing that could be left out.",
     "turn.started 2",

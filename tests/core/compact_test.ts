@@ -20,9 +20,9 @@ import {
   user,
 } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer, type ScriptedModel } from "@jizai/jizai/model/scripted";
-import { happened, told } from "../support/happened.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { history, look, short } from "../support/long.ts";
-import { meanwhile } from "../support/meanwhile.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 
 const tooLarge = new ModelError("The prompt is too long", { overflow: true });
 
@@ -71,7 +71,7 @@ async function play(
   await store.save({ id: "s", version: 0, messages: history });
   const onError = (error: unknown) => errors.push(error);
   const handle = begin(agent({ model, use, limits }), { session: "s", store, onError, signal });
-  const events = told(await happened(handle)).filter((line) => /^(compact|run|warning|model)/.test(line));
+  const events = eventLines(await eventsOfRun(handle)).filter((line) => /^(compact|run|warning|model)/.test(line));
   const { status, messages } = await handle.result;
   return { status, events, messages: short(messages), errors, model };
 }
@@ -243,8 +243,8 @@ Deno.test("each request may be too large once", async () => {
   const calls = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted({ error: tooLarge }, calls, { error: tooLarge }, "Done.");
   const run = agent({ model, tools: [look] }).run({ messages: [...history, user("Now")] });
-  const events = await happened(run);
-  assertEquals(told(events).filter((line) => /^(compact|turn.started)/.test(line)), [
+  const events = await eventsOfRun(run);
+  assertEquals(eventLines(events).filter((line) => /^(compact|turn.started)/.test(line)), [
     "turn.started 1",
     "compact.started overflow",
     "compact.finished overflow compacted 441 117",
@@ -261,13 +261,13 @@ Deno.test("a model that takes more is asked before a request counts as too large
     model: (_, next) => next().catch(() => next({ request: { model: other } })),
   }];
   const run = agent({ model: scripted({ error: tooLarge }), use }).run({ messages: [...history, user("Now")] });
-  assertEquals(told(await happened(run)).filter((line) => line.startsWith("compact")), []);
+  assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact")), []);
 });
 
 Deno.test("what a provider refuses for another reason compacts nothing", async () => {
   const model = scripted({ error: new ModelError("Bad key", { status: 401 }) });
   const run = agent({ model }).run({ messages: [...history, user("Now")] });
-  assertEquals(told(await happened(run)).filter((line) => line.startsWith("compact")), []);
+  assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact")), []);
 });
 
 Deno.test("trap 42: what hooks add to a request is there again when it is made anew of what was compacted", async () => {
@@ -292,7 +292,7 @@ Deno.test("trap 42: what hooks add to a request is there again when it is made a
 Deno.test("what was shown of an answer before its request was too large is taken back", async () => {
   const model = scripted({ text: "Half", error: tooLarge }, "Done.");
   const run = agent({ model }).run({ messages: [...history, user("Now")] });
-  assertEquals(told(await happened(run)).filter((line) => /^(text|model|compact.s)/.test(line)), [
+  assertEquals(eventLines(await eventsOfRun(run)).filter((line) => /^(text|model|compact.s)/.test(line)), [
     "model.started 1 scripted",
     "text.delta 1 0 Half",
     "compact.started overflow",
@@ -315,7 +315,7 @@ Deno.test("error decides about a compaction that failed: go on without, try agai
   const decide = async (trigger: CompactTrigger, decision: Middleware["error"] & object) => {
     const seen: unknown[] = [];
     let left = 2;
-    const came = await meanwhile(
+    const came = await advanceUntilSettled(
       time,
       play(trigger, [{
         error(ctx, next) {
@@ -407,7 +407,7 @@ Deno.test("between two compactions a request begins with the whole of the one be
   const call = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted(...Array.from({ length: 100 }, () => call), "Done.");
   const run = agent({ model, tools: [look], limits: { context: 1_000, turns: 101 } }).run("Look");
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   let anew = 0;
   for (const [index, { messages }] of model.requests.entries()) {
     const before = JSON.stringify(model.requests[index - 1]?.messages ?? []).slice(0, -1);

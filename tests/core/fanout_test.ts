@@ -16,8 +16,8 @@ import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { at, barrier, batch, call, came, drop, malformed, settled, three, watch, weather } from "../support/batch.ts";
-import { named, told } from "../support/happened.ts";
-import { bare } from "../support/bare.ts";
+import { eventLines, named } from "../support/run_events.ts";
+import { withoutSchemas } from "../support/without_schemas.ts";
 
 Deno.test("calls go in one after another, run all at once, and come out one after another", async () => {
   const log: string[] = [];
@@ -67,7 +67,7 @@ Deno.test("a batch is told call by call, outside of what its hooks do", async ()
   const { events, result } = await came([call("a"), call("b")], { tools: [busy], use: [at("a", quiet)] });
   const start = events.findIndex(({ type }) => type === "tool.started");
   const end = events.findIndex(({ type }) => type === "turn.finished");
-  assertEquals(told(named(events.slice(start, end), result)), [
+  assertEquals(eventLines(named(events.slice(start, end), result)), [
     "tool.started 1 a weather run:1 0",
     "approval.decided 1 a allow policy",
     "tool.started 1 b weather run:1 1",
@@ -460,7 +460,12 @@ Deno.test("a renamed call is looked up again beneath, under the same id", async 
   const started = batch([call("a")], { tools: [weather(), drop()], use: [look, rename, look] });
   const { result } = await started.run().came;
   assertEquals(seen, ['weather weather weather a {"city":"a"}', 'drop drop weather a {"city":"z"}']);
-  assertEquals(bare(result.questions), [{ callId: "a", tool: "drop", input: { city: "z" }, questions: ["Run drop?"] }]);
+  assertEquals(withoutSchemas(result.questions), [{
+    callId: "a",
+    tool: "drop",
+    input: { city: "z" },
+    questions: ["Run drop?"],
+  }]);
   const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(lines, ["call weather", "ok dropped z", "assistant Done."]);
 });

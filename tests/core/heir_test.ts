@@ -3,7 +3,7 @@ import { agent, allow, ask, deny, type Middleware, type RunResult, tool } from "
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { barrier, gauge, settled } from "../support/batch.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const drop = tool({ name: "drop", description: "Drops", input: z.object({}), execute: () => "Dropped" });
 const dropping = { calls: [["drop", {}]] } as const;

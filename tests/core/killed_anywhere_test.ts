@@ -2,9 +2,9 @@ import type { Message, PersonAnswer, Question, RunResult, Session } from "@jizai
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { repairTranscript } from "../../src/core/mend.ts";
-import { type Done, improvised } from "../support/improvised/agent.ts";
-import { meanwhile } from "../support/meanwhile.ts";
-import { found } from "../support/mortal.ts";
+import { type Done, randomAgent } from "../support/random_agent/agent.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { storeWith } from "../support/recording_store.ts";
 import { type Chance, hashOf, seeded, seeds, withSeed } from "../support/seeded.ts";
 
 const session = "s";
@@ -27,10 +27,10 @@ interface Life {
 
 /** Lives as the agent of `seed`, from pause to pause. */
 async function live(seed: number, chance: Chance, death?: Death): Promise<Life> {
-  const { make, person } = improvised(seed);
+  const { make, person } = randomAgent(seed);
   const done = [...death?.done ?? []];
   const asked: Question[] = [];
-  const { store, saved } = await found(death?.kept);
+  const { store, saved } = await storeWith(death?.kept);
   const marks = saved.map(() => done.length);
   const options = {
     session,
@@ -124,5 +124,5 @@ async function dieAnywhere(seed: number): Promise<void> {
 
 Deno.test("a run whose process dies after any save, and once more, comes to what it would have come to", async () => {
   using time = new FakeTime();
-  await meanwhile(time, Promise.all(seeds(40).map((seed) => withSeed(seed, dieAnywhere))));
+  await advanceUntilSettled(time, Promise.all(seeds(40).map((seed) => withSeed(seed, dieAnywhere))));
 });

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { alone, watch } from "../../src/testing/watch.ts";
 import { call, drop, three, weather } from "../support/batch.ts";
-import { meanwhile } from "../support/meanwhile.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { piecesOf, post } from "../support/requests.ts";
 
 /** Does `work` so many times, and gives what timers are left, and what listeners on a signal that it was lent every time. */
@@ -16,7 +16,7 @@ async function leftAfter(times: number, work: (signal: AbortSignal) => Promise<u
     const watching = watch();
     watching.lend(signal);
     try {
-      for (let again = 0; again < times; again++) await meanwhile(time, work(signal));
+      for (let again = 0; again < times; again++) await advanceUntilSettled(time, work(signal));
       left = watching.left();
     } finally {
       watching.end();

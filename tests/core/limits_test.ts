@@ -16,8 +16,8 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { gauge, settled } from "../support/batch.ts";
-import { happened, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
 
@@ -77,7 +77,7 @@ Deno.test("turns: a run ends after as many responses of the model, with what was
   const play = async (turns: number) => {
     const model = scripted(looking(1), looking(1), "Done.");
     const run = agent({ model, tools: [look], limits: { turns } }).run("Hi");
-    const last = told(await happened(run)).slice(-3);
+    const last = eventLines(await eventsOfRun(run)).slice(-3);
     const { status, reason, text, messages } = await run.result;
     return { ended: [status, reason, text], requests: model.requests.length, messages: lines(messages), last };
   };
@@ -144,7 +144,7 @@ Deno.test("continuations: a hook that never finishes ends as a limit, and sees i
     "stop Go on.",
     "assistant 5",
   ]);
-  assertEquals(told(await happened(run)).at(-1), "run.finished limit 5 continuations");
+  assertEquals(eventLines(await eventsOfRun(run)).at(-1), "run.finished limit 5 continuations");
 });
 
 Deno.test("output: a result is cut only after every hook has seen it whole", async () => {
@@ -165,7 +165,7 @@ Deno.test("output: a result is cut only after every hook has seen it whole", asy
   const run = agent({ model: scripted(looking(1), "Done."), tools: [long], use: [note], limits: { output: 8 } }).run(
     "Hi",
   );
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   const { messages } = await run.result;
   const parts: readonly ContentPart[] = [{ type: "text", text: "abcdef" }, {
     type: "text",
@@ -241,5 +241,5 @@ Deno.test("grace: what ignores its signal may take as long as it wants where the
   late.resolve();
   const { status } = await run.result;
   assertEquals(status, "aborted");
-  assert(!(await happened(run)).some(({ type }) => type === "warning"));
+  assert(!(await eventsOfRun(run)).some(({ type }) => type === "warning"));
 });

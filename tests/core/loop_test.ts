@@ -14,8 +14,8 @@ import {
   user,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { happened, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
 const looking = { text: "I look.", calls: [["look", {}]] } as const;
@@ -67,7 +67,7 @@ Deno.test("stop goes on with more messages, beneath the same prompt", async () =
   const { text, messages } = await run.result;
   assertEquals([text, prompts], ["Two.", 1]);
   assertEquals(lines(messages), ["user Count", "assistant One.", "stop Sure?", "me Really?", "assistant Two."]);
-  assertEquals(told(await happened(run)).filter((line) => /^(prompt|turn)/.test(line)), [
+  assertEquals(eventLines(await eventsOfRun(run)).filter((line) => /^(prompt|turn)/.test(line)), [
     "prompt.accepted",
     "turn.started 1",
     "turn.finished 1",
@@ -81,7 +81,7 @@ Deno.test("a prompt that a hook changed is what was asked", async () => {
   const model = scripted("Hi!");
   const run = agent({ model, use }).run("Hi");
   assertEquals(lines((await run.result).messages), ["user Hello", "assistant Hi!"]);
-  const accepted = (await happened(run)).find(({ type }) => type === "prompt.accepted");
+  const accepted = (await eventsOfRun(run)).find(({ type }) => type === "prompt.accepted");
   assertEquals<Event | undefined>(accepted, { type: "prompt.accepted", prompt: user("Hello") });
 });
 
@@ -92,7 +92,7 @@ Deno.test("prompt may answer by itself, and change the answer", async () => {
   ];
   const model = scripted();
   const run = agent({ model, use }).run("Hi");
-  assertEquals(told(await happened(run)), [
+  assertEquals(eventLines(await eventsOfRun(run)), [
     "run.started run session false",
     "session.opened new",
     "session.closed",
@@ -116,7 +116,7 @@ Deno.test("turn may answer without the model, and its answer is kept", async () 
   const run = agent({ model, use: [mine({ ...calling, parts })] }).run("Look");
   const { messages } = await run.result;
   assertEquals(lines(messages), ["user Look", "assistant I look.", "call look", "ok Seen", "assistant Done."]);
-  assertEquals((await happened(run)).filter(({ type }) => type === "warning"), []);
+  assertEquals((await eventsOfRun(run)).filter(({ type }) => type === "warning"), []);
 
   const text = agent({
     model: scripted(),

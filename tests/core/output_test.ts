@@ -2,8 +2,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { agent, continueWith, type Middleware, pause, type Schema, textOf, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { happened, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const output = z.object({ city: z.string(), degrees: z.number() });
 const kyoto = { city: "Kyoto", degrees: 21 };
@@ -15,7 +15,7 @@ async function answered(...answers: readonly ScriptedAnswer[]) {
   const run = agent({ model, output }).run("Where?");
   const { status, reason, text, output: value, messages } = await run.result;
   model.done();
-  return { ended: [status, reason, text], value, messages: lines(messages), last: (await happened(run)).at(-1) };
+  return { ended: [status, reason, text], value, messages: lines(messages), last: (await eventsOfRun(run)).at(-1) };
 }
 
 Deno.test("an answer that matches is given as a value", async () => {
@@ -97,7 +97,7 @@ Deno.test("only the final answer has to match, once stop says that it is", async
   const run = agent({ model, output, tools: [look], use }).run("Where?");
   assertEquals((await run.result).output, kyoto);
   assertEquals(asked, [["Hm.", 0], ["Kyoto", 1], [good, 1]]);
-  assertEquals(told(await happened(run)).filter((line) => line.startsWith("turn.s")).length, 4);
+  assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("turn.s")).length, 4);
 });
 
 Deno.test("the budget for answers that do not match goes on when a run is resumed", async () => {

@@ -2,8 +2,8 @@ import { agent, type Middleware, reply, state, text, textOf } from "@jizai/jizai
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { at, batch, type Begun, call, came, drop, three, watch, weather } from "../support/batch.ts";
-import { lines } from "../support/told.ts";
-import { bare } from "../support/bare.ts";
+import { lines } from "../support/transcript_lines.ts";
+import { withoutSchemas } from "../support/without_schemas.ts";
 
 Deno.test("a call that waits for a person: its siblings run, and what comes after next() runs once, with the answer", async () => {
   const log: string[] = [];
@@ -23,7 +23,7 @@ Deno.test("a call that waits for a person: its siblings run, and what comes afte
     ...["post sun in a", "out a ok", "finally a", "finally b", "post sun in c", "out c ok", "finally c"],
   ]);
   assertEquals(first.result.status, "paused");
-  assertEquals(bare(first.result.questions), [
+  assertEquals(withoutSchemas(first.result.questions), [
     { callId: "b", tool: "drop", input: { city: "b" }, questions: ["Run drop?"] },
   ]);
   assertEquals(first.lines, []);
@@ -135,7 +135,7 @@ Deno.test("a run paused on the way in executes nothing, and all of the batch goe
   });
   const { result, lines } = await started.run().came;
   assertEquals(log.splice(0), ["in a", "in b", "finally b", "finally a"]);
-  assertEquals([result.status, bare(result.questions), lines], ["paused", [{ questions: ["Go on?"] }], []]);
+  assertEquals([result.status, withoutSchemas(result.questions), lines], ["paused", [{ questions: ["Go on?"] }], []]);
   const second = await started.resume(result.session).came;
   assertEquals(log, [
     ...["in a again", "in b again", "in c again"],
@@ -161,7 +161,7 @@ Deno.test("a run paused while its calls run: siblings finish, and the call that 
     ],
   });
   const { result } = await started.run().came;
-  assertEquals([result.status, bare(result.questions)], ["paused", [{ questions: ["Log in first."] }]]);
+  assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Log in first."] }]]);
   assertEquals(log.splice(0), [
     ...["in a", "in b", "in c"],
     ...["out a ok", "finally a", "finally b", "out c ok", "finally c"],
@@ -197,7 +197,7 @@ Deno.test("a run paused on the way out: the call comes out again, with what it c
   const started = batch(calls, { tools, use: [watch(log), asksAfter("b")] });
   const { result, lines } = await started.run().came;
   assertEquals([result.status, lines], ["paused", []]);
-  assertEquals(bare(result.questions), [
+  assertEquals(withoutSchemas(result.questions), [
     { questions: ["Is this right?"] },
     { callId: "d", tool: "drop", input: { city: "d" }, questions: ["Run drop?"] },
   ]);
@@ -264,7 +264,7 @@ Deno.test("a run paused on the way out pauses, whatever a hook further out makes
     ],
   });
   const { result } = await started.run().came;
-  assertEquals([result.status, bare(result.questions)], ["paused", [{ questions: ["Is this right?"] }]]);
+  assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Is this right?"] }]]);
 });
 
 Deno.test("a run paused by who handles a failure: the call that failed goes in again", async () => {
@@ -282,7 +282,7 @@ Deno.test("a run paused by who handles a failure: the call that failed goes in a
     }],
   });
   const { result } = await started.run().came;
-  assertEquals([result.status, bare(result.questions)], ["paused", [{ questions: ["Log in, please."] }]]);
+  assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Log in, please."] }]]);
   broken = false;
   const { lines } = await started.resume(result.session).came;
   assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);

@@ -13,7 +13,7 @@ import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { at, batch, call, came, drop, gauge, settled, three, watch, weather } from "../support/batch.ts";
-import { named } from "../support/happened.ts";
+import { named } from "../support/run_events.ts";
 
 /** A tool that never settles, whatever its signal says; for the city `b`. */
 const deaf = weather(({ city }) => city === "b" ? new Promise(() => {}) : `sun in ${city}`);

@@ -13,9 +13,9 @@ import {
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { meanwhile } from "../support/meanwhile.ts";
-import { found, mortal } from "../support/mortal.ts";
-import { lines } from "../support/told.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** What was done, by the key that it was done with. */
 function tools(done: string[], after: (name: string) => Promise<void> | void = () => {}) {
@@ -38,7 +38,7 @@ const calls = [["read", {}], ["send", {}]] as const;
 
 /** A run and all that was saved of it. */
 async function record(use: readonly Middleware[] = []) {
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   const model = scripted({ text: "I do.", calls }, "Done.");
   const whole = await agent({ model, tools: tools([]), use }).run({ prompt: "Go", session: "s", store }).result;
   return { whole, saved };
@@ -50,7 +50,7 @@ async function goOn(session: Session | undefined, { use = [], answers = [] }: {
   answers?: Parameters<ReturnType<typeof agent>["resume"]>[0]["answers"];
 } = {}) {
   const done: string[] = [];
-  const { store, saved } = await found(session);
+  const { store, saved } = await storeWith(session);
   const turns = session?.messages.some(({ role }) => role === "assistant") || session?.run?.pending?.batch;
   const model = turns ? scripted("Done.") : scripted({ text: "I do.", calls }, "Done.");
   const run = agent({ model, tools: tools(done), use }).resume({ session: "s", store, answers, lost: () => true });
@@ -161,7 +161,7 @@ Deno.test("a result that was kept is kept, however often the process dies", asyn
 
 Deno.test("a run that was being stopped when its process died is ended, with what it had done", async () => {
   using time = new FakeTime();
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   const stopping = tool({
     name: "send",
     description: "Sends",
@@ -177,10 +177,10 @@ Deno.test("a run that was being stopped when its process died is ended, with wha
   };
   const model = scripted({ calls: [["send", {}]] }, "Done.");
   const run = agent({ model, tools: [stopping], use: [slow] }).run({ prompt: "Go", session: "s", store, lease: 300 });
-  const { status } = await meanwhile(time, run.result);
-  const found = saved.findLast(({ run }) => run);
-  assertEquals([status, found?.run?.closing], ["aborted", "enough"]);
-  const { result, done } = await goOn(found);
+  const { status } = await advanceUntilSettled(time, run.result);
+  const left = saved.findLast(({ run }) => run);
+  assertEquals([status, left?.run?.closing], ["aborted", "enough"]);
+  const { result, done } = await goOn(left);
   assertEquals([result.status, result.reason, done], ["aborted", "enough", []]);
   assertEquals(lines(result.messages), [
     "user Go",
@@ -191,7 +191,7 @@ Deno.test("a run that was being stopped when its process died is ended, with wha
 
 Deno.test("a run whose process died while the model spoke begins that turn anew, under its number", async () => {
   using time = new FakeTime();
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   const { model, asked } = waiting();
   const run = agent({ model }).run({ prompt: "Go", session: "s", store, lease: 300 });
   await asked;
@@ -221,7 +221,7 @@ Deno.test("abort cleans up after a process that died, with the calls that were o
 
 Deno.test("a prompt to a session whose process died: its calls have results before the prompt is taken", async () => {
   const { saved } = await record();
-  const { store, saved: next } = await found(saved[2]);
+  const { store, saved: next } = await storeWith(saved[2]);
   const done: string[] = [];
   const model = scripted("Two.");
   const assistant = agent({ model, tools: tools(done) });
@@ -239,7 +239,7 @@ Deno.test("a prompt to a session whose process died: its calls have results befo
 
 Deno.test("a prompt that was taken before the process died is in the transcript that a new one goes on with", async () => {
   const { saved } = await record();
-  const { store } = await found(saved[0]);
+  const { store } = await storeWith(saved[0]);
   const assistant = agent({ model: scripted("Two.") });
   const { messages } = await assistant.run({ prompt: "And?", session: "s", store, lost: () => true }).result;
   assertEquals(lines(messages), ["user Go", "user And?", "assistant Two."]);
@@ -269,7 +269,7 @@ function refusal({ status, error }: RunResult) {
 
 Deno.test("a run has its session for as long as it says that it lives, and no longer", async () => {
   using time = new FakeTime();
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   const { model, asked } = waiting();
   const first = agent({ model }).run({ prompt: "1", session: "s", store, lease: 3_000 });
   await asked;
@@ -277,7 +277,7 @@ Deno.test("a run has its session for as long as it says that it lives, and no lo
   const again = () => assistant.run({ prompt: "2", session: "s", store }).result;
   for (let round = 0; round < 10; round++) await time.tickAsync(1_000);
   assertEquals(refusal(await again()), ["failed", "busy", true]);
-  const left = await found(saved.at(-1)); // as when its process dies now
+  const left = await storeWith(saved.at(-1)); // as when its process dies now
   first.stop();
   await first.result;
   const next = () => assistant.run({ prompt: "2", session: "s", store: left.store }).result;
@@ -290,7 +290,7 @@ Deno.test("a run has its session for as long as it says that it lives, and no lo
 
 Deno.test("a run may replace the one that has the session, which stops", async () => {
   using time = new FakeTime();
-  const { store } = mortal();
+  const { store } = recordingStore();
   const { model, asked } = waiting();
   const first = agent({ model }).run({ prompt: "1", session: "s", store });
   await asked;
@@ -302,7 +302,7 @@ Deno.test("a run may replace the one that has the session, which stops", async (
 });
 
 Deno.test("closing ends a run that waits for a person: its calls are answered, and its cleanup is run", async () => {
-  const { store } = mortal();
+  const { store } = recordingStore();
   const seen: string[] = [];
   const use: Middleware[] = [{
     name: "clean",
@@ -325,7 +325,7 @@ Deno.test("closing ends a run that waits for a person: its calls are answered, a
 });
 
 Deno.test("answers that were taken before the process died count, and come again without harm", async () => {
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   const done: string[] = [];
   const model = scripted({ calls: [["pay", {}]] }, "Done.");
   const assistant = agent({ model, tools: tools(done) });
@@ -342,7 +342,7 @@ Deno.test("answers that were taken before the process died count, and come again
 });
 
 Deno.test("a session of somebody else is one that there is not", async () => {
-  const { store } = mortal();
+  const { store } = recordingStore();
   const assistant = agent({ model: scripted("One.", "Two.") });
   await assistant.run({ prompt: "1", session: "s", store, owner: "ada" }).result;
   const message = async (result: Promise<RunResult>) => String((await result).error);
@@ -360,7 +360,7 @@ Deno.test("a session of somebody else is one that there is not", async () => {
 
 Deno.test("a save that fails is tried again, and counts once where it had been made all the same", async () => {
   using time = new FakeTime();
-  const { store } = mortal();
+  const { store } = recordingStore();
   const flaky = (made: boolean) => {
     let saves = 0;
     return {
@@ -384,7 +384,7 @@ Deno.test("a save that fails is tried again, and counts once where it had been m
 
 Deno.test("a run whose session cannot be saved fails, and says so", async () => {
   using time = new FakeTime();
-  const { store } = mortal();
+  const { store } = recordingStore();
   let broken = false;
   const breaking = tool({
     name: "break",

@@ -15,7 +15,7 @@ import {
   windowed,
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
-import { happened, told } from "../support/happened.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
 
 const inputs: unknown[] = [];
 const note = tool({
@@ -35,9 +35,9 @@ async function rewritten(rewriters: RewriteOptions, step: ScriptedStep, ...inner
   inputs.length = 0;
   const use: Middleware[] = [{ name: "rewrite", model: rewrite(rewriters) }, ...inner];
   const run = agent({ model: scripted(step, "Done."), tools: [note], use }).run("Hi");
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   const { messages, ...result } = await run.result;
-  return { events, told: told(events).slice(5), message: messages[1], result, inputs: [...inputs] };
+  return { events, told: eventLines(events).slice(5), message: messages[1], result, inputs: [...inputs] };
 }
 
 /** What the deltas of one kind come to. */
@@ -94,7 +94,7 @@ Deno.test("a rewriter starts over when the model is asked again", async () => {
   const use: Middleware[] = [{ name: "rewrite", model: rewrite({ text: spy }) }, again];
   const model = scripted({ text: "It is definitely hun", error: new Error("cut") }, { text: ["ter2 it ", "was"] });
   const run = agent({ model, use }).run("Hi");
-  assertEquals(told(await happened(run)).slice(5, -3), [
+  assertEquals(eventLines(await eventsOfRun(run)).slice(5, -3), [
     "text.delta 1 0 It is defini",
     "model.reset 1",
     "text.delta 1 0 ter",

@@ -22,8 +22,8 @@ import {
   vars,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { happened, named, startedOver, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun, named, startedOver } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** A tool that waits until so many of its calls run. */
 function meeting(size: number): AnyTool {
@@ -54,7 +54,7 @@ function lasting(text: readonly string[], { deaf = false } = {}): Model {
 
 Deno.test("run() answers a text", async () => {
   const run = agent({ model: scripted("Hello!") }).run("Hi");
-  assertEquals(await happened(run), [
+  assertEquals(await eventsOfRun(run), [
     { type: "run.started", run: "run", session: "session", resumed: false },
     { type: "session.opened", source: "new" },
     { type: "prompt.accepted", prompt: user("Hi") },
@@ -90,7 +90,7 @@ Deno.test("a run is told as a tree, and its calls overlap", async () => {
   );
   const [ada, alan] = [{ who: "Ada" }, { who: "Alan" }];
   const met = (who: string) => [{ type: "text" as const, text: `${who} was there` }];
-  assertEquals<unknown>(await happened(agent({ model, tools: [meeting(2)] }).run("Who meets?")), [
+  assertEquals<unknown>(await eventsOfRun(agent({ model, tools: [meeting(2)] }).run("Who meets?")), [
     { type: "run.started", run: "run", session: "session", resumed: false },
     { type: "session.opened", source: "new" },
     { type: "prompt.accepted", prompt: user("Who meets?") },
@@ -147,7 +147,7 @@ Deno.test("run() takes the messages a caller holds, and asks the last of them", 
   const { messages } = await run.result;
   assertEquals(messages, [...history, { role: "assistant", parts: [{ type: "text", text: "You are welcome." }] }]);
   assertEquals(model.requests.map((request) => request.messages), [history]);
-  assertEquals(told(await happened(run)).slice(0, 4), [
+  assertEquals(eventLines(await eventsOfRun(run)).slice(0, 4), [
     "run.started run session false",
     "session.opened new",
     "prompt.accepted",
@@ -164,7 +164,7 @@ Deno.test("run() mends the messages a caller holds, and says so", async () => {
       user("Hi"),
     ],
   });
-  const warnings = (await happened(run)).filter(({ type }) => type === "warning");
+  const warnings = (await eventsOfRun(run)).filter(({ type }) => type === "warning");
   assertEquals(warnings, [{
     type: "warning",
     code: "transcript.repaired",
@@ -228,7 +228,7 @@ Deno.test("stop() aborts, and what was said is kept", async () => {
   }
   const result = await run.result;
   run.stop("late");
-  assertEquals(told(named(events, result)), [
+  assertEquals(eventLines(named(events, result)), [
     "run.started run session false",
     "session.opened new",
     "prompt.accepted",
@@ -267,7 +267,7 @@ Deno.test("a run whose signal has aborted does nothing", async () => {
     },
   };
   const run = agent({ model, use: [watch] }).run({ prompt: "Hi", signal: AbortSignal.abort() });
-  assertEquals(told(await happened(run)), [
+  assertEquals(eventLines(await eventsOfRun(run)), [
     "run.started run session false",
     "session.opened new",
     "session.closed",
@@ -326,7 +326,7 @@ Deno.test("a run that takes too long ends as a limit, after its cleanup", async 
   assertEquals(reasons, []);
   await time.tickAsync(1);
   await time.tickAsync(1_000); // the model ignores its signal: that is its grace
-  assertEquals(told(await happened(run)).slice(-4), [
+  assertEquals(eventLines(await eventsOfRun(run)).slice(-4), [
     "text.delta 1 0 Once",
     "warning hook.abandoned The model lasting did not stop when it was told to. model",
     "session.closed",
@@ -488,13 +488,16 @@ Deno.test("model and instructions may be chosen for each run", async () => {
     instructions: ({ vars: { name } }) => Promise.resolve(`You help ${name}.`),
   });
   const run = assistant.run({ prompt: "Hi", vars: { name: "Ada" } });
-  assertEquals(told(await happened(run)).slice(4, 6), ["model.started 1 model of Ada", "text.delta 1 0 You help Ada."]);
+  assertEquals(eventLines(await eventsOfRun(run)).slice(4, 6), [
+    "model.started 1 model of Ada",
+    "text.delta 1 0 You help Ada.",
+  ]);
 });
 
 Deno.test("a run whose model cannot be chosen fails, and closes", async () => {
   const assistant = agent({ model: () => Promise.reject(new Error("no key for sk-123")) });
   const run = assistant.run("Hi");
-  assertEquals(told(await happened(run)), [
+  assertEquals(eventLines(await eventsOfRun(run)), [
     "run.started run session false",
     "session.opened new",
     "session.closed",
@@ -542,7 +545,7 @@ Deno.test("what fails while it hears of a failure changes nothing", async () => 
   });
   const { status, error, text } = await run.result;
   assertEquals([status, error instanceof Error && error.message, text], ["failed", "first", "Hello!"]);
-  const last = (await happened(run)).at(-1);
+  const last = (await eventsOfRun(run)).at(-1);
   assertEquals(last?.type, "run.failed");
 });
 
@@ -556,7 +559,7 @@ Deno.test("what throws in error or abort does not hide the first failure", async
   }];
   const run = agent({ model: scripted(), use })
     .run({ prompt: "Hi", onError: (error) => heard.push(error instanceof Error && error.message) });
-  assertEquals(told(await happened(run)), [
+  assertEquals(eventLines(await eventsOfRun(run)), [
     "run.started run session false",
     "session.opened new",
     "warning hook.failed A hook failed while it handled a failure. error uuid",
@@ -625,7 +628,7 @@ Deno.test("error at model: retry waits, asks again and takes back what was shown
   await time.runMicrotasks();
   assertEquals([model.requests.length, attempts], [1, [1, ["model", true, 1]]]);
   await time.tickAsync(1);
-  assertEquals(told(await happened(run)), startedOver("text.delta 1 0 Hel"));
+  assertEquals(eventLines(await eventsOfRun(run)), startedOver("text.delta 1 0 Hel"));
   assertEquals(attempts, [1, ["model", true, 1], 2]);
 });
 
@@ -642,8 +645,8 @@ Deno.test("error at model: a retry that waits ends with the run", async () => {
 Deno.test("error at model: skip goes on without an answer, and what was shown is said not to be it", async () => {
   const use: Middleware[] = [{ error: () => Promise.resolve(skip()) }];
   const run = agent({ model: scripted({ text: "Hel", error: new Error("cut") }), use }).run("Hi");
-  const events = await happened(run);
-  assertEquals(told(events).slice(5), [
+  const events = await eventsOfRun(run);
+  assertEquals(eventLines(events).slice(5), [
     "text.delta 1 0 Hel",
     "model.finished 1 stop 1 ",
     "turn.finished 1",
@@ -656,7 +659,7 @@ Deno.test("error at model: skip goes on without an answer, and what was shown is
 Deno.test("error at model: to abort keeps what was said", async () => {
   const use: Middleware[] = [{ error: () => Promise.resolve(abortRun()) }];
   const run = agent({ model: scripted({ text: "Hel", error: new Error("cut") }), use }).run("Hi");
-  assertEquals(told(await happened(run)).slice(5), [
+  assertEquals(eventLines(await eventsOfRun(run)).slice(5), [
     "text.delta 1 0 Hel",
     "session.closed",
     "run.failed uuid The run failed.",

@@ -17,7 +17,7 @@ import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { eachHook, points } from "../../src/core/each_hook.ts";
 import { compose, type Hook, type Named } from "../../src/core/onion.ts";
 import { onlyIf, reviewIf } from "../../src/core/select.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 function named(name: string): AnyTool {
   return tool({ name, description: name, input: z.object({}), execute: () => name });

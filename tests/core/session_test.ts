@@ -26,9 +26,9 @@ import {
   user,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { happened, named, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
-import { bare } from "../support/bare.ts";
+import { eventLines, eventsOfRun, named } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
+import { withoutSchemas } from "../support/without_schemas.ts";
 
 /** A tool that runs only if a person agrees, and one that runs at once. */
 const tools = [
@@ -76,7 +76,7 @@ Deno.test("a call that waits for a person pauses the run, and resume() goes on",
   const { items, sink } = ledger();
   const first = assistant.start({ prompt: "Pay", session: "s", store }, sink);
   const paused = await first.result;
-  assertEquals([paused.status, paused.text, bare(paused.questions), lines(paused.messages)], [
+  assertEquals([paused.status, paused.text, withoutSchemas(paused.questions), lines(paused.messages)], [
     "paused",
     "I pay.",
     [{ callId: "call_1", tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] }],
@@ -86,7 +86,7 @@ Deno.test("a call that waits for a person pauses the run, and resume() goes on",
   const second = assistant.start({ session: "s", store, answers: [approve] }, sink);
   const done = await second.result;
   const events = named(items.map(({ event }) => event), done);
-  assertEquals(told(events.slice(0, middle)), [
+  assertEquals(eventLines(events.slice(0, middle)), [
     "run.started run s false",
     "session.opened new",
     "prompt.accepted",
@@ -106,7 +106,7 @@ Deno.test("a call that waits for a person pauses the run, and resume() goes on",
     "session.closed",
     "run.paused",
   ]);
-  assertEquals(told(events.slice(middle)), [
+  assertEquals(eventLines(events.slice(middle)), [
     "run.started run s true",
     "session.opened resume",
     "turn.started 1",
@@ -366,7 +366,7 @@ Deno.test("stop may pause, and is asked again", async () => {
   }];
   const assistant = agent({ model, use });
   const { session, questions } = await assistant.run("Hi").result;
-  assertEquals(bare(questions), [{ questions: ["Enough?"] }]);
+  assertEquals(withoutSchemas(questions), [{ questions: ["Enough?"] }]);
   const done = await assistant.resume({ session, answers: [] }).result;
   assertEquals([done.status, ...lines(done.messages), resumed], ["done", "user Hi", "assistant One.", [false, true]]);
 });
@@ -391,13 +391,13 @@ Deno.test("a prompt that was not accepted before a pause is accepted after it, a
   const paused = await first.result;
   assertEquals(lines(paused.messages), []);
   const second = assistant.resume({ session: paused.session, answers: [] });
-  assertEquals(told(await happened(first)), [
+  assertEquals(eventLines(await eventsOfRun(first)), [
     "run.started run session false",
     "session.opened new",
     "session.closed",
     "run.paused",
   ]);
-  assertEquals(told(await happened(second)).slice(0, 3), [
+  assertEquals(eventLines(await eventsOfRun(second)).slice(0, 3), [
     "run.started run session true",
     "session.opened resume",
     "prompt.accepted",
@@ -445,7 +445,7 @@ Deno.test("a run that pauses twice asks and takes its prompt once", async () => 
   const assistant = agent({ model: scripted("One."), use: [once, twice] });
   const { session } = await assistant.run("Hi").result;
   const second = await assistant.resume({ session, answers: [] }).result;
-  assertEquals([second.status, bare(second.questions)], ["paused", [{ questions: ["And now?"] }]]);
+  assertEquals([second.status, withoutSchemas(second.questions)], ["paused", [{ questions: ["And now?"] }]]);
   const third = await assistant.resume({ session, answers: [] }).result;
   assertEquals([third.status, ...lines(third.messages)], ["done", "user Hi", "assistant One."]);
 });
@@ -462,7 +462,7 @@ Deno.test("an answer is kept where the run pauses again before its calls went in
   const assistant = agent({ model: paying(), tools, use });
   const { session } = await assistant.run("Pay").result;
   const second = await assistant.resume({ session, answers: [approve] }).result;
-  assertEquals([second.status, bare(second.questions)], ["paused", [{ questions: ["Sure?"] }]]);
+  assertEquals([second.status, withoutSchemas(second.questions)], ["paused", [{ questions: ["Sure?"] }]]);
   const third = await assistant.resume({ session, answers: [] }).result;
   assertEquals([third.status, ...lines(third.messages).slice(2)], [
     "done",
@@ -591,7 +591,7 @@ Deno.test("a session that is refused is not begun", async () => {
   const model = scripted();
   const assistant = agent({ model, use: [{ session: () => Promise.resolve(refused("closed")) }] });
   const run = assistant.run({ prompt: "Hi", session: "s", store });
-  assertEquals(told(await happened(run)), [
+  assertEquals(eventLines(await eventsOfRun(run)), [
     "run.started run s false",
     "session.opened new",
     "session.closed",
@@ -763,7 +763,7 @@ Deno.test("a session that cannot be loaded or saved is said to be lost", async (
   }];
   const run = agent({ model: scripted("Hello!"), use })
     .run({ prompt: "Hi", session: "s", store, onError: (error) => told.push(error instanceof Error && error.message) });
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   assertEquals(events.slice(-3), [
     { type: "session.closed" },
     { type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: "uuid" },
@@ -782,7 +782,7 @@ Deno.test("a session that somebody else took is said to be unsaved", async () =>
     },
   }];
   const run = agent({ model: scripted("Hello!"), use }).run({ prompt: "Hi", session: "s", store });
-  assertEquals(told(await happened(run)).slice(-3), [
+  assertEquals(eventLines(await eventsOfRun(run)).slice(-3), [
     "session.closed",
     "warning session.unsaved The session was taken by somebody else.",
     "run.finished done Hello!",
@@ -806,7 +806,7 @@ Deno.test("a hook that ignores the end of its run does not keep the session", as
   await time.runMicrotasks();
   run.stop();
   await time.tickAsync(300);
-  assertEquals(told(await happened(run)), [
+  assertEquals(eventLines(await eventsOfRun(run)), [
     "run.started run s false",
     "session.opened new",
     "warning hook.abandoned A hook did not stop when it was told to.",

@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { agent, type Middleware, state, type StateOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { mortal } from "../support/mortal.ts";
+import { recordingStore } from "../support/recording_store.ts";
 
 Deno.test("state begins anew in every run, and is one within it", async () => {
   const seen = state<string[]>("seen", () => []);
@@ -60,7 +60,7 @@ function counting(options: StateOptions, init = () => 0) {
 }
 
 Deno.test("state of a session goes on in every run of it, and in no other", async () => {
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   const { seen, use } = counting({});
   const assistant = agent({ model: scripted("1", "2", "3"), use: [use] });
   for (const session of ["s", "s", "t"]) await assistant.run({ prompt: "Hi", session, store }).result;
@@ -72,14 +72,18 @@ Deno.test("state of a session is shared with the agents beneath", async () => {
   const { seen, use } = counting({});
   const child = agent({ name: "child", model: scripted("Helped.") });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
-  await agent({ model, tools: [child.asTool()], use: [use] }).run({ prompt: "Hi", session: "s", store: mortal().store })
+  await agent({ model, tools: [child.asTool()], use: [use] }).run({
+    prompt: "Hi",
+    session: "s",
+    store: recordingStore().store,
+  })
     .result;
   assertEquals(seen, [1, 2]);
 });
 
 Deno.test("state that was kept in another form, or does not look as it has to, begins anew", async () => {
   const kept = async (before: unknown, options: StateOptions) => {
-    const { store } = mortal();
+    const { store } = recordingStore();
     const { seen, use } = counting({});
     await agent({ model: scripted("1"), use: [{ ...use, prompt: setting(before) }] })
       .run({ prompt: "Hi", session: "s", store }).result;

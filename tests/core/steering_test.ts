@@ -13,8 +13,8 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { found, mortal } from "../support/mortal.ts";
-import { lines } from "../support/told.ts";
+import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** A tool that does something to the run it is called in, by the name that it is given. */
 function agentOf(
@@ -35,7 +35,7 @@ function agentOf(
       return await act(what, run) ?? `did ${what}`;
     },
   });
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   const assistant = agent({ model, tools: [work], limits, use });
   const run: RunHandle<unknown> = assistant.run({ prompt: "Go", session: "s", store });
   return { run, ran, saved };
@@ -134,7 +134,7 @@ Deno.test("what was not delivered is kept for whoever goes on with the session, 
 });
 
 Deno.test("what was said to a run that pauses is there where the conversation goes on without an answer", async () => {
-  const { store } = mortal();
+  const { store } = recordingStore();
   const doing = {
     description: "Works",
     input: z.object({ what: z.string() }),
@@ -162,7 +162,7 @@ Deno.test("what was said to a run that pauses is there where the conversation go
 });
 
 Deno.test("what is said to a run before it has its session waits for that", async () => {
-  const { store } = mortal();
+  const { store } = recordingStore();
   const model = scripted("One.", "Two.");
   await agent({ model }).run({ prompt: "1", session: "s", store }).result;
   const run = agent({ model }).run({ prompt: "2", session: "s", store });
@@ -174,7 +174,7 @@ Deno.test("what is said to a run before it has its session waits for that", asyn
 });
 
 Deno.test("a run that has lost its session says so to whoever says something to it", async () => {
-  const { store } = mortal();
+  const { store } = recordingStore();
   const begun = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const model = scripted({
@@ -194,7 +194,7 @@ Deno.test("a run that has lost its session says so to whoever says something to 
 });
 
 Deno.test("a run whose process died as it was about to finish still answers what was said to it", async () => {
-  const deaths = mortal();
+  const deaths = recordingStore();
   const use: Middleware[] = [{
     name: "late",
     stop: async (_, next) => {
@@ -204,13 +204,13 @@ Deno.test("a run whose process died as it was about to finish still answers what
   }];
   const run = agent({ model: scripted("One.", "Two."), use }).run({ prompt: "Go", session: "s", store: deaths.store });
   await run.result;
-  const { store } = await found(deaths.saved.find(({ run }) => run?.inbox));
+  const { store } = await storeWith(deaths.saved.find(({ run }) => run?.inbox));
   const again = agent({ model: scripted("Three.") }).resume({ session: "s", store, answers: [], lost: () => true });
   assertEquals(lines((await again.result).messages), ["user Go", "assistant One.", "user Wait!", "assistant Three."]);
 });
 
 Deno.test("finish() still counts for a run that has paused since", async () => {
-  const { store } = mortal();
+  const { store } = recordingStore();
   const work = tool({
     name: "work",
     description: "Works",

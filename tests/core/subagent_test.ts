@@ -18,8 +18,8 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { barrier, gauge, settled } from "../support/batch.ts";
-import { happened, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const named = { name: "ask_child", description: "Asks the child" };
 const asking = (...prompts: string[]): ScriptedStep => ({
@@ -35,7 +35,7 @@ function parent(model: Model, { use = [], limits = {} }: { use?: Middleware[]; l
 Deno.test("an agent as a tool answers a call by a run of its own, told among the caller's events", async () => {
   const child = scripted({ text: ["Hel", "ped."], usage: { input: 5, output: 3 } });
   const run = parent(child).run("Hi");
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   const { messages, usage } = await run.result;
   assertEquals(lines(messages), ["user Hi", "call ask_child", "ok Helped.", "assistant Done."]);
   assertEquals(usage, { input: 7, output: 5 });
@@ -43,7 +43,7 @@ Deno.test("an agent as a tool answers a call by a run of its own, told among the
   const from = events.findIndex(({ type }) => type === "approval.decided");
   const to = events.findIndex(({ type }) => type === "tool.finished");
   const inner = (event: Event) =>
-    event.type === "subagent.event" ? `${event.call} ${told([event.event])}` : told([event])[0];
+    event.type === "subagent.event" ? `${event.call} ${eventLines([event.event])}` : eventLines([event])[0];
   assertEquals(events.slice(from + 1, to).map(inner), [
     "subagent.started call_1 child uuid",
     "call_1 run.started uuid uuid false",
@@ -241,7 +241,7 @@ Deno.test("what a child keeps to itself is filtered at subagent", async () => {
     subagent: (ctx, next) => next({ emit: (event) => event.type === "subagent.event" || ctx.emit(event) }),
   };
   const run = parent(scripted("Helped."), { use: [quiet] }).run("Hi");
-  assertEquals(told(await happened(run)).filter((line) => line.startsWith("subagent")), [
+  assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("subagent")), [
     "subagent.started call_1 child uuid",
     "subagent.finished call_1 child done",
   ]);

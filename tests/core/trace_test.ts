@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { agent, denied, deny, type Event, type Middleware, reply, text, tool, ToolError } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { happened } from "../support/happened.ts";
+import { eventsOfRun } from "../support/run_events.ts";
 
 const look = tool({
   name: "look",
@@ -16,7 +16,7 @@ type Acted = Omit<Extract<Event, { type: "hook.acted" }>, "type" | "ms">;
 /** What every hook of a run did that calls `look` once. */
 async function acts(...use: Middleware[]): Promise<Acted[]> {
   const model = scripted({ calls: [["look", { at: "x" }]] }, "Done.");
-  const events = await happened(agent({ model, tools: [look], use, trace: true }).run("Hi"));
+  const events = await eventsOfRun(agent({ model, tools: [look], use, trace: true }).run("Hi"));
   return events.flatMap((event) => {
     if (event.type !== "hook.acted") return [];
     const { type: _, ms, ...acted } = event;
@@ -117,7 +117,7 @@ Deno.test("a trace stands where the hook left, and changes nothing else", async 
   ];
   const play = async (trace: boolean) => {
     const model = scripted({ calls: [["look", { at: "x" }]] });
-    return await happened(agent({ model, tools: [look], use, trace }).run("Hi"));
+    return await eventsOfRun(agent({ model, tools: [look], use, trace }).run("Hi"));
   };
   const [traced, plain] = [await play(true), await play(false)];
   assertEquals(traced.filter(({ type }) => type !== "hook.acted"), plain);

@@ -3,8 +3,8 @@ import type { AssistantMessage, CallResult, Message, ToolMessage } from "@jizai/
 import { agent, callsOf, compacted, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { repairTranscript } from "../../src/core/mend.ts";
-import { happened } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventsOfRun } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 function calling(...ids: string[]): AssistantMessage {
   return { role: "assistant", parts: ids.map((id) => ({ type: "call", id, name: "look", input: {} })) };
@@ -160,7 +160,7 @@ Deno.test("messages that a hook breaks are mended, and the warning says whose th
   const warnings = async (use: Parameters<typeof agent>[0]["use"] & object) => {
     const model = scripted("One.", "Two.");
     const run = agent({ model, use, limits: { context: 1 } }).run("Hi");
-    const events = await happened(run);
+    const events = await eventsOfRun(run);
     assert(model.requests.every(({ messages }) => isValid(messages)));
     assert(isValid((await run.result).messages));
     return events.filter(({ type }) => type === "warning");

@@ -18,7 +18,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { at, batch, call, came, drop, gauge, settled, three, watch, weather } from "../support/batch.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** Lets one in at a time; `release` lets the next one in. */
 function lock() {

@@ -3,7 +3,7 @@ import { agent, type Message, type Middleware, user } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { estimateTokens } from "../../src/core/estimate.ts";
 import { repairTranscript } from "../../src/core/mend.ts";
-import { happened, told } from "../support/happened.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { look, short, someTranscript } from "../support/long.ts";
 
 function isPersons(message: Message): boolean {
@@ -30,7 +30,7 @@ Deno.test("a transcript that grew too long is trimmed before the model reads it,
     [...four, "call look", "ok Seen f"],
   ]);
   assertEquals(short(messages), [...four, "call look", "ok Seen f", "assistant Done."]);
-  assertEquals(told(await happened(run)).filter((line) => /^(compact|turn|model\.s)/.test(line)).slice(6), [
+  assertEquals(eventLines(await eventsOfRun(run)).filter((line) => /^(compact|turn|model\.s)/.test(line)).slice(6), [
     "turn.started 3",
     "model.started 3 scripted",
     "turn.finished 3",
@@ -86,7 +86,7 @@ Deno.test("where there is nothing to leave out, nothing is", async () => {
   for (const messages of [calls.slice(0, 1), [user("Be kind.", "session"), user("Look")], [calls[0], user("a")]]) {
     const given = messages.filter((message) => message !== undefined);
     const run = agent({ model: scripted("Done."), limits: { context: 1 } }).run({ messages: given });
-    const [line] = told(await happened(run)).filter((line) => line.startsWith("compact.finished"));
+    const [line] = eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact.finished"));
     const size = estimateTokens(given);
     assertEquals(line, `compact.finished auto declined ${size} ${size} There is nothing that could be left out.`);
   }
@@ -96,7 +96,7 @@ Deno.test("trimming leaves no call without its result, and fits where it can", a
   for (let budget = 1; budget < 700; budget += 40) {
     const model = scripted(looking("a"), looking("b", "c"), looking("d"), looking("e", "f", "g"), "Done.");
     const run = agent({ model, tools: [look], limits: { context: budget } }).run("Look");
-    const events = await happened(run);
+    const events = await eventsOfRun(run);
     assertEquals(events.filter(({ type }) => type === "warning"), []);
     for (const [index, { messages }] of model.requests.entries()) {
       const fits = estimateTokens(messages) <= budget;
@@ -112,7 +112,7 @@ Deno.test("whatever a transcript is, trimming needs no mending, keeps its beginn
     const given = [...someTranscript(seed), user(`Now ${seed}`)];
     const context = 20 + seed * 7;
     const model = scripted("Done.");
-    const events = await happened(agent({ model, limits: { context } }).run({ messages: given }));
+    const events = await eventsOfRun(agent({ model, limits: { context } }).run({ messages: given }));
     assertEquals(events.filter(({ type }) => type === "warning"), [], `seed ${seed}`);
     const sent = model.requests[0]?.messages ?? [];
     const [first] = given;

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { drop } from "../support/asking.ts";
-import { meanwhile, pass } from "../support/meanwhile.ts";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedReason, storedRun } from "../support/stored_run.ts";
@@ -80,9 +80,9 @@ Deno.test("GET /runs/:id goes on with a run whose process died, once its lease i
   using time = new FakeTime();
   const { among, one, heard, run, session } = await middle();
   one.kill();
-  await pass(time, lease);
+  await advance(time, lease);
   const { app, model, reasons } = other(among);
-  const rest = await meanwhile(time, eventsOf(follow({ app }, run, heard.length)));
+  const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, heard.length)));
   assertEquals(rest.map(({ id }) => id), numbered(heard.length + 1, heard.length + rest.length));
   assertEquals(rest.map(({ type }) => type), [
     "run.started",
@@ -107,10 +107,10 @@ Deno.test("GET /runs/:id follows a run that runs elsewhere, and goes on with it 
   const { among, one, heard, run } = await middle();
   const { app, reasons } = other(among);
   const following = eventsOf(follow({ app }, run, heard.length));
-  await pass(time, 2 * lease); // nothing comes, but it lives
+  await advance(time, 2 * lease); // nothing comes, but it lives
   assertEquals(reasons, []);
   one.kill();
-  const rest = await meanwhile(time, following);
+  const rest = await advanceUntilSettled(time, following);
   assertEquals([ends(rest), reasons], [["run.finished", "Whole."], ["lost"]]);
   assertEquals(rest.map(({ id }) => id), numbered(heard.length + 1, heard.length + rest.length));
 });
@@ -119,9 +119,9 @@ Deno.test("GET /runs/:id, asked by many at once, goes on with a lost run once", 
   using time = new FakeTime();
   const { among, one, run } = await middle();
   one.kill();
-  await pass(time, lease);
+  await advance(time, lease);
   const two = [other(among), other(among)];
-  const all = await meanwhile(
+  const all = await advanceUntilSettled(
     time,
     Promise.all(two.flatMap(({ app }) => [1, 2, 3].map(() => eventsOf(follow({ app }, run))))),
   );
@@ -145,9 +145,12 @@ Deno.test("POST /runs, sent again with its key, goes on with what a dead process
   using time = new FakeTime();
   const { among, one, heard } = await middle();
   one.kill();
-  await pass(time, lease);
+  await advance(time, lease);
   const { app, reasons } = other(among);
-  const events = await meanwhile(time, eventsOf(post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": "k1" })));
+  const events = await advanceUntilSettled(
+    time,
+    eventsOf(post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": "k1" })),
+  );
   assertEquals(events.slice(0, heard.length), heard);
   assertEquals([ends(events), reasons], [["run.finished", "Whole."], ["lost"]]);
 });
@@ -178,10 +181,13 @@ Deno.test("POST /runs, sent again with its key, begins what a dead process had n
     }, agent({ model: stuck }));
     doomed.one = one;
     void post(one.app, "/runs", { prompt: "Hi" }, { "idempotency-key": key });
-    await pass(time, lease);
+    await advance(time, lease);
     await time.tickAsync();
     const { app, model } = other(among);
-    const events = await meanwhile(time, eventsOf(post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": key })));
+    const events = await advanceUntilSettled(
+      time,
+      eventsOf(post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": key })),
+    );
     assertEquals([ends(events), model.requests.length], [["run.finished", "Whole."], 1]);
     assertEquals(events.map(({ id }) => id), numbered(1, events.length));
   }
@@ -258,10 +264,10 @@ Deno.test("GET /runs/:id ends a paused run whose process died as it stopped it",
   };
   doomed.one = processOf({ store, log: among.log }, agent({ model: scripted(), tools: [drop] }));
   void post(doomed.one.app, `/runs/${run}/stop`);
-  await pass(time, lease);
+  await advance(time, lease);
   assertEquals(storedReason(await among.store.load(session)), "stop");
   const { app, reasons } = other(among);
-  const rest = await meanwhile(time, eventsOf(follow({ app }, run, heard.length)));
+  const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, heard.length)));
   assertEquals([ends(rest), reasons], [["run.aborted", "stop"], ["stop"]]);
   assertEquals(rest.map(({ id }) => id), numbered(heard.length + 1, heard.length + rest.length));
 });
@@ -283,8 +289,8 @@ Deno.test("GET /runs/:id tells of a prompt that was kept, where the process died
     "run.started",
     framesOf(await piecesOf(await post(doomed.one.app, "/runs", { prompt: "Hi" })).until("session.opened")),
   );
-  await pass(time, lease);
-  const rest = await meanwhile(time, eventsOf(follow(other(among), run)));
+  await advance(time, lease);
+  const rest = await advanceUntilSettled(time, eventsOf(follow(other(among), run)));
   assertEquals(rest.slice(0, 5).map(({ type }) => type), [
     "run.started",
     "session.opened",
@@ -315,8 +321,8 @@ Deno.test("POST /runs ends the lost run that has the session, and begins", async
     message: busy,
   }]);
   one.kill();
-  await pass(time, lease);
-  const events = await meanwhile(time, eventsOf(post(app, "/runs", { prompt: "Again", session })));
+  await advance(time, lease);
+  const events = await advanceUntilSettled(time, eventsOf(post(app, "/runs", { prompt: "Again", session })));
   assertEquals([ends(events), model.requests.length, reasons], [["run.finished", "Whole."], 1, ["lost"]]);
   const before = await eventsOf(follow({ app }, run, heard.length));
   assertEquals([before[0]?.id, ends(before)], [heard.length + 1, ["run.aborted", "lost"]]);
@@ -341,12 +347,12 @@ Deno.test("POST /sessions/:id/answers, sent again, goes on with a run that was l
       post(app, `/sessions/${session}/answers`, { answers: [{ callId: "call_1", type }] }, headers);
     const heard = framesOf(await piecesOf(await send(asking)).until("approval.decided"));
     asking.kill();
-    await pass(time, lease);
+    await advance(time, lease);
 
     const two = processOf(among, agent({ model: scripted("Done."), tools: [wait] }));
     const unlike = key === undefined ? "unasked" : "key-reused";
     assertEquals(await codeOf(send(two, "deny")), [409, unlike]);
-    const rest = await meanwhile(time, eventsOf(send(two)));
+    const rest = await advanceUntilSettled(time, eventsOf(send(two)));
     assertEquals(ends(rest), ["run.finished", "Done."]);
     if (key !== undefined) assertEquals(rest.slice(0, heard.length), heard);
     const all = await eventsOf(follow(two, run));
@@ -363,14 +369,14 @@ Deno.test("POST /runs/:id/stop stops a run that runs elsewhere, that was lost, o
     const { among, one, pieces, heard, run, session } = await middle();
     if (dead) {
       one.kill();
-      await pass(time, lease);
+      await advance(time, lease);
     }
     const { app, model, reasons } = other(among);
-    assertEquals((await meanwhile(time, post(app, `/runs/${run}/stop`))).status, 204);
-    const rest = await meanwhile(time, eventsOf(follow({ app }, run, heard.length)));
+    assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop`))).status, 204);
+    const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, heard.length)));
     assertEquals([ends(rest), reasons, model.requests.length], [["run.aborted", "stop"], ["stop"], 0]);
     if (!dead) {
-      await pass(time, lease); // until it notices
+      await advance(time, lease); // until it notices
       await pieces.rest();
     }
     assertEquals((await post(app, `/runs/${run}/stop`)).status, 204); // it is
@@ -381,7 +387,7 @@ Deno.test("POST /runs/:id/stop stops a run that runs elsewhere, that was lost, o
   const asking = processOf(among, agent({ model: scripted({ calls: [["drop", { table: "a" }]] }), tools: [drop] }));
   const { run, session } = first("run.started", await eventsOf(post(asking.app, "/runs", { prompt: "Drop a" })));
   assertEquals((await post(asking.app, `/runs/${run}/stop`)).status, 204);
-  assertEquals(ends(await meanwhile(time, eventsOf(follow(asking, run)))), ["run.aborted", "stop"]);
+  assertEquals(ends(await advanceUntilSettled(time, eventsOf(follow(asking, run)))), ["run.aborted", "stop"]);
   const answers = [{ callId: "call_1", type: "approve" }];
   const message = `Cannot resume session "${session}": it is not paused`;
   const late = refusalOf(post(asking.app, `/sessions/${session}/answers`, { answers }));

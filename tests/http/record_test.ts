@@ -4,7 +4,7 @@ import { type Addition, type Log, memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertLess } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { drop } from "../support/asking.ts";
-import { meanwhile, pass } from "../support/meanwhile.ts";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedProgress, storedRun } from "../support/stored_run.ts";
@@ -199,7 +199,7 @@ Deno.test("serve() says nothing more on record of a run whose session somebody e
   const { run, session } = first("run.started", before);
   const kept = await store.load(session);
   if (kept) await store.save(kept);
-  await pass(time, 30_000);
+  await advance(time, 30_000);
   goOn(1);
   await ended.promise;
   assertEquals([await pieces.rest(), await recordOf(log, run)], ["", before]);
@@ -254,7 +254,7 @@ Deno.test("serve() tries again where a log fails, and adds nothing twice that wa
     });
     const told: unknown[] = [];
     const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => told.push(error) });
-    const events = await meanwhile(time, eventsOf(post(app, "/runs", { prompt: "Hi" })));
+    const events = await advanceUntilSettled(time, eventsOf(post(app, "/runs", { prompt: "Hi" })));
     const { run } = first("run.started", events);
     assertEquals([events.at(-1)?.type, told], ["run.finished", []]);
     assertEquals(await recordOf(log, run), events);
@@ -280,7 +280,7 @@ Deno.test("serve() stops a run that cannot be put on record, and tells the opera
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const { run } = first("run.started", framesOf(await pieces.until("model.started")));
   goOn(0);
-  const last = await meanwhile(time, ended.promise);
+  const last = await advanceUntilSettled(time, ended.promise);
   assertEquals("reason" in last && last.reason, "unrecorded");
   assertEquals([await pieces.rest(), told], ["", [["The log is down", run]]]);
 });
@@ -297,7 +297,7 @@ Deno.test("serve() goes on where its operator cannot be told", async () => {
     },
   });
   const response = await post(app, "/runs", { prompt: "Hi" });
-  assertEquals(framesOf(await meanwhile(time, response.text()))[0]?.type, "run.started");
+  assertEquals(framesOf(await advanceUntilSettled(time, response.text()))[0]?.type, "run.started");
   assertEquals((await app.request("/health")).status, 200);
 });
 
@@ -306,7 +306,7 @@ Deno.test("serve() answers that a run cannot be put on record where that shows a
   const told: unknown[] = [];
   const { log } = watched(() => Promise.reject(new Error("The log is down")));
   const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => told.push(error) });
-  const [status, error] = await meanwhile(time, refusalOf(post(app, "/runs", { prompt: "Hi" })));
+  const [status, error] = await advanceUntilSettled(time, refusalOf(post(app, "/runs", { prompt: "Hi" })));
   const message = "Cannot run this: its events could not be logged";
   assertEquals([status, error, told.length], [503, { code: "unrecorded", message }, 1]);
 });

@@ -3,10 +3,10 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { pass } from "../support/meanwhile.ts";
+import { advance } from "../support/fake_time.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 import { storedMail } from "../support/stored_run.ts";
 
 /** A run whose tool waits, and another process that serves from the same store and log. */
@@ -57,7 +57,7 @@ Deno.test("a run takes what was said to it in another process when it says that 
   const { among, there, run, session, rest } = await elsewhere();
   await say(there, run, "Make it red");
   await post(there, `/runs/${run}/finish`);
-  await pass(time, 11_000);
+  await advance(time, 11_000);
   const { inbox = [], finishing, mail } = (await among.store.load(session))?.run ?? {};
   assertEquals([lines(inbox), finishing, mail], [["user Make it red"], true, undefined]);
   await rest();
@@ -124,7 +124,7 @@ Deno.test("what was said to a run whose process died is delivered where it goes 
   const { here, there, run, rest } = await elsewhere();
   await say(there, run, "Make it red");
   here.kill();
-  await pass(time, 30_000);
+  await advance(time, 30_000);
   const followed = there.request(`/runs/${run}`);
   const events = framesOf(await (await followed).text());
   assertEquals(lines(first("steering.injected", events).messages), ["user Make it red"]);

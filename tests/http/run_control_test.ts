@@ -3,7 +3,7 @@ import { scripted } from "../../src/model/scripted.ts";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** A served run whose tool waits, until it is told to go on. */
 async function working(owner?: "ada") {

@@ -6,7 +6,7 @@ import { HTTPException } from "hono/http-exception";
 import * as z from "zod";
 import { waiting } from "../support/halting.ts";
 import { type App, eventsOf, first, piecesOf, post, refusalOf } from "../support/requests.ts";
-import { bare } from "../support/bare.ts";
+import { withoutSchemas } from "../support/without_schemas.ts";
 
 interface User {
   readonly name: string;
@@ -203,7 +203,7 @@ async function paused() {
 
 Deno.test("serve() goes on with a paused run when its question is answered", async () => {
   const { run, events, answer } = await paused();
-  assertEquals(bare(first("run.paused", events).questions), [
+  assertEquals(withoutSchemas(first("run.paused", events).questions), [
     { callId: "call_1", tool: "remove", input: { path: "a" }, questions: ["Run remove?"] },
   ]);
   const rest = await eventsOf(answer({ callId: "call_1", type: "approve" }));
@@ -277,7 +277,7 @@ Deno.test("serve() goes on with a run that paused without a call, on no answers 
   };
   const app = serve(agent({ model: scripted("Hello!"), use: [sleepy] }));
   const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
-  assertEquals(bare(first("run.paused", events).questions), [{ questions: ["Go on?"] }]);
+  assertEquals(withoutSchemas(first("run.paused", events).questions), [{ questions: ["Go on?"] }]);
   const { session } = first("run.started", events);
   const rest = await eventsOf(post(app, `/sessions/${session}/answers`, { answers: [] }));
   assertEquals(first("run.finished", rest).text, "Hello!");

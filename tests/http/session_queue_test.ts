@@ -3,7 +3,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { meanwhile, pass } from "../support/meanwhile.ts";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
@@ -182,11 +182,11 @@ Deno.test("serve(), told to queue, waits for the end of a run that runs elsewher
   using time = new FakeTime();
   const { here, pieces, asked, send, ...rest } = await elsewhere("queue");
   const two = send(here.app, "two");
-  await pass(time, 100_000); // it lives
+  await advance(time, 100_000); // it lives
   assertEquals(asked, ["one"]);
   for (const prompt of ["one", "two"]) rest.let(prompt);
-  await meanwhile(time, pieces.rest());
-  assertEquals(await meanwhile(time, endOf(two)), ["run.finished", "two"]);
+  await advanceUntilSettled(time, pieces.rest());
+  assertEquals(await advanceUntilSettled(time, endOf(two)), ["run.finished", "two"]);
 });
 
 Deno.test("serve(), told to queue, ends a run that was lost elsewhere, and begins", async () => {
@@ -196,8 +196,8 @@ Deno.test("serve(), told to queue, ends a run that was lost elsewhere, and begin
   await time.tickAsync();
   there.kill();
   rest.let("two");
-  assertEquals(await meanwhile(time, endOf(two)), ["run.finished", "two"]);
-  assertEquals([await meanwhile(time, endOf(Promise.resolve(here.app.request(`/runs/${run}`)))), reasons], [
+  assertEquals(await advanceUntilSettled(time, endOf(two)), ["run.finished", "two"]);
+  assertEquals([await advanceUntilSettled(time, endOf(Promise.resolve(here.app.request(`/runs/${run}`)))), reasons], [
     ["run.aborted", "lost"],
     ["lost"],
   ]);
@@ -208,14 +208,14 @@ Deno.test("serve(), told to replace, ends a run that runs elsewhere, which notic
   using time = new FakeTime();
   const { here, there, asked, run, pieces, send, reasons, ...rest } = await elsewhere("replace");
   rest.let("two");
-  assertEquals(await meanwhile(time, endOf(send(here.app, "two"))), ["run.finished", "two"]);
+  assertEquals(await advanceUntilSettled(time, endOf(send(here.app, "two"))), ["run.finished", "two"]);
   for (const { app } of [here, there]) {
-    assertEquals(await meanwhile(time, endOf(Promise.resolve(app.request(`/runs/${run}`)))), [
+    assertEquals(await advanceUntilSettled(time, endOf(Promise.resolve(app.request(`/runs/${run}`)))), [
       "run.aborted",
       "replaced",
     ]);
   }
-  await pass(time, 30_000);
+  await advance(time, 30_000);
   await pieces.rest();
   assertEquals([asked, reasons], [["one", "two"], ["replaced", "lost"]]);
 });

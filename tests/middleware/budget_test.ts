@@ -24,7 +24,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { barrier } from "../support/batch.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen." });
 

@@ -7,7 +7,7 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const window = 10_000;
 const refusal = (name: string, seconds: number) =>

@@ -4,14 +4,14 @@ import { compaction, type SummaryOptions } from "@jizai/jizai/middleware/compact
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { estimateTokens } from "../../src/core/estimate.ts";
 import { repairTranscript } from "../../src/core/mend.ts";
-import { happened, told } from "../support/happened.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { history, look, short, someTranscript } from "../support/long.ts";
 
 const heading = "compaction This is a summary of what came before, in its place:\n\n";
 
 /** What a compaction came to, in lines. */
 const compactions = (events: readonly Event[]) =>
-  told(events).filter((line) => line.startsWith("compact.finished")).map((line) =>
+  eventLines(events).filter((line) => line.startsWith("compact.finished")).map((line) =>
     line.slice("compact.finished ".length)
   );
 
@@ -23,7 +23,7 @@ async function play(steps: readonly ScriptedAnswer[], use: readonly Middleware[]
     messages: [...history, user("Now")],
     onError: (error) => errors.push(error),
   });
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   return { ...await run.result, model, errors, events, compactions: compactions(events) };
 }
 
@@ -40,7 +40,7 @@ Deno.test("compaction() puts a summary, by the model of the run, in the place of
     ["<conversation>\n[assistant] One\n\n[person] Second\n\n[assistant] Two\n</conversation>"],
   );
   assert(first?.instructions.startsWith("Summarize the conversation"));
-  assertEquals(told(events).slice(0, 9), [
+  assertEquals(eventLines(events).slice(0, 9), [
     "run.started run session false",
     "session.opened new",
     "prompt.accepted",
@@ -212,7 +212,7 @@ Deno.test("compaction() declines where there is too little to summarize, and ask
   const decline = async (messages: readonly Message[]) => {
     const use = [compaction({ at: 400, keep: 100, summarize: never })];
     const run = agent({ model: scripted("Done."), use }).run({ messages });
-    const lines = compactions(await happened(run));
+    const lines = compactions(await eventsOfRun(run));
     return [(await run.result).status, ...lines.map((line) => line.replace(/\d+ \d+ /, ""))];
   };
   const declined = ["done", "auto declined There is too little to summarize."];
@@ -306,7 +306,7 @@ Deno.test("whatever a transcript is, compaction() needs no mending, and keeps it
     const at = 50 + seed * 10;
     const model = scripted("Done.");
     const use = [compaction({ at, keep: seed % at, summarize: () => Promise.resolve(`Summary ${seed}`) })];
-    const events = await happened(agent({ model, use }).run({ messages: given }));
+    const events = await eventsOfRun(agent({ model, use }).run({ messages: given }));
     assertEquals(events.filter(({ type }) => type === "warning"), [], `seed ${seed}`);
     const sent = model.requests[0]?.messages ?? [];
     assertEquals(repairTranscript(sent).problems, []);
@@ -323,7 +323,7 @@ Deno.test("compaction() is rare, and all requests begin alike", async () => {
   const model = scripted(...Array.from({ length: 200 }, () => call), "Done.");
   const use = [compaction({ at: 1_000, summarize: () => Promise.resolve("Seen. ".repeat(50)) })];
   const run = agent({ model, tools: [look], use, limits: { turns: 201 } }).run("Look");
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   let anew = 0;
   for (const [index, { messages }] of model.requests.entries()) {
     const before = model.requests[index - 1]?.messages ?? [];

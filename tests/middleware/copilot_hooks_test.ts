@@ -29,7 +29,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { at, batch, call, drop, three, weather } from "../support/batch.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 type Options = Partial<AgentOptions<unknown, Schema>>;
 

@@ -3,7 +3,7 @@ import { agent, failed, text, tool, ToolError, type ToolResult } from "@jizai/ji
 import { type Delivery, delivery } from "@jizai/jizai/middleware/delivery";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const image = { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
 

@@ -5,8 +5,8 @@ import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { happened, startedOver, told } from "../support/happened.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun, startedOver } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const busy = new ModelError("busy", { recoverable: true });
 const refused = new ModelError("refused");
@@ -99,8 +99,8 @@ Deno.test("fallback() asks no other model once text was shown", async () => {
 
 Deno.test("fallback() asks another model after text where it may, and whoever watches starts over", async () => {
   const use = [fallback([scripted("Hello!")], { afterText: true })];
-  const events = await happened(agent({ model: scripted({ text: "Hel", error: busy }), use }).run("Hi"));
-  assertEquals(told(events), startedOver("text.delta 1 0 Hel"));
+  const events = await eventsOfRun(agent({ model: scripted({ text: "Hel", error: busy }), use }).run("Hi"));
+  assertEquals(eventLines(events), startedOver("text.delta 1 0 Hel"));
 });
 
 Deno.test("fallback() asks nobody else once the run is stopped", async () => {

@@ -6,7 +6,7 @@ import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { remove } from "../support/asking.ts";
 import { settled } from "../support/batch.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** Asks about every path that `questions` names. */
 function guard(questions: Readonly<Record<string, string>>): Middleware {

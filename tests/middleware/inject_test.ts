@@ -4,7 +4,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Nothing." });
 

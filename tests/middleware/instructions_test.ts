@@ -6,8 +6,8 @@ import { collect, outline, scripted, type ScriptedStep, testMiddleware } from "@
 import { assertEquals, assertThrows } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
-import { meanwhile } from "../support/meanwhile.ts";
-import { lines } from "../support/told.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** Runs an agent with these instructions; gives what its model was told, and who was told of it. */
 async function told(
@@ -237,7 +237,7 @@ Deno.test("instructions() leaves out a URL that fails or has too much, and reads
 Deno.test("instructions() waits for a URL only so long", async () => {
   using time = new FakeTime();
   using _ = hanging();
-  const { loaded, errors } = await meanwhile(time, told(from(["http://127.0.0.1/a"], { time: 1_000 })));
+  const { loaded, errors } = await advanceUntilSettled(time, told(from(["http://127.0.0.1/a"], { time: 1_000 })));
   assertEquals([loaded, errors], [[], ["Cannot load instructions from http://127.0.0.1/a: Not done after 1000 ms"]]);
 });
 

@@ -7,7 +7,7 @@ import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { settled } from "../support/batch.ts";
-import { named } from "../support/happened.ts";
+import { named } from "../support/run_events.ts";
 
 const work = tool({
   name: "work",

@@ -5,7 +5,7 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { passThroughHooks } from "../support/pass_through_hooks.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const echo = tool({
   name: "echo",

@@ -25,8 +25,8 @@ import * as api from "@opentelemetry/api";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { named } from "../support/happened.ts";
-import { meanwhile } from "../support/meanwhile.ts";
+import { named } from "../support/run_events.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { type Recorded, recorder } from "../support/recorder.ts";
 
 const city = z.object({ city: z.string() });
@@ -357,7 +357,7 @@ Deno.test("otel() ends every span if a hook hangs", async () => {
     using time = new FakeTime();
     const hanging: Middleware = { name: "hanging", [point]: () => stuck };
     const { assistant, tree, spans } = watched([calls("Kyoto")], { use: [hanging], limits: { time: 5, grace: 5 } });
-    await meanwhile(time, assistant.run("Hi").result);
+    await advanceUntilSettled(time, assistant.run("Hi").result);
     const inside = {
       prompt: [],
       model: ["  chat scripted !abandoned"],

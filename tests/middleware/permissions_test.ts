@@ -4,7 +4,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** Creates a tool. If its name ends with "!", the tool itself asks. */
 function shell(name: string) {

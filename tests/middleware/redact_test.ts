@@ -31,9 +31,9 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { happened, told } from "../support/happened.ts";
-import { meanwhile } from "../support/meanwhile.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const secrets = ["hunter2"];
 
@@ -67,7 +67,7 @@ function streamed(events: readonly Event[], type: "text.delta" | "reasoning.delt
 /** What goes out of an answer that comes in `pieces`, piece by piece. */
 async function deltas(options: RedactOptions, ...pieces: readonly string[]): Promise<string[]> {
   const model = scripted({ text: pieces });
-  const events = await happened(agent({ model, use: [redact(options)] }).run("Go"));
+  const events = await eventsOfRun(agent({ model, use: [redact(options)] }).run("Go"));
   return events.flatMap((event) => event.type === "text.delta" ? [event.text] : []);
 }
 
@@ -128,7 +128,7 @@ Deno.test("redact() streams the masked answer, however it is split into deltas",
       const [whole, masked] = make(random);
       const pieces = split(whole, random);
       const run = agent({ model: scripted({ reasoning: pieces, text: pieces }), use: [redact(options)] }).run("Go");
-      const events = await happened(run);
+      const events = await eventsOfRun(run);
       assertEquals(streamed(events, "text.delta"), masked, JSON.stringify(pieces));
       assertEquals(streamed(events, "reasoning.delta"), masked, JSON.stringify(pieces));
       assertEquals((await run.result).text, masked, JSON.stringify(pieces));
@@ -144,7 +144,7 @@ Deno.test("redact() releases no part of a secret when the stream breaks off, at 
       const pieces = split(whole.slice(0, random(whole.length + 1)), random);
       const model = scripted({ text: pieces, error: new ModelError("cut") });
       const run = agent({ model, use: [redact(options)] }).run("Go");
-      const shown = streamed(await happened(run), "text.delta");
+      const shown = streamed(await eventsOfRun(run), "text.delta");
       const { status, text, messages } = await run.result;
       assert(masked.startsWith(shown), JSON.stringify({ pieces, shown, masked }));
       assertEquals([status, text], ["failed", shown]);
@@ -177,7 +177,7 @@ Deno.test("redact() finds secrets with JSON escapes in calls, however they are s
       tools: [note],
       use: [redact({ secrets: odd, patterns: [] })],
     }).run("Go");
-    const events = await happened(run);
+    const events = await eventsOfRun(run);
     const ready = events.flatMap((event) => event.type === "call.ready" ? [event.call.input] : []);
     assertEquals(JSON.parse(streamed(events, "call.delta")), { text: masked });
     assertEquals(ready, [{ text: masked }]);
@@ -484,7 +484,7 @@ Deno.test("redact() streams no part of a private key", async () => {
 Deno.test("redact() masks the prompt for the model and in events", async () => {
   const model = scripted("I see.");
   const run = agent({ model, use: [redact({ secrets })] }).run("It is hunter2.");
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   const { messages } = await run.result;
   assertEquals(lines(messages), ["user It is [redacted].", "assistant I see."]);
   assertEquals(model.requests.map(({ messages }) => lines(messages)), [["user It is [redacted]."]]);
@@ -613,7 +613,7 @@ Deno.test("redact() masks progress, notices and data, also of an agent that runs
   const model = () => scripted({ calls: [["work", {}]] }, "Done.");
   const child = agent({ name: "child", model: model(), tools: [work] }).asTool({ name: "work", description: "" });
   const told = async (tools: readonly AnyTool[], model: Model) => {
-    const events = await happened(agent({ model, tools, use: [redact({ secrets })] }).run("Go"));
+    const events = await eventsOfRun(agent({ model, tools, use: [redact({ secrets })] }).run("Go"));
     return events.map((event) => event.type === "subagent.event" ? event.event : event)
       .filter(({ type }) => ["tool.progress", "notice", "data"].includes(type));
   };
@@ -639,9 +639,9 @@ Deno.test("redact() neither emits nor keeps the held text of a stopped answer", 
   const run = agent({ model, use: [redact({ secrets, patterns: [] })], limits: { grace: 1 } }).run("Go");
   await said.promise;
   run.stop("enough");
-  const events = await meanwhile(time, happened(run));
+  const events = await advanceUntilSettled(time, eventsOfRun(run));
   const { messages } = await run.result;
-  assertEquals(told(events).slice(-3), [
+  assertEquals(eventLines(events).slice(-3), [
     "warning hook.abandoned The model scripted did not stop when it was told to. model",
     "session.closed",
     "run.aborted enough It is [redacted], not ",
@@ -654,9 +654,9 @@ Deno.test("redact() starts again after model.reset", async () => {
   for (const order of [<T>(a: T, b: T) => [a, b], <T>(a: T, b: T) => [b, a]]) {
     const model = scripted({ text: ["It is hun"], error: busy }, "ter2? No, hunter2.");
     const use = order(retry({ delay: 0, afterText: true }), redact({ secrets, patterns: [] }));
-    const events = await happened(agent({ model, use }).run("Go"));
+    const events = await eventsOfRun(agent({ model, use }).run("Go"));
     const shown = events.filter(({ type }) => ["text.delta", "model.reset", "run.finished"].includes(type));
-    assertEquals(told(shown), [
+    assertEquals(eventLines(shown), [
       "text.delta 1 0 It is ",
       "model.reset 1",
       "text.delta 1 0 ter2? No, [redacted].",
@@ -669,7 +669,7 @@ Deno.test("redact() does not quote the input of a call that is not JSON", async 
   const model = scripted({ calls: [["work", `{"key": "hunter2" hunter2}`]] }, "Done.");
   const work = tool({ name: "work", description: "", input: z.object({}), execute: () => "Worked." });
   const run = agent({ model, tools: [work], use: [redact({ secrets })] }).run("Go");
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   const { messages } = await run.result;
   assertEquals(JSON.stringify([events, messages]).match(/hunt|ter2/g), null);
   assertEquals(lines(messages)[2], "error The input of work is not valid JSON: not JSON");

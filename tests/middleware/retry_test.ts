@@ -6,9 +6,9 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { happened, startedOver, told } from "../support/happened.ts";
-import { meanwhile } from "../support/meanwhile.ts";
-import { lines } from "../support/told.ts";
+import { eventLines, eventsOfRun, startedOver } from "../support/run_events.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const busy = new ModelError("busy", { recoverable: true });
 const quickly = { delay: 0 };
@@ -30,7 +30,7 @@ async function timesOf(options: RetryOptions, random: number, ...errors: readonl
   const before = () => void times.push(time.now - time.start);
   const steps = errors.map((error) => ({ error, before }));
   const model = scripted(...steps, { text: "Hello!", before });
-  await meanwhile(time, agent({ model, use: [retry(options)] }).run("Hi").result);
+  await advanceUntilSettled(time, agent({ model, use: [retry(options)] }).run("Hi").result);
   return times;
 }
 
@@ -112,9 +112,9 @@ Deno.test("retry() fails if the provider asks for a longer wait than `max`", asy
 Deno.test("retry() repeats a request after only thoughts and calls were emitted, and emits model.reset", async () => {
   const { fetch } = flaky(0);
   const model = scripted({ reasoning: "Hm.", calls: [["fetch", { n: 1 }]], error: busy }, "Hello!");
-  const events = await happened(agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Hi"));
+  const events = await eventsOfRun(agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Hi"));
   const shown = ["reasoning.delta 1 0 Hm.", 'call.delta 1 call_1 fetch {"n":1}', "call.ready 1"];
-  assertEquals(told(events), startedOver(...shown));
+  assertEquals(eventLines(events), startedOver(...shown));
 });
 
 Deno.test("retry() does not repeat a request after text was emitted", async () => {
@@ -124,8 +124,8 @@ Deno.test("retry() does not repeat a request after text was emitted", async () =
 
 Deno.test("retry({ afterText: true }) repeats a request after text was emitted, and emits model.reset", async () => {
   const model = scripted({ text: "Hel", error: busy }, "Hello!");
-  const events = await happened(agent({ model, use: [retry({ ...quickly, afterText: true })] }).run("Hi"));
-  assertEquals(told(events), startedOver("text.delta 1 0 Hel"));
+  const events = await eventsOfRun(agent({ model, use: [retry({ ...quickly, afterText: true })] }).run("Hi"));
+  assertEquals(eventLines(events), startedOver("text.delta 1 0 Hel"));
 });
 
 Deno.test("retry() ignores text that an inner hook held back", async () => {
@@ -167,7 +167,7 @@ Deno.test("retry() executes an idempotent tool again with the same idempotency k
   const { calls, fetch } = flaky(2);
   const model = scripted({ calls: [["fetch", { n: 1 }], ["fetch", { n: 2 }]] }, "Done.");
   const run = agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Go");
-  const { messages } = await meanwhile(time, run.result);
+  const { messages } = await advanceUntilSettled(time, run.result);
   assertEquals(lines(messages), ["user Go", "call fetch fetch", "ok Fetched 1.", "ok Fetched 2.", "assistant Done."]);
   assertEquals(calls, [
     "1 run:call_1:1",

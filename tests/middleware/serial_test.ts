@@ -6,7 +6,7 @@ import { assertEquals } from "@std/assert";
 import { spy } from "@std/testing/mock";
 import * as z from "zod";
 import { settled } from "../support/batch.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** A tool that notes when it begins and ends, and how many of its kind run at the same time. */
 function workshop(execute: (n: number, signal: AbortSignal) => Promise<void> = settled) {

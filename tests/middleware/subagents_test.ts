@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { agent } from "@jizai/jizai";
 import { subagents } from "@jizai/jizai/middleware/subagents";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 Deno.test("subagents() offers each agent by its name and description", async () => {
   const reader = agent({ name: "reader", description: "Reads", model: scripted("Read.") });

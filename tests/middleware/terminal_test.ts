@@ -4,7 +4,7 @@ import { terminal } from "@jizai/jizai/middleware/terminal";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { remove } from "../support/asking.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** Returns what the terminal shows, and the result of the call after `typed`. */
 async function answered(typed: string | undefined, path = "a") {

@@ -6,8 +6,8 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { meanwhile } from "../support/meanwhile.ts";
-import { lines } from "../support/told.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** Settles after so many milliseconds, or with what `stopped` makes of it when it is told to stop. */
 function sleep(ms: number, signal?: AbortSignal, stopped = () => signal?.reason): Promise<void> {
@@ -49,7 +49,7 @@ async function worked(
     if (event.code !== undefined) warnings.push(event.code);
   };
   const run = agent({ model: scripted({ calls }, "Done."), tools, use, observe }).run("Go");
-  const { status, messages } = await meanwhile(time, run.result);
+  const { status, messages } = await advanceUntilSettled(time, run.result);
   return { status, results: lines(messages).slice(2, -1), warnings, took: time.now - time.start };
 }
 
@@ -85,7 +85,7 @@ Deno.test("timeout() counts the wait for a free place", async () => {
   using time = new FakeTime();
   const model = scripted({ calls: [["work", { ms: 80 }], ["work", { ms: 80 }]] }, "Done.");
   const run = agent({ model, tools: [work], use: [timeout(100)], limits: { parallel: 1 } }).run("Go");
-  const { messages } = await meanwhile(time, run.result);
+  const { messages } = await advanceUntilSettled(time, run.result);
   assertEquals(lines(messages).slice(2, -1), ["ok Worked 80 ms.", "timeout work did not finish in time."]);
 });
 
@@ -116,7 +116,7 @@ Deno.test("timeout() bounds a request to the model where it is told to", async (
   const answer = async (limit: Parameters<typeof timeout>[0]) => {
     using time = new FakeTime();
     const model = scripted({ text: "Hello!", before: (_, signal) => sleep(200, signal) });
-    const { status, error } = await meanwhile(time, agent({ model, use: [timeout(limit)] }).run("Hi").result);
+    const { status, error } = await advanceUntilSettled(time, agent({ model, use: [timeout(limit)] }).run("Hi").result);
     return [status, error === undefined ? "" : String(error)];
   };
   assertEquals(await answer({ model: 100 }), ["failed", "TimeoutError: Not done after 100 ms"]);
@@ -133,7 +133,10 @@ Deno.test("timeout() bounds the whole response, and keeps what was shown", async
       yield sleep(200).then(() => [{ type: "text" as const, text: "lo!" }]);
     })(),
   });
-  const { status, text } = await meanwhile(time, agent({ model, use: [timeout({ model: 100 })] }).run("Hi").result);
+  const { status, text } = await advanceUntilSettled(
+    time,
+    agent({ model, use: [timeout({ model: 100 })] }).run("Hi").result,
+  );
   assertEquals([status, text], ["failed", "Hel"]);
 });
 

@@ -6,9 +6,9 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { meanwhile } from "../support/meanwhile.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { passThroughHooks } from "../support/pass_through_hooks.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** Settles after so many milliseconds, whatever is asked of it. */
 function sleep(ms: number): Promise<void> {
@@ -39,7 +39,7 @@ Deno.test("within() keeps the laws of middleware", async () => {
 
 Deno.test("within() does not count the time inside next()", async () => {
   using time = new FakeTime();
-  const result = await meanwhile(
+  const result = await advanceUntilSettled(
     time,
     agent({ model: thinking(10_000), use: [within(100, slow(50, 49))] }).run("Hi").result,
   );
@@ -48,7 +48,7 @@ Deno.test("within() does not count the time inside next()", async () => {
 
 Deno.test("within() counts the time before and after next() together", async () => {
   using time = new FakeTime();
-  const result = await meanwhile(
+  const result = await advanceUntilSettled(
     time,
     agent({ model: thinking(10_000), use: [within(100, slow(50, 51))] }).run("Hi").result,
   );
@@ -62,7 +62,7 @@ Deno.test("within() gives each hook a time of its own", async () => {
     await sleep(60);
     return await next();
   };
-  const result = await meanwhile(
+  const result = await advanceUntilSettled(
     time,
     agent({ model: thinking(0), use: [within(100, { name: "both", session, ...(prompt && { prompt }) })] })
       .run("Hi").result,
@@ -78,7 +78,7 @@ Deno.test("within() counts from the start again for every call of a hook", async
     await sleep(60);
     return await next();
   };
-  const result = await meanwhile(
+  const result = await advanceUntilSettled(
     time,
     agent({ model, tools: [wait], use: [within(100, { name: "slow", turn })] }).run("Hi").result,
   );
@@ -98,7 +98,10 @@ Deno.test("within() aborts the signal that the hook sees, and no other", async (
     prompt: (ctx) =>
       new Promise(() => ctx.signal.addEventListener("abort", () => note("stuck", ctx.signal), { once: true })),
   };
-  const result = await meanwhile(time, agent({ model: scripted(), use: [above, within(100, stuck)] }).run("Hi").result);
+  const result = await advanceUntilSettled(
+    time,
+    agent({ model: scripted(), use: [above, within(100, stuck)] }).run("Hi").result,
+  );
   assertEquals(result.status, "failed");
   assertEquals(seen, ["stuck: TimeoutError: stuck took more than 100 ms at prompt", "above: undefined"]);
 });
@@ -116,7 +119,7 @@ Deno.test("within() leaves the hook behind: its next() goes nowhere and its answ
       return { status: "done", text: "Too late." };
     },
   };
-  const result = await meanwhile(time, agent({ model, use: [optional(within(100, late))] }).run("Hi").result);
+  const result = await advanceUntilSettled(time, agent({ model, use: [optional(within(100, late))] }).run("Hi").result);
   assertEquals(result.text, "Hello!");
   assertEquals(seen, ["TimeoutError: late took more than 100 ms at prompt"]);
   model.done();
@@ -127,7 +130,7 @@ Deno.test("within() denies where a guard takes too long", async () => {
   const guard: Middleware = { name: "guard", approval: () => new Promise(() => {}) };
   const work = tool({ name: "work", description: "", input: z.object({}), execute: () => "Worked." });
   const model = scripted({ calls: [["work", {}]] }, "Done.");
-  const result = await meanwhile(
+  const result = await advanceUntilSettled(
     time,
     agent({ model, tools: [work], use: [optional(within(100, guard))] }).run("Go").result,
   );
@@ -152,7 +155,10 @@ Deno.test("within() does not count the time in which calls wait for each other",
       return result;
     },
   };
-  const result = await meanwhile(time, agent({ model, tools: [work], use: [within(50, quick)] }).run("Go").result);
+  const result = await advanceUntilSettled(
+    time,
+    agent({ model, tools: [work], use: [within(50, quick)] }).run("Go").result,
+  );
   assertEquals(result.status, "done");
 });
 
@@ -171,7 +177,7 @@ Deno.test("within() lets a hook go on when a failure comes back from next()", as
       }
     },
   };
-  const result = await meanwhile(time, agent({ model, use: [within(100, patient)] }).run("Hi").result);
+  const result = await advanceUntilSettled(time, agent({ model, use: [within(100, patient)] }).run("Hi").result);
   assertEquals(result.text, "Hello!");
 });
 

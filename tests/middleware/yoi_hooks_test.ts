@@ -28,7 +28,7 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { batch, call, came, drop, gauge, settled, three, weather } from "../support/batch.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 /** An agent under hooks, and what its model was asked. */
 function worker(

@@ -6,7 +6,7 @@ import { createOpenAI as createV2 } from "npm:@ai-sdk/openai@2.0.99";
 import { createOpenAI as createV3 } from "npm:@ai-sdk/openai@3.0.83";
 import { createOpenAI as createV4 } from "npm:@ai-sdk/openai@4.0.118";
 import { mockProvider, transcript, weather } from "../support/aimock.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 import { chatCompletions } from "../support/providers/openai.ts";
 import { errorOf, readAll, respond } from "../support/providers/sse.ts";
 

@@ -6,7 +6,7 @@ import { openaiResponses } from "@jizai/jizai/model/openai_responses";
 import { collect, outline } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { mockProvider, transcript, weather } from "../support/aimock.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const mock = mockProvider();
 mock.on({ userMessage: "down" }, { error: { message: "Overloaded", type: "overloaded_error" }, status: 529 });

@@ -5,7 +5,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { chunk, socket, streaming } from "../support/socket.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 import { key, type ProviderApi } from "../support/providers/api.ts";
 import { apis } from "../support/providers/mod.ts";
 import { errorOf, readAll, recordRequests, respond, streamUpTo } from "../support/providers/sse.ts";

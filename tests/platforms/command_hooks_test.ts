@@ -8,7 +8,7 @@ import {
 import { assertEquals, assertThrows } from "@std/assert";
 import { type Batch, batch, type Came, settled } from "../support/batch.ts";
 import { command, notices, shell, warnings } from "../support/hooked.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
 
 /** Commands as hooks of one event. */

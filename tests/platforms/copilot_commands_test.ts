@@ -2,7 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { command_hooks, type CommandSettings } from "@jizai/jizai/middleware/command_hooks";
 import { batch, type Came } from "../support/batch.ts";
 import { command, shell, warnings } from "../support/hooked.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
 
 /** Settings as they are in a file. */

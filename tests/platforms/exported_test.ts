@@ -6,7 +6,7 @@ import { stdio } from "@jizai/jizai/middleware/rpc_hooks/stdio";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { warnings } from "../support/rpc.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const program = new URL("exported.ts", import.meta.url).pathname;
 const command = [Deno.execPath(), "run", "--allow-all", program];

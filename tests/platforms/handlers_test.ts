@@ -7,7 +7,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { batch, type Came } from "../support/batch.ts";
 import { command, notices, shell, warnings } from "../support/hooked.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
 
 interface Options extends CommandHooksOptions {

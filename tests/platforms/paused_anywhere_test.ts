@@ -1,6 +1,6 @@
 import { assert } from "@std/assert";
 import { linesOf } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
-import { type Came, type Leg, likeAtOnce } from "../support/improvised/legs.ts";
+import { type Came, type Leg, likeAtOnce } from "../support/random_agent/legs.ts";
 import { seeds, withSeed } from "../support/seeded.ts";
 import { killing } from "./killing.ts";
 

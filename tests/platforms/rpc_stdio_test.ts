@@ -5,7 +5,7 @@ import { stdio } from "@jizai/jizai/middleware/rpc_hooks/stdio";
 import { scripted, type ScriptedCall } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { warnings } from "../support/rpc.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
 
 const here = (name: string) => new URL(name, import.meta.url).pathname;

@@ -4,7 +4,7 @@
  * @module
  */
 import { linesOf } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
-import { walk } from "../support/improvised/legs.ts";
+import { walk } from "../support/random_agent/legs.ts";
 
 for await (const line of linesOf(Deno.stdin.readable.values(), Infinity)) {
   console.log(JSON.stringify(await walk(JSON.parse(line))));

@@ -18,7 +18,7 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedCall, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { lines } from "./told.ts";
+import { lines } from "./transcript_lines.ts";
 
 /** A call of `weather`, or of another tool, for the city of its id, or for another one. */
 export function call(

@@ -6,7 +6,7 @@
 import { type AnyTool, type CallPart, type Message, tool, user } from "@jizai/jizai";
 import * as z from "zod";
 import { seeded } from "./seeded.ts";
-import { lines } from "./told.ts";
+import { lines } from "./transcript_lines.ts";
 
 /** About a hundred tokens. */
 const long = "x".repeat(400);

@@ -17,7 +17,7 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { lines } from "./told.ts";
+import { lines } from "./transcript_lines.ts";
 
 /** Lets a hook stop the run it is in. */
 export interface Stoppable {

@@ -7,7 +7,7 @@ import { agent, type AgentOptions, type Event, type Middleware, type RunResult, 
 import { scripted, type ScriptedAnswer, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import { settled, weather } from "./batch.ts";
 import { builtins } from "./rpc.ts";
-import { lines } from "./told.ts";
+import { lines } from "./transcript_lines.ts";
 
 /** What `situation` comes to under the hooks of each system, by its name. */
 export async function under(

@@ -2,7 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { logLaws, type Make } from "@jizai/jizai/testing";
-import { meanwhile } from "../support/meanwhile.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 
 /** Makes a log that is another than `memoryLog()` in some respect. */
 function but(change: (log: Log) => Partial<Log>): Make<Log> {
@@ -113,7 +113,7 @@ for (const [name, make, broken] of cases) {
   Deno.test(`logLaws() finds a log that ${name}`, async () => {
     using time = new FakeTime();
     const { message } = await assertRejects(
-      () => meanwhile(time, logLaws(make, { pass: (ms) => time.tick(ms) })),
+      () => advanceUntilSettled(time, logLaws(make, { pass: (ms) => time.tick(ms) })),
       Error,
     );
     assertEquals([...message.matchAll(/^It breaks the law that it (.*):$/gm)].map(([, law = ""]) => law), [...broken]);

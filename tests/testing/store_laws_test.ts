@@ -2,7 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { memory, type Session, type Store } from "@jizai/jizai";
 import { type Make, storeLaws } from "@jizai/jizai/testing";
-import { meanwhile } from "../support/meanwhile.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 
 /** A store that keeps the very objects that it is given. */
 function sharing(): Store {
@@ -98,7 +98,7 @@ Deno.test("storeLaws() says what it saw, and goes on where a store throws or doe
     load: (id) => id === "counted" ? new Promise(() => {}) : store.load(id),
     delete: (id) => id === "none" ? Promise.reject(new Error("no disk")) : store.delete(id),
   }));
-  const { message } = await assertRejects(() => meanwhile(time, storeLaws(make)), Error);
+  const { message } = await assertRejects(() => advanceUntilSettled(time, storeLaws(make)), Error);
   assertEquals(message.split("\n"), [
     "It breaks the law that it knows nothing of what it was never given:",
     "- it threw Error: no disk",

@@ -14,7 +14,7 @@ import * as z from "zod";
 import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { reaching } from "../support/chat.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 type Options = Parameters<typeof agent>[0];
 

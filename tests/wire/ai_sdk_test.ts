@@ -16,8 +16,8 @@ import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { Chat, chunksOf, reaching } from "../support/chat.ts";
 import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
-import { found, mortal } from "../support/mortal.ts";
-import { lines } from "../support/told.ts";
+import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const wires = [aiSdkUi()];
 
@@ -421,12 +421,12 @@ Deno.test("aiSdkUi() gives a chat that comes back too late the end that it misse
 
 Deno.test("aiSdkUi() takes back what a process had said that died, where another goes on", async () => {
   const { model, goOn, begun } = halting();
-  const { store, saved } = mortal();
+  const { store, saved } = recordingStore();
   const log = memoryLog();
   const app = serve(agent({ model }), { wires, store, log });
   const dead = post(app, "/chat", { id: "chat", messages: [user("Go")] }).then((response) => response.text());
   await begun;
-  const { store: left } = await found(saved.at(-1));
+  const { store: left } = await storeWith(saved.at(-1));
   const chat = new Chat(serve(agent({ model: scripted("Anew.") }), { wires, store: left, log, singleProcess: true }));
   await chat.resumeStream();
   assertEquals([chat.status, chat.told], ["ready", ["step-start", "text done Anew."]]);

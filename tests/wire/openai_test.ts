@@ -9,7 +9,7 @@ import { lookAndDrop } from "../support/asking.ts";
 import { reaching } from "../support/chat.ts";
 import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 type Options = Parameters<typeof agent>[0];
 

@@ -8,7 +8,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { settled } from "../../support/batch.ts";
 import { hooked, hooks, ran, saying, saysOf, shell, warnings } from "../../support/hooked.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 // ── prompts, sessions, stops ──
 

@@ -7,7 +7,7 @@ import { claude_hooks, type HookCallback } from "@jizai/jizai/middleware/claude_
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { command, ran, shell } from "../../support/hooked.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 const securityHook: HookCallback = async (input) => {
   if (input.hook_event_name !== "PreToolUse") return {};

@@ -20,7 +20,7 @@ import {
   shell,
   warnings,
 } from "../../support/hooked.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 const events = [
   "PreToolUse",

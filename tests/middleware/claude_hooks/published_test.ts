@@ -8,7 +8,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { command, notices, ran, warnings } from "../../support/hooked.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 Deno.test("Claude: a tool of the workspace can have the name and the input that hooks expect", async () => {
   const files = memoryFiles({ "src/a.ts": "let x = 1;\n", ".env": "KEY=1\n" });

@@ -17,7 +17,7 @@ import {
   shell,
   warnings,
 } from "../../support/hooked.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 const denies = saysOf({ permissionDecision: "deny", permissionDecisionReason: "Not here." });
 const asks = saysOf({ permissionDecision: "ask", permissionDecisionReason: "Sure?" });

@@ -22,7 +22,7 @@ import { truncate } from "@jizai/jizai/middleware/truncate";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { call, drop, weather } from "../../support/batch.ts";
 import { warnings } from "../../support/rpc.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 /** Middleware that went to PicoClaw and came back. */
 function throughRpc(make: () => readonly Middleware[], options: ExportOptions = {}): Middleware {

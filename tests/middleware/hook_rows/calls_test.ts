@@ -19,7 +19,7 @@ import { call, drop, three, weather } from "../../support/batch.ts";
 import { hooks, saying, saysOf } from "../../support/hooked.ts";
 import { builtins } from "../../support/rpc.ts";
 import { ended, under } from "../../support/systems.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 const one = [{ calls: [call("a")] }, "Done."] as const;
 

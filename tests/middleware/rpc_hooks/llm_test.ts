@@ -14,7 +14,7 @@ import type { Builtin } from "@jizai/jizai/middleware/rpc_hooks";
 import { scripted, type ScriptedAnswer, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import { call, weather } from "../../support/batch.ts";
 import { builtins, warnings } from "../../support/rpc.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 /** A run of an agent that knows the weather, with one hook. */
 async function ran(

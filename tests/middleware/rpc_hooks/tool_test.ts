@@ -6,7 +6,7 @@ import type { Builtin, BuiltinOptions } from "@jizai/jizai/middleware/rpc_hooks"
 import { scripted } from "@jizai/jizai/model/scripted";
 import { batch, call, came, drop, three, weather } from "../../support/batch.ts";
 import { builtins, warnings } from "../../support/rpc.ts";
-import { lines } from "../../support/told.ts";
+import { lines } from "../../support/transcript_lines.ts";
 
 /** A hook that writes down what it is asked, and answers as `answers` say. */
 function noting(log: string[], name: string, { before_tool, after_tool, approve_tool }: Builtin = {}): Builtin {

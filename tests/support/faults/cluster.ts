@@ -4,7 +4,7 @@
  * @module
  */
 import type { Busy, ClientGone } from "@jizai/jizai";
-import type { Done, Improvised } from "../improvised/agent.ts";
+import type { Done, RandomAgent } from "../random_agent/agent.ts";
 import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
 import { type Fault, type Process, processOf, type Tell } from "./process.ts";
@@ -25,7 +25,7 @@ export interface Cluster {
 /** What a cluster is made of. */
 export interface ClusterOptions {
   readonly chance: Chance;
-  readonly agent: Improvised;
+  readonly agent: RandomAgent;
   readonly place: Place;
   readonly tell: Tell;
 }

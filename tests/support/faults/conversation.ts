@@ -5,7 +5,7 @@
  */
 import type { Event, PersonAnswer, Question } from "@jizai/jizai";
 import { client, ClientError, type ClientRun, noRun, type RunState } from "@jizai/jizai/client";
-import type { Person } from "../improvised/person.ts";
+import type { Person } from "../random_agent/person.ts";
 import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
 import { type Network, Unreachable } from "./network.ts";

@@ -6,7 +6,7 @@
 import { type Message, textOf } from "@jizai/jizai";
 import type { Log } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
-import type { Done } from "../improvised/agent.ts";
+import type { Done } from "../random_agent/agent.ts";
 import type { Heard } from "./conversation.ts";
 import type { Network } from "./network.ts";
 

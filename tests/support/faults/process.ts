@@ -4,7 +4,7 @@
  * @module
  */
 import { serve, type ServeOptions } from "@jizai/jizai";
-import type { Done, Improvised } from "../improvised/agent.ts";
+import type { Done, RandomAgent } from "../random_agent/agent.ts";
 import type { App } from "../requests.ts";
 import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
@@ -26,7 +26,7 @@ export type Tell = (what: string) => void;
 /** What a process is made of, and what it hears of its fate. */
 export interface ProcessOptions {
   readonly chance: Chance;
-  readonly agent: Improvised;
+  readonly agent: RandomAgent;
   readonly kept: Kept;
   readonly serving: ServeOptions;
   /** Is given what its tools have done. */

@@ -6,7 +6,7 @@
 import "../simulation.ts"; // first, because it replaces the clocks that other modules read when they are loaded
 import { assertEquals } from "@std/assert";
 import { repairTranscript } from "../../../src/core/mend.ts";
-import { improvised } from "../improvised/agent.ts";
+import { randomAgent } from "../random_agent/agent.ts";
 import { withSeed } from "../seeded.ts";
 import { simulate } from "../simulation.ts";
 import { cluster } from "./cluster.ts";
@@ -46,7 +46,7 @@ export async function simulateConversation(
     const begins = Date.now();
     const tell: Tell = (what) => log(`${Date.now() - begins} ms: ${what}`);
     const place = open();
-    const agent = improvised(seed, { tame: true });
+    const agent = randomAgent(seed, { tame: true });
     const processes = cluster({ chance, agent, place, tell });
     const way = network(processes, chance, tell);
     const { heard, overheard, asides, interrupted, session } = await converse({

@@ -7,7 +7,7 @@ import { memory, type PersonAnswer, type RunResult } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
 import { repairTranscript } from "../../../src/core/mend.ts";
 import { seeded } from "../seeded.ts";
-import { type Done, improvised } from "./agent.ts";
+import { type Done, randomAgent } from "./agent.ts";
 
 const session = "s";
 const linger = () => Promise.resolve();
@@ -33,7 +33,7 @@ export async function walk({ seed, from }: Leg): Promise<Came> {
   const done: Done[] = [];
   const vars = { atOnce: false, linger };
   const store = memory();
-  const assistant = improvised(seed).make(done);
+  const assistant = randomAgent(seed).make(done);
   if (from) await store.save({ ...JSON.parse(from.text), version: 0 });
   const { result } = from
     ? assistant.resume({ session, store, answers: from.answers, vars })
@@ -48,7 +48,7 @@ export async function walk({ seed, from }: Leg): Promise<Came> {
 
 /** Has the run of `seed` walk to its end in legs, and holds it to what it comes to when the person answers at once. Gives how often it paused. */
 export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Came>): Promise<number> {
-  const { make, person } = improvised(seed);
+  const { make, person } = randomAgent(seed);
   const { below } = seeded(-seed);
   let { result, done, text } = await walk({ seed });
   let pauses = 0;

@@ -1,11 +1,11 @@
 /**
- * Transcripts and runs, told in short lines, so that a test asserts all of them at once.
+ * Transcripts as short lines, so that a test asserts a whole transcript at once.
  *
  * @module
  */
 import { callsOf, type Message, textOf } from "@jizai/jizai";
 
-/** One line for what was said, for the calls of a message, and for each result. */
+/** Returns a line for the text of each message, for its calls, and for each result. */
 export function lines(messages: readonly Message[]): string[] {
   return messages.flatMap((message) => {
     if (message.role === "tool") return message.results.map((result) => `${result.status} ${textOf(result)}`.trim());

@@ -1,5 +1,5 @@
 /**
- * Agents that chance makes: what their models say, what their tools do, which hooks they have, which agents they call. The same of the same seed.
+ * Random agents: the seed chooses what the model says, what the tools do, the hooks, and the subagents.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import { type Person, person, type Vars } from "./person.ts";
 import { counts, type Quirk, quirksBy } from "./quirks.ts";
 
 /** An agent that is made anew in each process. */
-export interface Improvised {
+export interface RandomAgent {
   /** Whom it asks. */
   readonly person: Person;
   /** Makes it; what its tools have done is written to `done`. */
@@ -47,14 +47,14 @@ interface Role {
   readonly helper: Role | undefined;
 }
 
-/** How agents are improvised. */
-export interface ImprovisedOptions {
+/** Options of a random agent. */
+export interface RandomAgentOptions {
   /** Whether all that is said stays said: no hook ends the run, and nothing is left out of the transcript. Default: false. */
   readonly tame?: boolean;
 }
 
 /** The agent of `seed`. */
-export function improvised(seed: number, { tame = false }: ImprovisedOptions = {}): Improvised {
+export function randomAgent(seed: number, { tame = false }: RandomAgentOptions = {}): RandomAgent {
   const role = roleBy(seeded(seed), tame, "root", 2);
   const asked = person(seed);
   return { person: asked, make: (done) => made(role, asked, done) };

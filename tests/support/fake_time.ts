@@ -1,12 +1,12 @@
 /**
- * Time that passes while something goes on.
+ * Faked time that advances while a test waits.
  *
  * @module
  */
 import type { FakeTime } from "@std/testing/time";
 
-/** What `work` comes to, while faked time moves on from timer to timer, as far as it takes. */
-export async function meanwhile<T>(time: FakeTime, work: Promise<T>): Promise<T> {
+/** Advances faked time from timer to timer until `work` settles, and returns its result. */
+export async function advanceUntilSettled<T>(time: FakeTime, work: Promise<T>): Promise<T> {
   let settled = false;
   const settle = () => {
     settled = true;
@@ -20,8 +20,8 @@ export async function meanwhile<T>(time: FakeTime, work: Promise<T>): Promise<T>
   return await work;
 }
 
-/** Lets faked time pass a second at a time, so that what goes on keeps up with it. */
-export async function pass(time: FakeTime, ms: number): Promise<void> {
+/** Advances faked time by `ms`, a second at a time, so that code which waits for timers in a row keeps up. */
+export async function advance(time: FakeTime, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 1_000) await time.tickAsync(Math.min(left, 1_000));
   await time.runMicrotasks();
 }

@@ -1,12 +1,12 @@
 /**
- * A person who answers whatever they are asked: the same always in the same way.
+ * A person who answers every question, and the same question always in the same way.
  *
  * @module
  */
 import type { PersonAnswer, Question } from "@jizai/jizai";
 import { hashOf, seeded } from "../seeded.ts";
 
-/** What the caller of an improvised agent knows. */
+/** The vars of a random agent. */
 export interface Vars {
   /** Whether the person answers at once. Otherwise the run pauses. */
   readonly atOnce: boolean;

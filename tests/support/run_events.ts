@@ -1,17 +1,17 @@
 /**
- * What happened in a run, so that a test asserts all of it: what differs from run to run has a name instead.
+ * The events of a run, with fixed names for ids and times, so that a test asserts all of them.
  *
  * @module
  */
 import type { Event, RunHandle } from "@jizai/jizai";
 
-/** All events of a run, once it has ended. */
-export async function happened({ events, result }: Pick<RunHandle<unknown>, "events" | "result">): Promise<Event[]> {
+/** Returns all events of a run once it has ended. */
+export async function eventsOfRun({ events, result }: Pick<RunHandle<unknown>, "events" | "result">): Promise<Event[]> {
   const [all, { run, session }] = await Promise.all([Array.fromAsync(events), result]);
   return named(all, { run, session });
 }
 
-/** `value` as JSON, its ids and milliseconds named, and without the requests that runs go on with. */
+/** Returns a JSON copy of `value` with fixed ids and milliseconds, and without the ids of requests that resume runs. */
 export function named<T>(value: T, { run, session }: { readonly run: string; readonly session: string }): T {
   const uuid = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
   const names = new Map([[session, "session"], [run, "run"]]);
@@ -22,12 +22,12 @@ export function named<T>(value: T, { run, session }: { readonly run: string; rea
   return JSON.parse(text);
 }
 
-/** Each event in one line: its type, and every text and number it carries. */
-export function told(events: readonly Event[]): string[] {
+/** Returns a line for each event: its type, and its texts and numbers. */
+export function eventLines(events: readonly Event[]): string[] {
   return events.map((event) => Object.values(event).filter((value) => typeof value !== "object").join(" "));
 }
 
-/** What is told of a run whose model had `shown` this when it failed, and then was asked again and said "Hello!". */
+/** Returns the lines of a run whose model failed after the events `shown`, and answered "Hello!" when it was asked again. */
 export function startedOver(...shown: readonly string[]): string[] {
   return [
     "run.started run session false",

@@ -1,19 +1,19 @@
 /**
- * Stores that outlive whoever writes to them, and what is in them at each moment.
+ * A store that records each session it saves, for tests in which a process dies.
  *
  * @module
  */
 import { memory, type Session, type Store } from "@jizai/jizai";
 
-/** A store that a process leaves behind. */
-export interface Mortal {
+/** A store, and its history. */
+export interface RecordingStore {
   readonly store: Store;
-  /** Every session that was saved, in that order: as it is found if the process dies then. */
+  /** Each saved session, in order: another process finds it if this one dies after that save. */
   readonly saved: readonly Session[];
 }
 
-/** Keeps sessions, and all that they have been. */
-export function mortal(): Mortal {
+/** Creates an empty store that records what it saves. */
+export function recordingStore(): RecordingStore {
   const kept = memory();
   const saved: Session[] = [];
   return {
@@ -30,9 +30,9 @@ export function mortal(): Mortal {
   };
 }
 
-/** What another process finds of a session. */
-export async function found(session: Session | undefined): Promise<Mortal> {
-  const next = mortal();
+/** Creates a store that holds `session`, as another process would find it. */
+export async function storeWith(session: Session | undefined): Promise<RecordingStore> {
+  const next = recordingStore();
   if (session) await next.store.save({ ...session, version: 0 });
   return next;
 }
