@@ -279,7 +279,7 @@ Deno.test("redact() finds a secret that a thought splits, in the deltas and in t
     ]],
   });
   const run = agent({ model, use: [redact({ secrets })] }).run("Go");
-  const events = await happened(run);
+  const events = await eventsOfRun(run);
   assertEquals(streamed(events, "text.delta"), "It is [redacted], yes. And hundred");
   assertEquals(streamed(events, "reasoning.delta"), "Hm, hunter2.".replace("hunter2", "[redacted]"));
   const { text, messages } = await run.result;
@@ -379,7 +379,7 @@ Deno.test("redact() masks questions, reasons of guards, continuations and the re
   const look = tool({ name: "look", description: "", input: z.object({}), execute: () => "Seen." });
   const outcome = async (inner: Middleware, ...steps: readonly (string | ScriptedStep)[]) => {
     const run = agent({ model: scripted(...steps), tools: [look], use: [redact({ secrets }), inner] }).run("Go");
-    const events = await happened(run);
+    const events = await eventsOfRun(run);
     const { error: _, ...result } = await run.result;
     assertEquals(JSON.stringify([events, result]).includes("hunter2"), false);
     return result;
