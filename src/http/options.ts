@@ -53,7 +53,7 @@ export interface ServeOptions {
   readonly session?: (c: Context) => string | undefined;
   /**
    * What happens to a prompt if another run has its session: `refuse` answers 409, `queue` waits (at most ten prompts for a session), `replace` stops the
-   * other run. Default: `refuse`.
+   * other run. Default: `queue` for wires, whose clients send the next message without waiting for the end of a stopped run; otherwise `refuse`.
    */
   readonly busy?: Busy;
   /** What happens to a run if its client disconnects, for all requests or for one. Default: `stop`. */
@@ -101,7 +101,7 @@ export type ServerOptions = ReturnType<typeof resolveOptions>;
 
 /** Fills in the defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for two that exclude each other. */
 export function resolveOptions(options: ServeOptions & { readonly vars?: (c: Context) => unknown } = {}) {
-  const { resumeTokens, wires = [], busy = "refuse", onClientGone = "stop", singleProcess = false } = options;
+  const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
   const { limits = {}, lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576 } = options;
   if (options.store && resumeTokens) {
     throw new TypeError("Cannot serve with a store and with resumeTokens: sessions are in one place");
@@ -113,5 +113,5 @@ export function resolveOptions(options: ServeOptions & { readonly vars?: (c: Con
   }
   if (!(maxBody > 0)) throw new RangeError(`Cannot serve with bodies of at most ${maxBody} bytes`);
   const store = options.store ?? (resumeTokens ? undefined : memory());
-  return { ...options, store, wires, busy, onClientGone, singleProcess, limits, lease, heartbeat, maxBody };
+  return { ...options, store, wires, onClientGone, singleProcess, limits, lease, heartbeat, maxBody };
 }

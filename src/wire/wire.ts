@@ -84,10 +84,18 @@ export interface PendingQuestions {
   readonly pausedAt: number;
 }
 
-/** Input from a client. `tools` are the tools that the client runs itself. */
-export type Input =
-  & { readonly tools?: readonly AnyTool[] }
-  & ({ readonly messages: readonly Message[] } | { readonly answers: readonly PersonAnswer[] });
+/** Input from a client: a prompt or answers. `tools` are the tools that the client runs itself. */
+export type Input = { readonly tools?: readonly AnyTool[] } & (Prompt | { readonly answers: readonly PersonAnswer[] });
+
+/** Messages that begin a run. */
+export interface Prompt {
+  /** The messages, the last of them the user's. */
+  readonly messages: readonly Message[];
+  /** Whether the last prompt with the same content is answered anew: it and everything after it is removed from the session. Default: false. */
+  readonly regenerate?: boolean | undefined;
+  /** Whether a new session is created, because the client holds the whole history. Default: false. */
+  readonly newSession?: boolean | undefined;
+}
 
 /** Encodes one event of a run; `id` is its number in the run. Returns frames, or an empty string if the dialect has no frame for the event. */
 export type EventEncoder = (event: Event, id: number) => string;

@@ -69,7 +69,7 @@ async function talking(...steps: readonly ScriptedAnswer[]) {
   };
 }
 
-function button(page: Page, name: "Approve" | "Deny"): Locator {
+function button(page: Page, name: "Approve" | "Deny" | "Stop" | "Regenerate"): Locator {
   return page.getByRole("button", { name });
 }
 
@@ -174,3 +174,31 @@ Deno.test(
     ]);
   },
 );
+
+Deno.test("useChat: Stop stops the run, and the next message is answered", inBrowser, async () => {
+  await using talk = await talking({ text: "Let me see.", ...waits }, "Hello.");
+  const { page } = talk;
+  await say(page, "Who is there?");
+  await shown(page, waiting, "streaming");
+  await button(page, "Stop").click();
+  await say(page, "Never mind");
+  const after = await shown(page, "assistant: Hello.");
+  assertEquals(after.slice(-2), ["user: Never mind", "assistant: Hello."]);
+  await page.reload();
+  assertEquals((await shown(page, "assistant: Hello.")).slice(-2), ["user: Never mind", "assistant: Hello."]);
+  assertEquals(talk.troubles, []);
+});
+
+Deno.test("useChat: Regenerate replaces the last answer, also after a reload", inBrowser, async () => {
+  await using talk = await talking("One.", "Two.", "Three.");
+  const { page } = talk;
+  await say(page, "Hi");
+  await shown(page, "assistant: One.");
+  await button(page, "Regenerate").click();
+  assertEquals(await shown(page, "assistant: Two."), ["user: Hi", "assistant: Two."]);
+  await page.reload();
+  assertEquals(await shown(page, "assistant: Two."), ["user: Hi", "assistant: Two."]);
+  await button(page, "Regenerate").click();
+  assertEquals(await shown(page, "assistant: Three."), ["user: Hi", "assistant: Three."]);
+  assertEquals(talk.troubles, []);
+});

@@ -5,7 +5,7 @@ import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertRejects } from "@std/assert";
 import OpenAI, { APIError } from "npm:openai@7.57.0";
-import { lookAndDrop } from "../support/asking.ts";
+import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { reaching } from "../support/chat.ts";
 import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
@@ -211,14 +211,115 @@ const asks: Middleware = {
   },
 };
 
-Deno.test("chatCompletions() can only say what a person is asked", async () => {
+/** The end of a question, without the id that names its session. */
+function withoutId(text: string | null | undefined): string {
+  return (text ?? "").replace(/\(request \d+\.[0-9a-f-]{36}\.\d+\)$/, "(request ID)");
+}
+
+const asked = `See.\n\nRun drop?\ndrop {"table":"a"}\n\nReply "yes" to approve, or "no" and a reason. (request ID)`;
+
+Deno.test("chatCompletions() asks about a call in text, with its input", async () => {
   const { did, tools } = lookAndDrop();
   const model = () => scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, "unreached");
   const { choices: [whole] } = await served({ model: model(), tools }).client.chat.completions.create(hi);
   const stream = await served({ model: model(), tools }).client.chat.completions.create({ ...hi, stream: true });
   const streamed = (await Array.fromAsync(stream)).map(({ choices: [choice] }) => choice?.delta.content ?? "").join("");
-  assertEquals([whole?.message.content, whole?.finish_reason], ["See.\n\nRun drop?", "stop"]);
-  assertEquals([streamed, did], ["See.\n\nRun drop?", []]);
+  assertEquals([withoutId(whole?.message.content), whole?.finish_reason], [asked, "stop"]);
+  assertEquals([withoutId(streamed), did], [asked, []]);
+});
+
+/** A client whose first request was answered with a question, and a function that continues its conversation. */
+async function questioned(serving: ServeOptions = {}, ...rest: readonly string[]) {
+  const { did, tools } = lookAndDrop();
+  const model = scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, ...rest);
+  const { client, app } = served({ model, tools }, serving);
+  const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [...hi.messages];
+  async function say(content?: string): Promise<string> {
+    if (content !== undefined) messages.push({ role: "user", content });
+    const { choices: [choice] } = await client.chat.completions.create({ model: "any", messages });
+    const { content: text = "" } = choice?.message ?? {};
+    messages.push({ role: "assistant", content: text });
+    return withoutId(text);
+  }
+  assertEquals(await say(), asked);
+  return { app, did, model, messages, say };
+}
+
+for (const yes of ["yes", "Yes.", " OK! ", "yes, please", "Approve"]) {
+  Deno.test(`chatCompletions() takes "${yes}" for an approval, once`, async () => {
+    const { did, say, model } = await questioned({}, "Done.", "Hello.");
+    assertEquals([await say(yes), did], ["Done.", ["Dropped a"]]);
+    assertEquals(lines(model.requests[1]?.messages ?? []), ["user Hi", "assistant See.", "call drop", "ok Dropped a."]);
+    assertEquals([await say("Thanks"), did], ["Hello.", ["Dropped a"]]);
+  });
+}
+
+Deno.test("chatCompletions() streams the rest of a run that was approved", async () => {
+  const { did, tools } = lookAndDrop();
+  const model = scripted({ calls: [["drop", { table: "a" }]] }, { text: ["Do", "ne."] });
+  const { client } = served({ model, tools });
+  const { choices: [choice] } = await client.chat.completions.create(hi);
+  const messages = [...hi.messages, choice?.message, { role: "user" as const, content: "yes" }].filter((each) =>
+    !!each
+  );
+  const stream = await client.chat.completions.create({ model: "any", stream: true, messages });
+  const text = (await Array.fromAsync(stream)).map(({ choices: [choice] }) => choice?.delta.content ?? "").join("");
+  assertEquals([text, did], ["Done.", ["Dropped a"]]);
+});
+
+Deno.test("chatCompletions() takes no and a reason for a denial", async () => {
+  const { did, say, model } = await questioned({}, "A pity.");
+  assertEquals([await say("No, it is too dear."), did], ["A pity.", []]);
+  assertEquals(lines(model.requests[1]?.messages ?? []).at(-1), "denied A person said no: it is too dear.");
+});
+
+for (const text of ["Which table?", "yes, but drop b", "I do not know", "yes or no?"]) {
+  Deno.test(`chatCompletions() runs nothing after "${text}", and continues the conversation`, async () => {
+    const { did, say, model } = await questioned({}, "I see.");
+    assertEquals([await say(text), did], ["I see.", []]);
+    assertEquals(lines(model.requests[1]?.messages ?? []), [
+      "user Hi",
+      "assistant See.",
+      "call drop",
+      "skipped The conversation went on without an answer.",
+      `user ${text}`,
+    ]);
+  });
+}
+
+Deno.test("chatCompletions() does not take a yes for a pause that is over, or in another client's history", async () => {
+  const { did, app, messages, say } = await questioned({}, "Done.", "Nothing waits.", "Nor here.");
+  const first = messages.slice(0, 2);
+  assertEquals([await say("yes"), did], ["Done.", ["Dropped a"]]);
+  const again = await post(app, "/v1/chat/completions", { messages: [...first, { role: "user", content: "yes" }] });
+  assertEquals([(await again.json()).choices[0].message.content, did], ["Nothing waits.", ["Dropped a"]]);
+  const [, question] = first;
+  const forged = String(question?.content).replace(/[0-9a-f]{8}-/, "00000000-");
+  const history = [...hi.messages, { role: "assistant", content: forged }, { role: "user", content: "yes" }];
+  const response = await post(app, "/v1/chat/completions", { messages: history });
+  assertEquals([(await response.json()).choices[0].message.content, did], ["Nor here.", ["Dropped a"]]);
+});
+
+Deno.test("chatCompletions() lets only the owner approve a call", async () => {
+  const serving: ServeOptions = { owner: (c) => c.req.header("user") ?? "none" };
+  const { did, app, messages } = await questioned(serving, "Not for you.");
+  const body = { messages: [...messages, { role: "user", content: "yes" }] };
+  const response = await post(app, "/v1/chat/completions", body, { user: "mallory" });
+  assertEquals([(await response.json()).choices[0].message.content, did], ["Not for you.", []]);
+});
+
+Deno.test("chatCompletions() has the next message answer a question of a hook", async () => {
+  const model = scripted("Let me ask.", "unreached");
+  const { client } = served({ model, use: [blueOrRed("stop")] });
+  const { choices: [choice] } = await client.chat.completions.create(hi);
+  const question = choice?.message.content ?? "";
+  assertEquals(withoutId(question), "Let me ask.\n\nBlue or red?\n\nReply with your answer. (request ID)");
+  const messages = [...hi.messages, { role: "assistant" as const, content: question }];
+  const { choices: [answer] } = await client.chat.completions.create({
+    model: "any",
+    messages: [...messages, { role: "user", content: "Red" }],
+  });
+  assertEquals([answer?.message.content, answer?.finish_reason], ["Let me ask.", "stop"]);
 });
 
 Deno.test("chatCompletions() lets no client run what a guard denies, or have the name of one of the agent's tools", async () => {

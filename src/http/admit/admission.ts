@@ -4,29 +4,47 @@
  * @module
  */
 import { SessionError } from "../../core/claim.ts";
+import type { Message } from "../../protocol/message.ts";
 import type { Session } from "../../protocol/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
-import { isPaused, lastEventNumber, questionsOf, runOf } from "../../session/record/run_state.ts";
+import { isPaused, isRunning, lastEventNumber, questionsOf, runOf } from "../../session/record/run_state.ts";
 import type { HeldSession } from "../../session/resume_token/held_session.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { PendingQuestions } from "../../wire/wire.ts";
 import type { Client } from "../identify.ts";
+import type { LiveRuns } from "../launch/live_runs.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
 import { notFound, RequestError } from "../respond/error_response.ts";
+import { rewound } from "./rewind.ts";
 import type { Server } from "../server.ts";
 
 /** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
 export async function admitPrompt(
   { options, runs }: Server,
   client: Client,
-  { type: _, create, format: __, session: named, ...body }: PromptOperation,
+  { type: _, create, busy: __, format: ___, regenerate, session: named, ...body }: PromptOperation,
   { run, session }: RunPosition & { readonly session: string },
 ): Promise<LaunchInput> {
   const stored = named === undefined ? undefined : await runs.load(named, client);
   if (!stored && !create && named !== undefined) throw notFound(`run session "${named}"`);
   if (stored) await runs.records?.releaseIfLost(stored, client);
+  if (stored && regenerate) await removeAnswer(runs, client, stored.id, body);
   return { ...body, run, session, held: await options.resumeTokens?.hold() };
+}
+
+/** Removes the last answer to a prompt from its session, with the prompt. A session that a run has stays as it is: the launch of this prompt waits for it. */
+async function removeAnswer(
+  runs: LiveRuns,
+  client: Client,
+  id: string,
+  body: { readonly messages?: readonly Message[] } | { readonly prompt: string },
+): Promise<void> {
+  const prompt = "messages" in body ? body.messages?.at(-1) : undefined;
+  const stored = await runs.load(id, client);
+  const before = stored && prompt && !isRunning(stored) ? rewound(stored, prompt) : undefined;
+  if (!before || await runs.save(before, client) !== undefined) return;
+  throw new SessionError(`Cannot run session "${id}": another run took it`, "busy");
 }
 
 /** A paused run, and the answers for it. */
@@ -106,7 +124,10 @@ export async function admitChat(
   }
   const stored = session === undefined ? undefined : await load(session);
   const said = input(pendingOf(stored));
-  if ("messages" in said) return { ...said, type: "prompt", session, create, format };
+  if ("messages" in said) {
+    const { newSession, ...prompt } = said;
+    return { ...prompt, type: "prompt", session: newSession ? undefined : session, create, busy: "queue", format };
+  }
   if (stored && said.answers.length === 0) {
     throw new SessionError(`Cannot resume session "${session}": nothing that it asks is answered`, "unasked");
   }

@@ -8,12 +8,14 @@ import { ownedKey } from "../../session/owned_store.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
 import type { LiveRuns } from "../launch/live_runs.ts";
-import type { ServerOptions } from "../options.ts";
+import type { Busy, ServerOptions } from "../options.ts";
 
 /** A prompt that waits for its session. */
 export interface QueuedPrompt<T> {
   readonly position: Required<RunPosition>;
   readonly client: Client;
+  /** What happens if another run has the session, unless the server has a `busy` option. */
+  readonly busy: Busy;
   /** Launches the run. `replace` stops the run that has the session. */
   launch(busy?: "replace"): Promise<T>;
 }
@@ -32,11 +34,11 @@ interface Queue {
 }
 
 /** Returns the queue of a server that has this `busy` option. */
-export function sessionQueue(runs: LiveRuns, { busy }: ServerOptions): SessionQueue {
+export function sessionQueue(runs: LiveRuns, options: ServerOptions): SessionQueue {
   const queues = new Map<string, Queue>();
 
   /** Launches the run, and tries again when the run that has the session is over. */
-  async function retry<T>({ position, client, launch }: QueuedPrompt<T>): Promise<T> {
+  async function retry<T>({ position, client, busy, launch }: QueuedPrompt<T>): Promise<T> {
     let replace: "replace" | undefined;
     for (let attempt = 1;; attempt++) {
       try {
@@ -95,5 +97,9 @@ export function sessionQueue(runs: LiveRuns, { busy }: ServerOptions): SessionQu
     return await launched;
   }
 
-  return { refuse: <T>({ launch }: QueuedPrompt<T>) => launch(), queue: enqueue, replace: retry }[busy];
+  return async (prompt) => {
+    const { busy = prompt.busy } = options;
+    if (busy === "refuse") return await prompt.launch();
+    return await (busy === "queue" ? enqueue : retry)({ ...prompt, busy });
+  };
 }

@@ -13,13 +13,14 @@ import type { RequestScope } from "../server.ts";
 /** Begins a run: waits for the session as the `busy` option says, admits the prompt, and launches the run. */
 export async function handlePrompt(scope: RequestScope, operation: PromptOperation): Promise<Response> {
   const { c, server, client } = scope;
-  const { type: _, create: __, format, session, ...input } = operation;
+  const { type: _, create: __, busy, format, session, ...input } = operation;
   const own = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
   const request = { ...identityOf(c, [session, input]), position: own };
   const result = await server.once(request, client, (position = own) =>
     server.inTurn({
       position,
       client,
+      busy,
       async launch(busy) {
         const input = await admitPrompt(server, client, operation, position);
         return await launch(c, server, client, { ...input, ...(busy && { busy }) }, format);

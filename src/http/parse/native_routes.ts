@@ -25,7 +25,14 @@ export function nativeRoutes({ maxBody, session: sessionOf }: ServerOptions): re
     if (addressed !== undefined && named !== undefined && named !== addressed) {
       throw new RequestError(404, "unknown", `Cannot run session "${named}": there is none`);
     }
-    return { ...input, type: "prompt", session: addressed ?? named, create: addressed !== undefined, format };
+    return {
+      ...input,
+      type: "prompt",
+      session: addressed ?? named,
+      create: addressed !== undefined,
+      busy: "refuse",
+      format,
+    };
   }
 
   return [

@@ -7,6 +7,7 @@ import type { AnyTool } from "../../core/tool.ts";
 import type { Session } from "../../protocol/session.ts";
 import type { Mail } from "../../protocol/session.ts";
 import type { ChatInput } from "../../wire/wire.ts";
+import type { Busy } from "../options.ts";
 import type { ResponseFormat } from "../respond/response_format.ts";
 import type { AnswersBody, RunBody } from "./body.ts";
 
@@ -15,6 +16,10 @@ export type PromptOperation = RunBody & {
   readonly type: "prompt";
   /** Whether the session is created if it does not exist. */
   readonly create: boolean;
+  /** What happens to the prompt if another run has the session, unless the server has a `busy` option. */
+  readonly busy: Busy;
+  /** Whether the last prompt with the same content is removed from the session, with everything after it. Default: false. */
+  readonly regenerate?: boolean | undefined;
   /** Tools of this run only, which its client executes. */
   readonly tools?: readonly AnyTool[];
   readonly format: ResponseFormat;

@@ -20,7 +20,7 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  * Serves `useChat` and `DefaultChatTransport` of the AI SDK, with the UI message stream v1. The id of a chat is the id of its session.
  *
  * - `POST /chat` takes the newest message of the chat, or the approvals and tool outputs in it. The rest of the client's history is ignored: the session has
- *   the history, and only its open questions can be answered.
+ *   the history, and only its open questions can be answered. `regenerate()` removes the answer and its prompt from the session and answers the prompt anew.
  * - `GET /chat/:id/stream` sends every chunk of the last run from the start, for `resume: true`. It answers 204 if there is no run. It needs a `log`, and an
  *   `onClientGone` other than "stop".
  * - `DELETE /chat/:id/stream` stops the run. Call it from the page's Stop button if `onClientGone` is not "stop".

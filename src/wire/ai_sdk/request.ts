@@ -49,33 +49,36 @@ const message: Shape<UiMessage> = /* @__PURE__ */ lazy(() => {
 
 const approval = /* @__PURE__ */ lazy(() => object({ id: string, approved: boolean, reason: optional(string) }));
 
-const request = /* @__PURE__ */ lazy(() => object({ id: string, messages: array(json), messageId: optional(string) }));
+const request = /* @__PURE__ */ lazy(() =>
+  object({ id: string, messages: array(json), messageId: optional(string), trigger: optional(json) })
+);
 
 /** Parses a request. The submitted message is the one that `messageId` names, or the last. */
 export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeToken" | "input"> {
-  const { id: session, messages, messageId } = request(body, "");
+  const { id: session, messages, messageId, trigger } = request(body, "");
   if (session === "") throw invalid("id", "a non-empty string");
   if (messages.length === 0) throw invalid("messages", "at least one message");
   const named = messages.findIndex((each) => messageId !== undefined && fieldOf(each, "id") === messageId);
   const index = named < 0 ? messages.length - 1 : named;
   const path = `messages.${index}`;
   const submitted = message(messages[index], path);
+  const regenerate = trigger === "regenerate-message";
   return {
     session,
     resumeToken: resumeTokenOf(messages, index),
-    input: (pending) => inputOf(submitted, path, pending),
+    input: (pending) => inputOf(submitted, path, pending, regenerate),
   };
 }
 
-/** Returns a person's answers or prompt. A prompt answers the run's own questions, if there are any. */
-function inputOf(submitted: UiMessage, path: string, pending: PendingQuestions): Input {
+/** Returns a person's answers or prompt. A new prompt answers the run's own questions, if there are any. */
+function inputOf(submitted: UiMessage, path: string, pending: PendingQuestions, regenerate: boolean): Input {
   if (submitted.role === "assistant") return { answers: answersOf(submitted, pending) };
   if (submitted.role !== "user") throw invalid(`${path}.role`, `one of "user", "assistant"`);
   const parts = submitted.parts.flatMap((part, index) => contentOf(part, `${path}.parts.${index}`));
   if (parts.length === 0) throw invalid(`${path}.parts`, "a text or a file");
   const prompt: UserMessage = { role: "user", parts };
   const open = pending.questions.filter(({ tool }) => tool === undefined);
-  if (open.length === 0) return { messages: [prompt] };
+  if (regenerate || open.length === 0) return { messages: [prompt], regenerate };
   const text = textOf(prompt);
   return { answers: open.map(({ callId }) => ({ ...(callId !== undefined && { callId }), type: "reply", text })) };
 }

@@ -44,10 +44,10 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
     return "";
   }
 
-  function end(event: EndEvent): string {
+  function end(event: EndEvent, id: number): string {
     const error = errorOf(event);
     if (error) return frameOf({ error }) + doneFrame;
-    const { text, calls, finish_reason } = completionEnd(event, session, finish, hasText);
+    const { text, calls, finish_reason } = completionEnd(event, id, { session, finish, hasText });
     endParagraph();
     const tool_calls = calls.map((call, index) => ({ index, ...call }));
     return [

@@ -16,11 +16,11 @@ export function completionCollector(model: string): ResponseCollector {
   /** Text and reasoning by turn, because a turn may begin again. */
   const turns = new Map<number, { texts: string[]; thoughts: string[] }>();
 
-  function responseOf(end: EndEvent): JsonResponse {
+  function responseOf(end: EndEvent, id: number): JsonResponse {
     const error = errorOf(end);
     if (error) return { status: 500, body: { error } };
     const texts = [...turns.values()].map(({ texts }) => texts.join("")).filter((text) => text !== "");
-    const { text, calls, finish_reason } = completionEnd(end, session, finish, texts.length > 0);
+    const { text, calls, finish_reason } = completionEnd(end, id, { session, finish, hasText: texts.length > 0 });
     const reasoning_content = [...turns.values()].flatMap(({ thoughts }) => thoughts).join("");
     const message = {
       role: "assistant",
@@ -34,7 +34,7 @@ export function completionCollector(model: string): ResponseCollector {
     return { status: 200, body: { ...completionHead(run, model), object: "chat.completion", choices, usage } };
   }
 
-  return (event) => {
+  return (event, id) => {
     switch (event.type) {
       case "run.started":
         ({ run, session } = event);
@@ -57,7 +57,7 @@ export function completionCollector(model: string): ResponseCollector {
       case "run.finished":
       case "run.failed":
       case "run.aborted":
-        return responseOf(event);
+        return responseOf(event, id);
     }
     return undefined;
   };

@@ -7,7 +7,7 @@ import type { ParsedRequest, Reply, Wire, WireRequest } from "../wire.ts";
 import { completionCollector } from "./chat_completion.ts";
 import { completionEncoder } from "./chat_chunks.ts";
 import { chatRequest } from "./chat_request.ts";
-import { chatInputOf } from "./conversation.ts";
+import { textInputOf } from "./conversation.ts";
 import { jsonHeaders as headers, modelRoutes, type OpenaiOptions } from "./models.ts";
 import { encodeError } from "./run_error.ts";
 
@@ -19,7 +19,8 @@ import { encodeError } from "./run_error.ts";
  * - `GET /v1/models` and `GET /v1/models/:id` return the agent.
  *
  * The agent's own tools run on the server, and the client does not see them. The client runs the tools that its request declares: such a call is returned as
- * a tool call, whose id contains the session, and the run continues when a request brings the result. A question to a person is returned as text.
+ * a tool call, whose id contains the session, and the run continues when a request brings the result. A question to a person is
+ * returned as text, with the input of the call. The reply "yes" approves the call, "no" denies it, and any other reply continues the conversation without it.
  * On a server with `resumeTokens` no call can be answered, because these requests have no place for the token.
  *
  * Hints to the model, such as `temperature`, are ignored, because the agent has its own. Parameters that change the format of the answer, such as a
@@ -56,5 +57,5 @@ function parse(agent: string, { body, session }: WireRequest): ParsedRequest {
   const reply: Reply = stream
     ? { type: "stream", encoder: () => completionEncoder(agent, includeUsage) }
     : { type: "json", headers, collector: () => completionCollector(agent) };
-  return { type: "chat", ...chatInputOf({ ...conversation, session }), reply };
+  return { type: "chat", ...textInputOf({ ...conversation, session }), reply };
 }

@@ -8,6 +8,7 @@ import type { Usage } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
 import { encodeCallId } from "./call_id.ts";
 import type { EndEvent } from "./run_error.ts";
+import { questionText } from "./text_question.ts";
 
 const finishReasons: { readonly [key in FinishReason]: string } = {
   stop: "stop",
@@ -31,16 +32,22 @@ export interface CompletionEnd {
   readonly finish_reason: string;
 }
 
-/** Returns the end of a completion; `hasText` tells whether it has text already. */
-export function completionEnd(end: EndEvent, session: string, finish: FinishReason, hasText: boolean): CompletionEnd {
+/** The completion so far. */
+export interface CompletionState {
+  readonly session: string;
+  readonly finish: FinishReason;
+  readonly hasText: boolean;
+}
+
+/** Returns the end of a completion; `id` is the number of the event. */
+export function completionEnd(end: EndEvent, id: number, { session, finish, hasText }: CompletionState): CompletionEnd {
   const questions = end.type === "run.paused" ? end.questions : [];
   const calls = questions.filter(isForClient).map(({ callId = "", tool: name, input }) => ({
     id: encodeCallId({ session, call: callId }),
     type: "function",
     function: { name, arguments: JSON.stringify(input) },
   }));
-  const asked = questions.filter((question) => !isForClient(question)).flatMap(({ questions }) => questions);
-  const text = end.type === "run.finished" && !hasText ? end.text : asked.join("\n");
+  const text = end.type === "run.finished" && !hasText ? end.text : questionText({ session, pausedAt: id, questions });
   const isLimit = end.type === "run.finished" && end.status === "limit";
   const finish_reason = calls.length > 0 ? "tool_calls" : isLimit ? "length" : finishReasons[finish];
   return { text, calls, finish_reason };

@@ -1,5 +1,5 @@
 /**
- * A page as one writes it with `useChat`. It asks for its messages when it is loaded, and for the rest when it is online again.
+ * A page with `useChat`. It loads its messages when it is opened, and resumes its stream when it is online again. Its Stop button stops the run.
  *
  * @module
  */
@@ -11,21 +11,30 @@ import { StrictMode, useEffect } from "npm:react@19.3.1";
 import { createRoot } from "npm:react-dom@19.3.1/client";
 
 const transport = new DefaultChatTransport({ api: "/chat" });
-const response = await fetch("/chat/tab");
-const kept = response.ok ? await response.json() : [];
+
+/** The two functions of the README. */
+async function messagesOf(id) {
+  const response = await fetch(`/chat/${id}`);
+  return response.ok ? await response.json() : [];
+}
+async function stop(id) {
+  await fetch(`/chat/${id}/stream`, { method: "DELETE" });
+}
+
+const stored = await messagesOf("tab");
 
 function Page() {
-  const { messages, status, sendMessage, addToolApprovalResponse, resumeStream } = useChat({
+  const { messages, status, sendMessage, addToolApprovalResponse, resumeStream, regenerate } = useChat({
     id: "tab",
-    messages: kept,
+    messages: stored,
     transport,
     resume: true,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
   useEffect(() => {
-    const goOn = () => void resumeStream();
-    addEventListener("online", goOn);
-    return () => removeEventListener("online", goOn);
+    const resume = () => void resumeStream();
+    addEventListener("online", resume);
+    return () => removeEventListener("online", resume);
   }, [resumeStream]);
 
   return (
@@ -39,6 +48,8 @@ function Page() {
       </ol>
       <output>{status}</output>
       <input name="message" aria-label="Message" />
+      <button type="button" onClick={() => stop("tab")}>Stop</button>
+      <button type="button" onClick={() => regenerate()}>Regenerate</button>
     </form>
   );
 }

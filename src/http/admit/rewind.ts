@@ -1,0 +1,21 @@
+/**
+ * Sessions without their last answer, so that a prompt can be answered anew.
+ *
+ * @module
+ */
+import { canonicalJson } from "../../core/canonical.ts";
+import type { Message } from "../../protocol/message.ts";
+import type { Session } from "../../protocol/session.ts";
+import { withoutRun } from "../../session/record/run_state.ts";
+
+/** Returns the session as it was before its last prompt with the content of `prompt`, without a paused run. Returns undefined if it has no such prompt. */
+export function rewound(session: Session, prompt: Message): Session | undefined {
+  const content = contentOf(prompt);
+  const index = session.messages.findLastIndex((message) => contentOf(message) === content);
+  return index < 0 ? undefined : { ...withoutRun(session), messages: session.messages.slice(0, index) };
+}
+
+/** Returns the content of a message of the user, as a text to compare. */
+function contentOf(message: Message): string | undefined {
+  return message.role === "user" && message.from === undefined ? canonicalJson(message.parts) : undefined;
+}
