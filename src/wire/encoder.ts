@@ -14,9 +14,6 @@ export type EventHandlers = { readonly [T in Event["type"]]?: (event: EventOf<T>
 
 /** Creates an encoder from a table of handlers. An event without a handler has no frame. */
 export function tableEncoder(handlers: EventHandlers): EventEncoder {
-  const table: { readonly [type: string]: unknown } = handlers;
-  return (event, id) => {
-    const handle = table[event.type] as EventEncoder | undefined; // the handler of this type takes this event
-    return handle === undefined ? "" : handle(event, id);
-  };
+  const table = handlers as { readonly [type: string]: EventEncoder | undefined }; // each takes the events of its type
+  return (event, id) => table[event.type]?.(event, id) ?? "";
 }

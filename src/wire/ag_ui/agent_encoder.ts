@@ -5,7 +5,7 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { type CallResult, type ContentPart, textOf } from "../../protocol/message.ts";
-import { type EventOf, tableEncoder } from "../encoder.ts";
+import { tableEncoder } from "../encoder.ts";
 import type { History } from "./history.ts";
 import { messageEncoder, type SubagentTag } from "./message_encoder.ts";
 
@@ -25,7 +25,7 @@ export interface AgentEncoder {
 export function agentEncoder(run: string, history: History, prefix = "", tag: SubagentTag = {}): AgentEncoder {
   const messages = messageEncoder(history, tag);
   const { frame } = messages;
-  const subagents = subagentEncoders(history, prefix, tag);
+  const subagents = new Map<string, AgentEncoder>();
   let stepName: string | undefined;
 
   function finished(call: string, { status, parts }: CallResult): string {
@@ -38,8 +38,21 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
     return frame("TOOL_CALL_RESULT", { messageId, ...result, metadata: status === "ok" ? undefined : { status } });
   }
 
+  /** Ends a subagent that is done, paused or failed. */
+  function finishSubagent(call: string, status: string): string {
+    const subagent = subagents.get(call);
+    if (!subagent) return "";
+    subagents.delete(call);
+    const type = { done: "success", paused: "suspended" }[status];
+    return subagent.close() +
+      (type
+        ? subagent.frame("SUBAGENT_FINISHED", { outcome: { type } })
+        : subagent.frame("SUBAGENT_ERROR", { message: status }));
+  }
+
   function close(): string {
-    const closed = subagents.close() + messages.close() +
+    const finished = [...subagents.keys()].map((call) => finishSubagent(call, "stopped"));
+    const closed = finished.join("") + messages.close() +
       (stepName === undefined ? "" : frame("STEP_FINISHED", { stepName }));
     stepName = undefined;
     return closed;
@@ -74,40 +87,17 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
     "notice": ({ type, text }) => custom(type, text),
     "data": ({ name, data }) => name === "state" ? frame("STATE_SNAPSHOT", { snapshot: data }) : custom(name, data),
 
-    "subagent.started": subagents.start,
-    "subagent.event": subagents.encode,
-    "subagent.finished": ({ call, status }) => subagents.finish(call, status),
+    "subagent.started"({ call, agent: name, run: subagentRunId }) {
+      const parentToolCallId = prefix + call;
+      const subagent = agentEncoder(subagentRunId, history, `${parentToolCallId}/`, { subagentRunId });
+      subagents.set(call, subagent);
+      const parentSubagentRunId = tag.subagentRunId;
+      return subagent.frame("SUBAGENT_STARTED", { name, parentToolCallId, parentSubagentRunId });
+    },
+    "subagent.event": ({ call, event }) => subagents.get(call)?.encode(event) ?? "",
+    "subagent.finished": ({ call, status }) => finishSubagent(call, status),
   });
   return { encode: (event) => encoder(event, 0), frame, wholeText: messages.wholeText, close };
-}
-
-/** Encodes the subagents that one agent calls. */
-function subagentEncoders(history: History, prefix: string, { subagentRunId: parentSubagentRunId }: SubagentTag) {
-  const running = new Map<string, AgentEncoder>();
-
-  /** Ends a subagent that is done, paused or failed. */
-  function finish(call: string, status: string): string {
-    const subagent = running.get(call);
-    if (!subagent) return "";
-    running.delete(call);
-    const type = { done: "success", paused: "suspended" }[status];
-    const end = type
-      ? subagent.frame("SUBAGENT_FINISHED", { outcome: { type } })
-      : subagent.frame("SUBAGENT_ERROR", { message: status });
-    return subagent.close() + end;
-  }
-
-  return {
-    start({ call, agent: name, run: subagentRunId }: EventOf<"subagent.started">): string {
-      const parentToolCallId = prefix + call;
-      const encoder = agentEncoder(subagentRunId, history, `${parentToolCallId}/`, { subagentRunId });
-      running.set(call, encoder);
-      return encoder.frame("SUBAGENT_STARTED", { name, parentToolCallId, parentSubagentRunId });
-    },
-    encode: ({ call, event }: EventOf<"subagent.event">): string => running.get(call)?.encode(event) ?? "",
-    finish,
-    close: (): string => [...running.keys()].map((call) => finish(call, "stopped")).join(""),
-  };
 }
 
 function contentPart(part: ContentPart): object {

@@ -10,8 +10,6 @@ import type { AgentMessage, History } from "./history.ts";
 /** The kind of a text that is streamed, as it begins the names of its events. */
 export type TextKind = "TEXT" | "REASONING";
 
-const roles: { readonly [key in TextKind]: string } = { TEXT: "assistant", REASONING: "reasoning" };
-
 /** Fields of every event of a subagent; empty for the agent itself. */
 export interface SubagentTag {
   readonly subagentRunId?: string;
@@ -78,12 +76,13 @@ export function messageEncoder(history: History, tag: SubagentTag): MessageEncod
   }
 
   function openText(kind: TextKind): string {
-    const at = { messageId: kind === "TEXT" ? id : `${id}.thought` }; // reasoning is a message of its own
-    const outer = (type: string) => kind === "TEXT" ? "" : frame(`REASONING_${type}`, at);
+    const isText = kind === "TEXT";
+    const at = { messageId: isText ? id : `${id}.thought` }; // reasoning is a message of its own
+    const outer = (type: string) => isText ? "" : frame(`REASONING_${type}`, at);
     openKind = kind;
     beforeDelta = frameOf({ type: `${kind}_MESSAGE_CONTENT`, ...at, ...tag, delta: "" }).slice(0, -'""}\n\n'.length);
     closing = frame(`${kind}_MESSAGE_END`, at) + outer("END");
-    return outer("START") + frame(`${kind}_MESSAGE_START`, { ...at, role: roles[kind] });
+    return outer("START") + frame(`${kind}_MESSAGE_START`, { ...at, role: isText ? "assistant" : "reasoning" });
   }
 
   function closeText(): string {

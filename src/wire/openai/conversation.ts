@@ -10,7 +10,6 @@ import {
   type CallResult,
   callsOf,
   type Message,
-  textOf,
   user,
   type UserMessage,
 } from "../../protocol/message.ts";
@@ -19,7 +18,6 @@ import { invalid } from "../../protocol/shape.ts";
 import { clientTools, type DeclaredTool } from "../client_tool.ts";
 import type { ChatInput } from "../wire.ts";
 import { decodeCallId } from "./call_id.ts";
-import { answersIn, questionPlace } from "./text_question.ts";
 
 /** One entry of a conversation. */
 export type Entry =
@@ -57,7 +55,7 @@ export interface Conversation {
 }
 
 /** The part of a chat input that depends on the conversation. */
-type ConversationInput = Omit<ChatInput, "type" | "reply">;
+export type ConversationInput = Omit<ChatInput, "type" | "reply">;
 
 /** Returns the input of a conversation: answers, if it ends with nothing but answers to calls of a session, and otherwise a prompt. */
 export function chatInputOf(conversation: Conversation): ConversationInput {
@@ -122,32 +120,4 @@ function originalId(id: string): string {
 /** Creates the part for a call whose input is JSON text. */
 export function callPart(id: string, name: string, input: string): CallPart {
   return { type: "call", id: originalId(id), name, ...inputOf(input) };
-}
-
-/**
- * Returns the input of a conversation whose client holds the history and has no other way to answer than text: answers, if its last message replies to a
- * question that `questionText()` made, and otherwise the same as `chatInputOf()`.
- */
-export function textInputOf(conversation: Conversation): ConversationInput {
-  const { entries, session, tools } = conversation;
-  const input = chatInputOf(conversation);
-  const asking = entries.findLastIndex(({ role }) => role === "assistant");
-  const [question, ...replies] = entries.slice(Math.max(0, asking));
-  const place = question?.role === "assistant" ? questionPlace(textOf(question)) : undefined;
-  const messages = replies.filter((entry) => entry.role === "user");
-  const reply = messages.at(-1);
-  if (!place || !reply || messages.length < replies.length || place.session !== (session ?? place.session)) {
-    return input;
-  }
-  return {
-    session: place.session,
-    input(pending) {
-      const { questions, pausedAt } = pending;
-      const isOpen = questions.length > 0 && place.call === String(pausedAt);
-      if (!isOpen) return { newSession: session === undefined, ...input.input(pending) };
-      const answers = answersIn(textOf(reply), questions);
-      const forClient = clientTools(tools, questions);
-      return answers ? { answers, tools: forClient } : { messages, tools: forClient };
-    },
-  };
 }

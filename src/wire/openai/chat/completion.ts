@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/event.ts";
-import type { Usage } from "../../protocol/message.ts";
-import { isForClient } from "../client_tool.ts";
-import { encodeCallId } from "./call_id.ts";
-import type { EndEvent } from "./run_error.ts";
+import type { FinishReason } from "../../../protocol/event.ts";
+import type { Usage } from "../../../protocol/message.ts";
+import { isForClient } from "../../client_tool.ts";
+import { encodeCallId } from "../call_id.ts";
+import type { EndEvent } from "../run_error.ts";
 import { questionText } from "./text_question.ts";
 
 const finishReasons: { readonly [key in FinishReason]: string } = {

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { type Json, textOf, user } from "../../protocol/message.ts";
-import { array, boolean, json, jsonObject, lazy, object, oneOf, string } from "../../protocol/shape.ts";
-import { toolName } from "../client_tool.ts";
-import { decodeCallId } from "./call_id.ts";
-import { content, declaredTools, nullish, responseFormat, toolChoice, unsupported } from "./content.ts";
-import { callAnswer, callPart, type Conversation, type Entry } from "./conversation.ts";
+import { type Json, textOf, user } from "../../../protocol/message.ts";
+import { array, boolean, json, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
+import { toolName } from "../../client_tool.ts";
+import { decodeCallId } from "../call_id.ts";
+import { content, declaredTools, nullish, responseFormat, toolChoice, unsupported } from "../content.ts";
+import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 
 const functionTool = /* @__PURE__ */ lazy(() =>
   object({

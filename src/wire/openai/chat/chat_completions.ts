@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { ParsedRequest, Reply, Wire, WireRequest } from "../wire.ts";
-import { completionCollector } from "./chat_completion.ts";
-import { completionEncoder } from "./chat_chunks.ts";
-import { chatRequest } from "./chat_request.ts";
-import { textInputOf } from "./conversation.ts";
-import { jsonHeaders as headers, modelRoutes, type OpenaiOptions } from "./models.ts";
-import { encodeError } from "./run_error.ts";
+import type { ParsedRequest, Reply, Wire, WireRequest } from "../../wire.ts";
+import { completionCollector } from "./collector.ts";
+import { completionEncoder } from "./encoder.ts";
+import { chatRequest } from "./request.ts";
+import { jsonHeaders as headers, modelRoutes, type OpenaiOptions } from "../models.ts";
+import { encodeError } from "../run_error.ts";
+import { textInputOf } from "./text_question.ts";
 
 /**
  * Serves clients of OpenAI's chat completions API, and compatible clients. The client holds the conversation. The agent answers, whatever model the request

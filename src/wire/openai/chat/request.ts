@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { textOf } from "../../protocol/message.ts";
-import { array, boolean, jsonObject, lazy, object, oneOf, string } from "../../protocol/shape.ts";
-import { toolName } from "../client_tool.ts";
-import { content, declaredTools, nullish, responseFormat, toolChoice, unsupported } from "./content.ts";
-import { callAnswer, callPart, type Conversation, type Entry } from "./conversation.ts";
+import { textOf } from "../../../protocol/message.ts";
+import { array, boolean, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
+import { toolName } from "../../client_tool.ts";
+import { content, declaredTools, nullish, responseFormat, toolChoice, unsupported } from "../content.ts";
+import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 
 const message = /* @__PURE__ */ lazy(() =>
   object({

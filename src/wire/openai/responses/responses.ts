@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { JsonResponse, ParsedRequest, Reply, ResponseCollector, Wire, WireRequest } from "../wire.ts";
-import { chatInputOf } from "./conversation.ts";
-import { jsonHeaders as headers, type OpenaiOptions } from "./models.ts";
-import { responseEncoder } from "./response_events.ts";
-import { responsesRequest } from "./responses_request.ts";
-import { encodeError } from "./run_error.ts";
+import type { JsonResponse, ParsedRequest, Reply, ResponseCollector, Wire, WireRequest } from "../../wire.ts";
+import { chatInputOf } from "../conversation.ts";
+import { jsonHeaders as headers, type OpenaiOptions } from "../models.ts";
+import { responseEncoder } from "./encoder.ts";
+import { responsesRequest } from "./request.ts";
+import { encodeError } from "../run_error.ts";
 
 /**
  * Serves clients of OpenAI's Responses API. The agent answers, whatever model the request names.

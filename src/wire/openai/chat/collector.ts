@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/event.ts";
-import type { JsonResponse, ResponseCollector } from "../wire.ts";
+import type { FinishReason } from "../../../protocol/event.ts";
+import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage } from "./completion.ts";
-import { type EndEvent, errorOf } from "./run_error.ts";
+import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the collector of one completion. */
 export function completionCollector(model: string): ResponseCollector {

@@ -3,9 +3,11 @@
  *
  * @module
  */
-import type { PersonAnswer, Question } from "../../protocol/question.ts";
-import { isForClient } from "../client_tool.ts";
-import { type CallPlace, decodeCallId, encodeCallId } from "./call_id.ts";
+import { textOf } from "../../../protocol/message.ts";
+import type { PersonAnswer, Question } from "../../../protocol/question.ts";
+import { clientTools, isForClient } from "../../client_tool.ts";
+import { type CallPlace, decodeCallId, encodeCallId } from "../call_id.ts";
+import { chatInputOf, type Conversation, type ConversationInput } from "../conversation.ts";
 
 /** The questions of one pause. */
 export interface Pause {
@@ -27,7 +29,7 @@ export function questionText({ session, pausedAt, questions }: Pause): string {
 }
 
 /** Returns the session and the pause of a text that `questionText()` made. */
-export function questionPlace(text: string): CallPlace | undefined {
+function questionPlace(text: string): CallPlace | undefined {
   const [, id] = /\(request (\S+)\)\s*$/.exec(text) ?? [];
   return id === undefined ? undefined : decodeCallId(id);
 }
@@ -36,7 +38,7 @@ const yes = /^\s*(?:yes|y|ok|okay|approved?)(?:,? please)?[\s.!]*$/i;
 const no = /^\s*no\b[\s,.:;!-]*(.*)$/is;
 
 /** Returns the answers that a reply gives. Returns undefined if a call waits for approval and the reply is neither "yes" nor "no": nothing runs without a clear yes. */
-export function answersIn(text: string, questions: readonly Question[]): readonly PersonAnswer[] | undefined {
+function answersIn(text: string, questions: readonly Question[]): readonly PersonAnswer[] | undefined {
   const reason = no.exec(text)?.[1];
   const isYes = yes.test(text);
   const asked = questions.filter((question) => !isForClient(question));
@@ -45,4 +47,32 @@ export function answersIn(text: string, questions: readonly Question[]): readonl
     if (tool === undefined) return { ...(callId !== "" && { callId }), type: "reply", text };
     return isYes ? { callId, type: "approve" } : { callId, type: "deny", ...(reason && { reason }) };
   });
+}
+
+/**
+ * Returns the input of a conversation whose client holds the history and has no other way to answer than text: answers, if its last message replies to a
+ * question that `questionText()` made, and otherwise the same as `chatInputOf()`.
+ */
+export function textInputOf(conversation: Conversation): ConversationInput {
+  const { entries, session, tools } = conversation;
+  const input = chatInputOf(conversation);
+  const asking = entries.findLastIndex(({ role }) => role === "assistant");
+  const [question, ...replies] = entries.slice(Math.max(0, asking));
+  const place = question?.role === "assistant" ? questionPlace(textOf(question)) : undefined;
+  const messages = replies.filter((entry) => entry.role === "user");
+  const reply = messages.at(-1);
+  if (!place || !reply || messages.length < replies.length || place.session !== (session ?? place.session)) {
+    return input;
+  }
+  return {
+    session: place.session,
+    input(pending) {
+      const { questions, pausedAt } = pending;
+      const isOpen = questions.length > 0 && place.call === String(pausedAt);
+      if (!isOpen) return { newSession: session === undefined, ...input.input(pending) };
+      const answers = answersIn(textOf(reply), questions);
+      const forClient = clientTools(tools, questions);
+      return answers ? { answers, tools: forClient } : { messages, tools: forClient };
+    },
+  };
 }

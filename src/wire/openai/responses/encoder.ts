@@ -3,14 +3,14 @@
  *
  * @module
  */
-import type { Usage } from "../../protocol/message.ts";
-import type { Question } from "../../protocol/question.ts";
-import { isForClient } from "../client_tool.ts";
-import { tableEncoder } from "../encoder.ts";
-import type { EventEncoder, JsonResponse } from "../wire.ts";
-import { encodeCallId } from "./call_id.ts";
-import { itemEncoder } from "./response_items.ts";
-import { type EndEvent, errorOf } from "./run_error.ts";
+import type { Usage } from "../../../protocol/message.ts";
+import type { Question } from "../../../protocol/question.ts";
+import { isForClient } from "../../client_tool.ts";
+import { tableEncoder } from "../../encoder.ts";
+import type { EventEncoder, JsonResponse } from "../../wire.ts";
+import { encodeCallId } from "../call_id.ts";
+import { itemEncoder } from "./items.ts";
+import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the encoder of one response of the agent `model`; `onEnd` receives the complete response. */
 export function responseEncoder(model: string, onEnd: (response: JsonResponse) => void = () => {}): EventEncoder {
@@ -53,7 +53,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     "text.delta": ({ text }) => items.delta("output_text", text),
     "reasoning.delta": ({ text }) => items.delta("reasoning_text", text),
     "run.started"(event) {
-      if (!items.isEmpty) return "";
+      if (run !== "") return "";
       ({ run, session } = event);
       const id = `resp_${encodeCallId({ session, call: run })}`;
       head = { id, object: "response", created_at: Math.floor(Date.now() / 1_000), model };

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/event.ts";
-import { tableEncoder } from "../encoder.ts";
-import { doneFrame, frameOf } from "../frames.ts";
-import type { EventEncoder } from "../wire.ts";
+import type { FinishReason } from "../../../protocol/event.ts";
+import { tableEncoder } from "../../encoder.ts";
+import { doneFrame, frameOf } from "../../frames.ts";
+import type { EventEncoder } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage } from "./completion.ts";
-import { type EndEvent, errorOf } from "./run_error.ts";
+import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
 export function completionEncoder(model: string, includeUsage: boolean): EventEncoder {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { frameOf } from "../frames.ts";
+import { frameOf } from "../../frames.ts";
 
 /** The kind of a text that is streamed. */
 export type TextKind = "output_text" | "reasoning_text";
@@ -19,8 +19,6 @@ interface OpenItem {
 export interface ItemEncoder {
   /** The complete items. */
   readonly output: readonly object[];
-  /** Whether no frame has been encoded. */
-  readonly isEmpty: boolean;
   /** Encodes an event with the next sequence number. */
   frame(type: string, fields: object): string;
   /** Encodes a piece of text. */
@@ -82,9 +80,6 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
 
   return {
     output,
-    get isEmpty() {
-      return sequence === 0;
-    },
     frame,
     delta,
     close: () => close(),
