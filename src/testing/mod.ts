@@ -1,5 +1,5 @@
 /**
- * The testing kit: for whoever tests an agent, or a middleware of their own. It knows no test runner.
+ * Tools for tests of agents, middleware, stores and logs. They work with any test runner.
  *
  * @module
  */
@@ -11,9 +11,9 @@ export {
   type ScriptedStep,
 } from "../model/scripted.ts";
 export { collect, type Collected, type CollectOptions } from "./collect.ts";
-export { fileLaws } from "./file_laws.ts";
-export type { LawOptions, Make } from "./hold.ts";
-export { logLaws } from "./log_laws.ts";
+export { fileLaws } from "./laws/file_laws.ts";
+export type { LawOptions, Make } from "./laws/run_laws.ts";
+export { logLaws } from "./laws/log_laws.ts";
 export { outline } from "./outline.ts";
-export { storeLaws } from "./store_laws.ts";
-export { testMiddleware, type TestOptions } from "./test_middleware.ts";
+export { storeLaws } from "./laws/store_laws.ts";
+export { testMiddleware, type TestOptions } from "./middleware/test_middleware.ts";

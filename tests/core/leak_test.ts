@@ -2,7 +2,7 @@ import { agent, failed, type Middleware, type RunHandle, serve, tryAgain } from 
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { alone, watch } from "../../src/testing/watch.ts";
+import { exclusively, watchLeaks } from "../../src/testing/middleware/leaks.ts";
 import { call, drop, three, weather } from "../support/batch.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { piecesOf, post } from "../support/requests.ts";
@@ -11,13 +11,13 @@ import { piecesOf, post } from "../support/requests.ts";
 async function leftAfter(times: number, work: (signal: AbortSignal) => Promise<unknown>): Promise<readonly string[]> {
   const { signal } = new AbortController();
   let left: readonly string[] = [];
-  await alone(async () => {
+  await exclusively(async () => {
     using time = new FakeTime();
-    const watching = watch();
-    watching.lend(signal);
+    const watching = watchLeaks();
+    watching.track(signal);
     try {
       for (let again = 0; again < times; again++) await advanceUntilSettled(time, work(signal));
-      left = watching.left();
+      left = watching.list();
     } finally {
       watching.end();
     }
@@ -131,16 +131,16 @@ Deno.test("a hundred calls at once listen to their run no more than one does, an
       if (++working === calls) all.resolve();
       return gate.promise;
     });
-    await alone(async () => {
-      const watching = watch();
-      const count = () => watching.left().filter((line) => line.includes("listener")).length;
+    await exclusively(async () => {
+      const watching = watchLeaks();
+      const count = () => watching.list().filter((line) => line.includes("listener")).length;
       const model = scripted({ calls: Array.from({ length: calls }, (_, index) => call(`${index}`)) }, "Done.");
       const limits = { parallel: calls };
       const { result } = agent({ model, tools: [work], limits }).run({ prompt: "Hi", signal: caller });
       await all.promise;
-      watching.lend(caller);
+      watching.track(caller);
       counts.caller?.push(count());
-      watching.lend(own);
+      watching.track(own);
       counts.own?.push(count() - 1);
       gate.resolve("sun");
       await result;

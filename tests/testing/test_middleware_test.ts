@@ -91,7 +91,7 @@ Deno.test("testMiddleware() accepts a middleware that ends or pauses the run its
 Deno.test("testMiddleware() finds a middleware that throws of its own", async () => {
   const report = await reportOf(() => ({ name: "own", stop: () => Promise.reject(new Error("mine")) }));
   assertEquals(report, [
-    '"own" breaks the law that a middleware lets what lies beneath come through:',
+    '"own" breaks the law that a middleware passes on the results and errors of the inner layers:',
     "- at stop, it threw Error: mine (in a plain run)",
   ]);
 });
@@ -109,9 +109,9 @@ Deno.test("testMiddleware() finds a middleware that hides a failure behind its o
     },
   }));
   assertEquals(report, [
-    '"hiding" breaks the law that a middleware lets what lies beneath come through:',
-    "- at execute, Error: fail always fails was thrown beneath, and it threw Error: hidden (in a plain run)",
-    "- at execute, Error: trouble was thrown beneath, and it threw Error: hidden (when a hook beneath it throws at execute)",
+    '"hiding" breaks the law that a middleware passes on the results and errors of the inner layers:',
+    "- at execute, Error: fail always fails was thrown by the inner layers, and it threw Error: hidden (in a plain run)",
+    "- at execute, Error: trouble was thrown by the inner layers, and it threw Error: hidden (when an inner hook throws at execute)",
   ]);
 });
 
@@ -133,7 +133,7 @@ Deno.test("testMiddleware() finds a hook that forgets to answer", async () => {
     approval: (_, next) => next().then(() => undefined as never),
   }));
   assertEquals(report, [
-    '"silent" breaks the law that a middleware lets what lies beneath come through:',
+    '"silent" breaks the law that a middleware passes on the results and errors of the inner layers:',
     "- at approval, it returned nothing (in a plain run)",
   ]);
 });
@@ -150,10 +150,10 @@ Deno.test("testMiddleware() finds a middleware that swallows what ends or pauses
     },
   }));
   assertEquals(report, [
-    '"greedy" breaks the law that a middleware lets what ends or pauses a run come through:',
-    "- at tool, Paused was thrown beneath, and it answered (when a person agrees)",
-    "- at tool, End was thrown beneath, and it answered (when a hook beneath it ends the run at tool)",
-    "- at tool, Pause was thrown beneath, and it answered (when a hook beneath it pauses the run at tool)",
+    '"greedy" breaks the law that a middleware passes on what ends or pauses a run:',
+    "- at tool, Paused was thrown by the inner layers, and it answered (when a person agrees)",
+    "- at tool, End was thrown by the inner layers, and it answered (when an inner hook ends the run at tool)",
+    "- at tool, Pause was thrown by the inner layers, and it answered (when an inner hook pauses the run at tool)",
   ]);
 });
 
@@ -169,8 +169,8 @@ Deno.test("testMiddleware() finds a middleware that turns what ends a run into s
     },
   }));
   assertEquals(report, [
-    '"turning" breaks the law that a middleware lets what ends or pauses a run come through:',
-    "- at model, End was thrown beneath, and it threw Pause: The run pauses: Really? (when a hook beneath it ends the run at model)",
+    '"turning" breaks the law that a middleware passes on what ends or pauses a run:',
+    "- at model, End was thrown by the inner layers, and it threw Pause: The run pauses: Really? (when an inner hook ends the run at model)",
   ]);
 });
 
@@ -365,8 +365,8 @@ Deno.test("testMiddleware() finds a signal that was replaced rather than narrowe
     execute: (_, next) => next({ signal: new AbortController().signal }),
   }));
   assertEquals(report, [
-    '"deaf" breaks the law that a middleware stops when it is told to:',
-    "- at execute, the signal beneath does not abort with ctx.signal (when stopped while tools run)",
+    '"deaf" breaks the law that a middleware stops when its signal aborts:',
+    "- at execute, the inner signal does not abort with ctx.signal (when stopped while tools run)",
   ]);
 });
 
@@ -382,15 +382,15 @@ Deno.test("testMiddleware() finds a middleware that waits without listening to i
   }));
   waiting.forEach((resolve) => resolve());
   assertEquals(report, [
-    '"deaf" breaks the law that a middleware stops when it is told to:',
-    "- A hook did not stop when it was told to. (when a hook beneath it is stopped at stop)",
+    '"deaf" breaks the law that a middleware stops when its signal aborts:',
+    "- A hook did not stop when it was told to. (when an inner hook is stopped at stop)",
   ]);
 });
 
 Deno.test("testMiddleware() gives up on a middleware that does not come to an end", async () => {
   const report = await reportOf(() => ({ name: "stuck", prompt: () => new Promise<never>(() => {}) }), { time: 50 });
   assertEquals(report, [
-    '"stuck" breaks the law that a middleware lets what lies beneath come through:',
+    '"stuck" breaks the law that a middleware passes on the results and errors of the inner layers:',
     "- a run did not end within 50 ms (in a plain run)",
   ]);
 });
@@ -424,7 +424,7 @@ Deno.test("testMiddleware() finds state of a run that does not survive a pause i
     tool: (ctx, next) => (seen.get(ctx).add(ctx.call.id), next()),
   }));
   assertEquals(report, [
-    '"keeping" breaks the law that a middleware lets what lies beneath come through:',
+    '"keeping" breaks the law that a middleware passes on the results and errors of the inner layers:',
     "- at tool, it threw TypeError: seen.get(...).add is not a function (when a person agrees)",
   ]);
 });
@@ -459,8 +459,8 @@ Deno.test("testMiddleware() reports every law that is broken", async () => {
     turn: async (_, next) => (await next(), await next()),
   }));
   assertEquals(report.filter((line) => !line.startsWith("-")), [
-    '"terrible" breaks the law that a middleware lets what lies beneath come through:',
-    '"terrible" breaks the law that a middleware lets what ends or pauses a run come through:',
+    '"terrible" breaks the law that a middleware passes on the results and errors of the inner layers:',
+    '"terrible" breaks the law that a middleware passes on what ends or pauses a run:',
     '"terrible" breaks the law that a middleware calls next() as the point allows, and awaits it:',
   ]);
 });

@@ -1,57 +1,57 @@
 /**
- * The scenarios: what may happen around a middleware while it runs, whatever it hooks.
+ * Scenarios: what can happen around a middleware, whatever it hooks.
  *
  * @module
  */
-import type { Limits } from "../core/limits.ts";
-import type { Middleware } from "../core/points.ts";
-import { type AnyTool, tool } from "../core/tool.ts";
-import { ModelError, type ModelEvent } from "../model/model.ts";
-import type { ScriptedStep } from "../model/scripted.ts";
-import type { Point } from "../protocol/event.ts";
-import type { Tell } from "./laws.ts";
-import { anything, type StageCall } from "./stage.ts";
+import type { Limits } from "../../core/limits.ts";
+import type { Middleware } from "../../core/points.ts";
+import { type AnyTool, tool } from "../../core/tool.ts";
+import { ModelError, type ModelEvent } from "../../model/model.ts";
+import type { ScriptedStep } from "../../model/scripted.ts";
+import type { Point } from "../../protocol/event.ts";
+import type { Report } from "./findings.ts";
+import { anyInput, type TestCall } from "./test_agent.ts";
 
-/** What a scenario may do while it is played. */
+/** The state of a scenario while it runs, and what it can do. */
 export interface Scene {
-  /** What is thrown where something has to be thrown. */
+  /** The error that disturbances throw. */
   readonly trouble: Error;
-  /** Whether what makes the scenario has happened. */
+  /** Whether the disturbance of the scenario has happened. */
   happened: boolean;
   /** Stops the run. */
   stop(): void;
-  /** Tells of a broken law. */
-  readonly tell: Tell;
+  /** Reports a broken law. */
+  readonly tell: Report;
 }
 
-/** Who plays besides the middleware. */
-export interface Cast {
-  readonly above?: Middleware;
-  readonly beneath?: Middleware;
+/** The parts of a scenario beside the middleware under test. */
+export interface Participants {
+  readonly outer?: Middleware;
+  readonly inner?: Middleware;
   readonly tools?: readonly AnyTool[];
-  readonly calls?: readonly StageCall[];
-  /** What the model does at its first request. */
+  readonly calls?: readonly TestCall[];
+  /** The model's first response. */
   readonly first?: ScriptedStep;
   readonly limits?: Partial<Limits>;
 }
 
-/** One thing that may happen. */
+/** One case in which a middleware is tested. */
 export interface Scenario {
-  /** As a report says it. */
+  /** The name in reports. */
   readonly name: string;
-  /** The law that is broken where the run does not end as it does without the middleware. */
+  /** The law that is broken if the run does not end as it does without the middleware. */
   readonly law?: "unwinds" | "stops";
-  readonly cast?: (scene: Scene) => Cast;
-  /** What a person says to every question. Default: "approve". */
+  readonly cast?: (scene: Scene) => Participants;
+  /** The answer to every question. Default: "approve". */
   readonly person?: "approve" | "deny";
   /** Whether the session has a second run. Default: false. */
   readonly twice?: boolean;
 }
 
-const cares: readonly StageCall[] = [["careful", {}], ["echo", {}], ["careful", {}]];
+const cares: readonly TestCall[] = [["careful", {}], ["echo", {}], ["careful", {}]];
 
-/** What may happen to every middleware. */
-export const usual: readonly Scenario[] = [
+/** The scenarios of every middleware. */
+export const defaultScenarios: readonly Scenario[] = [
   { name: "in a plain run" },
   { name: "in the second run of a session", twice: true },
   { name: "in an answer without calls", cast: () => ({ calls: [] }) },
@@ -75,7 +75,7 @@ export const usual: readonly Scenario[] = [
   },
 ];
 
-/** An answer of which the half is said when the run is stopped. */
+/** Returns a response during which the run is stopped. */
 export function* half({ stop }: Scene): Iterable<readonly ModelEvent[]> {
   yield [{ type: "text", text: "Half" }];
   stop();
@@ -85,7 +85,7 @@ function stopper(scene: Scene): AnyTool {
   return tool({
     name: "stopper",
     description: "Stops the run while it runs",
-    input: anything,
+    input: anyInput,
     execute(_, { signal }) {
       scene.stop();
       expectAborted(signal, scene, "execute");
@@ -94,7 +94,7 @@ function stopper(scene: Scene): AnyTool {
   });
 }
 
-/** Tells where a signal was replaced by one that does not hear the one above it. */
+/** Reports a signal that replaced `ctx.signal` and does not abort with it. */
 export function expectAborted({ aborted }: AbortSignal, { tell }: Scene, point: Point): void {
-  if (!aborted) tell("stops", "the signal beneath does not abort with ctx.signal", point);
+  if (!aborted) tell("stops", "the inner signal does not abort with ctx.signal", point);
 }

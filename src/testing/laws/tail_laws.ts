@@ -3,17 +3,17 @@
  *
  * @module
  */
-import type { Log } from "../session/log.ts";
-import { follower, lend } from "./following.ts";
-import type { Laws } from "./hold.ts";
+import type { Log } from "../../session/log.ts";
+import { countedSignal, readLog } from "./log_reader.ts";
+import type { Laws } from "./run_laws.ts";
 
 export const tailLaws: Laws<Log> = {
   async "lets a run be followed from any event on until it ends"(log, expect, signal) {
     await log.append("r", { after: 0, lines: [], ended: false });
-    const whole = follower(log.tail("r", 0, signal));
+    const whole = readLog(log.tail("r", 0, signal));
     await add(log, 0, "a", "b", "c");
-    const part = follower(log.tail("r", 1, signal));
-    const ahead = follower(log.tail("r", 5, signal));
+    const part = readLog(log.tail("r", 1, signal));
+    const ahead = readLog(log.tail("r", 5, signal));
     await Promise.all([whole.upTo(3), part.upTo(3)]);
     await log.append("other", { after: 0, lines: ["x"], ended: true });
     await add(log, 3, "d");
@@ -27,7 +27,7 @@ export const tailLaws: Laws<Log> = {
   async "lets a long run be followed"(log, expect, signal) {
     const lines = Array.from({ length: 20 }, (_, index) => `${index}${"x".repeat(200_000)}`);
     for (const [after, line] of lines.entries()) await add(log, after, line);
-    const behind = follower(log.tail("r", 0, signal));
+    const behind = readLog(log.tail("r", 0, signal));
     await behind.upTo(20);
     await log.append("r", { after: 20, lines: [], ended: true });
     expect("what came", await behind.all, lines.map((line, index) => `${index + 1} ${line}`));
@@ -35,7 +35,7 @@ export const tailLaws: Laws<Log> = {
 
   async "shows what is left of a run whose beginning has been forgotten"(log, expect, signal) {
     await log.append("r", { after: 57, lines: ["a", "b"], ended: false });
-    const late = follower(log.tail("r", 3, signal));
+    const late = readLog(log.tail("r", 3, signal));
     await late.upTo(59);
     await log.append("r", { after: 59, lines: ["c"], ended: true });
     expect("what came", await late.all, ["58 a", "59 b", "60 c"]);
@@ -43,16 +43,16 @@ export const tailLaws: Laws<Log> = {
 
   async "ends where a run has ended"(log, expect, signal) {
     await log.append("r", { after: 0, lines: ["a", "b"], ended: true });
-    expect("what came after 0", await follower(log.tail("r", 0, signal)).all, ["1 a", "2 b"]);
-    expect("what came after 2", await follower(log.tail("r", 2, signal)).all, []);
-    expect("what came after 9", await follower(log.tail("r", 9, signal)).all, []);
+    expect("what came after 0", await readLog(log.tail("r", 0, signal)).all, ["1 a", "2 b"]);
+    expect("what came after 2", await readLog(log.tail("r", 2, signal)).all, []);
+    expect("what came after 9", await readLog(log.tail("r", 9, signal)).all, []);
   },
 
   async "goes on with a run that is resumed"(log, expect, signal) {
     await log.append("r", { after: 0, lines: ["a"], ended: true });
     await add(log, 1, "b");
-    const resumed = follower(log.tail("r", 1, signal));
-    const whole = follower(log.tail("r", 0, signal));
+    const resumed = readLog(log.tail("r", 1, signal));
+    const whole = readLog(log.tail("r", 0, signal));
     await Promise.all([resumed.upTo(2), whole.upTo(2)]);
     await log.append("r", { after: 2, lines: [], ended: true });
     expect("what came after the first end", await resumed.all, ["2 b"]);
@@ -64,7 +64,7 @@ export const tailLaws: Laws<Log> = {
     const pages = log.tail("r", 0, signal)[Symbol.asyncIterator]();
     const first = await pages.next();
     for (let after = 1; after < 40; after++) await add(log, after, `${after}`);
-    const rest = follower({ [Symbol.asyncIterator]: () => pages });
+    const rest = readLog({ [Symbol.asyncIterator]: () => pages });
     await rest.upTo(40);
     const adding = Array.from({ length: 40 }, (_, index) => `${40 + index}`);
     for (const line of adding) await add(log, Number(line), line);
@@ -76,15 +76,15 @@ export const tailLaws: Laws<Log> = {
 
   async "stops when it is told to"(log, expect, signal) {
     await add(log, 0, "a");
-    const stays = follower(log.tail("r", 0, signal));
-    const [one, two] = [lend(), lend()];
-    const [goes, late] = [follower(log.tail("r", 0, one.signal)), follower(log.tail("r", 1, two.signal))];
+    const stays = readLog(log.tail("r", 0, signal));
+    const [one, two] = [countedSignal(), countedSignal()];
+    const [goes, late] = [readLog(log.tail("r", 0, one.signal)), readLog(log.tail("r", 1, two.signal))];
     await goes.upTo(1);
     one.abort();
     two.abort();
     expect("what who left had seen", await goes.all, ["1 a"]);
     expect("what who left before anything came had seen", await late.all, []);
-    expect("what is seen after that", await follower(log.tail("r", 0, one.signal)).all, []);
+    expect("what is seen after that", await readLog(log.tail("r", 0, one.signal)).all, []);
     await log.append("r", { after: 1, lines: ["b"], ended: true });
     expect("what the other saw", await stays.all, ["1 a", "2 b"]);
   },
@@ -92,20 +92,20 @@ export const tailLaws: Laws<Log> = {
   async "leaves nobody listening to the signal"(log, expect) {
     await log.append("ended", { after: 0, lines: ["a"], ended: true });
     await add(log, 0, "a");
-    const { signal, listeners } = lend();
+    const { signal, listeners } = countedSignal();
     log.tail("r", 0, signal);
     expect("listeners where nobody reads", listeners(), 0);
-    await follower(log.tail("ended", 0, signal)).all;
+    await readLog(log.tail("ended", 0, signal)).all;
     expect("listeners after the end", listeners(), 0);
     for await (const _ of log.tail("r", 0, signal)) break;
     expect("listeners after the reader has left", listeners(), 0);
-    await follower(log.tail("none", 0, signal)).all;
+    await readLog(log.tail("none", 0, signal)).all;
     expect("listeners of what there is not", listeners(), 0);
   },
 
   async "ends where a run is deleted"(log, expect, signal) {
     await add(log, 0, "a");
-    const seen = follower(log.tail("r", 0, signal));
+    const seen = readLog(log.tail("r", 0, signal));
     await seen.upTo(1);
     await log.delete("r");
     expect("what was seen", await seen.all, ["1 a"]);

@@ -1,34 +1,34 @@
 /**
- * The laws of middleware, and the report about those that were broken.
+ * The laws of middleware, and the report of those that were broken.
  *
  * @module
  */
-import type { Point } from "../protocol/event.ts";
+import type { Point } from "../../protocol/event.ts";
 
-/** Every law, as a report tells it. */
+/** The laws, as reports name them. */
 export const laws = {
-  passes: "lets what lies beneath come through",
-  unwinds: "lets what ends or pauses a run come through",
+  passes: "passes on the results and errors of the inner layers",
+  unwinds: "passes on what ends or pauses a run",
   next: "calls next() as the point allows, and awaits it",
   readonly: "changes nothing that it was given",
   valid: "leaves the transcript valid",
   clean: "leaves no listener and no timer behind",
-  stops: "stops when it is told to",
+  stops: "stops when its signal aborts",
   apart: "keeps one run apart from another",
 } as const;
 
-/** Tells what was seen of a broken law, and at which point where that is known. */
-export type Tell = (law: keyof typeof laws, what: string, point?: Point) => void;
+/** Reports a broken law: what was observed, and at which point if that is known. */
+export type Report = (law: keyof typeof laws, what: string, point?: Point) => void;
 
-/** What was found in all scenarios. */
+/** The broken laws of all scenarios. */
 export interface Findings {
-  /** Whoever is told of what is found in one scenario. */
-  in(scenario: string): Tell;
-  /** A paragraph for each broken law; what was seen in several scenarios is said once. Empty where none was broken. */
+  /** Returns the function that reports a broken law of one scenario. */
+  in(scenario: string): Report;
+  /** Returns a paragraph for each broken law, with each observation once; empty if no law was broken. */
   report(name: string): string;
 }
 
-/** Begins with nothing found. */
+/** Creates an empty list of findings. */
 export function findings(): Findings {
   const found: { readonly law: string; readonly what: string; readonly scenario: string }[] = [];
 

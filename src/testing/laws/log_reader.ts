@@ -1,20 +1,20 @@
 /**
- * Somebody who follows a run, and the signal that is lent for it.
+ * Readers of a log, and signals whose listeners are counted.
  *
  * @module
  */
-import type { LogPage } from "../session/log.ts";
+import type { LogPage } from "../../session/log.ts";
 
-/** Somebody who follows a run. */
-export interface Follower {
-  /** Settles when they have seen the event of that number, or when there are no more. */
+/** A reader that follows a run. */
+export interface LogReader {
+  /** Resolves when the reader has received the event of this number, or when there are no more events. */
   upTo(number: number): Promise<void>;
-  /** Every event that they saw, with its number, when there are no more. */
+  /** Resolves at the end with every event and its number. */
   readonly all: Promise<readonly string[]>;
 }
 
-/** Follows a run to its end. */
-export function follower(pages: AsyncIterable<LogPage>): Follower {
+/** Reads pages to the end. */
+export function readLog(pages: AsyncIterable<LogPage>): LogReader {
   const seen: string[] = [];
   let last = 0;
   let turned = Promise.withResolvers<void>();
@@ -35,7 +35,7 @@ export function follower(pages: AsyncIterable<LogPage>): Follower {
   }
 
   const all = read();
-  all.catch(() => {}); // whoever waits for it is told
+  all.catch(() => {}); // callers that await it receive the error
   return {
     all,
     async upTo(number) {
@@ -44,16 +44,16 @@ export function follower(pages: AsyncIterable<LogPage>): Follower {
   };
 }
 
-/** A signal that is lent. */
-export interface Lent {
+/** A signal whose listeners are counted. */
+export interface CountedSignal {
   readonly signal: AbortSignal;
-  /** How many listeners it has. */
+  /** Returns the number of listeners. */
   listeners(): number;
   abort(): void;
 }
 
-/** Lends a signal. */
-export function lend(): Lent {
+/** Creates a signal whose listeners are counted. */
+export function countedSignal(): CountedSignal {
   const controller = new AbortController();
   const { signal } = controller;
   const listeners = new Set<unknown>();

@@ -1,25 +1,25 @@
 /**
- * Troubles: what the hooks above and beneath a middleware may do to it at one point.
+ * Disturbances: what other hooks can do to a middleware at one point.
  *
  * @module
  */
-import { cancelled, continueWith, declined, denied, deny, refused, reply, skip, skipped } from "../core/answers.ts";
-import { ofOneCall } from "../core/each_hook.ts";
-import { isInterrupt } from "../core/interrupt.ts";
-import type { Hook } from "../core/onion.ts";
-import type { Middleware } from "../core/points.ts";
-import type { Change, Scope } from "../core/scope.ts";
-import type { Point } from "../protocol/event.ts";
-import { type Cast, expectAborted, half, type Scenario, type Scene } from "./scenarios.ts";
+import { cancelled, continueWith, declined, denied, deny, refused, reply, skip, skipped } from "../../core/answers.ts";
+import { ofOneCall } from "../../core/each_hook.ts";
+import { isInterrupt } from "../../core/interrupt.ts";
+import type { Hook } from "../../core/onion.ts";
+import type { Middleware } from "../../core/points.ts";
+import type { Change, Scope } from "../../core/scope.ts";
+import type { Point } from "../../protocol/event.ts";
+import { expectAborted, half, type Participants, type Scenario, type Scene } from "./scenarios.ts";
 
 type AnyHook = Hook<Scope, Change, unknown>;
 
-/** A trouble: what it is, where it comes from, and what a hook does about it. */
-interface Trouble {
+/** A disturbance, and the hook that causes it. */
+interface Disturbance {
   readonly what: string;
-  readonly from: "above" | "beneath";
+  readonly from: "outer" | "inner";
   readonly law?: "unwinds" | "stops";
-  /** Whether it comes when what lies beneath the hook is done. Default: false. */
+  /** Whether it happens after `next()` has returned. Default: false. */
   readonly late?: boolean;
   readonly hook: (scene: Scene, point: Point) => AnyHook;
 }
@@ -28,21 +28,21 @@ const fail = ({ trouble }: Scene): AnyHook => () => Promise.reject(trouble);
 const end: AnyHook = ({ run }) => Promise.reject(run.end("enough"));
 const pause: AnyHook = ({ run }) => Promise.reject(run.pause("Go on?"));
 
-const failures: readonly Trouble[] = [
-  { what: "throws", from: "beneath", hook: fail },
-  { what: "throws late", from: "beneath", late: true, hook: fail },
+const failures: readonly Disturbance[] = [
+  { what: "throws", from: "inner", hook: fail },
+  { what: "throws late", from: "inner", late: true, hook: fail },
 ];
 
-const interrupts: readonly Trouble[] = [
-  { what: "ends the run", from: "beneath", law: "unwinds", hook: () => end },
-  { what: "ends the run late", from: "beneath", law: "unwinds", late: true, hook: () => end },
-  { what: "pauses the run", from: "beneath", law: "unwinds", hook: () => pause },
+const interrupts: readonly Disturbance[] = [
+  { what: "ends the run", from: "inner", law: "unwinds", hook: () => end },
+  { what: "ends the run late", from: "inner", law: "unwinds", late: true, hook: () => end },
+  { what: "pauses the run", from: "inner", law: "unwinds", hook: () => pause },
 ];
 
-const stops: readonly Trouble[] = [
+const stops: readonly Disturbance[] = [
   {
     what: "is stopped",
-    from: "beneath",
+    from: "inner",
     law: "stops",
     hook: (scene, point) => ({ signal }, next) => {
       scene.stop();
@@ -52,14 +52,14 @@ const stops: readonly Trouble[] = [
   },
   {
     what: "is stopped late",
-    from: "beneath",
+    from: "inner",
     law: "stops",
     late: true,
     hook: ({ stop }) => () => Promise.resolve(stop()),
   },
   {
     what: "is stopped",
-    from: "above",
+    from: "outer",
     law: "stops",
     hook: ({ stop }) => (_, next) => {
       stop();
@@ -68,7 +68,7 @@ const stops: readonly Trouble[] = [
   },
   {
     what: "is stopped meanwhile",
-    from: "above",
+    from: "outer",
     law: "stops",
     hook: ({ stop }) => (_, next) => {
       const result = next();
@@ -78,16 +78,16 @@ const stops: readonly Trouble[] = [
   },
 ];
 
-const twice: Trouble = {
+const twice: Disturbance = {
   what: "calls next() twice",
-  from: "above",
+  from: "outer",
   hook: () => async (_, next) => {
     await next();
     return await next();
   },
 };
 
-/** What a hook answers that asks nothing beneath it. */
+/** The answer of a hook that does not call `next()`. */
 const answers: { readonly [P in Point]?: () => unknown } = {
   session: () => refused("not now"),
   prompt: () => cancelled("not now"),
@@ -102,34 +102,34 @@ const answers: { readonly [P in Point]?: () => unknown } = {
   error: () => skip(),
 };
 
-/** What it takes to come by a point where a plain run does not. */
-const ways: { readonly [P in Point]?: (scene: Scene) => Cast } = {
+/** The setup that is needed to reach a point that a plain run does not reach. */
+const setups: { readonly [P in Point]?: (scene: Scene) => Participants } = {
   compact: () => ({ limits: { context: 1 } }),
   abort: (scene) => ({ first: { reads: half(scene) } }),
 };
 
-/** Everything that may happen at `point`. */
-export function troublesAt(point: Point): readonly Scenario[] {
+/** Returns a scenario for each disturbance at `point`. */
+export function disturbancesAt(point: Point): readonly Scenario[] {
   const answer = answers[point];
   const again = point === "model" || point === "execute";
-  const troubles: readonly Trouble[] = [
+  const disturbances: readonly Disturbance[] = [
     ...failures,
-    ...(answer ? [{ what: "answers", from: "beneath", hook: () => () => Promise.resolve(answer()) } as const] : []),
-    ...(point === "abort" ? [] : [...interrupts, ...stops]), // nothing ends or stops what is being cleaned up
+    ...(answer ? [{ what: "answers", from: "inner", hook: () => () => Promise.resolve(answer()) } as const] : []),
+    ...(point === "abort" ? [] : [...interrupts, ...stops]), // a cleanup cannot be ended or stopped
     ...(again ? [twice] : []),
   ];
-  const scenarios = troubles.map(({ what, from, law, late = false, hook }): Scenario => ({
-    name: `when a hook ${from} it ${what} at ${point}`,
+  const scenarios = disturbances.map(({ what, from, law, late = false, hook }): Scenario => ({
+    name: `when an ${from} hook ${what} at ${point}`,
     ...(law && { law }),
-    cast: (scene) => ({ ...ways[point]?.(scene), [from]: once(point, scene, hook(scene, point), late) }),
+    cast: (scene) => ({ ...setups[point]?.(scene), [from]: once(point, scene, hook(scene, point), late) }),
   }));
   return again ? [...scenarios, retried(point)] : scenarios;
 }
 
 function retried(point: Point): Scenario {
   return {
-    name: `when a hook above it tries again at ${point}`,
-    cast: (scene) => ({ above: at(point, tryTwice), beneath: once(point, scene, fail(scene)) }),
+    name: `when an outer hook tries again at ${point}`,
+    cast: (scene) => ({ outer: at(point, tryTwice), inner: once(point, scene, fail(scene)) }),
   };
 }
 
@@ -142,11 +142,11 @@ const tryTwice: AnyHook = async (_, next) => {
   }
 };
 
-/** A middleware with a hook at `point` that acts once, and passes otherwise. */
+/** Returns a middleware with a hook at `point` that acts once. */
 function once(point: Point, scene: Scene, hook: AnyHook, late = false): Middleware {
-  let left = ofOneCall.includes(point) ? 2 : 1; // for the second call, so that the first one is parked
+  let remaining = ofOneCall.includes(point) ? 2 : 1; // the second call, so that the first one waits at its gate
   return at(point, async (ctx, next) => {
-    if (--left !== 0) return await next();
+    if (--remaining !== 0) return await next();
     const result = late ? await next() : undefined;
     scene.happened = true;
     const acted = await hook(ctx, next);

@@ -1,17 +1,17 @@
 /**
- * Inspection: a middleware whose every hook is given frozen things and watched while it works.
+ * Checked hooks: the hooks of a middleware receive frozen contexts, and what they do with `next()` is checked.
  *
  * @module
  */
-import { eachHook } from "../core/each_hook.ts";
-import { isInterrupt } from "../core/interrupt.ts";
-import type { Hook } from "../core/onion.ts";
-import type { Middleware } from "../core/points.ts";
-import type { Change, Scope } from "../core/scope.ts";
-import type { Emit, Point } from "../protocol/event.ts";
-import type { Tell } from "./laws.ts";
+import { eachHook } from "../../core/each_hook.ts";
+import { isInterrupt } from "../../core/interrupt.ts";
+import type { Hook } from "../../core/onion.ts";
+import type { Middleware } from "../../core/points.ts";
+import type { Change, Scope } from "../../core/scope.ts";
+import type { Emit, Point } from "../../protocol/event.ts";
+import type { Report } from "./findings.ts";
 
-/** The points that a middleware hooks. */
+/** Returns the points that a middleware hooks. */
 export function pointsOf(middleware: Middleware): readonly Point[] {
   const points: Point[] = [];
   eachHook(middleware, (hook, point) => {
@@ -21,16 +21,20 @@ export function pointsOf(middleware: Middleware): readonly Point[] {
   return points;
 }
 
-/** The same middleware, inspected; `lend` is told of every signal that it is given. */
-export function inspected(middleware: Middleware, tell: Tell, lend: (signal: AbortSignal) => void): Middleware {
-  return eachHook(middleware, (hook, point) => inspect(hook, (law, what) => tell(law, what, point), point, lend));
+/** Returns the middleware with checked hooks. `track` receives every signal that the hooks receive. */
+export function checkedMiddleware(
+  middleware: Middleware,
+  tell: Report,
+  track: (signal: AbortSignal) => void,
+): Middleware {
+  return eachHook(middleware, (hook, point) => inspect(hook, (law, what) => tell(law, what, point), point, track));
 }
 
 function inspect<C extends Scope, D extends Change, R>(
   hook: Hook<C, D, R>,
-  tell: Tell,
+  tell: Report,
   point: Point,
-  lend: (signal: AbortSignal) => void,
+  track: (signal: AbortSignal) => void,
 ): Hook<C, D, R> {
   return async function inspectedHook(ctx, next) {
     const thrown: unknown[] = [];
@@ -51,11 +55,11 @@ function inspect<C extends Scope, D extends Change, R>(
       }
     }
 
-    lend(ctx.signal);
+    track(ctx.signal);
     try {
       const returned = frozen(await hook(frozen(ctx), (change) => awaited(go(change))));
       const lost = thrown.find(isInterrupt);
-      if (lost) tell("unwinds", `${lost.name} was thrown beneath, and it answered`);
+      if (lost) tell("unwinds", `${lost.name} was thrown by the inner layers, and it answered`);
       if (returned === undefined && point !== "abort") tell("passes", "it returned nothing");
       return returned;
     } catch (error) {
@@ -67,14 +71,14 @@ function inspect<C extends Scope, D extends Change, R>(
   };
 }
 
-/** A promise whose failure is nobody's fault where nobody waits: that a hook did not wait is told apart from it. */
+/** Returns the promise, and prevents an unhandled rejection: a hook that does not await it is reported in another way. */
 function awaited<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
-/** A filter that is given frozen events, and must not throw. */
-function filter(emit: Emit, tell: Tell): Emit {
+/** Returns a filter that receives frozen events and must not throw. */
+function filter(emit: Emit, tell: Report): Emit {
   return (event) => {
     try {
       emit(frozen(event));
@@ -85,18 +89,18 @@ function filter(emit: Emit, tell: Tell): Emit {
   };
 }
 
-/** Tells what a hook threw, where it may not. It may throw an interrupt, what was thrown beneath, and when it is stopped anything. */
-function explain(error: unknown, thrown: readonly unknown[], signals: readonly AbortSignal[], tell: Tell): void {
+/** Reports an error that a hook must not throw. It may throw interrupts and errors of the inner layers, and any error after its signal has aborted. */
+function explain(error: unknown, thrown: readonly unknown[], signals: readonly AbortSignal[], tell: Report): void {
   const lost = thrown.filter(isInterrupt).find((interrupt) => interrupt !== error);
-  if (lost) tell("unwinds", `${lost.name} was thrown beneath, and it threw ${error}`);
+  if (lost) tell("unwinds", `${lost.name} was thrown by the inner layers, and it threw ${error}`);
   else if (isInterrupt(error) || isMisuse(error) || thrown.some((each) => carries(error, each))) return;
   else if (isMutation(error)) tell("readonly", String(error));
   else if (signals.some(({ aborted }) => aborted)) return;
-  else if (thrown.length > 0) tell("passes", `${thrown.at(-1)} was thrown beneath, and it threw ${error}`);
+  else if (thrown.length > 0) tell("passes", `${thrown.at(-1)} was thrown by the inner layers, and it threw ${error}`);
   else tell("passes", `it threw ${error}`);
 }
 
-/** Whether `error` is `cause`, or says that it came of it. */
+/** Whether `error` is `cause` or contains it. */
 export function carries(error: unknown, cause: unknown): boolean {
   if (error === cause) return true;
   if (error instanceof AggregateError && error.errors.some((each) => carries(each, cause))) return true;
@@ -107,12 +111,12 @@ function isMisuse(error: unknown): error is TypeError {
   return error instanceof TypeError && error.message.startsWith("Cannot call next()");
 }
 
-/** Whether `error` is what engines throw at who writes to something frozen. */
+/** Whether `error` is what JavaScript engines throw for a write to a frozen object. */
 function isMutation(error: unknown): boolean {
   return error instanceof TypeError && /read.?only|not extensible|(delete|redefine) property/i.test(error.message);
 }
 
-/** Freezes plain data all the way down; what has a class is left as it is. */
+/** Freezes plain objects and arrays deeply. Objects of a class stay as they are. */
 export function frozen<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value;

@@ -3,15 +3,15 @@
  *
  * @module
  */
-import type { Log } from "../session/log.ts";
-import { follower } from "./following.ts";
-import { expireIn, type Expiring, hold, type LawOptions, type Laws, type Make } from "./hold.ts";
-import { long, odd } from "./sessions.ts";
+import type { Log } from "../../session/log.ts";
+import { readLog } from "./log_reader.ts";
+import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, type Make } from "./run_laws.ts";
+import { long, oddText } from "./sample_sessions.ts";
 import { tailLaws } from "./tail_laws.ts";
 
 /**
- * Holds a log to the laws that every log keeps. `make` makes a new one that is empty, for each law. Throws an `Error` that names every law that
- * is broken, and how. A log
+ * Tests a log against the laws of the port. `make` creates a new, empty log for each law. Throws an `Error` that names each broken law, and how it is
+ * broken. A log
  *
  * - gives back what it was given, in its order, from any event on, however much it is;
  * - takes what comes next and nothing else: of several writers one wins;
@@ -31,13 +31,13 @@ import { tailLaws } from "./tail_laws.ts";
  * ```
  */
 export async function logLaws(make: Make<Log>, options: LawOptions = {}): Promise<void> {
-  await hold(make, { ...laws, ...tailLaws }, expiring, options);
+  await checkLaws(make, { ...laws, ...tailLaws }, expiryLaws, options);
 }
 
 const laws: Laws<Log> = {
   async "knows nothing of a run that it was never told of"(log, expect, signal) {
     expect("read()", await log.read("none", 0), undefined);
-    expect("tail()", await follower(log.tail("none", 0, signal)).all, []);
+    expect("tail()", await readLog(log.tail("none", 0, signal)).all, []);
     await log.delete("none");
   },
 
@@ -95,7 +95,7 @@ const laws: Laws<Log> = {
   },
 
   async "gives back what is long, page by page"(log, expect) {
-    const lines = ["1", ...[...long, odd].map((text) => JSON.stringify(text)), "9"];
+    const lines = ["1", ...[...long, oddText].map((text) => JSON.stringify(text)), "9"];
     for (const [after, line] of lines.entries()) await log.append("one by one", { after, lines: [line], ended: false });
     await log.append("at once", { after: 0, lines, ended: false });
     for (const run of ["one by one", "at once"]) {
@@ -128,7 +128,7 @@ const laws: Laws<Log> = {
   },
 };
 
-const expiring: Expiring<Log> = (pass) => ({
+const expiryLaws: ExpiryLaws<Log> = (pass) => ({
   async "forgets what has expired"(log, expect) {
     await log.append("r", { after: 0, lines: ["1", "2"], ended: true });
     await pass(expireIn - 100);

@@ -1,24 +1,24 @@
 /**
- * A watch over what outlives a run by mistake: timers that still run, and listeners on signals that were only lent.
+ * Leaks: timers that still run after a run, and listeners that were not removed from signals.
  *
  * @module
  */
 
-/** A watch that is being kept. */
-export interface Watch {
-  /** Says that a signal is lent: whoever listens to it has to leave again. */
-  lend(signal: AbortSignal): void;
-  /** What is still there, and where it was made. */
-  left(): readonly string[];
+/** A watch for leaks. */
+export interface LeakWatch {
+  /** Tracks a signal: its listeners must be removed. */
+  track(signal: AbortSignal): void;
+  /** Returns the timers and listeners that are left, and where they were added. */
+  list(): readonly string[];
   /** Ends the watch. */
   end(): void;
 }
 
-/** Watches every timer and every listener of a signal until `end()`. Whoever watches is `alone()`. */
-export function watch(): Watch {
+/** Watches every timer and every listener of a signal until `end()`. Call it within `exclusively()`: it replaces global functions. */
+export function watchLeaks(): LeakWatch {
   const timers = new Map<unknown, Finding>();
   const listeners = new Map<AbortSignal, Map<unknown, Finding>>();
-  const lent = new Set<AbortSignal>();
+  const tracked = new Set<AbortSignal>();
 
   const start: Instead = (begin, name, [run, ms = 0, ...given]) => {
     const over = () => {
@@ -36,9 +36,9 @@ export function watch(): Watch {
   };
   const listen: Instead = (add, _, [type, listener, options], on) => {
     if (on instanceof AbortSignal) {
-      const heard = listeners.get(on) ?? new Map<unknown, Finding>();
+      const ofSignal = listeners.get(on) ?? new Map<unknown, Finding>();
       const place = caller();
-      listeners.set(on, heard.set(listener, () => `a listener on ctx.signal, added at ${place()}`));
+      listeners.set(on, ofSignal.set(listener, () => `a listener on ctx.signal, added at ${place()}`));
     }
     return add(type, listener, options);
   };
@@ -57,11 +57,11 @@ export function watch(): Watch {
   ];
 
   return {
-    lend: (signal) => void lent.add(signal),
-    left: () =>
+    track: (signal) => void tracked.add(signal),
+    list: () =>
       [
         ...timers.values(),
-        ...[...lent].flatMap((signal) => signal.aborted ? [] : [...listeners.get(signal)?.values() ?? []]),
+        ...[...tracked].flatMap((signal) => signal.aborted ? [] : [...listeners.get(signal)?.values() ?? []]),
       ].map((finding) => finding()),
     end: () => restore.forEach((back) => back()),
   };
@@ -72,8 +72,8 @@ type Finding = () => string;
 
 const busy = Symbol.for("jizai.testing.busy");
 
-/** Does `work` when no other such work is being done, in any copy of this module: what is watched is everybody's. */
-export async function alone(work: () => Promise<void>): Promise<void> {
+/** Runs `work` after other calls of this function have ended, in any copy of this module: the watched functions are global. */
+export async function exclusively(work: () => Promise<void>): Promise<void> {
   for (let other: unknown; (other = Reflect.get(globalThis, busy));) await other;
   const { promise, resolve } = Promise.withResolvers<void>();
   Reflect.set(globalThis, busy, promise);
@@ -85,10 +85,10 @@ export async function alone(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What is done in the place of a function: the function, its name, and what it is called with and on. */
+/** A replacement of a function. It receives the function, its name, its arguments and `this`. */
 type Instead = (original: (...given: unknown[]) => unknown, name: string, given: unknown[], on: unknown) => unknown;
 
-/** Has `instead` called for `target[key]`; the answer takes that back. */
+/** Replaces `target[key]`. Returns a function that restores it. */
 function swap<T extends object, K extends keyof T & string>(target: T, key: K, instead: Instead): () => void {
   const original = target[key];
   if (typeof original !== "function") throw new TypeError(`Cannot watch ${key}: there is none`);
@@ -104,7 +104,7 @@ function swap<T extends object, K extends keyof T & string>(target: T, key: K, i
 function caller(): () => string {
   const error = new Error();
   return () => {
-    const callers = (error.stack ?? "").split("\n").slice(4); // beneath this function, its caller and the proxy
+    const callers = (error.stack ?? "").split("\n").slice(4); // below this function, its caller and the proxy
     const line = callers.find((line) => !/ext:|node:internal/.test(line));
     return line?.match(/[^\s(]+:\d+:\d+/)?.[0] ?? "an unknown place";
   };

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { Store } from "../core/store.ts";
-import { expireIn, type Expiring, hold, type LawOptions, type Laws, type Make } from "./hold.ts";
-import { long, saying, sessions } from "./sessions.ts";
+import type { Store } from "../../core/store.ts";
+import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, type Make } from "./run_laws.ts";
+import { long, sessions, sessionWith } from "./sample_sessions.ts";
 
 /**
- * Holds a store to the laws that every store keeps. `make` makes a new one that is empty, for each law. Throws an `Error` that names every law
- * that is broken, and how. A store
+ * Tests a store against the laws of the port. `make` creates a new, empty store for each law. Throws an `Error` that names each broken law, and how it
+ * is broken. A store
  *
  * - gives back what it was given, whatever is in it and however long it is, and nobody changes it from outside;
  * - counts the saves of a session, and refuses one of another version than it keeps: of several writers one wins;
@@ -29,7 +29,7 @@ import { long, saying, sessions } from "./sessions.ts";
  * ```
  */
 export async function storeLaws(make: Make<Store>, options: LawOptions = {}): Promise<void> {
-  await hold(make, laws, expiring, options);
+  await checkLaws(make, laws, expiryLaws, options);
 }
 
 const laws: Laws<Store> = {
@@ -37,7 +37,7 @@ const laws: Laws<Store> = {
     expect("load()", await store.load("none"), undefined);
     expect("list()", await store.list(), []);
     await store.delete("none");
-    expect("save() of version 3", await store.save(saying("none", "Hi", 3)), undefined);
+    expect("save() of version 3", await store.save(sessionWith("none", "Hi", 3)), undefined);
     expect("load() after that", await store.load("none"), undefined);
   },
 
@@ -50,81 +50,81 @@ const laws: Laws<Store> = {
 
   async "gives back what is long"(store, expect) {
     for (const [version, text] of long.entries()) {
-      expect("save()", await store.save(saying("long", text, version)), version + 1);
-      expect(`load() of text number ${version}`, await store.load("long"), saying("long", text, version + 1));
+      expect("save()", await store.save(sessionWith("long", text, version)), version + 1);
+      expect(`load() of text number ${version}`, await store.load("long"), sessionWith("long", text, version + 1));
     }
   },
 
   async "keeps what it was given from being changed"(store, expect) {
     const text = "as it was";
     const parts = [{ type: "text" as const, text }];
-    const given = { ...saying("mine", text), messages: [{ role: "user" as const, parts }] };
+    const given = { ...sessionWith("mine", text), messages: [{ role: "user" as const, parts }] };
     await store.save(given);
     parts.push({ type: "text", text: "more" });
     given.messages.length = 0;
     const loaded = await store.load("mine");
-    expect("load() after what was given has changed", loaded, saying("mine", text, 1));
+    expect("load() after what was given has changed", loaded, sessionWith("mine", text, 1));
     try {
       Object.assign(loaded?.messages[0] ?? {}, { role: "nobody" });
     } catch (error) {
       if (!(error instanceof TypeError)) throw error; // what is frozen cannot be changed either
     }
-    expect("load() after what was loaded has changed", await store.load("mine"), saying("mine", text, 1));
+    expect("load() after what was loaded has changed", await store.load("mine"), sessionWith("mine", text, 1));
   },
 
   async "counts the saves of a session"(store, expect) {
     for (let version = 0; version < 5; version++) {
-      expect("save()", await store.save(saying("counted", `${version}`, version)), version + 1);
-      expect("load()", await store.load("counted"), saying("counted", `${version}`, version + 1));
+      expect("save()", await store.save(sessionWith("counted", `${version}`, version)), version + 1);
+      expect("load()", await store.load("counted"), sessionWith("counted", `${version}`, version + 1));
     }
-    expect("save() of another session", await store.save(saying("another", "Hi")), 1);
-    expect("load() of the first", await store.load("counted"), saying("counted", "4", 5));
+    expect("save() of another session", await store.save(sessionWith("another", "Hi")), 1);
+    expect("load() of the first", await store.load("counted"), sessionWith("counted", "4", 5));
   },
 
   async "refuses another version than it keeps"(store, expect) {
-    await store.save(saying("s", "1"));
-    await store.save(saying("s", "2", 1));
+    await store.save(sessionWith("s", "1"));
+    await store.save(sessionWith("s", "2", 1));
     for (const version of [0, 1, 3]) {
-      expect(`save() of version ${version}`, await store.save(saying("s", "late", version)), undefined);
+      expect(`save() of version ${version}`, await store.save(sessionWith("s", "late", version)), undefined);
     }
-    expect("load()", await store.load("s"), saying("s", "2", 2));
+    expect("load()", await store.load("s"), sessionWith("s", "2", 2));
   },
 
   async "lets one of several writers win"(store, expect) {
     for (const [version, length] of [[0, 1], [1, 1], [2, 400_000], [3, 400_000]] as const) {
       const texts = ["a", "b", "c", "d"].map((writer) => writer.repeat(length));
-      const saves = await Promise.all(texts.map((text) => store.save(saying("s", text, version))));
+      const saves = await Promise.all(texts.map((text) => store.save(sessionWith("s", text, version))));
       expect("the versions that save() gave", saves.filter((save) => save !== undefined), [version + 1]);
       const won = texts[saves.findIndex((save) => save !== undefined)];
-      expect("what the winner saved", await store.load("s"), saying("s", won ?? "", version + 1));
+      expect("what the winner saved", await store.load("s"), sessionWith("s", won ?? "", version + 1));
     }
   },
 
   async "shows nothing in between"(store, expect) {
     const text = (version: number) => `${version}`.repeat(200_000);
     const write = async () => {
-      for (let version = 0; version < 8; version++) await store.save(saying("s", text(version), version));
+      for (let version = 0; version < 8; version++) await store.save(sessionWith("s", text(version), version));
     };
     const look = async (from: number) => {
       for (let version = from, looks = 0; version < 8 && looks < 1_000; looks++) {
         const kept = await store.load("s");
         version = kept?.version ?? 0;
-        if (kept) expect("what load() gave while it was saved", kept, saying("s", text(version - 1), version));
+        if (kept) expect("what load() gave while it was saved", kept, sessionWith("s", text(version - 1), version));
       }
     };
     await Promise.all([write(), look(0), look(0)]);
   },
 
   async "forgets what is deleted"(store, expect) {
-    await store.save(saying("gone", "x".repeat(200_000)));
-    await store.save(saying("stays", "Hi"));
+    await store.save(sessionWith("gone", "x".repeat(200_000)));
+    await store.save(sessionWith("stays", "Hi"));
     await store.delete("gone");
     expect("load()", await store.load("gone"), undefined);
     expect("list()", await store.list(), ["stays"]);
-    expect("save() of the version before", await store.save(saying("gone", "late", 1)), undefined);
-    expect("save() of a new one", await store.save(saying("gone", "new")), 1);
-    expect("load() of the new one", await store.load("gone"), saying("gone", "new", 1));
-    expect("load() of another", await store.load("stays"), saying("stays", "Hi", 1));
+    expect("save() of the version before", await store.save(sessionWith("gone", "late", 1)), undefined);
+    expect("save() of a new one", await store.save(sessionWith("gone", "new")), 1);
+    expect("load() of the new one", await store.load("gone"), sessionWith("gone", "new", 1));
+    expect("load() of another", await store.load("stays"), sessionWith("stays", "Hi", 1));
   },
 
   async "lists all ids, page by page"(store, expect) {
@@ -148,7 +148,7 @@ const laws: Laws<Store> = {
       "%",
       "a'b",
     ];
-    for (const id of ids) await store.save(saying(id, id));
+    for (const id of ids) await store.save(sessionWith(id, id));
     const all = await store.list();
     expect("all ids, sorted", [...all].sort(), [...ids].sort());
     for (const limit of [1, 2, 7, 18, 100]) {
@@ -158,28 +158,28 @@ const laws: Laws<Store> = {
     }
     for (const id of all.slice(0, 4)) await store.delete(id);
     expect("what comes after one that is gone", await store.list({ after: all[1] ?? "" }), all.slice(4));
-    await store.save(saying(all[9] ?? "", "again", 1));
+    await store.save(sessionWith(all[9] ?? "", "again", 1));
     expect("the order after a save", await store.list({ limit: 100 }), all.slice(4));
     for (const id of all.slice(4)) expect(`load("${id}")`, (await store.load(id))?.id, id);
   },
 };
 
-const expiring: Expiring<Store> = (pass) => ({
+const expiryLaws: ExpiryLaws<Store> = (pass) => ({
   async "forgets what has expired"(store, expect) {
     const long = "x".repeat(200_000);
-    await store.save(saying("old", long));
-    await store.save(saying("used", long));
+    await store.save(sessionWith("old", long));
+    await store.save(sessionWith("used", long));
     await pass(expireIn - 100);
-    await store.save(saying("used", `${long}y`, 1));
-    expect("load() before it expires", await store.load("old"), saying("old", long, 1));
+    await store.save(sessionWith("used", `${long}y`, 1));
+    expect("load() before it expires", await store.load("old"), sessionWith("old", long, 1));
     await pass(200);
     expect("load()", await store.load("old"), undefined);
     expect("list()", await store.list(), ["used"]);
-    expect("save() of the version before", await store.save(saying("old", "late", 1)), undefined);
+    expect("save() of the version before", await store.save(sessionWith("old", "late", 1)), undefined);
     await pass(expireIn - 300);
-    expect("load() of what was saved since", await store.load("used"), saying("used", `${long}y`, 2));
-    expect("save() of a new one", await store.save(saying("old", "new")), 1);
-    expect("load() of the new one", await store.load("old"), saying("old", "new", 1));
+    expect("load() of what was saved since", await store.load("used"), sessionWith("used", `${long}y`, 2));
+    expect("save() of a new one", await store.save(sessionWith("old", "new")), 1);
+    expect("load() of the new one", await store.load("old"), sessionWith("old", "new", 1));
   },
 });
 

@@ -1,21 +1,21 @@
 /**
- * Sessions that a store has to keep.
+ * Sample sessions for the laws of stores and logs.
  *
  * @module
  */
-import { type Message, user } from "../protocol/message.ts";
-import type { RunRecord, Session } from "../protocol/session.ts";
+import { type Message, user } from "../../protocol/message.ts";
+import type { RunRecord, Session } from "../../protocol/session.ts";
 
-/** A session in which one thing was said. */
-export function saying(id: string, text: string, version = 0): Session {
+/** Returns a session with one message. */
+export function sessionWith(id: string, text: string, version = 0): Session {
   return { id, version, messages: [user(text)] };
 }
 
-/** Text that is easily taken for something else. */
-export const odd =
+/** Text with characters that need escaping somewhere. */
+export const oddText =
   `"quoted" 'quoted' \\ \\n \n \r\n \t \0 \u2028 \ufeff \ud83d \ude00 é e\u0301 漢字 👩‍👩‍👧‍👦 </script> ?1 :a NULL %s {{ }}`;
 
-/** Text longer than what a database may take at once: each piece of it may end within a character of two, three or four bytes. */
+/** Texts that are longer than the values of some databases. A piece of one may end within a character of two, three or four bytes. */
 export const long: readonly string[] = [
   "x".repeat(70_000),
   `.${"😀".repeat(150_000)}`,
@@ -28,7 +28,7 @@ export const long: readonly string[] = [
 const messages: readonly Message[] = [
   {
     role: "user",
-    parts: [{ type: "text", text: odd }, { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" }],
+    parts: [{ type: "text", text: oddText }, { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" }],
   },
   {
     role: "assistant",
@@ -79,11 +79,11 @@ const run: RunRecord = {
   },
 };
 
-/** Sessions of every kind: with all that one may have, with nothing, and with odd text. */
+/** Sessions with every field, without any, and with unusual text. */
 export const sessions: readonly Session[] = [
   { id: "full", version: 0, messages, run },
   { id: "ended", version: 0, messages },
   { id: "empty", version: 0, messages: [] },
-  saying("odd", odd),
-  saying(`an "odd" id's\n漢字 😀 / : %`, "Hi"),
+  sessionWith("oddText", oddText),
+  sessionWith(`an "oddText" id's\n漢字 😀 / : %`, "Hi"),
 ];

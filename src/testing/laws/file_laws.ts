@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { FileChange, Files } from "../protocol/files.ts";
-import { broken, type LawOptions, type Laws } from "./hold.ts";
+import type { FileChange, Files } from "../../protocol/files.ts";
+import { brokenLaws, type LawOptions, type Laws } from "./run_laws.ts";
 
 /**
- * Holds a place for files to the laws that every one keeps. `make` makes a new one that is empty, for each law. Throws an `Error` that names every law
- * that is broken, and how. A place for files
+ * Tests an implementation of `Files` against its laws. `make` creates a new, empty one for each law. Throws an `Error` that names each broken law, and how
+ * it is broken. An implementation
  *
  * - gives back what it was given, whatever is in it and however long it is, and nobody changes it from outside;
  * - refuses a write of another version than it keeps: of several writers one wins;
@@ -32,8 +32,8 @@ export async function fileLaws(
   make: () => Files | Promise<Files>,
   { time }: Pick<LawOptions, "time"> = {},
 ): Promise<void> {
-  const told = await broken(laws, make, time);
-  if (told.length > 0) throw new Error(told.join("\n"));
+  const paragraphs = await brokenLaws(laws, make, time);
+  if (paragraphs.length > 0) throw new Error(paragraphs.join("\n"));
 }
 
 const contents: Readonly<Record<string, Uint8Array<ArrayBuffer>>> = {

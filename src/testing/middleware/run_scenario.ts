@@ -1,0 +1,152 @@
+/**
+ * Runs a scenario, and compares it with the same scenario without the middleware.
+ *
+ * @module
+ */
+import type { RunHandle } from "../../core/agent.ts";
+import { isInterrupt } from "../../core/interrupt.ts";
+import type { Middleware, RunResult } from "../../core/points.ts";
+import { memory } from "../../core/store.ts";
+import type { AnyTool } from "../../core/tool.ts";
+import { repairTranscript } from "../../core/mend.ts";
+import type { Event } from "../../protocol/event.ts";
+import { collect } from "../collect.ts";
+import { carries, checkedMiddleware } from "./checked_hooks.ts";
+import type { Report } from "./findings.ts";
+import type { Scenario, Scene } from "./scenarios.ts";
+import { defaultCalls, testAgent, type TestCall } from "./test_agent.ts";
+import { watchLeaks } from "./leaks.ts";
+
+/** The options that are the same in every scenario. */
+export interface TestSetup {
+  /** Creates the middleware under test. */
+  readonly make: () => Middleware;
+  readonly vars: unknown;
+  readonly use: readonly Middleware[];
+  readonly tools: readonly AnyTool[];
+  readonly calls: readonly TestCall[];
+  /** Milliseconds that a run may take. */
+  readonly time: number;
+}
+
+/** The outcome of a scenario. */
+interface Outcome {
+  /** The results of its runs: the first, its resumptions, and the second run of the session. */
+  readonly results: readonly RunResult[];
+  /** The result of the run in which the disturbance happened. */
+  readonly disturbed: RunResult | undefined;
+  readonly warnings: readonly Extract<Event, { type: "warning" }>[];
+}
+
+/** Runs `scenario` with and without the middleware, and reports broken laws. Returns false if it took too long. */
+export async function runScenario(scenario: Scenario, setup: TestSetup, report: Report): Promise<boolean> {
+  let told = false;
+  const tell: Report = (...finding) => {
+    told = true;
+    report(...finding);
+  };
+  const leaks = watchLeaks();
+  const scene = sceneFor(tell);
+  let outcome: Outcome;
+  try {
+    outcome = await execute(scenario, scene, setup, () => [checkedMiddleware(setup.make(), tell, leaks.track)]);
+    if (outcome.results.some(({ reason }) => reason === "deadline")) {
+      tell("passes", `a run did not end within ${setup.time} ms`);
+      return false;
+    }
+    for (const what of leaks.list()) tell("clean", what);
+  } finally {
+    leaks.end();
+  }
+  // the result of the run is compared only if no hook broke a law: it would repeat that
+  if (!told) {
+    compare(scenario, scene, outcome, await execute(scenario, sceneFor(() => {}), withoutExtras(setup), () => []));
+  }
+  return true;
+}
+
+/** Returns the setup without the parts that only the middleware needs. */
+function withoutExtras(setup: TestSetup): TestSetup {
+  return { ...setup, use: [], tools: [], calls: [] };
+}
+
+interface LiveScene extends Scene {
+  readonly signal: AbortSignal;
+}
+
+function sceneFor(tell: Report): LiveScene {
+  const controller = new AbortController();
+  const scene = {
+    signal: controller.signal,
+    trouble: new Error("trouble"),
+    happened: false,
+    stop() {
+      scene.happened = true;
+      controller.abort();
+    },
+    tell,
+  };
+  return scene;
+}
+
+/** Runs a scenario to its end. A paused run is resumed by another agent, from a store. */
+async function execute(
+  { cast, person: type = "approve", twice = false }: Scenario,
+  scene: LiveScene,
+  { vars, use, tools, calls: more, time }: TestSetup,
+  make: () => readonly Middleware[],
+): Promise<Outcome> {
+  const { outer, inner, calls = defaultCalls, first, limits, tools: own = [] } = cast?.(scene) ?? {};
+  const options = { session: "test", store: memory(), vars, signal: scene.signal };
+  const results: RunResult[] = [];
+  const warnings: Outcome["warnings"][number][] = [];
+  let disturbed: RunResult | undefined;
+
+  const nextAgent = () =>
+    testAgent({
+      use: [...outer ? [outer] : [], ...use, ...make(), ...inner ? [inner] : []],
+      tools: [...own, ...tools],
+      calls: calls.length > 0 ? [...calls, ...more] : [],
+      first: results.length === 0 ? first : undefined,
+      limits: { time, grace: 200, ...limits },
+      onRequest: ({ messages }) => check(messages, "the model was sent ", scene.tell),
+    });
+
+  async function finish(handle: RunHandle<unknown>): Promise<RunResult> {
+    const before = scene.happened;
+    const { events, result } = await collect(handle, { repairs: true });
+    for (const event of events) if (event.type === "warning") warnings.push(event);
+    results.push(result);
+    check(result.messages, "", scene.tell);
+    if (scene.happened && !before) disturbed = result;
+    return result;
+  }
+
+  let result = await finish(nextAgent().run({ ...options, prompt: "Play" }));
+  for (let round = 0; result.status === "paused" && round < 5; round++) {
+    const answers = result.questions.flatMap(({ callId }) => callId === undefined ? [] : [{ callId, type }]);
+    result = await finish(nextAgent().resume({ ...options, answers }));
+  }
+  if (twice) await finish(nextAgent().run({ ...options, prompt: "Play" }));
+  return { results, disturbed, warnings };
+}
+
+function check(messages: RunResult["messages"], what: string, tell: Report): void {
+  const [problem, ...more] = repairTranscript(messages).problems;
+  if (problem) tell("valid", `${what}${problem}${more.length > 0 ? " and more" : ""}`);
+}
+
+/** Reports where an outcome differs from the outcome without the middleware. */
+function compare({ law }: Scenario, { trouble, tell }: Scene, outcome: Outcome, plain: Outcome): void {
+  for (const { code, message, point } of outcome.warnings) {
+    if (plain.warnings.some((warning) => warning.code === code)) continue;
+    if (code === "transcript.repaired") tell("valid", message, point);
+    else if (code === "hook.abandoned" || code === "tool.abandoned") tell("stops", message, point);
+  }
+  for (const { status, error } of outcome.results) {
+    if (status !== "failed" || plain.results.some(({ status }) => status === "failed")) continue;
+    if (!isInterrupt(error) && !carries(error, trouble)) tell("passes", `the run failed: ${error}`);
+  }
+  const [is, was] = [outcome.disturbed?.status, plain.disturbed?.status];
+  if (law && is !== undefined && is !== was) tell(law, `the run was ${is}, and without it ${was}`);
+}
