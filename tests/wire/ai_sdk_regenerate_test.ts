@@ -8,7 +8,7 @@ import { lookAndDrop } from "../support/asking.ts";
 import { Chat } from "../support/chat.ts";
 import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
-import { lines } from "../support/told.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 const wires = [aiSdkUi(), aiSdkMessages()];
 
