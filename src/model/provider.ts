@@ -147,7 +147,7 @@ function frameParser(
   { parse }: ResponseParser,
   errors: ProviderErrors,
 ): (text: string, events: ModelEvent[]) => boolean {
-  const { match, learn } = deltaCache();
+  const { match, isLearning, learn } = deltaCache();
   return (text, events) => {
     const delta = match(text);
     if (delta) {
@@ -160,7 +160,7 @@ function frameParser(
     if (frame.error || frame.object === "error" || frame.type === "error") throw errors.fromBody(frame);
     const before = events.length;
     const done = parse(frame, events);
-    learn(text, events.slice(before));
+    if (isLearning()) learn(text, events.slice(before));
     return done;
   };
 }

@@ -81,3 +81,19 @@ Deno.test("a response parses to the same events with and without cache hits", as
     assertEquals(await eventsOf(chatStream(...deltas, "stop")), await eventsOf(other));
   }
 });
+
+Deno.test("deltaCache() stops learning frames that never match, and goes on while some do", () => {
+  const text = (text: string) => [{ type: "text", text } as const];
+  const numbered = deltaCache();
+  const repeated = deltaCache();
+  for (let index = 0; index < 100; index++) {
+    numbered.learn(`{"text":"So","n":${index}}`, text("So"));
+    repeated.learn('{"text":"So","n":1}', text("So"));
+    repeated.match('{"text":"more","n":1}');
+  }
+  assertEquals([numbered.isLearning(), numbered.match('{"text":"So","n":99}')], [false, undefined]);
+  assertEquals([repeated.isLearning(), repeated.match('{"text":"more","n":1}')], [true, {
+    type: "text",
+    text: "more",
+  }]);
+});

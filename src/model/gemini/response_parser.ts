@@ -28,11 +28,11 @@ const reasons = new Map<string, FinishReason>([
 export function responseParser(model: string): ResponseParser {
   const ids = new Set<string>();
   let reason = "";
-  let usage: Usage | undefined;
+  let usage: UnknownObject | undefined;
   let grounding: unknown;
 
   function parse({ candidates, promptFeedback, usageMetadata }: UnknownObject, events: ModelEvent[]): boolean {
-    if (isObject(usageMetadata)) usage = usageOf(usageMetadata);
+    if (isObject(usageMetadata)) usage = usageMetadata;
     if (isObject(promptFeedback) && promptFeedback.blockReason) reason = "blocked";
     const [candidate] = Array.isArray(candidates) ? candidates : [];
     if (!isObject(candidate)) return false;
@@ -76,7 +76,7 @@ export function responseParser(model: string): ResponseParser {
     const mapped = reasons.get(reason) ?? "other";
     const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
     const notes = isObject(grounding) ? [noteEvent(model, { grounding })] : [];
-    return [...notes, { type: "finish", reason: finish, ...(usage && { usage }) }];
+    return [...notes, { type: "finish", reason: finish, ...(usage && { usage: usageOf(usage) }) }];
   }
 
   return { parse, end };
