@@ -1,5 +1,5 @@
 /**
- * Handing over what tools made for the person.
+ * Delivers results to the person.
  *
  * @module
  */
@@ -16,22 +16,21 @@ import {
 } from "../../mod.ts";
 import { reviewIf } from "../../src/core/kit.ts";
 
-/** What is handed over. */
+/** A result to deliver. */
 export interface Delivery {
-  /** The call that made it. */
+  /** Id of the call. */
   readonly callId: string;
-  /** The tool. */
+  /** Name of the tool. */
   readonly tool: string;
-  /** Text and media. */
+  /** Texts and media of the result. */
   readonly parts: readonly ContentPart[];
-  /** What is kept elsewhere. */
+  /** Links to data that is stored elsewhere. */
   readonly artifacts: readonly Artifact[];
 }
 
 /**
- * Hands over every result that says `handled` and is ok: `deliver` takes it to the person, by mail, in a chat, or wherever they are. What was handed over
- * needs no word of the model any more, and where that holds for every result of a batch, the model is not asked again. Where `deliver` throws, the model
- * is told of it: by the message of a `ToolError`, else only that it failed.
+ * Calls `deliver` with every result that is `handled` and ok, to send it to the person by mail, in a chat or elsewhere. If every result of a batch is handled,
+ * the model is not asked again. If `deliver` throws, the model reads that the delivery failed: the message of a `ToolError`, or only the fact.
  *
  * ```ts
  * import { agent, text, tool } from "@jizai/jizai";
@@ -61,7 +60,7 @@ export interface Delivery {
 export function delivery<V = unknown>(
   deliver: (delivery: Delivery, scope: Scope<V>) => void | Promise<void>,
 ): Middleware<V> {
-  async function handOver(ctx: ToolContext<V>, result: ToolResult): Promise<ToolResult> {
+  async function deliverResult(ctx: ToolContext<V>, result: ToolResult): Promise<ToolResult> {
     const { parts, artifacts = [], input } = result;
     try {
       await deliver({ callId: ctx.call.id, tool: ctx.name, parts, artifacts }, ctx);
@@ -70,12 +69,12 @@ export function delivery<V = unknown>(
       if (isInterrupt(error)) throw error;
       ctx.run.report(error);
       const why = error instanceof ToolError ? `: ${error.message}` : ".";
-      return { ...failed(`What ${ctx.name} made could not be delivered${why}`), input };
+      return { ...failed(`The result of ${ctx.name} could not be delivered${why}`), input };
     }
   }
 
   return {
     name: "delivery",
-    tool: reviewIf(({ handled, status }) => handled === true && status === "ok", handOver),
+    tool: reviewIf(({ handled, status }) => handled === true && status === "ok", deliverResult),
   };
 }

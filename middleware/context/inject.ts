@@ -1,17 +1,17 @@
 /**
- * Tells the model something more in every turn.
+ * Adds context to every turn.
  *
  * @module
  */
 import type { Middleware, TurnContext } from "../../mod.ts";
 
-/** What the model is told: a text, or who says it for one turn. Nothing is added for an empty text, or for none. */
+/** Text to add, or a function that returns the text for a turn. Nothing is added for an empty text or `undefined`. */
 export type Injected<V = unknown> =
   | string
   | ((ctx: TurnContext<V>) => string | undefined | Promise<string | undefined>);
 
 /**
- * Adds context to every request, after the messages. It is seen by the turn it was made for, and never kept: what one turn was told, the next one is not.
+ * Adds context to the request of every turn, after the messages. The context belongs to that turn only: the transcript does not keep it.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -28,7 +28,7 @@ export function inject<V = unknown>(context: Injected<V>): Middleware<V> {
   return {
     name: "inject",
     async turn(ctx, next) {
-      if (ctx.resumed) return await next(); // the model has answered already
+      if (ctx.resumed) return await next(); // the model has already answered
       const text = typeof context === "string" ? context : await context(ctx);
       return await next(text ? { context: [...ctx.context, text] } : undefined);
     },

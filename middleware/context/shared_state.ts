@@ -1,13 +1,13 @@
 /**
- * State that clients are shown.
+ * Shows state to clients.
  *
  * @module
  */
 import { type Middleware, type Scope, type State, state } from "../../mod.ts";
 
 /**
- * Shows clients what is in `states`, by name: as data named `state`, when a session is opened, and whenever a call has changed it. AG-UI's clients have it as
- * the agent's state, those of the AI SDK as a part `data-state`. Only what is named is shown, and it has to be JSON.
+ * Emits the values of `states` to clients, by name, as an event of type `data` named `state`: when a session is opened, and after each call that changed them.
+ * AG-UI clients receive it as the agent's state, AI SDK clients as a part `data-state`. The values must be JSON.
  *
  * ```ts
  * import { agent, type Event, state, tool } from "@jizai/jizai";
@@ -35,29 +35,29 @@ import { type Middleware, type Scope, type State, state } from "../../mod.ts";
  * ```
  */
 export function sharedState(states: Readonly<Record<string, State<unknown>>>): Middleware {
-  const told = state("shared_state.told", () => "");
+  const shown = state("shared_state.shown", () => "");
 
-  function tell(at: Scope): void {
+  function emitChange(at: Scope): void {
     const now = JSON.stringify(
       Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state.get(at)])),
     );
-    if (now === told.get(at)) return;
-    told.set(at, now);
+    if (now === shown.get(at)) return;
+    shown.set(at, now);
     at.emit({ type: "data", name: "state", data: JSON.parse(now) });
   }
 
   return {
     name: "shared_state",
     async session(ctx, next) {
-      told.set(ctx, ""); // whoever hears a run go on may not have heard it before
-      tell(ctx);
+      shown.set(ctx, ""); // the client of a resumed run may be a new one
+      emitChange(ctx);
       return await next();
     },
     async tool(ctx, next) {
       try {
         return await next();
       } finally {
-        tell(ctx);
+        emitChange(ctx);
       }
     },
   };

@@ -1,15 +1,15 @@
 /**
- * Agents as tools of another agent.
+ * Adds agents as tools of another agent.
  *
  * @module
  */
 import type { Agent, Middleware } from "../../mod.ts";
 
 /**
- * Lets an agent hand tasks to others: each is a tool of its name and description, and runs as a run of its own, with its events among those of its
- * caller. Guards of the caller hold in it too, around its own. What a person is asked there, they are asked by the caller.
+ * Adds each agent as a tool with its name and its description. A call starts a run of that agent, whose events appear among those of the caller. The caller's
+ * guards also apply in it, around its own, and its questions to a person become questions of the caller.
  *
- * Throws a `TypeError` for a name that no tool may have. How many work at once, and how deep, say the limits `agents` and `depth`.
+ * Throws a `TypeError` for a name that no tool can have. The limits `agents` and `depth` bound how many agents run at once, and how deeply they nest.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";

@@ -6,35 +6,37 @@
 import { allow, type Approval, type Call, deny, type Middleware, type Question, state } from "../../mod.ts";
 import { cancellationOf, canonicalJson, Semaphore } from "../../src/core/kit.ts";
 
-/** What a person is asked about one call. */
+/** Question about one call. */
 export interface CallQuestion extends Question {
-  /** The call's id. */
+  /** Id of the call. */
   readonly callId: string;
-  /** The tool that would run. */
+  /** Name of the tool. */
   readonly tool: string;
-  /** What it would run with. */
+  /** Input that the tool would run with. */
   readonly input: unknown;
   /** The call as the model made it. */
   readonly call: Call;
 }
 
-/** What a person says: yes or no; why not, for the model; or yes, with this input instead. */
+/** Answer of a person: yes or no, or an object. */
 export type PersonSays = boolean | {
+  /** Whether the call may run. */
   readonly allow: boolean;
+  /** Reason for a denial, for the model. */
   readonly reason?: string;
+  /** Input to use instead. */
   readonly input?: unknown;
 };
 
-/** Asks a person. `signal` aborts when nobody needs the answer any more; the next question waits until this one has settled. */
+/** Asks a person. `signal` aborts when the answer is no longer needed. The next question waits until this one has settled. */
 export type AskPerson = (
   question: CallQuestion,
   options: { readonly signal: AbortSignal },
 ) => PersonSays | Promise<PersonSays>;
 
 /**
- * Answers what middleware after it and tools ask, by asking a person: one question at a time, over all runs.
- * An input that the person changed is checked again by everyone, but the person is not asked the same about it again.
- * Where `ask` throws, or answers too late, the call is denied.
+ * Answers the questions of later guards and of tools by asking a person, one question at a time over all runs. If the person edits the input, all guards
+ * check it again, but the person is not asked the same question again. If `ask` throws, or answers after the run was stopped, the call is denied.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -65,24 +67,24 @@ export type AskPerson = (
  * ```
  */
 export function human(ask: AskPerson): Middleware {
-  const person = new Semaphore(1); // there is one, however many runs there are
+  const person = new Semaphore(1); // shared by all runs
   const edited = state("human.edited", () => "");
   return {
     name: "human",
     async approval(ctx, next) {
-      const beneath = await next();
-      if (beneath.type !== "ask") return beneath;
+      const verdict = await next();
+      if (verdict.type !== "ask") return verdict;
       const { call, name: tool, input, signal } = ctx;
-      const { questions } = beneath;
-      const about = (input: unknown) => canonicalJson([call.id, tool, input, questions]);
-      if (edited.get(ctx) === about(input)) return allow();
+      const { questions } = verdict;
+      const keyOf = (input: unknown) => canonicalJson([call.id, tool, input, questions]);
+      if (edited.get(ctx) === keyOf(input)) return allow();
       await person.take(cancellationOf(signal));
       try {
         signal.throwIfAborted();
         const says = await ask({ callId: call.id, tool, input, questions, call }, { signal });
         signal.throwIfAborted();
         const answer = answerOf(says);
-        if (answer.type === "allow" && answer.input !== undefined) edited.set(ctx, about(answer.input));
+        if (answer.type === "allow" && answer.input !== undefined) edited.set(ctx, keyOf(answer.input));
         return answer;
       } finally {
         person.give();
@@ -91,7 +93,7 @@ export function human(ask: AskPerson): Middleware {
   };
 }
 
-/** Only `true` allows. */
+/** Converts an answer to a verdict. Only `true` allows. */
 function answerOf(says: PersonSays): Approval {
   const { allow: allowed, reason = "A person said no.", input } = typeof says === "boolean" ? { allow: says } : says;
   return allowed === true ? allow({ input }) : deny(reason);

@@ -1,25 +1,26 @@
 /**
- * Checks the final answer.
+ * Checks the final answer of a run.
  *
  * @module
  */
 import { continueWith, type Middleware, state, type StopContext, textOf, user } from "../../mod.ts";
 
-/** What a check finds: `true` or nothing where the answer is good, else what the model is told about it. */
+/** Verdict of a check: `true` or `undefined` if the answer is good, else the message for the model. */
 export type Verdict = true | undefined | string;
 
-/** How an answer is verified. */
+/** Options of `verify()`. */
 export interface VerifyOptions {
-  /** How often one run sends an answer back. Default: 2. */
+  /** Number of times that a run sends an answer back. Default: 2. */
   readonly attempts?: number;
-  /** Its name, and what its attempts are counted under: two checks of one agent need two. Default: "verify". */
+  /** Name of the middleware, under which the attempts are counted. Two checks in one agent need two names. Default: "verify". */
   readonly name?: string;
 }
 
 /**
- * Sends the final answer back to the model, with what is wrong, until `check` finds it good. Hooks after it are asked first.
- * After the last attempt, or where the run may not go on, the answer stands and a notice says that it was not verified.
- * Throws a `RangeError` where `attempts` is less than 0.
+ * Sends the final answer back to the model, with a message, until `check` accepts it. Later hooks decide first. After the last attempt, or if the run may not
+ * continue, the answer stands, and a notice says that it was not verified.
+ *
+ * Throws a `RangeError` if `attempts` is negative.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -38,18 +39,18 @@ export function verify<V = unknown>(
   check: (text: string, ctx: StopContext<V>) => Verdict | Promise<Verdict>,
   { attempts = 2, name = "verify" }: VerifyOptions = {},
 ): Middleware<V> {
-  if (!(attempts >= 0)) throw new RangeError(`Cannot verify in ${attempts} attempts: expected 0 or more`);
+  if (!(attempts >= 0)) throw new RangeError(`Cannot create verify(): \`attempts\` is ${attempts}; expected 0 or more`);
   const sent = state(`${name}.sent`, () => 0);
   return {
     name,
     async stop(ctx, next) {
-      const beneath = await next();
-      if (beneath.type !== "finish") return beneath;
+      const decision = await next();
+      if (decision.type !== "finish") return decision;
       const verdict = await check(textOf(ctx.message), ctx);
-      if (typeof verdict !== "string") return beneath;
+      if (typeof verdict !== "string") return decision;
       if (sent.get(ctx) >= attempts || ctx.continuations >= ctx.limit) {
         ctx.emit({ type: "notice", text: "The answer was not verified." });
-        return beneath;
+        return decision;
       }
       sent.update(ctx, (times) => times + 1);
       return continueWith(user(verdict, name));

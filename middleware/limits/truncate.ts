@@ -1,25 +1,25 @@
 /**
- * Shortens what tools return.
+ * Shortens the results of tools.
  *
  * @module
  */
 import { mapText, type Middleware } from "../../mod.ts";
 
-/** How much of a text stays, in characters. */
+/** Options of `truncate()`, in characters. */
 export interface TruncateOptions {
-  /** The longest text that stays whole. Default: 10,000. */
+  /** Longest text that is not shortened. Default: 10,000. */
   readonly limit?: number;
-  /** How much of its beginning stays. Default: half of the limit. */
+  /** Characters to keep at the beginning. Default: half of the limit. */
   readonly head?: number;
-  /** How much of its end stays. Default: a quarter of the limit. */
+  /** Characters to keep at the end. Default: a quarter of the limit. */
   readonly tail?: number;
 }
 
 /**
- * Keeps the beginning and the end of a tool's output that is longer than `limit`, and says how much was left out between them. Each text of a result
- * counts by itself; media stay as they are. Hooks after it see the whole output, hooks before it what is left.
+ * Shortens each text of a result that is longer than `limit` to its beginning and its end, and states the number of characters left out. Media stay as they
+ * are. Hooks after it see the whole result, hooks before it the shortened one.
  *
- * Throws a `RangeError` where `head` and `tail` are not whole numbers, or are more than `limit` together.
+ * Throws a `RangeError` if `head` or `tail` is not a whole number, or both together are more than `limit`.
  *
  * ```ts
  * import { agent, textOf, tool } from "@jizai/jizai";
@@ -47,13 +47,13 @@ export function truncate(
 ): Middleware {
   if (!(Number.isInteger(head) && Number.isInteger(tail) && head >= 0 && tail >= 0 && head + tail <= limit)) {
     throw new RangeError(
-      `Cannot truncate to ${head} and ${tail} of ${limit} characters: expected whole numbers that fit`,
+      `Cannot create truncate(): \`head\` is ${head} and \`tail\` is ${tail}; expected whole numbers of together at most ${limit}`,
     );
   }
 
   function shorten(text: string): string {
     if (text.length <= limit) return text;
-    // half a surrogate pair is no character, and providers refuse it
+    // providers refuse half of a surrogate pair
     const start = text.slice(0, head).replace(/[\uD800-\uDBFF]$/, "");
     const end = text.slice(text.length - tail).replace(/^[\uDC00-\uDFFF]/, "");
     const omitted = text.length - start.length - end.length;

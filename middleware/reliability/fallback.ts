@@ -1,26 +1,26 @@
 /**
- * Asks another model where one fails.
+ * Sends a failed request to another model.
  *
  * @module
  */
 import { isInterrupt, type Middleware, type Model } from "../../mod.ts";
 import { trackShownText } from "../../src/core/kit.ts";
 
-/** When to ask another model. */
+/** Options of `fallback()`. */
 export interface FallbackOptions {
-  /** Whether another model may do better; `model` is the one that failed. Default: always. */
+  /** Whether to try the next model; `model` is the one that failed. Default: always. */
   readonly when?: (error: unknown, model: Model) => boolean;
-  /** Asks another model although text of the answer was shown: `model.reset` tells whoever watches to start over. Default: false. */
+  /** Tries the next model even if text of the answer was emitted; `model.reset` then tells clients to discard the text. Default: false. */
   readonly afterText?: boolean;
 }
 
 /**
- * Sends a request that failed to the next of `models`, in their order, until one answers; the last failure stands where none does. What ends, pauses or
- * stops the run passes. Each failure that it got over is told to the operator, and `response.model` says who answered.
+ * Sends a failed request to the next of `models`, in order, until one answers. If all fail, the last failure stands. Interrupts and a stopped run are not
+ * retried. Every failure that leads to another model is reported to the operator. `response.model` names the model that answered.
  *
- * It begins anew with every turn. With `retry` before it all models are tried again, with `retry` after it each of them is.
+ * Each turn starts with the first model. With `retry` before it, an attempt tries all models again; with `retry` after it, each model has its own attempts.
  *
- * Throws a `RangeError` where there are no models.
+ * Throws a `RangeError` if there are no models.
  *
  * ```ts
  * import { agent, ModelError } from "@jizai/jizai";
@@ -39,7 +39,7 @@ export function fallback(
   models: readonly Model[],
   { when = () => true, afterText = false }: FallbackOptions = {},
 ): Middleware {
-  if (models.length === 0) throw new RangeError("Cannot fall back: there are no models");
+  if (models.length === 0) throw new RangeError("Cannot create fallback(): there are no models; expected at least one");
   return {
     name: "fallback",
     async model(ctx, next) {

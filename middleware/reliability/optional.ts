@@ -1,5 +1,5 @@
 /**
- * Goes on where a middleware fails.
+ * Continues if a middleware fails.
  *
  * @module
  */
@@ -7,11 +7,10 @@ import { type Hook, isInterrupt, type Middleware, type Next, type Point, type Sc
 import { eachHook } from "../../src/core/kit.ts";
 
 /**
- * Makes a middleware one that the agent can do without: a hook of it that throws is skipped, as if it were not there, and a `hook.skipped` warning says so.
- * Where it has called `next()` already, that result stands, and so does a failure of what lies beneath, which is not the hook's.
- * What ends or pauses the run passes.
+ * Makes a middleware optional: a hook that throws is skipped, and a `hook.skipped` warning is emitted. If the hook has already called `next()`, the result
+ * of `next()` stands. Failures of inner layers and interrupts pass through.
  *
- * Approval is not weakened: at `approval` an error denies, here as everywhere. Do not make optional what has to hold, such as `redact()`.
+ * At `approval`, an error still denies the call. Do not wrap middleware that must hold, such as `redact()`.
  *
  * ```ts
  * import { agent, type Middleware } from "@jizai/jizai";
@@ -38,13 +37,13 @@ export function optional<V = unknown>(middleware: Middleware<V>): Middleware<V> 
 function skippable<C extends Scope, D, R>(hook: Hook<C, D, R>, point: Point, name: string): Hook<C, D, R> {
   return async function optionalHook(ctx, next) {
     let last: Promise<R> | undefined;
-    const noted: Next<D, R> = (change) => last = next(change);
+    const tracked: Next<D, R> = (change) => last = next(change);
     try {
-      return await hook(ctx, noted);
+      return await hook(ctx, tracked);
     } catch (error) {
       if (isInterrupt(error) || (!last && ctx.signal.aborted)) throw error;
-      const [beneath] = await Promise.allSettled(last ? [last] : []);
-      if (beneath?.status === "rejected" && beneath.reason === error) throw error;
+      const [inner] = await Promise.allSettled(last ? [last] : []);
+      if (inner?.status === "rejected" && inner.reason === error) throw error;
       ctx.emit({
         type: "warning",
         code: "hook.skipped",

@@ -1,5 +1,5 @@
 /**
- * Runs calls one at a time.
+ * Executes calls one at a time.
  *
  * @module
  */
@@ -7,13 +7,12 @@ import type { ExecuteContext, Middleware } from "../../mod.ts";
 import { cancellationOf, Locks } from "../../src/core/kit.ts";
 
 /**
- * Lets one call at a time work for each key, in the order of their `callIndex`, while calls of other keys run beside it. `key` is one for all calls, or says
- * whose turn a call waits for; one that it gives no key waits for nobody. Default: the tool's name.
+ * Executes one call at a time for each key, in the order of their `callIndex`. Calls with different keys run in parallel. `key` is one key for all calls,
+ * or a function; a call for which it returns `undefined` does not wait. Default: the name of the tool.
  *
- * The key is taken around the work alone, when all calls of the batch are in, so that no call waits for one that was not begun; a waiting call takes
- * no place of `limits.parallel`. It lasts as long as the agent, so calls of other runs in this process wait too. A call that a hook before it holds back
- * waits where it comes; so does the next try of a `retry` before it, while one after it keeps the others waiting. An agent that runs as a tool must not
- * hold a key that its own tools wait for.
+ * The lock is held only during `execute`, when all calls of the batch have entered, so no call waits for one that cannot start. A waiting call holds no slot
+ * of `limits.parallel`. Locks are shared by all runs of the agent in this process. Before `retry`, the lock is held during all attempts; after `retry`, each
+ * attempt takes it anew. An agent that runs as a tool must not hold a key that its own tools wait for.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";

@@ -1,5 +1,5 @@
 /**
- * Bounds the time that a tool, or a request to the model, takes.
+ * Limits the time of tools and of requests to the model.
  *
  * @module
  */
@@ -15,21 +15,21 @@ import {
   type ToolResult,
 } from "../../mod.ts";
 
-/** How long each may take, in milliseconds. Default: as long as it wants. */
+/** Time limits in milliseconds. Default: none. */
 export interface TimeoutOptions {
-  /** One request to the model, to the end of its response. */
+  /** Time of one request to the model, including its response. */
   readonly model?: number;
-  /** One call of a tool, and its wait for a free place where `limits.parallel` are taken. */
+  /** Time of one call of a tool, including its wait for one of `limits.parallel` slots. */
   readonly execute?: number;
 }
 
 /**
- * Stops a tool after so many milliseconds, and a request to the model where it is given a time of its own: its signal aborts with a `TimeoutError`.
- * The model is told that a tool did not finish in time. What ignores its signal is left behind by the engine after `limits.grace`.
+ * Aborts a tool after a number of milliseconds, and a request to the model if `model` is set: the signal aborts with a `TimeoutError`. The model reads that the
+ * tool did not finish in time. The engine abandons work that ignores its signal after `limits.grace`.
  *
- * For some tools only: `only("search_.*", timeout(2_000))`. Before `retry` it bounds all tries together, after it each of them.
+ * `only("search_.*", timeout(2_000))` limits some tools. Before `retry`, it limits all attempts together; after `retry`, each attempt.
  *
- * Throws a `RangeError` where a time is not more than 0, or is more than a timer takes, 24 days.
+ * Throws a `RangeError` if a time is not positive, or longer than a timer can run (24 days).
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -62,7 +62,9 @@ export function timeout(limit: number | TimeoutOptions): Middleware {
 
 function bounded<C extends Scope, R>(ms: number): Hook<C, Change, R> {
   if (!(ms > 0 && ms < 2 ** 31)) {
-    throw new RangeError(`Cannot time out after ${ms} ms: expected more than 0, and 24 days at most`);
+    throw new RangeError(
+      `Cannot create timeout(): the time is ${ms}; expected a positive number up to ${2 ** 31 - 1} milliseconds`,
+    );
   }
   return async function timeoutHook(ctx, next) {
     const late = new AbortController();
@@ -71,7 +73,7 @@ function bounded<C extends Scope, R>(ms: number): Hook<C, Change, R> {
       return await next({ signal: AbortSignal.any([ctx.signal, late.signal]) });
     } catch (error) {
       if (!late.signal.aborted || isInterrupt(error)) throw error;
-      throw late.signal.reason; // however what was stopped says it
+      throw late.signal.reason; // whatever the stopped work threw
     } finally {
       clearTimeout(timer);
     }

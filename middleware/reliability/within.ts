@@ -1,5 +1,5 @@
 /**
- * Bounds the time that a middleware takes.
+ * Limits the time of a middleware's own code.
  *
  * @module
  */
@@ -7,11 +7,11 @@ import type { Hook, Middleware, Point, Scope } from "../../mod.ts";
 import { eachHook } from "../../src/core/kit.ts";
 
 /**
- * Gives each hook of a middleware `ms` milliseconds of its own; the time inside `next()` does not count. A hook that takes longer fails with a
- * `TimeoutError` that names it: its `ctx.signal` aborts, it is left behind, and its `next()` goes nowhere from then on. At `approval` that denies;
- * elsewhere `optional(within(ms, middleware))` goes on without it. Code that never waits cannot be cut short.
+ * Gives each hook of a middleware `ms` milliseconds for its own code; the time inside `next()` does not count. A hook that takes longer fails with a
+ * `TimeoutError` that names it: its `ctx.signal` aborts, the engine abandons it, and its later calls of `next()` throw. At `approval`, the call is denied.
+ * Elsewhere, `optional(within(ms, middleware))` continues without the hook. Code that never waits cannot be interrupted.
  *
- * Throws a `RangeError` where `ms` is not more than 0, or is more than a timer takes, 24 days.
+ * Throws a `RangeError` if `ms` is not positive, or longer than a timer can run (24 days).
  *
  * ```ts
  * import { agent, type Middleware } from "@jizai/jizai";
@@ -27,7 +27,9 @@ import { eachHook } from "../../src/core/kit.ts";
  */
 export function within<V = unknown>(ms: number, middleware: Middleware<V>): Middleware<V> {
   if (!(ms > 0 && ms < 2 ** 31)) {
-    throw new RangeError(`Cannot keep a middleware within ${ms} ms: expected more than 0, and 24 days at most`);
+    throw new RangeError(
+      `Cannot create within(): the time is ${ms}; expected a positive number up to ${2 ** 31 - 1} milliseconds`,
+    );
   }
   const { name = "a middleware" } = middleware;
   return eachHook(middleware, (hook, point) => timed(hook, point, name, ms));
@@ -55,7 +57,7 @@ function timed<C extends Scope, D, R>(hook: Hook<C, D, R>, point: Point, name: s
 
       function onward(change?: D): Promise<R> {
         const result = paused(change);
-        result.catch(() => {}); // who was left behind may not look; whoever awaits it is told
+        result.catch(() => {}); // an abandoned hook may never await it; a hook that awaits it still sees the error
         return result;
       }
 
@@ -73,7 +75,7 @@ function timed<C extends Scope, D, R>(hook: Hook<C, D, R>, point: Point, name: s
   };
 }
 
-/** Calls `over` when it has run for `ms` milliseconds in all. */
+/** Creates a stopwatch that calls `over` once it has run for `ms` milliseconds in all. */
 function stopwatch(ms: number, over: () => void) {
   let left = ms;
   let since: number | undefined;

@@ -33,7 +33,7 @@ function looking(calls: number, input = 1, output = 1): ScriptedStep {
   return { calls: Array.from({ length: calls }, () => ["look", {}] as const), usage: { input, output } };
 }
 
-const finish = "The budget is spent. Answer now, with what you have: you cannot use tools any more.";
+const finish = "The budget is spent. Answer now with what you have. You cannot use tools any more.";
 
 /** How a request differs from one of its run before the budget was spent. */
 const isLast = ({ messages, tools }: ModelRequest) => {
@@ -77,7 +77,7 @@ function noting(spend: Budget, what: keyof Amounts) {
   return { seen, use: [around, spend, beneath] };
 }
 
-Deno.test("budget() lets a run go on that stays within it", async () => {
+Deno.test("budget() does not affect a run within its limits", async () => {
   const within = { tokens: 2_000, cost: 1, calls: 2, ms: 60_000, prices: { scripted: { input: 3, output: 15 } } };
   assertEquals(await spent(within, [looking(2), "Done."]), {
     end: ["done", undefined, "Done."],
@@ -86,7 +86,7 @@ Deno.test("budget() lets a run go on that stays within it", async () => {
   });
 });
 
-Deno.test("budget() without a limit has infinitely much of everything", async () => {
+Deno.test("budget() without limits leaves Infinity of everything", async () => {
   const spend = budget();
   const seen: Amounts[] = [];
   const note: Middleware = {
@@ -101,7 +101,7 @@ Deno.test("budget() without a limit has infinitely much of everything", async ()
   assertEquals(seen, [{ tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity }]);
 });
 
-Deno.test("budget() reserves the tokens of a request and its answer, and settles what it took", async () => {
+Deno.test("budget() reserves the tokens of a request, and replaces them by the real ones", async () => {
   const spend = budget({ tokens: 1_000, reserve: 100 });
   const { seen, use } = noting(spend, "tokens");
   const model = scripted(looking(1, 30, 20), { text: "Done.", usage: { input: 40, output: 10 } });
@@ -111,7 +111,7 @@ Deno.test("budget() reserves the tokens of a request and its answer, and settles
   assertEquals([seen[3], seen[5]], [950, 900]);
 });
 
-Deno.test("budget() reserves as much for an answer as the request says it may have", async () => {
+Deno.test("budget() reserves the request's maxTokens for the answer", async () => {
   const spend = budget({ tokens: 1_000 });
   const { seen, use } = noting(spend, "tokens");
   const brief: Middleware = { name: "brief", model: (_, next) => next({ request: { options: { maxTokens: 50 } } }) };
@@ -119,7 +119,7 @@ Deno.test("budget() reserves as much for an answer as the request says it may ha
   assertEquals(seen, [1_000, 1_000 - 9 - 50, 998]);
 });
 
-Deno.test("budget() asks for a last answer, without tools, where the next request does not fit, and ends as a limit does", async () => {
+Deno.test("budget() requests a last answer without tools if the next request does not fit, and ends with the status limit", async () => {
   assertEquals(await spent({ tokens: 1_500 }, [looking(1, 400, 300), "As far as I got."]), {
     end: ["limit", "budget", "As far as I got."],
     lines: ["call look", "ok Seen.", "assistant As far as I got."],
@@ -132,7 +132,7 @@ Deno.test("budget() asks for a last answer, without tools, where the next reques
   });
 });
 
-Deno.test("budget() tells whoever watches that a run reached its limit", async () => {
+Deno.test("budget() emits run.finished with the status limit", async () => {
   const run = agent({ model: scripted("Done."), use: [budget({ tokens: 1, name: "purse" })] }).run("Hi");
   const events = await Array.fromAsync(run.events);
   assertEquals(events.at(-1), {
@@ -144,7 +144,7 @@ Deno.test("budget() tells whoever watches that a run reached its limit", async (
   });
 });
 
-Deno.test("budget() hears nothing more after the last answer, whatever it was and whoever goes on", async () => {
+Deno.test("budget() makes no request after the last answer, also for a continuation", async () => {
   assertEquals(await spent({ tokens: 0 }, [{ ...looking(2), text: "But I look." }]), {
     end: ["limit", "budget", "But I look."],
     lines: [
@@ -163,7 +163,7 @@ Deno.test("budget() hears nothing more after the last answer, whatever it was an
   });
 });
 
-Deno.test("budget() answers calls over it as skipped, in the model's order, and then asks for a last answer", async () => {
+Deno.test("budget() skips calls over the limit, in the model's order, and then requests a last answer", async () => {
   assertEquals(await spent({ calls: 2 }, [looking(1), looking(3), "Enough."]), {
     end: ["limit", "budget", "Enough."],
     lines: [
@@ -179,7 +179,7 @@ Deno.test("budget() answers calls over it as skipped, in the model's order, and 
   });
 });
 
-Deno.test("budget() does not count a call that was denied or skipped, and counts one that failed", async () => {
+Deno.test("budget() does not count a denied or skipped call, and counts a failed one", async () => {
   const guard: Middleware = {
     name: "guard",
     approval: (ctx, next) => ctx.call.id === "call_1" ? Promise.resolve(deny("No.")) : next(),
@@ -197,7 +197,7 @@ Deno.test("budget() does not count a call that was denied or skipped, and counts
   assertEquals(seen, [5, 5, 2, 2, 2, 2]);
 });
 
-Deno.test("budget() neither counts nor gives back a call that never came to it", async () => {
+Deno.test("budget() ignores a call that an outer hook answers", async () => {
   const block: Middleware = {
     name: "block",
     tool: (ctx, next) => ctx.index === 0 ? Promise.resolve(denied("No.")) : next(),
@@ -213,7 +213,7 @@ Deno.test("budget() neither counts nor gives back a call that never came to it",
   assertEquals(seen, [5, 5, 4, 4, 4, 4]);
 });
 
-Deno.test("budget() counts what each model costs, and less for what was cached", async () => {
+Deno.test("budget() counts the price of each model, and a lower one for cached tokens", async () => {
   const spend = budget({
     cost: 10_000,
     reserve: 10,
@@ -231,18 +231,18 @@ Deno.test("budget() counts what each model costs, and less for what was cached",
   });
 });
 
-Deno.test("budget() fails a request to a model that has no price, where there is a cost", async () => {
+Deno.test("budget({ cost }) fails a request to a model without a price", async () => {
   const model = scripted();
   const { status, error } = await agent({ model, use: [budget({ cost: 1 })] }).run("Hi").result;
   assertEquals(
     [status, String(error), model.requests.length],
-    ["failed", 'TypeError: Cannot budget the cost of "scripted": it has no price', 0],
+    ["failed", 'TypeError: Cannot budget the cost of "scripted": it has no price; expected one in `prices`', 0],
   );
   const free = agent({ model: scripted("Done."), use: [budget({ tokens: 2_000 })] });
   assertEquals((await free.run("Hi").result).status, "done");
 });
 
-Deno.test("budget() counts a model that is fallen back on at its own price, and each try of a request", async () => {
+Deno.test("budget() counts each attempt, and a fallback at its own price", async () => {
   const down = new ModelError("down", { recoverable: true });
   const other = { ...scripted({ text: "Done.", usage: { input: 10, output: 0 } }), id: "other" };
   const prices = { scripted: { input: 1_000_000, output: 0 }, other: { input: 3_000_000, output: 0 } };
@@ -255,7 +255,7 @@ Deno.test("budget() counts a model that is fallen back on at its own price, and 
   assertEquals(seen, [1_000, 991, 991, 1_000 - 3 * 9, 970]);
 });
 
-Deno.test("budget() keeps nothing of a request that fails, or that another hook answers", async () => {
+Deno.test("budget() counts nothing for a request that fails or that a hook answers", async () => {
   const spend = budget({ tokens: 1_100 });
   const cache: Middleware = {
     name: "cache",
@@ -267,13 +267,13 @@ Deno.test("budget() keeps nothing of a request that fails, or that another hook 
   assertEquals([text, seen[0], seen[3], seen[4], seen.at(-1)], ["Known.", 1_100, 1_060, 1_060, 1_060]);
 });
 
-Deno.test("budget() asks again for a last answer that failed", async () => {
+Deno.test("budget() repeats a failed last answer", async () => {
   const down = new ModelError("down", { recoverable: true });
   const result = await spent({ tokens: 0 }, [{ error: down }, "So far."], (spend) => [retry({ delay: 0 }), spend]);
   assertEquals([result.end, result.last], [["limit", "budget", "So far."], [true, true]]);
 });
 
-Deno.test("budget() has to stand after retry and fallback", () => {
+Deno.test("budget() must stand after retry and fallback", () => {
   for (const [name, first] of [["retry", retry()], ["fallback", fallback([scripted()])]] as const) {
     assertThrows(
       () => agent({ model: scripted(), use: [budget(), first] }),
@@ -283,7 +283,7 @@ Deno.test("budget() has to stand after retry and fallback", () => {
   }
 });
 
-Deno.test("budget() asks for a last answer when the time is up, and makes no more calls", async () => {
+Deno.test("budget() requests a last answer when the time is up, and skips calls", async () => {
   using time = new FakeTime();
   const wait = tool({ name: "look", description: "Takes 600 ms", input: z.object({}), execute: () => time.tick(600) });
   const model = scripted(looking(1), { ...looking(2), before: () => void time.tick(500) }, "In time.");
@@ -298,7 +298,7 @@ Deno.test("budget() asks for a last answer when the time is up, and makes no mor
   assertEquals(model.requests.map(isLast), [false, false, true]);
 });
 
-Deno.test("budget() asks for a last answer when the time is up, also where no call was refused", async () => {
+Deno.test("budget() requests a last answer when the time is up, also without a skipped call", async () => {
   using time = new FakeTime();
   const wait = tool({
     name: "look",
@@ -311,7 +311,7 @@ Deno.test("budget() asks for a last answer when the time is up, also where no ca
   assertEquals([status, model.requests.map(isLast)], ["limit", [false, true]]);
 });
 
-Deno.test("budget() goes on where a paused run does, in another process, and does not count the time in between", async () => {
+Deno.test("budget() continues with a resumed run in another process, and does not count the pause", async () => {
   using time = new FakeTime();
   const store = memory();
   const seen: Amounts[] = [];
@@ -348,7 +348,7 @@ Deno.test("budget() goes on where a paused run does, in another process, and doe
   ]);
 });
 
-Deno.test("budget() counts a call once that a hook pauses before it runs", async () => {
+Deno.test("budget() counts a paused call once", async () => {
   const spend = budget({ calls: 5 });
   const { seen, use } = noting(spend, "calls");
   const pausing: Middleware = {
@@ -372,7 +372,7 @@ function parent(helper: Agent<unknown, unknown>, calls: number, use: readonly Mi
   };
 }
 
-Deno.test("budget() is one ledger for a run and the agents beneath it, however deep", async () => {
+Deno.test("budget() shares one ledger between a run and its subagents, at any depth", async () => {
   const spend = budget({ tokens: 10_000, calls: 10 });
   const seen: Amounts[] = [];
   const note: Middleware = {
@@ -395,14 +395,14 @@ Deno.test("budget() is one ledger for a run and the agents beneath it, however d
   ]);
 });
 
-Deno.test("budget() is counted once where an agent beneath uses it too", async () => {
+Deno.test("budget() counts once if a subagent uses it too", async () => {
   const spend = budget({ tokens: 10_000, calls: 10 });
   const { seen, use } = noting(spend, "tokens");
   await parent(agent({ name: "helper", model: scripted("Helped."), use: [spend] }), 1, use).run().result;
   assertEquals(seen.at(-1), 9_994);
 });
 
-Deno.test("budget() counts what an agent beneath falls back on at its own price, and fails where there is none", async () => {
+Deno.test("budget() counts a subagent's fallback at its own price, and fails without one", async () => {
   const helped = async (id: string) => {
     const spend = budget({
       cost: 10_000,
@@ -418,7 +418,7 @@ Deno.test("budget() counts what an agent beneath falls back on at its own price,
   assertEquals(await helped("unknown"), ["error helper did not finish: failure", 10_000 - 1 - 10 - 1]);
 });
 
-Deno.test("budget() counts the time of agents beneath as that of the run", async () => {
+Deno.test("budget() counts the time of subagents as that of the run", async () => {
   using time = new FakeTime();
   const spend = budget({ ms: 10_000 });
   const { seen, use } = noting(spend, "ms");
@@ -427,7 +427,7 @@ Deno.test("budget() counts the time of agents beneath as that of the run", async
   assertEquals([seen.at(0), seen.at(-1)], [10_000, 9_000]);
 });
 
-Deno.test("budget() reserves for agents that work at the same time, so that they do not spend the same tokens", async () => {
+Deno.test("budget() reserves tokens for concurrent subagents", async () => {
   const spend = budget({ tokens: 2_000 });
   const both = barrier(2);
   const model = scripted({ text: "Helped.", before: both }, { text: "Only this much.", before: both });
@@ -444,7 +444,7 @@ Deno.test("budget() reserves for agents that work at the same time, so that they
   assertEquals(asked.requests.map(isLast), [false, false]);
 });
 
-Deno.test("budget() begins no agent when nothing is left", async () => {
+Deno.test("budget() starts no subagent when nothing is left", async () => {
   const spend = budget({ tokens: 1_200 });
   const model = scripted({ text: "Helped.", usage: { input: 1_000, output: 400 } }, "Never.");
   const helper = agent({ name: "helper", model, use: [spend] });
@@ -464,7 +464,7 @@ Deno.test("budget() begins no agent when nothing is left", async () => {
   assertEquals(lines((await run().result).messages)[2], "error agent did not finish: the budget is spent");
 });
 
-Deno.test("budget() is apart for each run, and for each that does not share it", async () => {
+Deno.test("budget() is separate for each run, and for subagents that do not share it", async () => {
   const own = budget({ tokens: 1_100, name: "own" });
   const whole = budget({ tokens: 100_000 });
   const model = scripted(
@@ -484,7 +484,7 @@ Deno.test("budget() is apart for each run, and for each that does not share it",
   }
 });
 
-Deno.test("two budgets of one agent keep what is spent under two names", async () => {
+Deno.test("two budgets of one agent have two names", async () => {
   const tokens = budget({ tokens: 5_000 });
   const calls = budget({ calls: 1, name: "calls" });
   const seen: number[] = [];
@@ -501,7 +501,7 @@ Deno.test("two budgets of one agent keep what is spent under two names", async (
   assertEquals([reason, seen], ["calls", [4_996, 0]]);
 });
 
-Deno.test("budget() lets a run end, pause and be cancelled as it would", async () => {
+Deno.test("budget() does not affect ends, pauses and cancellations", async () => {
   const ending: Middleware = {
     name: "ending",
     tool: (ctx) => Promise.reject(ctx.run.end("enough")),
@@ -517,7 +517,7 @@ Deno.test("budget() lets a run end, pause and be cancelled as it would", async (
   assertEquals((await spent({ tokens: 0 }, ["Done."], (spend) => [spend, refusing])).end, ["cancelled", "No.", ""]);
 });
 
-Deno.test("budget() refuses limits that mean nothing", () => {
+Deno.test("budget() throws for invalid limits", () => {
   for (const what of ["tokens", "cost", "calls", "ms", "reserve"]) {
     for (const value of [-1, NaN]) {
       const message = `Cannot budget ${value} for "${what}": expected a number of 0 or more`;
@@ -526,7 +526,7 @@ Deno.test("budget() refuses limits that mean nothing", () => {
   }
 });
 
-Deno.test("budget() refuses prices that mean nothing", () => {
+Deno.test("budget() throws for invalid prices", () => {
   for (const price of [{ input: -1, output: 1 }, { input: 1, output: NaN }, { input: 1, output: 1, cached: -1 }]) {
     assertThrows(
       () => budget({ prices: { scripted: price } }),
@@ -536,12 +536,12 @@ Deno.test("budget() refuses prices that mean nothing", () => {
   }
 });
 
-Deno.test("budget() keeps the laws of a middleware", async () => {
+Deno.test("budget() obeys the laws of middleware", async () => {
   await testMiddleware(() => budget({ tokens: 1_000_000, calls: 1_000, ms: 60_000 }));
   await testMiddleware(() => budget({ tokens: 1_050, calls: 2 }));
 });
 
-Deno.test("budget() counts what a compaction took", async () => {
+Deno.test("budget() counts the tokens of a compaction", async () => {
   const spend = budget({ tokens: 1_000 });
   const left: number[] = [];
   const summarize: Middleware = {

@@ -27,7 +27,7 @@ async function play(steps: readonly ScriptedAnswer[], use: readonly Middleware[]
   return { ...await run.result, model, errors, events, compactions: compactions(events) };
 }
 
-Deno.test("compaction() puts a summary, by the model of the run, in the place of what lies between the beginning and the end", async () => {
+Deno.test("compaction() replaces the middle of the transcript with a summary by the model of the run", async () => {
   const summary = { text: ["They said ", "this and that.\n"], usage: { input: 300, output: 20 } };
   const { model: { requests }, messages, usage, events } = await play([summary, "Done."]);
   assertEquals(short(messages), ["user First", `${heading}They said this and that.`, "user Now", "assistant Done."]);
@@ -53,7 +53,7 @@ Deno.test("compaction() puts a summary, by the model of the run, in the place of
   ]);
 });
 
-Deno.test("compaction() tells a model of thoughts nothing, and of calls, results and files what they are", async () => {
+Deno.test("compaction() gives the summarizer calls, results and files, but no thoughts", async () => {
   const messages: Message[] = [
     user("Look"),
     user("It is noon.", "prompt"),
@@ -89,7 +89,7 @@ Deno.test("compaction() tells a model of thoughts nothing, and of calls, results
   ]);
 });
 
-Deno.test("compaction() keeps the end as it is: so many tokens, and calls with their results", async () => {
+Deno.test("compaction() keeps the last tokens, and calls with their results", async () => {
   const kept = async (keep: number) => {
     const call = (at: string) => ({ calls: [["look", { at }]] }) as const;
     const model = scripted(...["a", "b", "c", "d", "e", "f", "g"].map(call), "Done.");
@@ -103,7 +103,7 @@ Deno.test("compaction() keeps the end as it is: so many tokens, and calls with t
   assertEquals(await kept(160), [6, 8]);
 });
 
-Deno.test("compaction() has a model or a function summarize", async () => {
+Deno.test("compaction() summarizes with a model or a function", async () => {
   const other = scripted("By another.");
   const model = await play(["Done."], [compaction({ at: 400, keep: 0, summarize: other })]);
   assertEquals(short(model.messages)[1], `${heading}By another.`);
@@ -120,7 +120,7 @@ Deno.test("compaction() has a model or a function summarize", async () => {
   assertEquals(asked, [[["assistant One", "user Second", "assistant Two"], "Mind the names.", false]]);
 });
 
-Deno.test("compaction() tells a model what to mind: from hooks, and from whoever asked", async () => {
+Deno.test("compaction() gives the summarizer the instructions of hooks and of agent.compact()", async () => {
   const store = memory();
   await store.save({ id: "s", version: 0, messages: history });
   const mind: Middleware = {
@@ -133,7 +133,7 @@ Deno.test("compaction() tells a model what to mind: from hooks, and from whoever
   assertEquals(short(messages), ["user First", `${heading}Summary.`, "user Second", "assistant Two"]);
 });
 
-Deno.test("compaction() folds an earlier summary into the next", async () => {
+Deno.test("compaction() includes an earlier summary in the next one", async () => {
   const seen: string[][] = [];
   let count = 0;
   const summarize = (messages: readonly Message[]) => {
@@ -157,7 +157,7 @@ Deno.test("compaction() folds an earlier summary into the next", async () => {
   ]);
 });
 
-Deno.test("compaction() summarizes what takes more than one request part by part, and each request fits", async () => {
+Deno.test("compaction() summarizes a long transcript in parts that fit", async () => {
   for (const size of [400, 4_000, 40_000]) {
     const text = "Words, 言葉 и слова. ".repeat(size / 20);
     const messages = [
@@ -193,7 +193,7 @@ Deno.test("compaction() summarizes what takes more than one request part by part
   }
 });
 
-Deno.test("compaction() tells a model of the beginning and the end of what fits no request", async () => {
+Deno.test("compaction() shortens a message that fits no request", async () => {
   const huge = `START ${"🔥".repeat(20_000)} END`;
   const messages = [user("First"), { role: "assistant", parts: [{ type: "text", text: huge }] } as const, user("Now")];
   const summarize = scripted("Summary.");
@@ -206,7 +206,7 @@ Deno.test("compaction() tells a model of the beginning and the end of what fits 
   assert(/START 🔥+.?\n\[\d+ characters left out\]\n.?🔥+ END/u.test(said), said.slice(0, 100));
 });
 
-Deno.test("compaction() declines where there is too little to summarize, and asks nobody", async () => {
+Deno.test("compaction() declines without a request if there are too few messages", async () => {
   const never = () => Promise.reject(new Error("never"));
   const big = user("x".repeat(2_000));
   const decline = async (messages: readonly Message[]) => {
@@ -215,7 +215,7 @@ Deno.test("compaction() declines where there is too little to summarize, and ask
     const lines = compactions(await eventsOfRun(run));
     return [(await run.result).status, ...lines.map((line) => line.replace(/\d+ \d+ /, ""))];
   };
-  const declined = ["done", "auto declined There is too little to summarize."];
+  const declined = ["done", "auto declined There are too few messages to summarize."];
   assertEquals(await decline([big]), declined);
   assertEquals(
     await decline([big, { role: "assistant", parts: [{ type: "text", text: "Yes?" }] }, user("Now")]),
@@ -223,7 +223,7 @@ Deno.test("compaction() declines where there is too little to summarize, and ask
   );
 });
 
-Deno.test("compaction() that fails leaves out the oldest messages, whatever it fails with", async () => {
+Deno.test("a failed compaction leaves out the oldest messages", async () => {
   const failures: ScriptedAnswer[] = [
     { error: new ModelError("Overloaded", { recoverable: true }) },
     { text: "Half of it", error: new Error("cut") },
@@ -239,7 +239,7 @@ Deno.test("compaction() that fails leaves out the oldest messages, whatever it f
   }
 });
 
-Deno.test("compaction() that is stopped inside leaves the transcript as it was", async () => {
+Deno.test("a stopped compaction leaves the transcript unchanged", async () => {
   const stopping = async (summarize: (stop: () => void) => Parameters<typeof compaction>[0]) => {
     const controller = new AbortController();
     const { signal } = controller;
@@ -262,7 +262,7 @@ Deno.test("compaction() that is stopped inside leaves the transcript as it was",
   await stopping((stop) => ({ summarize: () => (stop(), Promise.resolve("Late.")) }));
 });
 
-Deno.test("compaction() that is stopped between two parts does not go on to the next", async () => {
+Deno.test("a compaction that is stopped between two parts does not start the next", async () => {
   const controller = new AbortController();
   let parts = 0;
   const summarize = () => {
@@ -276,7 +276,7 @@ Deno.test("compaction() that is stopped between two parts does not go on to the 
   assertEquals([status, parts], ["aborted", 1]);
 });
 
-Deno.test("compaction() heeds a limit that is lower than its own, and sets it otherwise", async () => {
+Deno.test("compaction() uses a lower limits.context, and otherwise sets it", async () => {
   const limits: unknown[] = [];
   const see: Middleware = { prompt: (ctx, next) => (limits.push(ctx.run.limits.context), next()) };
   for (const context of [Infinity, 300, 500]) {
@@ -287,7 +287,7 @@ Deno.test("compaction() heeds a limit that is lower than its own, and sets it ot
   assertEquals(limits, [400, 300, 400, 100_000]);
 });
 
-Deno.test("compaction() can be added to by what stands above it", async () => {
+Deno.test("an outer hook can extend the result of compaction()", async () => {
   const add: Middleware = {
     async compact(_, next) {
       const compaction = await next();
@@ -300,7 +300,7 @@ Deno.test("compaction() can be added to by what stands above it", async () => {
   assertEquals(usage, { input: 2, output: 2 });
 });
 
-Deno.test("whatever a transcript is, compaction() needs no mending, and keeps its beginning and its end", async () => {
+Deno.test("compaction() keeps every transcript valid, with its beginning and its end", async () => {
   for (let seed = 0; seed < 200; seed++) {
     const given = [...someTranscript(seed), user(`Now ${seed}`)];
     const at = 50 + seed * 10;
@@ -318,7 +318,7 @@ Deno.test("whatever a transcript is, compaction() needs no mending, and keeps it
   }
 });
 
-Deno.test("compaction() is rare, and all requests begin alike", async () => {
+Deno.test("compaction() is rare, and requests keep a common prefix", async () => {
   const call = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted(...Array.from({ length: 200 }, () => call), "Done.");
   const use = [compaction({ at: 1_000, summarize: () => Promise.resolve("Seen. ".repeat(50)) })];
@@ -335,9 +335,11 @@ Deno.test("compaction() is rare, and all requests begin alike", async () => {
   assert(anew <= 24, `compacted ${anew} times, of 66 tokens in each of 200 turns`);
 });
 
-Deno.test("compaction() throws for sizes that make no sense", () => {
-  for (const at of [0, -1, NaN]) assertThrows(() => compaction({ at }), RangeError, `Cannot compact at ${at} tokens`);
+Deno.test("compaction() throws for invalid sizes", () => {
+  for (const at of [0, -1, NaN]) {
+    assertThrows(() => compaction({ at }), RangeError, `Cannot create compaction(): \`at\` is ${at}; `);
+  }
   for (const keep of [-1, 100, NaN]) {
-    assertThrows(() => compaction({ at: 100, keep }), RangeError, `Cannot keep ${keep} tokens of 100`);
+    assertThrows(() => compaction({ at: 100, keep }), RangeError, `Cannot create compaction(): \`keep\` is ${keep}; `);
   }
 });

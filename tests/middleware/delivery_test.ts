@@ -24,28 +24,28 @@ async function made(result: ToolResult, deliver: () => void | Promise<void> = ()
   return { status, said: lines(messages).slice(2), delivered, errors };
 }
 
-Deno.test("delivery() hands over what is handled, and the model is not asked again", async () => {
+Deno.test("delivery() delivers a handled result, and the model is not asked again", async () => {
   const artifacts = [{ uri: "s3://charts/1", name: "Chart" }];
   const { status, said, delivered } = await made({ ...text([image]), artifacts, handled: true });
   assertEquals([status, said], ["done", ["ok"]]);
   assertEquals(delivered, [{ callId: "call_1", tool: "draw", parts: [image], artifacts }]);
 });
 
-Deno.test("delivery() leaves alone what is not handled, and what failed", async () => {
+Deno.test("delivery() ignores results that are not handled or failed", async () => {
   for (const result of [text("Drawn"), { ...failed("No ink"), handled: true }]) {
     const { said, delivered } = await made(result);
     assertEquals([said.at(-1), delivered], ["assistant So be it.", []]);
   }
 });
 
-Deno.test("a delivery that fails is an error for the model, in words that were written for it", async () => {
+Deno.test("a failed delivery is an error result, with the message of a ToolError", async () => {
   const secret = new Error("smtp://user:password@mail");
   const thrown = () => {
     throw secret;
   };
   const internal = await made({ ...text([image]), handled: true }, thrown);
-  assertEquals(internal.said, ["error What draw made could not be delivered.", "assistant So be it."]);
+  assertEquals(internal.said, ["error The result of draw could not be delivered.", "assistant So be it."]);
   assertEquals(internal.errors, [secret]);
   const told = await made({ ...text([image]), handled: true }, () => Promise.reject(new ToolError("The box is full")));
-  assertEquals(told.said[0], "error What draw made could not be delivered: The box is full");
+  assertEquals(told.said[0], "error The result of draw could not be delivered: The box is full");
 });

@@ -23,11 +23,11 @@ function named(id: string, asked: string[], ...steps: readonly ScriptedAnswer[])
   };
 }
 
-Deno.test("fallback() keeps the laws of middleware", async () => {
+Deno.test("fallback() obeys the laws of middleware", async () => {
   await testMiddleware(() => fallback([scripted("One", "Two", "Three")]));
 });
 
-Deno.test("fallback() asks the next model where one fails, in their order", async () => {
+Deno.test("fallback() sends a failed request to the next model, in order", async () => {
   const asked: string[] = [];
   const answered: string[] = [];
   const errors: unknown[] = [];
@@ -46,21 +46,21 @@ Deno.test("fallback() asks the next model where one fails, in their order", asyn
   assertEquals([text, asked, answered, errors], ["Hello!", ["a", "b", "c"], ["c 3"], [busy, refused]]);
 });
 
-Deno.test("fallback() asks no other model where the first one answers", async () => {
+Deno.test("fallback() uses no other model if the first one answers", async () => {
   const asked: string[] = [];
   const use = [fallback([named("b", asked)])];
   const { text } = await agent({ model: named("a", asked, "Hello!"), use }).run("Hi").result;
   assertEquals([text, asked], ["Hello!", ["a"]]);
 });
 
-Deno.test("fallback() lets the last failure stand where no model answers", async () => {
+Deno.test("fallback() fails with the last failure if no model answers", async () => {
   const last = new Error("last");
   const use = [fallback([scripted({ error: refused }), scripted({ error: last })])];
   const { status, error } = await agent({ model: scripted({ error: busy }), use }).run("Hi").result;
   assertEquals([status, error], ["failed", last]);
 });
 
-Deno.test("fallback() sends the same request, but for the model", async () => {
+Deno.test("fallback() changes only the model of the request", async () => {
   const first = scripted({ error: busy });
   const other = scripted("Hello!");
   await agent({ model: first, instructions: "Be brief.", use: [fallback([other])] }).run("Hi").result;
@@ -68,7 +68,7 @@ Deno.test("fallback() sends the same request, but for the model", async () => {
   assertEquals(sent[0], sent[1]);
 });
 
-Deno.test("fallback() begins with the first model in every turn", async () => {
+Deno.test("fallback() starts with the first model in every turn", async () => {
   const asked: string[] = [];
   const look = tool({ name: "look", description: "", input: z.object({}), execute: () => "Seen." });
   const model = named("a", asked, { error: busy }, "Done.");
@@ -78,7 +78,7 @@ Deno.test("fallback() begins with the first model in every turn", async () => {
   assertEquals(asked, ["a", "b", "a"]);
 });
 
-Deno.test("fallback() asks its condition, with the model that failed", async () => {
+Deno.test("fallback() calls `when` with the model that failed", async () => {
   const seen: string[] = [];
   const when: FallbackOptions["when"] = (error, { id }) => {
     seen.push(id);
@@ -90,20 +90,20 @@ Deno.test("fallback() asks its condition, with the model that failed", async () 
   assertEquals([status, error, seen], ["failed", refused, ["a", "b"]]);
 });
 
-Deno.test("fallback() asks no other model once text was shown", async () => {
+Deno.test("fallback() uses no other model after text was emitted", async () => {
   const asked: string[] = [];
   const model = named("a", asked, { text: "Hel", error: busy });
   const { status, text } = await agent({ model, use: [fallback([named("b", asked, "Hello!")])] }).run("Hi").result;
   assertEquals([status, text, asked], ["failed", "Hel", ["a"]]);
 });
 
-Deno.test("fallback() asks another model after text where it may, and whoever watches starts over", async () => {
+Deno.test("fallback({ afterText: true }) uses another model after text was emitted, and emits model.reset", async () => {
   const use = [fallback([scripted("Hello!")], { afterText: true })];
   const events = await eventsOfRun(agent({ model: scripted({ text: "Hel", error: busy }), use }).run("Hi"));
   assertEquals(eventLines(events), startedOver("text.delta 1 0 Hel"));
 });
 
-Deno.test("fallback() asks nobody else once the run is stopped", async () => {
+Deno.test("fallback() uses no other model after the run is stopped", async () => {
   const reached = Promise.withResolvers<void>();
   const other = scripted("Hello!");
   const model = scripted({
@@ -119,7 +119,7 @@ Deno.test("fallback() asks nobody else once the run is stopped", async () => {
   assertEquals([(await run.result).status, other.requests], ["aborted", []]);
 });
 
-Deno.test("fallback() lets a hook beneath it end or pause the run", async () => {
+Deno.test("fallback() passes on an interrupt of an inner hook", async () => {
   const other = scripted("Hello!");
   const ending: Middleware = { name: "ending", model: (ctx) => Promise.reject(ctx.run.end("enough")) };
   const pausing: Middleware = { name: "pausing", model: (ctx) => Promise.reject(ctx.run.pause("Really?")) };
@@ -130,7 +130,7 @@ Deno.test("fallback() lets a hook beneath it end or pause the run", async () => 
   assertEquals(other.requests, []);
 });
 
-Deno.test("fallback() tries each model again with retry after it, all of them with retry before it", async () => {
+Deno.test("fallback() repeats each model with retry after it, and all models with retry before it", async () => {
   const outcome = async (order: (...use: readonly Middleware[]) => readonly Middleware[]) => {
     const asked: string[] = [];
     const model = named("a", asked, { error: busy }, { error: busy });
@@ -143,6 +143,6 @@ Deno.test("fallback() tries each model again with retry after it, all of them wi
   assertEquals(await outcome((first, second) => [second, first]), ["Hello!", "a", "b", "a", "b"]);
 });
 
-Deno.test("fallback() refuses to fall back on nothing", () => {
-  assertThrows(() => fallback([]), RangeError, "Cannot fall back: there are no models");
+Deno.test("fallback() throws without models", () => {
+  assertThrows(() => fallback([]), RangeError, "Cannot create fallback(): there are no models; expected at least one");
 });

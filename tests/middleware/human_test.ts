@@ -39,7 +39,7 @@ function noting(says: PersonSays | ((question: CallQuestion) => PersonSays)) {
   return { asked, person };
 }
 
-Deno.test("human() shows the question, what would run, and the call as the model made it", async () => {
+Deno.test("human() passes the question, the tool, the input and the call", async () => {
   const seen: unknown[] = [];
   const person = human((question, { signal }) => {
     seen.push(question, signal.aborted);
@@ -57,7 +57,7 @@ Deno.test("human() shows the question, what would run, and the call as the model
   assertEquals(lines(messages), ["user Go", "call remove", "ok Removed b.", "assistant Done."]);
 });
 
-Deno.test("human() asks nobody where nothing beneath it asks", async () => {
+Deno.test("human() asks only if an inner guard or the tool asks", async () => {
   const { asked, person } = noting(true);
   const quiet = tool({ name: "quiet", description: "", input: z.object({}), execute: () => "Done." });
   const assistant = agent({ model: scripted({ calls: [["quiet", {}]] }, "Done."), tools: [quiet], use: [person] });
@@ -65,7 +65,7 @@ Deno.test("human() asks nobody where nothing beneath it asks", async () => {
   assertEquals(asked, []);
 });
 
-Deno.test("human() tells the model that a person said no, and why", async () => {
+Deno.test("human() gives the model the person's denial and reason", async () => {
   const { person } = noting(({ callId }) => callId === "call_1" ? false : { allow: false, reason: "I need b." });
   const { messages } = await remover([person], "a", "b").run("Go").result;
   assertEquals(lines(messages), [
@@ -77,7 +77,7 @@ Deno.test("human() tells the model that a person said no, and why", async () => 
   ]);
 });
 
-Deno.test("human() takes nothing but true for a yes", async () => {
+Deno.test("human() accepts only true as a yes", async () => {
   const answers = ["yes", 1, { allow: "true" }, {}, null, undefined].map((answer) => JSON.stringify(answer) ?? "");
   for (const answer of answers) {
     const person = human(() => answer === "" ? undefined : JSON.parse(answer));
@@ -86,7 +86,7 @@ Deno.test("human() takes nothing but true for a yes", async () => {
   }
 });
 
-Deno.test("human() leaves a denial from beneath alone, and asks nobody about it", async () => {
+Deno.test("human() does not ask about an inner denial", async () => {
   const { asked, person } = noting(true);
   const never: Middleware = { name: "never", approval: () => Promise.resolve(deny("Never.")) };
   const { messages } = await remover([person, never], "a").run("Go").result;
@@ -94,21 +94,21 @@ Deno.test("human() leaves a denial from beneath alone, and asks nobody about it"
   assertEquals(asked, []);
 });
 
-Deno.test("human() leaves alone what is asked further out: the run pauses", async () => {
+Deno.test("human() does not answer the question of an outer guard: the run pauses", async () => {
   const { asked, person } = noting(true);
   const { status, questions } = await remover([guard({ a: "Sure?" }), person], "a").run("Go").result;
   assertEquals([status, questions.map(({ questions }) => questions)], ["paused", [["Sure?"]]]);
   assertEquals(asked, [["Run remove?", { path: "a" }]]);
 });
 
-Deno.test("human() runs what the person made of the input, and asks about it once", async () => {
+Deno.test("human() runs the edited input, and asks about it once", async () => {
   const { asked, person } = noting({ allow: true, input: { path: "b" } });
   const { messages } = await remover([person], "a").run("Go").result;
   assertEquals(asked, [["Run remove?", { path: "a" }]]);
   assertEquals(lines(messages), ["user Go", "call remove", "ok Removed b.", "assistant Done."]);
 });
 
-Deno.test("human() asks again where somebody asks something new about the person's input", async () => {
+Deno.test("human() asks again if a guard asks a new question about the edited input", async () => {
   const { asked, person } = noting(({ input }) =>
     JSON.stringify(input) === `{"path":"a"}` ? { allow: true, input: { path: "/" } } : false
   );
@@ -117,7 +117,7 @@ Deno.test("human() asks again where somebody asks something new about the person
   assertEquals(lines(messages), ["user Go", "call remove", "denied A person said no.", "assistant Done."]);
 });
 
-Deno.test("human() gives the person's input to every guard", async () => {
+Deno.test("human() passes the edited input to every guard", async () => {
   const { person } = noting({ allow: true, input: { path: "secret" } });
   const never: Middleware = {
     name: "never",
@@ -129,14 +129,14 @@ Deno.test("human() gives the person's input to every guard", async () => {
   }
 });
 
-Deno.test("human() says what is wrong with the person's input, and runs nothing", async () => {
+Deno.test("human() reports an invalid edited input, and runs nothing", async () => {
   const { asked, person } = noting({ allow: true, input: { path: 1 } });
   const { messages } = await remover([person], "a").run("Go").result;
   assertEquals(asked.length, 1);
   assertEquals(lines(messages)[2]?.startsWith("error The input of remove is not valid"), true);
 });
 
-Deno.test("human() denies where the person cannot be asked, and asks about the next call", async () => {
+Deno.test("human() denies the call if `ask` throws, and asks about the next one", async () => {
   const errors: unknown[] = [];
   const broken = new Error("no line");
   const person = human(({ callId }) => {
@@ -155,7 +155,7 @@ Deno.test("human() denies where the person cannot be asked, and asks about the n
   assertEquals(errors, [broken]);
 });
 
-Deno.test("human() asks one question at a time, in the order in which they came, over all runs", async () => {
+Deno.test("human() asks one question at a time, in order, over all runs", async () => {
   const log: string[] = [];
   const person = human(async ({ input }) => {
     const { path } = z.object({ path: z.string() }).parse(input);
@@ -169,7 +169,7 @@ Deno.test("human() asks one question at a time, in the order in which they came,
   assertEquals(log, ["asks a", "answered a", "asks b", "answered b", "asks c", "answered c"]);
 });
 
-Deno.test("human() never asks for a run that was stopped while it waited, and goes on with the next", async () => {
+Deno.test("human() does not ask for a run that was stopped while it waited", async () => {
   const asked: unknown[] = [];
   const reached = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<boolean>();
@@ -189,7 +189,7 @@ Deno.test("human() never asks for a run that was stopped while it waited, and go
   assertEquals(asked, [{ path: "a" }, { path: "c" }]);
 });
 
-Deno.test("human() tells the callback when the run is stopped, and runs nothing on its late yes", async () => {
+Deno.test("human() aborts the signal when the run is stopped, and ignores a late yes", async () => {
   const log: string[] = [];
   const asked = Promise.withResolvers<void>();
   const run = remover([
@@ -215,7 +215,7 @@ Deno.test("human() tells the callback when the run is stopped, and runs nothing 
   assertEquals(log, ["aborted"]);
 });
 
-Deno.test("human() denies where the answer comes after the time it was given", async () => {
+Deno.test("human() denies the call if the answer comes after the timeout", async () => {
   const late = new AbortController();
   const person = human(() => {
     late.abort(new DOMException("Too late", "TimeoutError"));
@@ -226,7 +226,7 @@ Deno.test("human() denies where the answer comes after the time it was given", a
   assertEquals(lines(messages), ["user Go", "call remove", "denied A guard failed.", "assistant Done."]);
 });
 
-Deno.test("human() asks again after a pause about the calls that were not answered", async () => {
+Deno.test("human() asks again after a pause about unanswered calls", async () => {
   const { asked, person } = noting(true);
   let pauses = 1;
   const pausing: Middleware = {
@@ -254,7 +254,7 @@ Deno.test("human() asks again after a pause about the calls that were not answer
   ]);
 });
 
-Deno.test("human() answers an ask of the tool's rule and lets an allow through", async () => {
+Deno.test("human() answers a question of permissions(), and lets an allowed call run", async () => {
   const { asked, person } = noting(true);
   const picky = tool({
     name: "picky",
@@ -276,6 +276,6 @@ Deno.test("human() answers an ask of the tool's rule and lets an allow through",
   assertEquals(asked, [["Run picky?", { n: 2 }]]);
 });
 
-Deno.test("human() keeps the laws of a middleware", async () => {
+Deno.test("human() obeys the laws of middleware", async () => {
   await testMiddleware(() => human(() => true));
 });

@@ -14,7 +14,7 @@ const looking = () => scripted({ calls: [["look", {}]] }, "Done.");
 const asked = ({ requests }: { readonly requests: readonly { readonly messages: readonly Message[] }[] }) =>
   requests.map(({ messages }) => lines(messages));
 
-Deno.test("inject() tells each turn its own context, after the messages, and keeps none of it", async () => {
+Deno.test("inject() adds context to each turn after the messages, and does not keep it", async () => {
   const model = looking();
   const assistant = agent({ model, tools: [look], use: [inject(({ index }) => `Turn ${index}.`)] });
   const { messages } = await assistant.run("Go").result;
@@ -25,7 +25,7 @@ Deno.test("inject() tells each turn its own context, after the messages, and kee
   assertEquals(lines(messages), ["user Go", "call look", "ok Nothing.", "assistant Done."]);
 });
 
-Deno.test("inject() adds to what others inject, the outermost first, in one message", async () => {
+Deno.test("several inject() add one message, the outermost first", async () => {
   const model = scripted("Done.");
   await agent({ model, use: [inject("One."), inject(async () => await Promise.resolve("Two."))] }).run("Go").result;
   const [request] = model.requests;
@@ -35,14 +35,14 @@ Deno.test("inject() adds to what others inject, the outermost first, in one mess
   ]);
 });
 
-Deno.test("inject() adds no message where there is nothing to say", async () => {
+Deno.test("inject() adds no message for an empty text", async () => {
   const model = looking();
   const use = [inject(""), inject(() => undefined), inject(({ index }) => index === 2 ? "At last." : "")];
   await agent({ model, tools: [look], use }).run("Go").result;
   assertEquals(asked(model), [["user Go"], ["user Go", "call look", "ok Nothing.", "turn At last."]]);
 });
 
-Deno.test("inject() knows the transcript and the vars", async () => {
+Deno.test("inject() passes the transcript and the vars", async () => {
   const model = scripted("Done.");
   const assistant = agent({
     model,
@@ -57,7 +57,7 @@ Deno.test("inject() knows the transcript and the vars", async () => {
   assertEquals(asked(model), [["user Hi", "turn I am Ada.You said: Hi"]]);
 });
 
-Deno.test("inject() asks nobody where a turn goes on after a pause: the model has answered already", async () => {
+Deno.test("inject() adds nothing to a resumed turn", async () => {
   const turns: number[] = [];
   const model = looking();
   let pauses = 1;
@@ -87,7 +87,7 @@ Deno.test("inject() asks nobody where a turn goes on after a pause: the model ha
   ]);
 });
 
-Deno.test("inject() fails the turn where its context fails, and asks no model", async () => {
+Deno.test("inject() fails the turn if its function throws", async () => {
   const model = scripted("Done.");
   const broken = new Error("no context");
   const assistant = agent({
@@ -100,6 +100,6 @@ Deno.test("inject() fails the turn where its context fails, and asks no model", 
   assertEquals([status, error, model.requests], ["failed", broken, []]);
 });
 
-Deno.test("inject() keeps the laws of a middleware", async () => {
+Deno.test("inject() obeys the laws of middleware", async () => {
   await testMiddleware(() => inject("More."));
 });

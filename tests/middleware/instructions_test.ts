@@ -51,7 +51,7 @@ function from(urls: readonly string[], options: InstructionsOptions = {}): reado
   return [instructions(memoryFiles(), { urls, insecure: true, ...options })];
 }
 
-Deno.test("instructions() keeps the laws of middleware", async () => {
+Deno.test("instructions() obeys the laws of middleware", async () => {
   const files = memoryFiles({ "AGENTS.md": "Be brief.", "src/AGENTS.md": "Be bold." });
   await testMiddleware(() => instructions(files), {
     use: [workspace(() => memoryFiles({ "src/a": "" }))],
@@ -59,7 +59,7 @@ Deno.test("instructions() keeps the laws of middleware", async () => {
   });
 });
 
-Deno.test("instructions() adds what is in the root to what the agent is told, in order, and says so", async () => {
+Deno.test("instructions() adds the files of the root to the agent's instructions, in order, and emits instructions.loaded", async () => {
   const files = memoryFiles({ "AGENTS.md": "Be brief.\n", "docs/STYLE.md": "\ufeffBe bold.", "empty.md": " \n" });
   const use = [instructions(files, { files: ["docs/STYLE.md", "none.md", "empty.md", "docs", "AGENTS.md"] })];
   const { instructions: said, loaded, events, errors } = await told(use, { own: "You help." });
@@ -80,12 +80,12 @@ Deno.test("instructions() adds what is in the root to what the agent is told, in
   assertEquals(errors, []);
 });
 
-Deno.test("instructions() says nothing where there is nothing", async () => {
+Deno.test("instructions() emits nothing if there is no file", async () => {
   const { instructions: said, loaded, errors } = await told([instructions(memoryFiles())], { own: "You help." });
   assertEquals([said, loaded, errors], [["You help."], [], []]);
 });
 
-Deno.test("instructions() reads anew what has changed when the session is opened again", async () => {
+Deno.test("instructions() loads the files again when the session is opened again", async () => {
   const files = memoryFiles({ "AGENTS.md": "One." });
   const model = scripted("Done.", "Done.");
   const assistant = agent({ model, use: [instructions(files)] });
@@ -98,7 +98,7 @@ Deno.test("instructions() reads anew what has changed when the session is opened
   ]);
 });
 
-Deno.test("instructions() tells what is in a folder, and in those it is in, when the agent enters it: once", async () => {
+Deno.test("instructions() loads the files of an entered folder and its parents, once", async () => {
   const files = memoryFiles({
     "AGENTS.md": "top",
     "a/AGENTS.md": "in a",
@@ -142,14 +142,14 @@ Deno.test("instructions() works on either side of workspace()", async () => {
   }
 });
 
-Deno.test("instructions() loads nothing where the agent may not go", async () => {
+Deno.test("instructions() loads nothing if change_directory is denied", async () => {
   const files = memoryFiles({ "a/AGENTS.md": "in a" });
   const guard = permissions({ deny: ["change_directory"], otherwise: "allow" });
   const { lines, loaded } = await told([guard, instructions(files), workspace(files)], { steps: going("a") });
   assertEquals([lines[2]?.startsWith("denied"), lines.length, loaded], [true, 4, []]);
 });
 
-Deno.test("instructions() leaves out what is too long, no text, or cannot be read, and the operator is told", async () => {
+Deno.test("instructions() leaves out a file that is too large, binary or unreadable, and reports it", async () => {
   const memory = memoryFiles({ "long.md": "ä".repeat(51), "fits.md": "ä".repeat(50), "broken.md": "x" });
   await memory.write("bytes.md", Uint8Array.of(0xff), undefined);
   const files: Files = {
@@ -166,7 +166,7 @@ Deno.test("instructions() leaves out what is too long, no text, or cannot be rea
   ]);
 });
 
-Deno.test("instructions() fetches what it was given, and tells of it without what may be secret", async () => {
+Deno.test("instructions() fetches its URLs, and emits them without secrets", async () => {
   await using server = served((path) => new Response(`At ${path}.`));
   const { instructions: said, loaded } = await told(
     from([`${server.origin}/a.md?key=hunter2#top`, `${server.origin}/b.md`]),
@@ -183,7 +183,7 @@ Deno.test("instructions() fetches what it was given, and tells of it without wha
   assertEquals(server.asked.toSorted(), ["/a.md?key=hunter2", "/b.md"]);
 });
 
-Deno.test("instructions() goes where a URL redirects only if that is in the list", async () => {
+Deno.test("instructions() follows a redirect only to a URL in `urls`", async () => {
   const redirects: Record<string, string> = {
     "/a": "/b",
     "/out": "/secret",
@@ -205,15 +205,15 @@ Deno.test("instructions() goes where a URL redirects only if that is in the list
   const cannot = (path: string, why: string) =>
     `Cannot load instructions from ${at(path)}: Cannot fetch ${at(path)}: ${why}`;
   assertEquals(errors.toSorted(), [
-    cannot("/far", "it redirects to http://localhost:1/b, which is not in the list"),
+    cannot("/far", "it redirects to http://localhost:1/b, which is not in `urls`"),
     cannot("/loop", "it redirects more than 5 times"),
-    cannot("/odd", "it redirects to file:///etc/passwd, which is not in the list"),
-    cannot("/out", `it redirects to ${at("/secret")}, which is not in the list`),
+    cannot("/odd", "it redirects to file:///etc/passwd, which is not in `urls`"),
+    cannot("/out", `it redirects to ${at("/secret")}, which is not in \`urls\``),
   ]);
   assertEquals(server.asked.includes("/secret"), false);
 });
 
-Deno.test("instructions() leaves out a URL that fails or has too much, and reads no more of it than it may", async () => {
+Deno.test("instructions() leaves out a URL that fails or is too large, and stops reading", async () => {
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   const endless = () =>
     new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(10_000)), cancel: () => leave() });
@@ -227,21 +227,21 @@ Deno.test("instructions() leaves out a URL that fails or has too much, and reads
   await left;
   assertEquals(loaded, []);
   assertEquals(errors.map((error) => error.replaceAll(server.origin, "")).toSorted(), [
-    "Cannot load instructions from /304: Cannot fetch /304: it answers 304",
-    "Cannot load instructions from /404: Cannot fetch /404: it answers 404",
+    "Cannot load instructions from /304: Cannot fetch /304: its status is 304",
+    "Cannot load instructions from /404: Cannot fetch /404: its status is 404",
     "Cannot load instructions from /bytes: The encoded data is not valid",
     "Cannot load instructions from /endless: Cannot fetch /endless: it has more than 50000 bytes",
   ]);
 });
 
-Deno.test("instructions() waits for a URL only so long", async () => {
+Deno.test("instructions() stops waiting for a URL after `time`", async () => {
   using time = new FakeTime();
   using _ = hanging();
   const { loaded, errors } = await advanceUntilSettled(time, told(from(["http://127.0.0.1/a"], { time: 1_000 })));
   assertEquals([loaded, errors], [[], ["Cannot load instructions from http://127.0.0.1/a: Not done after 1000 ms"]]);
 });
 
-Deno.test("instructions() waits for a URL as long as it takes, where that is its time", async () => {
+Deno.test("instructions() accepts a `time` longer than a timer can run", async () => {
   await using server = served(async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     return new Response("Be brief.");
@@ -269,27 +269,35 @@ function hanging() {
   return { asked, [Symbol.dispose]: () => fetching.restore() };
 }
 
-Deno.test("instructions() refuses what is no URL, and what is not https unless it is told to", () => {
+Deno.test("instructions() throws for an invalid URL, and for http without `insecure`", () => {
   const make = (url: string, insecure = false) => () => instructions(memoryFiles(), { urls: [url], insecure });
-  assertThrows(make("AGENTS.md"), TypeError, "Cannot load instructions from AGENTS.md: it is no URL");
+  assertThrows(make("AGENTS.md"), TypeError, "Cannot load instructions from AGENTS.md: it is not a URL");
   assertThrows(
     make("http://example.com/a"),
     TypeError,
-    "Cannot load instructions from http://example.com/a: expected https:",
+    "Cannot load instructions from http://example.com/a: its protocol is http:; expected https:",
   );
   assertThrows(
     make("file:///etc/passwd", true),
     TypeError,
-    "Cannot load instructions from file:///etc/passwd: expected https:",
+    "Cannot load instructions from file:///etc/passwd: its protocol is file:; expected https:",
   );
   assertThrows(make("data:text/plain,hi", true), TypeError, "expected https:");
   make("https://example.com/a")();
 });
 
-Deno.test("instructions() refuses a size and a time in which nothing can be loaded", () => {
+Deno.test("instructions() throws for an invalid size or time", () => {
   for (const none of [0, -1, NaN]) {
     const make = (options: InstructionsOptions) => () => instructions(memoryFiles(), options);
-    assertThrows(make({ maxBytes: none }), RangeError, `Cannot load instructions of ${none} bytes: expected 1 or more`);
-    assertThrows(make({ time: none }), RangeError, `Cannot load instructions in ${none} ms: expected more than 0`);
+    assertThrows(
+      make({ maxBytes: none }),
+      RangeError,
+      `Cannot create instructions(): \`maxBytes\` is ${none}; expected 1 or more`,
+    );
+    assertThrows(
+      make({ time: none }),
+      RangeError,
+      `Cannot create instructions(): \`time\` is ${none}; expected a positive number`,
+    );
   }
 });

@@ -32,11 +32,11 @@ async function echoed(...use: readonly Middleware[]) {
 
 const well = ["user Go", "call echo", "ok hi", "assistant Done."];
 
-Deno.test("optional() keeps the laws of middleware", async () => {
+Deno.test("optional() obeys the laws of middleware", async () => {
   await testMiddleware(() => optional({ name: "all", ...passThroughHooks }));
 });
 
-Deno.test("optional() skips a hook that throws before next(), and says so", async () => {
+Deno.test("optional() skips a hook that throws before next(), and warns", async () => {
   const fail = () => Promise.reject(broken);
   const all = { session: fail, prompt: fail, turn: fail, model: fail, tool: fail, execute: fail, stop: fail };
   const { lines, skipped, errors } = await echoed(optional({ name: "all", ...all }));
@@ -55,7 +55,7 @@ Deno.test("optional() skips a hook that throws before next(), and says so", asyn
   assertEquals(errors, Array.from({ length: 9 }, () => broken));
 });
 
-Deno.test("optional() skips a hook that throws before it gives a promise", async () => {
+Deno.test("optional() skips a hook that throws synchronously", async () => {
   const { lines, skipped } = await echoed(optional({
     name: "sync",
     tool() {
@@ -65,7 +65,7 @@ Deno.test("optional() skips a hook that throws before it gives a promise", async
   assertEquals([lines, skipped], [well, ["hook.skipped sync tool"]]);
 });
 
-Deno.test("optional() lets the result stand where the hook throws after next()", async () => {
+Deno.test("optional() keeps the result of next() if the hook throws after it", async () => {
   const times: string[] = [];
   const { lines, skipped } = await echoed(
     optional({
@@ -92,7 +92,7 @@ Deno.test("optional() lets the result stand where the hook throws after next()",
   assertEquals(times, ["call_1"]);
 });
 
-Deno.test("optional() waits for a next() that the hook did not wait for", async () => {
+Deno.test("optional() awaits a next() that the hook did not await", async () => {
   const { lines, skipped } = await echoed(optional({
     name: "hasty",
     tool(_, next) {
@@ -104,7 +104,7 @@ Deno.test("optional() waits for a next() that the hook did not wait for", async 
   assertEquals(skipped, ["hook.skipped hasty tool"]);
 });
 
-Deno.test("optional() lets the last of several results stand", async () => {
+Deno.test("optional() keeps the last of several results", async () => {
   let time = 0;
   const { lines } = await echoed(
     optional({
@@ -120,7 +120,7 @@ Deno.test("optional() lets the last of several results stand", async () => {
   assertEquals(lines, ["user Go", "call echo", "error 2", "assistant Done."]);
 });
 
-Deno.test("optional() passes on a failure of what lies beneath, which is not the hook's", async () => {
+Deno.test("optional() passes on a failure of the inner layers", async () => {
   const { status, skipped, errors, error } = await echoed(
     optional({ name: "above", prompt: async (_, next) => await next() }),
     { name: "beneath", prompt: () => Promise.reject(broken) },
@@ -128,7 +128,7 @@ Deno.test("optional() passes on a failure of what lies beneath, which is not the
   assertEquals([status, skipped, errors, error], ["failed", [], [broken], broken]);
 });
 
-Deno.test("optional() passes on the failure from beneath where the hook fails at handling it", async () => {
+Deno.test("optional() passes on the inner failure if the hook fails while handling it", async () => {
   const clumsy = new Error("clumsy");
   const { status, skipped, errors, error } = await echoed(
     optional({
@@ -141,7 +141,7 @@ Deno.test("optional() passes on the failure from beneath where the hook fails at
   assertEquals(errors, [clumsy, broken]);
 });
 
-Deno.test("optional() does not weaken approval: a guard that throws denies", async () => {
+Deno.test("optional() does not weaken approval: a guard that throws denies the call", async () => {
   const { lines, skipped } = await echoed(
     { name: "generous", approval: (_, next) => next().then(() => allow()) },
     optional({ name: "guard", approval: () => Promise.reject(broken) }),
@@ -150,7 +150,7 @@ Deno.test("optional() does not weaken approval: a guard that throws denies", asy
   assertEquals(skipped, ["hook.failed undefined approval"]);
 });
 
-Deno.test("optional() lets a hook end the run", async () => {
+Deno.test("optional() passes on the end of the run", async () => {
   const ending: Middleware = {
     name: "ending",
     tool: (ctx) => Promise.reject(ctx.run.end("enough", { as: "cancelled" })),
@@ -160,7 +160,7 @@ Deno.test("optional() lets a hook end the run", async () => {
   assertEquals(lines, ["user Go", "call echo", "aborted Not run: enough."]);
 });
 
-Deno.test("optional() lets a hook pause the run", async () => {
+Deno.test("optional() passes on a pause of the run", async () => {
   const { status, skipped } = await echoed(optional({
     name: "pausing",
     tool: (ctx) => Promise.reject(ctx.run.pause("Really?")),
@@ -168,7 +168,7 @@ Deno.test("optional() lets a hook pause the run", async () => {
   assertEquals([status, skipped], ["paused", []]);
 });
 
-Deno.test("optional() lets a call wait for a person, and the hook begin again with the answer", async () => {
+Deno.test("optional() passes on a paused call, and the hook runs again after the answer", async () => {
   const log: string[] = [];
   const asking = tool({
     name: "asking",
@@ -201,7 +201,7 @@ Deno.test("optional() lets a call wait for a person, and the hook begin again wi
   assertEquals(log, ["in false", "finally", "in true", "out", "finally"]);
 });
 
-Deno.test("optional() does not call it the hook's failure that the run was stopped", async () => {
+Deno.test("optional() does not skip a hook because the run was stopped", async () => {
   const codes: string[] = [];
   const reached = Promise.withResolvers<void>();
   const run = agent({
@@ -221,7 +221,7 @@ Deno.test("optional() does not call it the hook's failure that the run was stopp
   assertEquals([(await run.result).status, codes], ["aborted", []]);
 });
 
-Deno.test("optional() keeps name, order and tools", async () => {
+Deno.test("optional() keeps the name, the order and the tools", async () => {
   const own = tool({ name: "own", description: "", input: z.object({}), execute: () => "Own." });
   const base: Middleware = { name: "base" };
   const use = [base, optional({ name: "kit", after: ["base"], requires: ["base"], tools: [own] })];

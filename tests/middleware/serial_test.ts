@@ -38,7 +38,7 @@ function calling(...calls: readonly string[]) {
   return scripted({ calls: calls.map((call) => [call.slice(0, 1), { n: Number(call.slice(1)) }] as const) }, "Done.");
 }
 
-Deno.test("serial() runs one call at a time, in the order of callIndex, though all begin at once", async () => {
+Deno.test("serial() executes one call at a time, in the order of callIndex", async () => {
   const { log, gauge, tools } = workshop((n) => settled().then(() => n % 2 === 0 ? settled() : undefined));
   const all: Middleware = {
     name: "all",
@@ -67,7 +67,7 @@ Deno.test("serial() runs one call at a time, in the order of callIndex, though a
   assertEquals(lines(messages).slice(2, 6), ["ok a4", "ok a3", "ok a2", "ok a1"]);
 });
 
-Deno.test("serial() runs calls of different tools side by side, each tool's in order", async () => {
+Deno.test("serial() executes calls of different tools in parallel", async () => {
   const { log, gauge, tools } = workshop();
   await agent({ model: calling("a1", "b1", "a2", "b2"), tools, use: [serial()] }).run("Go").result;
   assertEquals(gauge.peak, 2);
@@ -83,7 +83,7 @@ Deno.test("serial() runs calls of different tools side by side, each tool's in o
   ]);
 });
 
-Deno.test("serial() takes one key for all, or asks whose turn a call waits for", async () => {
+Deno.test("serial() accepts a key or a function", async () => {
   const one = workshop();
   await agent({ model: calling("a1", "b1"), tools: one.tools, use: [serial("disk")] }).run("Go").result;
   assertEquals(one.log, ["a1 begins", "a1 ends", "b1 begins", "b1 ends"]);
@@ -103,7 +103,7 @@ Deno.test("serial() takes one key for all, or asks whose turn a call waits for",
   ]);
 });
 
-Deno.test("serial() waits without a place: others run meanwhile, and no call waits for one that cannot begin", async () => {
+Deno.test("serial() waits without a slot of limits.parallel", async () => {
   const b = Promise.withResolvers<void>();
   const { log, tools } = workshop(async (n) => n === 9 ? b.resolve() : await b.promise);
   const assistant = agent({
@@ -121,7 +121,7 @@ Deno.test("serial() waits without a place: others run meanwhile, and no call wai
   assertEquals(alone.log, ["a1 begins", "a1 ends", "a2 begins", "a2 ends"]);
 });
 
-Deno.test("serial() lets nobody wait for a call that was denied, is not valid, or failed", async () => {
+Deno.test("serial() does not wait for a denied, invalid or failed call", async () => {
   const { log, tools } = workshop((n) => n === 3 ? Promise.reject(new Error("broken")) : settled());
   const guard: Middleware = {
     name: "guard",
@@ -138,7 +138,7 @@ Deno.test("serial() lets nobody wait for a call that was denied, is not valid, o
   ]);
 });
 
-Deno.test("serial() makes calls of other runs wait too, in the order in which they came", async () => {
+Deno.test("serial() also orders calls of other runs", async () => {
   const { log, gauge, tools } = workshop();
   const use = [serial()];
   const runs = ["a1", "a2", "a3"].map((call) => agent({ model: calling(call), tools, use }).run("Go").result);
@@ -147,14 +147,14 @@ Deno.test("serial() makes calls of other runs wait too, in the order in which th
   assertEquals(log, ["a1 begins", "a1 ends", "a2 begins", "a2 ends", "a3 begins", "a3 ends"]);
 });
 
-Deno.test("serial() of one agent and serial() of another know nothing of each other", async () => {
+Deno.test("two serial() have separate locks", async () => {
   const { gauge, tools } = workshop();
   const runs = ["a1", "a2"].map((call) => agent({ model: calling(call), tools, use: [serial()] }).run("Go").result);
   await Promise.all(runs);
   assertEquals(gauge.peak, 2);
 });
 
-Deno.test("serial() lets a stopped run leave the line, and those behind it move up", async () => {
+Deno.test("serial() removes a stopped run from the queue", async () => {
   const busy = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const { log, tools } = workshop(async (n) => {
@@ -184,7 +184,7 @@ Deno.test("serial() lets a stopped run leave the line, and those behind it move 
   assertEquals(log, ["a1 begins", "a1 ends", "a4 begins", "a4 ends"]);
 });
 
-Deno.test("serial() lets a call whose time is up leave the line, and its batch goes on", async () => {
+Deno.test("serial() removes a timed-out call from the queue", async () => {
   const late = new AbortController();
   const { log, tools } = workshop(async (n) => {
     if (n === 1) late.abort(new DOMException("Too late", "TimeoutError"));
@@ -200,7 +200,7 @@ Deno.test("serial() lets a call whose time is up leave the line, and its batch g
   assertEquals(lines(messages).slice(2, 5), ["ok a1", "timeout a did not finish in time.", "ok a3"]);
 });
 
-Deno.test("serial() holds the key exactly as long as what lies beneath takes: a retry before it lets others go", async () => {
+Deno.test("serial() holds the lock during the inner layers; an outer retry releases it", async () => {
   const again: Middleware = {
     name: "again",
     async execute(ctx, next) {
@@ -219,7 +219,7 @@ Deno.test("serial() holds the key exactly as long as what lies beneath takes: a 
   assertEquals(orders, [["a1 begins", "a2 begins", "a1 begins"], ["a1 begins", "a1 begins", "a2 begins"]]);
 });
 
-Deno.test("serial() lets a call that a hook before it held back wait where it comes", async () => {
+Deno.test("serial() queues a call that an outer hook delays", async () => {
   const { log, tools } = workshop();
   const late: Middleware = {
     name: "late",
@@ -232,7 +232,7 @@ Deno.test("serial() lets a call that a hook before it held back wait where it co
   assertEquals(log, ["a2 begins", "a2 ends", "a3 begins", "a3 ends", "a1 begins", "a1 ends"]);
 });
 
-Deno.test("serial() gives no key to a call that a hook before it answers", async () => {
+Deno.test("serial() takes no lock for a call that an outer hook answers", async () => {
   const { log, tools } = workshop();
   const cache: Middleware = {
     name: "cache",
@@ -245,7 +245,7 @@ Deno.test("serial() gives no key to a call that a hook before it answers", async
   assertEquals(log, ["a2 begins", "a2 ends"]);
 });
 
-Deno.test("serial() forgets a key that nobody uses", async () => {
+Deno.test("serial() forgets an unused key", async () => {
   const { tools } = workshop();
   using deleted = spy(Map.prototype, "delete");
   const assistant = agent({
@@ -258,6 +258,6 @@ Deno.test("serial() forgets a key that nobody uses", async () => {
   assertEquals(keys, ['key {"n":3}', 'key {"n":1}']);
 });
 
-Deno.test("serial() keeps the laws of a middleware", async () => {
+Deno.test("serial() obeys the laws of middleware", async () => {
   await testMiddleware(() => serial());
 });

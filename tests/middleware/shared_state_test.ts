@@ -35,7 +35,7 @@ function showing(...calls: (readonly [name: string, input: unknown])[]) {
   };
 }
 
-Deno.test("sharedState() shows what is there when a session is opened, and what calls make of it", async () => {
+Deno.test("sharedState() emits the state when a session is opened, and after calls that change it", async () => {
   const { shown, assistant } = showing(["add", { todo: "Sleep" }], ["look", {}], ["add", { todo: "" }]);
   const store = memory();
   await assistant.run({ prompt: "Go", session: "s1", store }).result;
@@ -49,7 +49,7 @@ Deno.test("sharedState() shows what is there when a session is opened, and what 
   assertEquals(shown, [["state", { todos: ["Sleep", ""], count: 0 }]]);
 });
 
-Deno.test("sharedState() shows it anew to whoever goes on with a run", async () => {
+Deno.test("sharedState() emits the state again in a resumed run", async () => {
   const { shown, assistant } = showing(["add", { todo: "Sleep" }], ["drop", {}]);
   const { session } = await assistant.run("Go").result;
   shown.splice(0);
@@ -57,7 +57,7 @@ Deno.test("sharedState() shows it anew to whoever goes on with a run", async () 
   assertEquals(shown, [["state", { todos: ["Sleep"], count: 0 }]]);
 });
 
-Deno.test("sharedState() is the state of an agent of AG-UI", async () => {
+Deno.test("AG-UI clients receive sharedState() as the agent's state", async () => {
   const { assistant } = showing(["add", { todo: "Sleep" }]);
   const app = serve(assistant, { wires: [agUi()] });
   const client = new HttpAgent({ url: "/ag-ui", fetch: reaching(app) });
@@ -66,6 +66,6 @@ Deno.test("sharedState() is the state of an agent of AG-UI", async () => {
   assertEquals(client.state, { todos: ["Sleep"], count: 0 });
 });
 
-Deno.test("sharedState() keeps the laws of a middleware", async () => {
+Deno.test("sharedState() obeys the laws of middleware", async () => {
   await testMiddleware(() => sharedState({ todos, count }));
 });

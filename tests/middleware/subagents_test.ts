@@ -4,7 +4,7 @@ import { subagents } from "@jizai/jizai/middleware/subagents";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { lines } from "../support/transcript_lines.ts";
 
-Deno.test("subagents() offers each agent by its name and description", async () => {
+Deno.test("subagents() adds each agent with its name and description", async () => {
   const reader = agent({ name: "reader", description: "Reads", model: scripted("Read.") });
   const writer = agent({ name: "writer", description: "Writes", model: scripted("Written.") });
   const model = scripted({ calls: [["writer", { prompt: "W" }], ["reader", { prompt: "R" }]] }, "Done.");
@@ -16,7 +16,7 @@ Deno.test("subagents() offers each agent by its name and description", async () 
   ]);
 });
 
-Deno.test("subagents() refuses names that no tool may have, and two of one name", () => {
+Deno.test("subagents() throws for invalid and duplicate names", () => {
   const child = (name: string) => agent({ name, model: scripted() });
   assertThrows(() => subagents([child("a b")]), TypeError, `Cannot make tool "a b"`);
   const both = subagents([child("a"), child("a")]);

@@ -53,35 +53,35 @@ async function worked(
   return { status, results: lines(messages).slice(2, -1), warnings, took: time.now - time.start };
 }
 
-Deno.test("timeout() keeps the laws of middleware", async () => {
+Deno.test("timeout() obeys the laws of middleware", async () => {
   await testMiddleware(() => timeout({ model: 1_000, execute: 1_000 }));
 });
 
-Deno.test("timeout() stops a tool that takes too long, and leaves the others alone", async () => {
+Deno.test("timeout() aborts a slow tool, and not the others", async () => {
   const { results, warnings, took } = await worked([timeout(100)], [["work", { ms: 99 }], ["work", { ms: 101 }]]);
   assertEquals(results, ["ok Worked 99 ms.", "timeout work did not finish in time."]);
   assertEquals([warnings, took], [[], 100]);
 });
 
-Deno.test("timeout() says that it was late, whatever the tool says of being stopped", async () => {
+Deno.test("timeout() reports a timeout, whatever the aborted tool throws", async () => {
   const wrapping = plain("wrapping", (signal) => sleep(200, signal, () => new Error("fetch failed")));
   const { results } = await worked([timeout(100)], [["wrapping", {}]], [wrapping]);
   assertEquals(results, ["timeout wrapping did not finish in time."]);
 });
 
-Deno.test("timeout() leaves a tool's own failure as it is", async () => {
+Deno.test("timeout() keeps a tool's own failure", async () => {
   const broken = plain("broken", () => Promise.reject(new Error("broken")));
   assertEquals((await worked([timeout(100)], [["broken", {}]], [broken])).results, ["error broken failed."]);
 });
 
-Deno.test("timeout() has a tool left behind that ignores its signal", async () => {
+Deno.test("timeout() abandons a tool that ignores its signal", async () => {
   const deaf = plain("deaf", () => sleep(100_000));
   const { results, warnings, took } = await worked([timeout(100)], [["deaf", {}]], [deaf]);
   assertEquals(results, ["timeout deaf did not finish in time."]);
   assertEquals([warnings, took], [["tool.abandoned"], 1_100]);
 });
 
-Deno.test("timeout() counts the wait for a free place", async () => {
+Deno.test("timeout() counts the wait for a slot", async () => {
   using time = new FakeTime();
   const model = scripted({ calls: [["work", { ms: 80 }], ["work", { ms: 80 }]] }, "Done.");
   const run = agent({ model, tools: [work], use: [timeout(100)], limits: { parallel: 1 } }).run("Go");
@@ -89,14 +89,14 @@ Deno.test("timeout() counts the wait for a free place", async () => {
   assertEquals(lines(messages).slice(2, -1), ["ok Worked 80 ms.", "timeout work did not finish in time."]);
 });
 
-Deno.test("timeout() bounds some tools only, with only()", async () => {
+Deno.test("only() with timeout() limits some tools", async () => {
   const rest = plain("rest", (signal) => sleep(200, signal));
   const use = [only("work", timeout(100))];
   const { results } = await worked(use, [["work", { ms: 200 }], ["rest", {}]], [work, rest]);
   assertEquals(results, ["timeout work did not finish in time.", "ok"]);
 });
 
-Deno.test("timeout() bounds each try with retry before it, all of them with retry after it", async () => {
+Deno.test("timeout() limits each attempt after retry, and all attempts before retry", async () => {
   const again = retry({ attempts: 3, delay: 0 });
   const each = await worked([again, timeout(100)], [["work", { ms: 200 }]]);
   const all = await worked([timeout(100), again], [["work", { ms: 200 }]]);
@@ -107,12 +107,12 @@ Deno.test("timeout() bounds each try with retry before it, all of them with retr
   ]);
 });
 
-Deno.test("timeout() takes the shortest of several", async () => {
+Deno.test("several timeout() apply the shortest time", async () => {
   const { took } = await worked([timeout(300), timeout(100), timeout(200)], [["work", { ms: 400 }]]);
   assertEquals(took, 100);
 });
 
-Deno.test("timeout() bounds a request to the model where it is told to", async () => {
+Deno.test("timeout({ model }) limits a request to the model", async () => {
   const answer = async (limit: Parameters<typeof timeout>[0]) => {
     using time = new FakeTime();
     const model = scripted({ text: "Hello!", before: (_, signal) => sleep(200, signal) });
@@ -125,7 +125,7 @@ Deno.test("timeout() bounds a request to the model where it is told to", async (
   assertEquals(await answer(100), ["done", ""]);
 });
 
-Deno.test("timeout() bounds the whole response, and keeps what was shown", async () => {
+Deno.test("timeout() limits the whole response, and keeps the emitted text", async () => {
   using time = new FakeTime();
   const model = scripted({
     reads: (function* () {
@@ -140,7 +140,7 @@ Deno.test("timeout() bounds the whole response, and keeps what was shown", async
   assertEquals([status, text], ["failed", "Hel"]);
 });
 
-Deno.test("timeout() lets the run be stopped", async () => {
+Deno.test("timeout() does not hide a stop of the run", async () => {
   const reached = Promise.withResolvers<void>();
   const waiting = plain("waiting", (signal) => {
     reached.resolve();
@@ -158,7 +158,7 @@ Deno.test("timeout() lets the run be stopped", async () => {
   ]]);
 });
 
-Deno.test("timeout() lets a hook beneath it end the run, even when it is late", async () => {
+Deno.test("timeout() passes on a late interrupt of an inner hook", async () => {
   const late: Middleware = {
     name: "late",
     async execute({ run }) {
@@ -170,9 +170,10 @@ Deno.test("timeout() lets a hook beneath it end the run, even when it is late", 
   assertEquals(status, "done");
 });
 
-Deno.test("timeout() refuses a time that is none", () => {
+Deno.test("timeout() throws for an invalid time", () => {
   for (const ms of [0, -1, NaN, Infinity, 2 ** 31]) {
-    const message = `Cannot time out after ${ms} ms: expected more than 0, and 24 days at most`;
+    const message =
+      `Cannot create timeout(): the time is ${ms}; expected a positive number up to 2147483647 milliseconds`;
     assertThrows(() => timeout(ms), RangeError, message);
     assertThrows(() => timeout({ model: ms }), RangeError, message);
   }

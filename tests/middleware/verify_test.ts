@@ -22,12 +22,12 @@ async function told(use: readonly Middleware[], steps: readonly ScriptedAnswer[]
 
 const checked = (steps: readonly ScriptedAnswer[], options?: VerifyOptions) => told([verify(isGood, options)], steps);
 
-Deno.test("verify() lets a good answer stand", async () => {
+Deno.test("verify() accepts a good answer", async () => {
   assertEquals(await checked(["Good."]), ["done", "user Go", "assistant Good."]);
   assertEquals(await told([verify(() => undefined)], ["Bad."]), ["done", "user Go", "assistant Bad."]);
 });
 
-Deno.test("verify() goes on with what is wrong until the answer is good", async () => {
+Deno.test("verify() sends the message back until the answer is good", async () => {
   assertEquals(await checked(["Bad.", "Worse.", "Good."]), [
     "done",
     "user Go",
@@ -39,7 +39,7 @@ Deno.test("verify() goes on with what is wrong until the answer is good", async 
   ]);
 });
 
-Deno.test("verify() lets the answer stand after the last attempt, and says that it was not verified", async () => {
+Deno.test("verify() accepts the answer after the last attempt, and emits a notice", async () => {
   assertEquals(await checked(["Bad.", "Worse.", "Worst."]), [
     "done",
     "user Go",
@@ -58,7 +58,7 @@ Deno.test("verify() lets the answer stand after the last attempt, and says that 
   ]);
 });
 
-Deno.test("verify() finishes where the run may not go on any more", async () => {
+Deno.test("verify() finishes if the run may not continue", async () => {
   assertEquals(await told([verify(isGood, { attempts: 5 })], ["Bad.", "Worse."], 1), [
     "done",
     "user Go",
@@ -69,7 +69,7 @@ Deno.test("verify() finishes where the run may not go on any more", async () => 
   ]);
 });
 
-Deno.test("verify() counts its attempts over the whole run, also where the model made calls in between", async () => {
+Deno.test("verify() counts its attempts over the whole run, also with calls in between", async () => {
   const calls: ScriptedAnswer = { calls: [["look", {}]] };
   assertEquals(await checked(["Bad.", calls, "Worse.", calls, "Worst."]), [
     "done",
@@ -87,7 +87,7 @@ Deno.test("verify() counts its attempts over the whole run, also where the model
   ]);
 });
 
-Deno.test("verify() begins to count anew in every run of a session", async () => {
+Deno.test("verify() counts from zero in every run of a session", async () => {
   const model = scripted("Bad.", "Good.", "Bad.", "Good.");
   const assistant = agent({ model, use: [verify(isGood, { attempts: 1 })] });
   await assistant.run({ prompt: "One", session: "s" }).result;
@@ -95,7 +95,7 @@ Deno.test("verify() begins to count anew in every run of a session", async () =>
   model.done();
 });
 
-Deno.test("verify() asks hooks beneath it first, and checks only where they finish", async () => {
+Deno.test("verify() checks only if inner hooks finish", async () => {
   const seen: string[] = [];
   const check = (text: string) => {
     seen.push(text);
@@ -115,7 +115,7 @@ Deno.test("verify() asks hooks beneath it first, and checks only where they fini
   assertEquals(seen, ["Good."]);
 });
 
-Deno.test("verify() twice, under two names, gives each its own attempts", async () => {
+Deno.test("two verify() with two names have separate attempts", async () => {
   const isShort = (text: string) => text.length < 6 || "Be brief.";
   const isPolite = async (text: string) => await Promise.resolve(text.includes("!") || "Be polite.");
   const use = [
@@ -133,7 +133,7 @@ Deno.test("verify() twice, under two names, gives each its own attempts", async 
   ]);
 });
 
-Deno.test("verify() knows what it was asked: the whole transcript", async () => {
+Deno.test("verify() passes the context to `check`", async () => {
   const counts: number[] = [];
   await told([verify((_, { transcript, continuations }) => {
     counts.push(transcript.length, continuations);
@@ -142,7 +142,7 @@ Deno.test("verify() knows what it was asked: the whole transcript", async () => 
   assertEquals(counts, [4, 0]);
 });
 
-Deno.test("verify() fails the run where the check fails", async () => {
+Deno.test("verify() fails the run if the check throws", async () => {
   const broken = new Error("no checker");
   const use = [verify(() => {
     throw broken;
@@ -151,16 +151,16 @@ Deno.test("verify() fails the run where the check fails", async () => {
   assertEquals([status, error, ...lines(messages)], ["failed", broken, "user Go", "assistant Good."]);
 });
 
-Deno.test("verify() refuses attempts that are no number of 0 or more", () => {
+Deno.test("verify() throws for invalid attempts", () => {
   for (const attempts of [-1, NaN]) {
     assertThrows(
       () => verify(isGood, { attempts }),
       RangeError,
-      `Cannot verify in ${attempts} attempts: expected 0 or more`,
+      `Cannot create verify(): \`attempts\` is ${attempts}; expected 0 or more`,
     );
   }
 });
 
-Deno.test("verify() keeps the laws of a middleware", async () => {
+Deno.test("verify() obeys the laws of middleware", async () => {
   await testMiddleware(() => verify(() => true));
 });

@@ -33,7 +33,7 @@ function thinking(ms: number) {
   return scripted({ text: "Hello!", before: () => sleep(ms) });
 }
 
-Deno.test("within() keeps the laws of middleware", async () => {
+Deno.test("within() obeys the laws of middleware", async () => {
   await testMiddleware(() => within(1_000, { name: "all", ...passThroughHooks }));
 });
 
@@ -55,7 +55,7 @@ Deno.test("within() counts the time before and after next() together", async () 
   assertEquals([result.status, String(result.error)], ["failed", "TimeoutError: slow took more than 100 ms at prompt"]);
 });
 
-Deno.test("within() gives each hook a time of its own", async () => {
+Deno.test("within() limits each hook separately", async () => {
   using time = new FakeTime();
   const { prompt } = slow(40, 40);
   const session: Middleware["session"] = async (_, next) => {
@@ -70,7 +70,7 @@ Deno.test("within() gives each hook a time of its own", async () => {
   assertEquals(result.status, "done");
 });
 
-Deno.test("within() counts from the start again for every call of a hook", async () => {
+Deno.test("within() limits every call of a hook separately", async () => {
   using time = new FakeTime();
   const model = scripted({ calls: [["wait", {}]] }, { calls: [["wait", {}]] }, "Done.");
   const wait = tool({ name: "wait", description: "", input: z.object({}), execute: () => "Waited." });
@@ -106,7 +106,7 @@ Deno.test("within() aborts the signal that the hook sees, and no other", async (
   assertEquals(seen, ["stuck: TimeoutError: stuck took more than 100 ms at prompt", "above: undefined"]);
 });
 
-Deno.test("within() leaves the hook behind: its next() goes nowhere and its answer is dropped", async () => {
+Deno.test("within() abandons the hook: its next() throws and its answer is dropped", async () => {
   using time = new FakeTime();
   const model = thinking(1_000);
   const seen: string[] = [];
@@ -125,7 +125,7 @@ Deno.test("within() leaves the hook behind: its next() goes nowhere and its answ
   model.done();
 });
 
-Deno.test("within() denies where a guard takes too long", async () => {
+Deno.test("within() denies a call whose guard takes too long", async () => {
   using time = new FakeTime();
   const guard: Middleware = { name: "guard", approval: () => new Promise(() => {}) };
   const work = tool({ name: "work", description: "", input: z.object({}), execute: () => "Worked." });
@@ -142,7 +142,7 @@ Deno.test("within() denies where a guard takes too long", async () => {
   ]);
 });
 
-Deno.test("within() does not count the time in which calls wait for each other", async () => {
+Deno.test("within() does not count the time in which a call waits for its batch", async () => {
   using time = new FakeTime();
   const work = tool({ name: "work", description: "", input: z.object({}), execute: () => sleep(1_000) });
   const model = scripted({ calls: [["work", {}], ["work", {}]] }, "Done.");
@@ -162,7 +162,7 @@ Deno.test("within() does not count the time in which calls wait for each other",
   assertEquals(result.status, "done");
 });
 
-Deno.test("within() lets a hook go on when a failure comes back from next()", async () => {
+Deno.test("within() lets a hook handle a failure of next()", async () => {
   using time = new FakeTime();
   const model = scripted({ error: new ModelError("busy"), before: () => sleep(1_000) }, "Hello!");
   const patient: Middleware = {
@@ -181,7 +181,7 @@ Deno.test("within() lets a hook go on when a failure comes back from next()", as
   assertEquals(result.text, "Hello!");
 });
 
-Deno.test("within() passes on what the hook throws, at once or later", async () => {
+Deno.test("within() passes on the error of a hook", async () => {
   const broken = new Error("broken");
   const sync: Middleware = {
     name: "sync",
@@ -201,7 +201,7 @@ Deno.test("within() passes on what the hook throws, at once or later", async () 
   ]);
 });
 
-Deno.test("within() tells the hook when the run is stopped", async () => {
+Deno.test("within() aborts the hook's signal when the run is stopped", async () => {
   const reached = Promise.withResolvers<void>();
   const waiting: Middleware = {
     name: "waiting",
@@ -218,7 +218,7 @@ Deno.test("within() tells the hook when the run is stopped", async () => {
   assertEquals([status, reason], ["aborted", "enough"]);
 });
 
-Deno.test("within() leaves no timer where the hook forgets to await next()", async () => {
+Deno.test("within() leaves no timer if the hook does not await next()", async () => {
   const hasty: Middleware = {
     name: "hasty",
     prompt(_, next) {
@@ -230,12 +230,12 @@ Deno.test("within() leaves no timer where the hook forgets to await next()", asy
   assertEquals([status, String(error)], ["failed", `TypeError: Cannot leave prompt: "hasty" did not await next()`]);
 });
 
-Deno.test("within() refuses a time that is none", () => {
+Deno.test("within() throws for an invalid time", () => {
   for (const ms of [0, -1, NaN, Infinity, 2 ** 31]) {
     assertThrows(
       () => within(ms, {}),
       RangeError,
-      `Cannot keep a middleware within ${ms} ms: expected more than 0, and 24 days at most`,
+      `Cannot create within(): the time is ${ms}; expected a positive number up to 2147483647 milliseconds`,
     );
   }
 });

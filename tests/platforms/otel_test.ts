@@ -77,7 +77,7 @@ function hook(middleware: string, point: string, turn: number, said: Said): Expo
 const looked = { "gen_ai.tool.description": "Looks something up" };
 const wrapped = { "jizai.changed": ["emit"] };
 
-Deno.test("otel() exports by Deno's exporter the spans of a run and of what is beneath it, each where it belongs", async () => {
+Deno.test("otel() exports the nested spans of a run and its subagents with Deno's exporter", async () => {
   const { printed, spans } = await exported("telemetry.ts");
   assertEquals(printed, "Found it.\n");
   assertEquals(spans, [
@@ -105,7 +105,7 @@ Deno.test("otel() exports by Deno's exporter the spans of a run and of what is b
   ]);
 });
 
-Deno.test("otel() exports by Deno's exporter how long operations took, and which tokens they used", async () => {
+Deno.test("otel() exports durations and tokens with Deno's exporter", async () => {
   const { histograms } = await exported("telemetry.ts");
   const points = histograms.flatMap(({ name, points }) =>
     points.map(({ attributes, count, sum }) => {
@@ -131,7 +131,7 @@ Deno.test("otel() exports by Deno's exporter how long operations took, and which
   ]);
 });
 
-Deno.test("otel() exports what was said only where it is asked to", async () => {
+Deno.test("otel() exports content only with `content`", async () => {
   const said = ["Where is it?", "Let me look.", "/here", "Found it."];
   const found = async (...args: string[]) => {
     const { spans } = await exported("telemetry.ts", ...args);

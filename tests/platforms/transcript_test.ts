@@ -26,12 +26,12 @@ async function linesOf(path: string): Promise<Line[]> {
 
 const said = (lines: readonly Line[]) => lines.map(({ type, message: { content } }) => [type, content]);
 
-Deno.test("transcript() keeps the laws of middleware", async () => {
+Deno.test("transcript() obeys the laws of middleware", async () => {
   await using disk = await folder();
   await testMiddleware(() => transcript({ dir: disk.path }));
 });
 
-Deno.test("no name of a session leads out of the directory", async () => {
+Deno.test("no session id leads out of the directory", async () => {
   await using disk = await folder();
   const child = agent({ name: "child", description: "Helps", model: scripted("Done.") });
   const assistant = agent({
@@ -45,7 +45,7 @@ Deno.test("no name of a session leads out of the directory", async () => {
   assertEquals(names.toSorted(), ["%2E%2E", "%2E%2E.jsonl"]);
 });
 
-Deno.test("a session is a file, a line for each message, over all of its runs", async () => {
+Deno.test("each session has a file with a line per message, over all of its runs", async () => {
   await using disk = await folder();
   const image = { type: "media", mediaType: "image/png", data: "AA==" } as const;
   const assistant = agent({
@@ -78,7 +78,7 @@ Deno.test("a session is a file, a line for each message, over all of its runs", 
   assertEquals(lines.every(({ sessionId }) => sessionId === "a/b"), true);
 });
 
-Deno.test("hooks are told where it is, and find in it what was said before", async () => {
+Deno.test("hooks receive the path, and find the earlier messages in the file", async () => {
   await using disk = await folder();
   const found: unknown[] = [];
   const reads = hooks(async ({ hook_event_name, transcript_path }) => {
@@ -96,7 +96,7 @@ Deno.test("hooks are told where it is, and find in it what was said before", asy
   ]);
 });
 
-Deno.test("an agent beneath has a file of its own, beside that of the session", async () => {
+Deno.test("a subagent has its own file", async () => {
   await using disk = await folder();
   const paths: unknown[] = [];
   const hear = hooks((input) => {
@@ -117,7 +117,7 @@ Deno.test("an agent beneath has a file of its own, beside that of the session", 
   }]]]);
 });
 
-Deno.test("what a compaction makes is added, and nothing is written twice or taken back", async () => {
+Deno.test("a compaction appends its messages, and written lines do not change", async () => {
   await using disk = await folder();
   const short: Middleware = {
     name: "short",
@@ -140,7 +140,7 @@ Deno.test("what a compaction makes is added, and nothing is written twice or tak
   ]);
 });
 
-Deno.test("where it cannot be written, the run goes on, and whoever watches is warned", async () => {
+Deno.test("a failed write emits a warning, and the run continues", async () => {
   await using disk = await folder();
   await Deno.writeTextFile(`${disk.path}/file`, "");
   const run = agent({ model: scripted("Done."), use: [transcript({ dir: `${disk.path}/file` })] }).run("Hi");

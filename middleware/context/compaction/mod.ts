@@ -1,5 +1,5 @@
 /**
- * Keeps long conversations short.
+ * Compacts long conversations.
  *
  * @module
  */
@@ -19,34 +19,33 @@ import { type Summary, summaryBy, type SummaryOptions } from "./summary.ts";
 
 export type { SummaryOptions };
 
-/** Writes a summary of messages, of which the first may be the summary of what came before. */
+/** Summarizes messages, the first of which may be an earlier summary. */
 export type Summarize = (messages: readonly Message[], options: SummaryOptions) => Promise<string>;
 
-/** When a conversation is compacted, and to what. Tokens are estimated, at four bytes each. */
+/** Options of `compaction()`. Tokens are estimated at four bytes each. */
 export interface CompactionOptions {
-  /** Tokens of the transcript from which on it is. Where `limits.context` is less, that counts. Default: 100,000. */
+  /** Tokens of the transcript at which it is compacted; `limits.context` if that is less. Default: 100,000. */
   readonly at?: number;
-  /** Tokens at the end of the conversation that stay as they are, the person's last word among them. Default: a quarter of `at`. */
+  /** Tokens at the end of the transcript that stay as they are, including the last prompt. Default: a quarter of `at`. */
   readonly keep?: number;
-  /** Who writes the summary: a model, or a function. Default: the model of the run. */
+  /** The model or the function that writes the summary. Default: the model of the run. */
   readonly summarize?: Model | Summarize;
 }
 
 const name = "compaction";
 
 /**
- * Puts a summary in the place of what lies between the beginning of a conversation and its end, as soon as the transcript has `at` tokens, where a provider
- * refuses a request as too large, and where somebody asks for it with `agent.compact()`. What opened the conversation stays as it is, and so does its end:
- * calls together with their results. The summary is a message of a user, from "compaction"; the next one folds it in.
+ * Replaces the middle of a conversation with a summary: when the transcript reaches `at` tokens, when a provider refuses a request as too large, and when
+ * `agent.compact()` is called. The first messages and the last ones stay as they are, calls together with their results. The summary is a user message from
+ * "compaction"; the next compaction includes it in its summary.
  *
- * It stands last of those that hook `compact`: it asks nobody beneath. What `next({ instructions })` says above, and whoever asks for a compaction, is told to
- * who summarizes. What takes more than one request is summarized part by part, each with the summary of those before it. Where that fails, the run goes on:
- * the oldest messages are left out without a summary. A model that summarizes is asked past the hooks at `model`; its tokens count among those of the run.
+ * It stands last among the middleware with a `compact` hook, because it does not call `next()`. Instructions from `next({ instructions })` and from
+ * `agent.compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. If the summary fails, the run continues
+ * without the oldest messages. Requests for a summary do not pass the `model` hooks; their tokens count for the run.
  *
- * Where a session is kept, its transcript is kept as it was, too, whenever it is compacted: `Session.earlier` names the session that it is in, which a run
- * can go on with.
+ * If the session is stored, the previous transcript is stored too: `Session.earlier` is the id of its session, which a run can continue.
  *
- * Throws a `RangeError` where `at` is not more than 0, or `keep` not from 0 to less than `at`.
+ * Throws a `RangeError` if `at` is not positive, or `keep` is negative or not less than `at`.
  *
  * ```ts
  * import { agent, textOf } from "@jizai/jizai";
@@ -69,12 +68,14 @@ const name = "compaction";
  * ```
  */
 export function compaction({ at = 100_000, keep = at / 4, summarize }: CompactionOptions = {}): Middleware {
-  if (!(at > 0)) throw new RangeError(`Cannot compact at ${at} tokens: expected more than 0`);
+  if (!(at > 0)) {
+    throw new RangeError(`Cannot create compaction(): \`at\` is ${at}; expected a positive number of tokens`);
+  }
   if (!(keep >= 0 && keep < at)) {
-    throw new RangeError(`Cannot keep ${keep} tokens of ${at}: expected 0 or more, and less than all`);
+    throw new RangeError(`Cannot create compaction(): \`keep\` is ${keep}; expected 0 or more, and less than ${at}`);
   }
 
-  async function write(
+  async function summaryOfPart(
     messages: readonly Message[],
     { model, most, ...options }: SummaryOptions & { readonly model: Model; readonly most: number },
   ): Promise<Summary> {
@@ -92,14 +93,14 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
       const { trigger, transcript, budget, instructions, signal, model } = ctx;
       const { opened, left, kept } = splitTranscript(transcript, budget, keep);
       if (left.length === 0 || (trigger === "auto" && estimateTokens(left) < budget / 4)) {
-        return declined("There is too little to summarize.");
+        return declined("There are too few messages to summarize.");
       }
       const most = Math.max(least, trigger === "overflow" ? budget : 2 * budget);
       let summary: readonly Message[] = opened.filter(isSummary);
       let usage = noUsage;
       for (const part of partsOf(left, most)) {
         signal.throwIfAborted();
-        const written = await write([...summary, ...part], { instructions, signal, model, most });
+        const written = await summaryOfPart([...summary, ...part], { instructions, signal, model, most });
         summary = [summaryOf(written.text)];
         usage = addUsage(usage, written.usage);
       }
@@ -108,10 +109,10 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
   };
 }
 
-/** The tokens that any request may have. */
+/** Tokens that every request may have. */
 const least = 1_000;
 
-/** Messages in parts of which each leaves a quarter of `most` tokens for the summary of those before it. */
+/** Divides messages into parts that leave a quarter of `most` tokens for the summary of the earlier parts. */
 function partsOf(messages: readonly Message[], most: number): readonly (readonly Message[])[] {
   const parts: Message[][] = [];
   let room = 0;

@@ -1,50 +1,52 @@
 /**
- * Addresses: what may be fetched, and no more of it than is taken.
+ * Fetches instructions from allowed URLs.
  *
  * @module
  */
 
-const mostHops = 5;
+const maxRedirects = 5;
 
-/** The address that a URL says. Throws a `TypeError` where it may not be fetched. */
+/** Normalizes a URL. Throws a `TypeError` if it may not be fetched. */
 export function addressOf(url: string, insecure: boolean): string {
-  if (!URL.canParse(url)) throw new TypeError(`Cannot load instructions from ${url}: it is no URL`);
+  if (!URL.canParse(url)) {
+    throw new TypeError(`Cannot load instructions from ${url}: it is not a URL; expected an https URL`);
+  }
   const { protocol, href } = new URL(url);
   if (protocol === "https:" || insecure && protocol === "http:") return href;
-  throw new TypeError(`Cannot load instructions from ${url}: expected https:`);
+  throw new TypeError(`Cannot load instructions from ${url}: its protocol is ${protocol}; expected https:`);
 }
 
-/** An address without what may be secret in it. */
+/** Returns a URL without its parts that may contain secrets. */
 export function shown(address: string): string {
   const { origin, pathname } = new URL(address);
   return origin + pathname;
 }
 
-/** How an address is fetched. */
+/** Options of a fetch. */
 export interface FetchOptions {
-  /** Where it may redirect to. */
+  /** URLs to which it may be redirected. */
   readonly allowed: ReadonlySet<string>;
-  /** The most that is taken of it. */
+  /** Largest body in bytes. */
   readonly maxBytes: number;
-  /** Stops it. */
+  /** Aborts the fetch. */
   readonly signal: AbortSignal;
 }
 
-/** The text at an address. */
+/** Fetches the text at a URL. */
 export async function textAt(address: string, { allowed, maxBytes, signal }: FetchOptions): Promise<string> {
   let at = address;
-  for (let hop = 0; hop <= mostHops; hop++) {
+  for (let hop = 0; hop <= maxRedirects; hop++) {
     const response = await fetch(at, { redirect: "manual", signal });
     if (response.ok) return await textOf(response, maxBytes);
     await response.body?.cancel();
     const to = response.headers.get("location");
     if (response.status < 300 || response.status >= 400 || to === null) {
-      throw new Error(`Cannot fetch ${at}: it answers ${response.status}`);
+      throw new Error(`Cannot fetch ${at}: its status is ${response.status}`);
     }
     at = new URL(to, at).href;
-    if (!allowed.has(at)) throw new Error(`Cannot fetch ${address}: it redirects to ${at}, which is not in the list`);
+    if (!allowed.has(at)) throw new Error(`Cannot fetch ${address}: it redirects to ${at}, which is not in \`urls\``);
   }
-  throw new Error(`Cannot fetch ${address}: it redirects more than ${mostHops} times`);
+  throw new Error(`Cannot fetch ${address}: it redirects more than ${maxRedirects} times`);
 }
 
 async function textOf({ body, url }: Response, maxBytes: number): Promise<string> {

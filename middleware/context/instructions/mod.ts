@@ -1,5 +1,5 @@
 /**
- * Tells the model what is written for it where it works.
+ * Loads instructions for the model from the workspace and from URLs.
  *
  * @module
  */
@@ -17,29 +17,29 @@ import {
 import { onlyIf, startTimer } from "../../../src/core/kit.ts";
 import { addressOf, shown, textAt } from "./address.ts";
 
-/** What is loaded, and from where. */
+/** Options of `instructions()`. */
 export interface InstructionsOptions {
-  /** The names of files with instructions: in the root when the session is opened, and in each folder that the agent enters. Default: `AGENTS.md`. */
+  /** Names of the files to load: from the root when the session is opened, and from each folder that the agent enters. Default: `AGENTS.md`. */
   readonly files?: readonly string[];
-  /** Where else instructions are, when the session is opened. Nothing else is fetched, whatever these redirect to. Default: nowhere. */
+  /** URLs to load when the session is opened. A redirect to any other URL fails. Default: none. */
   readonly urls?: readonly string[];
-  /** The most bytes of one file or URL: what is longer is not loaded at all. Default: 65,536. */
+  /** Largest file or response in bytes; a larger one is not loaded. Default: 65,536. */
   readonly maxBytes?: number;
-  /** Milliseconds that a URL may take. Default: 5,000. */
+  /** Time to fetch a URL, in milliseconds. Default: 5,000. */
   readonly time?: number;
-  /** Whether URLs may be `http:`, for tests and networks of your own. Default: false. */
+  /** Allows `http:` URLs, for tests and private networks. Default: false. */
   readonly insecure?: boolean;
 }
 
-/** Where instructions may be. */
+/** A place of instructions. */
 interface Source {
-  /** As it is told. */
+  /** Path or URL in events. */
   readonly path: string;
   readonly load: (ctx: Scope) => Promise<string | undefined>;
 }
 
-/** Instructions that were found. */
-interface Found {
+/** Loaded instructions. */
+interface Loaded {
   readonly path: string;
   readonly text: string;
 }
@@ -47,13 +47,12 @@ interface Found {
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Adds the instructions of a workspace to those of the agent: the files of such names in its root, and what is at `urls`, whenever the session is opened.
- * When the agent enters a folder with `change_directory`, those of the folder, and of the folders it is in, are told to it in addition, once in a run.
- * `from` is what `workspace()` was given.
+ * Adds instructions from the workspace and from `urls` to those of the agent when the session is opened. When the agent enters a folder with
+ * `change_directory`, the result also contains the instructions of that folder and of its parents, once per run. `from` is the argument of `workspace()`.
  *
- * What is not there is no failure. What cannot be loaded is left out, and the operator is told. Whoever can write these files tells the agent what to do.
+ * A missing file is ignored. A failure to load is reported to the operator, and the run continues. Everyone who can write these files instructs the agent.
  *
- * Throws a `TypeError` for a URL that is none, or is not `https:`, and a `RangeError` where `maxBytes` is not 1 or more, or `time` not more than 0.
+ * Throws a `TypeError` for an invalid URL or one that is not `https:`, and a `RangeError` if `maxBytes` is less than 1 or `time` is not positive.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -73,8 +72,14 @@ export function instructions<V = unknown>(
   from: Files | ((scope: Scope<V>) => Files),
   { files = ["AGENTS.md"], urls = [], maxBytes = 65_536, time = 5_000, insecure = false }: InstructionsOptions = {},
 ): Middleware<V> {
-  if (!(maxBytes >= 1)) throw new RangeError(`Cannot load instructions of ${maxBytes} bytes: expected 1 or more`);
-  if (!(time > 0)) throw new RangeError(`Cannot load instructions in ${time} ms: expected more than 0`);
+  if (!(maxBytes >= 1)) {
+    throw new RangeError(`Cannot create instructions(): \`maxBytes\` is ${maxBytes}; expected 1 or more`);
+  }
+  if (!(time > 0)) {
+    throw new RangeError(
+      `Cannot create instructions(): \`time\` is ${time}; expected a positive number of milliseconds`,
+    );
+  }
   const allowed = new Set(urls.map((url) => addressOf(url, insecure)));
   const placeOf = typeof from === "function" ? from : () => from;
   const addresses = Array.from(allowed, (url): Source => ({ path: shown(url), load: (ctx) => fetched(url, ctx) }));
@@ -105,8 +110,8 @@ export function instructions<V = unknown>(
     }
   }
 
-  /** Tells the model what is in the folders that a call enters. */
-  async function entering(ctx: ToolContext<V>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
+  /** Adds the instructions of the folders that a call enters to its result. */
+  async function loadEntered(ctx: ToolContext<V>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
     let cwd = ".";
     const emit = (event: Event) => {
       if (event.type === "cwd.changed") cwd = event.to;
@@ -115,30 +120,30 @@ export function instructions<V = unknown>(
     const result = await next({ emit });
     const folders = foldersTo(cwd).filter((folder) => !entered.get(ctx).includes(folder));
     entered.update(ctx, (before) => [...before, ...folders]);
-    const all = await found(folders.flatMap((folder) => filesIn(folder, placeOf(ctx))), ctx);
+    const all = await load(folders.flatMap((folder) => filesIn(folder, placeOf(ctx))), ctx);
     const { turn, call } = ctx;
     for (const { path } of all) {
       ctx.emit({ type: "instructions.loaded", path, reason: "directory", turn, call: call.id });
     }
-    return all.length === 0 ? result : { ...result, context: [...result.context ?? [], ...all.map(told)] };
+    return all.length === 0 ? result : { ...result, context: [...result.context ?? [], ...all.map(textOf)] };
   }
 
   return {
     name: "instructions",
     async session(ctx, next) {
-      const all = await found([...filesIn(".", placeOf(ctx)), ...addresses], ctx);
+      const all = await load([...filesIn(".", placeOf(ctx)), ...addresses], ctx);
       for (const { path } of all) ctx.emit({ type: "instructions.loaded", path, reason: "session" });
       if (all.length === 0) return await next();
       const own = ctx.settings.instructions;
-      return await next({ settings: { instructions: [...own ? [own] : [], ...all.map(told)].join("\n\n") } });
+      return await next({ settings: { instructions: [...own ? [own] : [], ...all.map(textOf)].join("\n\n") } });
     },
-    tool: onlyIf(entering, ({ name }) => name === "change_directory"),
+    tool: onlyIf(loadEntered, ({ name }) => name === "change_directory"),
   };
 }
 
-/** What there is. What cannot be loaded is left out, and reported. */
-async function found(sources: readonly Source[], ctx: Scope): Promise<readonly Found[]> {
-  const all = await Promise.all(sources.map(async ({ path, load }): Promise<Found[]> => {
+/** Loads the sources that exist. A failure is reported, and its source left out. */
+async function load(sources: readonly Source[], ctx: Scope): Promise<readonly Loaded[]> {
+  const all = await Promise.all(sources.map(async ({ path, load }): Promise<Loaded[]> => {
     try {
       const text = (await load(ctx))?.trim();
       return text ? [{ path, text }] : [];
@@ -151,11 +156,11 @@ async function found(sources: readonly Source[], ctx: Scope): Promise<readonly F
   return all.flat();
 }
 
-function told({ path, text }: Found): string {
+function textOf({ path, text }: Loaded): string {
   return `Instructions from ${path}:\n\n${text}`;
 }
 
-/** A folder beneath the root, after the folders it is in. */
+/** Returns the folders on the way from the root to a folder, and the folder. */
 function foldersTo(path: string): readonly string[] {
   if (path === ".") return [];
   const names = path.split("/");

@@ -1,5 +1,5 @@
 /**
- * What a request to a model takes: tokens, and money where there are prices.
+ * Computes the tokens and the cost of requests.
  *
  * @module
  */
@@ -7,31 +7,31 @@ import type { ModelRequest, Usage } from "../../../mod.ts";
 import { estimateTokens } from "../../../src/core/kit.ts";
 import type { Amounts } from "./ledger.ts";
 
-/** What a million tokens of a model cost, in the currency of the budget. */
+/** Price of a million tokens of a model, in the currency of the budget. */
 export interface Price {
-  /** Of the request. */
+  /** Price of the request's tokens. */
   readonly input: number;
-  /** Of the answer. */
+  /** Price of the answer's tokens. */
   readonly output: number;
-  /** Of that part of the request which the provider had cached. Default: as `input`. */
+  /** Price of tokens that the provider read from its cache. Default: as `input`. */
   readonly cached?: number;
 }
 
-/** What each model costs, by its id. */
+/** Prices by the id of the model. */
 export type Prices = Readonly<Record<string, Price>>;
 
-/** What tokens of a model come to. Throws a `TypeError` where there are prices, and none for the model. */
+/** Returns the amounts for the usage of a model. Throws a `TypeError` if there are prices, but none for the model. */
 export function charge(model: string, usage: Usage, prices: Prices | undefined): Partial<Amounts> {
   const tokens = usage.input + usage.output;
   if (!prices || tokens === 0) return { tokens };
   const price = prices[model];
-  if (!price) throw new TypeError(`Cannot budget the cost of "${model}": it has no price`);
+  if (!price) throw new TypeError(`Cannot budget the cost of "${model}": it has no price; expected one in \`prices\``);
   const { cached = 0 } = usage;
   const { input, output, cached: again = input } = price;
   return { tokens, cost: ((usage.input - cached) * input + cached * again + usage.output * output) / 1_000_000 };
 }
 
-/** Makes an estimate of the tokens of requests, at four characters each. Messages and tools do not change: each is measured once. */
+/** Creates a function that estimates the tokens of a request, at four characters each. Messages and tools are immutable, so each is measured once. */
 export function estimator(): (request: ModelRequest) => number {
   const known = new WeakMap<object, number>();
   function once<T extends object>(thing: T, measure: (thing: T) => number): number {

@@ -1,15 +1,15 @@
 /**
- * The ledger of a budget: kept with the outermost run that uses it, and shared by the agents beneath.
+ * Keeps the ledger of a budget in the outermost run that uses it. Subagents share it.
  *
  * @module
  */
 import { type Run, type Scope, state } from "../../../mod.ts";
 
-/** How much of everything. */
+/** Amounts of everything that a budget limits. */
 export interface Amounts {
   /** Tokens. */
   readonly tokens: number;
-  /** Money. */
+  /** Cost, in the currency of the prices. */
   readonly cost: number;
   /** Calls of tools. */
   readonly calls: number;
@@ -17,37 +17,37 @@ export interface Amounts {
   readonly ms: number;
 }
 
-/** What a run and the agents beneath it have spent. */
+/** Records what a run and its subagents spend. */
 export interface Ledger {
-  /** What is left of the limits, less what is reserved. */
+  /** Returns the limits less what is spent or reserved. */
   left(at: Scope): Amounts;
-  /** Takes a call, where one is left, and time. */
+  /** Counts a call. Returns false if no call or no time is left. */
   take(at: Scope): boolean;
-  /** Gives calls back that did not come to anything. */
+  /** Returns calls that were denied or skipped. */
   giveBack(at: Scope, calls: number): void;
-  /** Takes `most`, until it is settled by what it came to. */
+  /** Reserves `most`. The returned function replaces the reservation by the real amounts. */
   reserve(at: Scope, most: Partial<Amounts>): (real: Partial<Amounts>) => void;
-  /** Begins with a run, and counts its time until it is told to stop; that of agents beneath is in it. */
+  /** Counts the time of a run until the returned function is called. The time of subagents is included. */
   start(at: Scope): () => void;
 }
 
 const nothing: Amounts = { tokens: 0, cost: 0, calls: 0, ms: 0 };
 
-/** Opens a ledger in the state of a run, under `name`. What is reserved counts as spent there: a process that dies may have spent it. */
+/** Creates a ledger in the state of a run, under `name`. A reservation counts as spent, because a process that dies may have spent it. */
 export function ledgerOf(name: string, limits: Amounts): Ledger {
   const spent = state<Amounts>(`${name}.spent`, () => nothing);
   const since = state<number | null>(`${name}.since`, () => null);
   const begun = new WeakSet<Run>();
 
-  /** Where it is kept. */
-  function where(at: Scope): Scope {
+  /** Returns the scope of the run that keeps the ledger. */
+  function keeperOf(at: Scope): Scope {
     let { run } = at;
     for (let above = run.parent; above; above = above.parent) if (begun.has(above)) run = above;
     return run === at.run ? at : { ...at, run };
   }
 
   function add(at: Scope, { tokens = 0, cost = 0, calls = 0, ms = 0 }: Partial<Amounts>, sign: 1 | -1 = 1): void {
-    spent.update(where(at), (was) => ({
+    spent.update(keeperOf(at), (was) => ({
       tokens: was.tokens + sign * tokens,
       cost: was.cost + sign * cost,
       calls: was.calls + sign * calls,
@@ -55,28 +55,28 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
     }));
   }
 
-  function timeLeft(kept: Scope): number {
+  function timeLeft(keeper: Scope): number {
     if (limits.ms === Infinity) return Infinity;
-    const start = since.get(kept);
-    return limits.ms - spent.get(kept).ms - (start === null ? 0 : Date.now() - start);
+    const start = since.get(keeper);
+    return limits.ms - spent.get(keeper).ms - (start === null ? 0 : Date.now() - start);
   }
 
   return {
     left(at) {
-      const kept = where(at);
-      const { tokens, cost, calls } = spent.get(kept);
+      const keeper = keeperOf(at);
+      const { tokens, cost, calls } = spent.get(keeper);
       return {
         tokens: limits.tokens - tokens,
         cost: limits.cost - cost,
         calls: limits.calls - calls,
-        ms: timeLeft(kept),
+        ms: timeLeft(keeper),
       };
     },
     take(at) {
-      const kept = where(at);
-      const was = spent.get(kept);
-      if (limits.calls - was.calls < 1 || timeLeft(kept) <= 0) return false;
-      spent.set(kept, { ...was, calls: was.calls + 1 });
+      const keeper = keeperOf(at);
+      const was = spent.get(keeper);
+      if (limits.calls - was.calls < 1 || timeLeft(keeper) <= 0) return false;
+      spent.set(keeper, { ...was, calls: was.calls + 1 });
       return true;
     },
     giveBack: (at, calls) => add(at, { calls: -calls }),
@@ -89,7 +89,7 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
     },
     start(at) {
       begun.add(at.run);
-      if (where(at) !== at || limits.ms === Infinity) return () => {};
+      if (keeperOf(at) !== at || limits.ms === Infinity) return () => {};
       const now = Date.now();
       since.set(at, now);
       return () => {

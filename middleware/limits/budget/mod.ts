@@ -1,5 +1,5 @@
 /**
- * Bounds what a run and the agents beneath it may spend.
+ * Limits what a run and its subagents may spend.
  *
  * @module
  */
@@ -29,43 +29,44 @@ import { type Amounts, ledgerOf } from "./ledger.ts";
 
 export type { Amounts, Price, Prices };
 
-/** What may be spent. What is not said has no limit. */
+/** Options of `budget()`. An amount that is not set has no limit. */
 export interface BudgetOptions {
-  /** Tokens, of requests and answers together. */
+  /** Tokens of requests and answers together. */
   readonly tokens?: number;
-  /** Money, in the currency of `prices`. */
+  /** Cost, in the currency of `prices`. */
   readonly cost?: number;
   /** Calls of tools. */
   readonly calls?: number;
-  /** Milliseconds, without those in which a run waits for a person. */
+  /** Milliseconds, without the time in which a run is paused. */
   readonly ms?: number;
-  /** What each model costs. One that is not here cannot be asked where there is a `cost`. */
+  /** Prices of the models. With a `cost`, a request to a model without a price fails. */
   readonly prices?: Prices;
-  /** Tokens that are reserved for an answer, where the request says no `maxTokens`. Default: 1,000. */
+  /** Tokens to reserve for an answer if the request has no `maxTokens`. Default: 1,000. */
   readonly reserve?: number;
-  /** Its name, the reason that a run ends with, and what its ledger is kept under: two that meet in one agent need two. Default: "budget". */
+  /** Name of the middleware, of its ledger, and of the end reason. Two budgets in one agent need two names. Default: "budget". */
   readonly name?: string;
 }
 
-/** A budget, and what hooks and tools can read of it. */
+/** The middleware that `budget()` returns. */
 export interface Budget extends Middleware {
-  /** What is left for a run, less what is reserved: `Infinity` of what has no limit, below 0 what was overdrawn. */
+  /** Returns what is left for a run, less reservations: `Infinity` without a limit, negative if overdrawn. */
   left(at: Scope): Amounts;
 }
 
 const spent = "the budget is spent";
-const finish = "The budget is spent. Answer now, with what you have: you cannot use tools any more.";
+const finish = "The budget is spent. Answer now with what you have. You cannot use tools any more.";
 
 /**
- * Bounds what a run and the agents beneath it may spend together: they share one ledger. The estimated tokens of a request and its answer are reserved before
- * it is sent, and what it really took is settled afterwards; one that fails costs nothing.
+ * Limits what a run and its subagents may spend together. The estimated tokens of a request and its answer are reserved before it is sent, and replaced by the
+ * real ones afterwards. A failed request costs nothing.
  *
- * A run gives one last answer when its next request does not fit, when the time is up, and after a call that was over the budget: that request has no tools,
- * and the model is told to finish. Then the run ends with the status `limit`. Last answers, one for each agent at work, and low estimates may overdraw a budget.
- * A call over the budget is answered as skipped; one that is denied does not count. What runs when the time is up is not stopped: `limits.time` does that.
+ * If the next request does not fit, if the time is up, or after a call over the budget, the run gives one last answer: its request has no tools, and the
+ * model is told to finish. Then the run ends with the status `limit`. Last answers and low estimates can overdraw a budget. A call over the budget is answered
+ * as skipped; a denied call does not count. Running work is not stopped when the time is up; use `limits.time` for that.
  *
- * It stands after `retry` and `fallback`, so that it counts every try. Where there is a `cost`, a request to a model that has no price fails.
- * Throws a `RangeError` where a limit, or a price, is less than 0.
+ * Place it after `retry` and `fallback`, so that it counts every attempt.
+ *
+ * Throws a `RangeError` if a limit or a price is negative.
  *
  * ```ts
  * import { agent, type Middleware } from "@jizai/jizai";
@@ -94,9 +95,9 @@ export function budget(options: BudgetOptions = {}): Budget {
   const bounded = limits.tokens < Infinity || priced !== undefined;
   const estimate = estimator();
   const ledger = ledgerOf(name, limits);
-  /** Whether this run asked for more than was left, and what it answered at last. */
+  /** Whether this run exceeded the budget, and its last answer. */
   const own = state<{ readonly over: boolean; readonly answer?: string }>(`${name}.own`, () => ({ over: false }));
-  /** The calls of each run that are reserved. */
+  /** Reserved calls by run. */
   const open = new WeakMap<Run, Set<string>>();
 
   function expected(request: ModelRequest): Partial<Amounts> {
@@ -105,23 +106,23 @@ export function budget(options: BudgetOptions = {}): Budget {
     return charge(request.model.id, { input: estimate(request), output: maxTokens }, priced);
   }
 
-  /** Whether there is something to say about the next request: what it may take is bounded, or it is the last one, or comes after that. */
-  function concerned(ctx: Scope): boolean {
+  /** Returns whether the hook has work for the next request: the amounts are limited, or the budget is spent. */
+  function isLimited(ctx: Scope): boolean {
     const { over, answer } = own.get(ctx);
     return bounded || over || answer !== undefined || ledger.left(ctx).ms <= 0;
   }
 
-  async function asking(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
+  async function chargeRequest(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
     const { request } = ctx;
     const { over, answer } = own.get(ctx);
-    if (answer !== undefined) return reply(""); // whoever goes on after the last answer hears nothing more
+    if (answer !== undefined) return reply(""); // a continuation after the last answer gets an empty answer
     const most = expected(request);
     const last = over || !fits(most, ledger.left(ctx));
     const settle = ledger.reserve(ctx, most);
     let took: Partial<Amounts> = {};
     try {
       const response = await next(last ? { request: lastOf(request, name) } : undefined);
-      took = most; // which stands where whoever answered has no price
+      took = most; // stands if the model that answered has no price
       took = charge(response.model, response.usage, priced);
       if (last) own.set(ctx, { over, answer: textOf(response) });
       return response;
@@ -130,14 +131,14 @@ export function budget(options: BudgetOptions = {}): Budget {
     }
   }
 
-  /** Reserves a call, until it comes to a result; not where none is left. */
+  /** Reserves a call until its result. Returns false if none is left. */
   function reserved(ctx: ToolContext): boolean {
     if (own.get(ctx).answer !== undefined || !ledger.take(ctx)) return false;
     open.get(ctx.run)?.add(ctx.call.id);
     return true;
   }
 
-  function refusing(ctx: ToolContext): Promise<ToolResult> {
+  function skipCall(ctx: ToolContext): Promise<ToolResult> {
     own.update(ctx, (was) => ({ ...was, over: true }));
     return Promise.resolve(skipped(`Not run: ${spent}.`));
   }
@@ -164,14 +165,14 @@ export function budget(options: BudgetOptions = {}): Budget {
         const stands = answer === undefined || result.status === "cancelled";
         return stands ? result : { status: "limit", text: answer, reason: name };
       } catch (error) {
-        if (error instanceof Pause) ledger.giveBack(ctx, calls.size); // they begin anew
+        if (error instanceof Pause) ledger.giveBack(ctx, calls.size); // the calls enter again after the pause
         throw error;
       } finally {
         stop();
       }
     },
-    model: onlyIf(asking, concerned),
-    tool: onlyIf(refusing, (ctx) => !reserved(ctx)),
+    model: onlyIf(chargeRequest, isLimited),
+    tool: onlyIf(skipCall, (ctx) => !reserved(ctx)),
     async compact(ctx, next) {
       const compaction = await next();
       const { usage } = compaction;
@@ -183,12 +184,12 @@ export function budget(options: BudgetOptions = {}): Budget {
       if (tokens <= 0 || cost <= 0 || ms <= 0) return refused(spent);
       const result = await next();
       const answered = result.status === "limit" && result.reason === name;
-      return answered ? { ...result, status: "done" } : result; // its last answer is an answer
+      return answered ? { ...result, status: "done" } : result; // the last answer of a subagent is its answer
     },
   };
 }
 
-/** Throws a `RangeError` where one of `amounts` is none; `of` says whose it is. */
+/** Throws a `RangeError` if one of `amounts` is negative or not a number; `of` names it. */
 function expectAmounts(amounts: object, of: (what: string) => string): void {
   for (const [what, value] of Object.entries(amounts)) {
     if (!(value >= 0)) throw new RangeError(`Cannot budget ${value} for ${of(what)}: expected a number of 0 or more`);
@@ -199,7 +200,7 @@ function fits({ tokens = 0, cost = 0 }: Partial<Amounts>, left: Amounts): boolea
   return tokens <= left.tokens && cost <= left.cost && left.ms > 0;
 }
 
-/** The last request: without tools, and with what is said to the model about that. */
+/** Returns the last request: without tools, and with a message that tells the model to finish. */
 function lastOf({ messages }: ModelRequest, from: string): Partial<ModelRequest> {
   return { messages: [...messages, user(finish, from)], tools: [] };
 }
