@@ -215,12 +215,14 @@ Deno.test("on disk, no link leads a write into a folder of version control or of
   );
   const { results } = await work(at.files, [[
     ["write_file", { path: "h/post-commit", content: "b" }],
+    ["write_file", { path: "h/new/post-commit", content: "b" }],
     ["write_file", { path: "p", content: "b" }],
     ["edit_file", { path: "h/pre-commit", old: "a", new: "b" }],
   ]]);
   const refusal = (path: string) => `error: Cannot write "${path}": it is in a folder of version control or of hooks.`;
   assertEquals(results, [
     refusal(".git/hooks/post-commit"),
+    refusal(".git/hooks/new"),
     refusal(".git/hooks/pre-commit"),
     refusal(".git/hooks/pre-commit"),
   ]);

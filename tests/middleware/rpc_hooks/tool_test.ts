@@ -259,7 +259,11 @@ Deno.test("trap 46: media that were handled are handed over, and where that fail
     throw new Error("no channel");
   });
   const failed = await came([call("a")], { use: [failing, respond(true)] });
-  assertEquals(failed.lines, ["call weather", "error The result of weather could not be delivered.", "assistant Done."]);
+  assertEquals(failed.lines, [
+    "call weather",
+    "error The result of weather could not be delivered.",
+    "assistant Done.",
+  ]);
   const seen = batch([call("a")], { use: [respond(false)] });
   await seen.run().came;
   const [, request] = seen.model.requests;

@@ -13,9 +13,11 @@ const staleAfter = 10_000;
 const interval = 5;
 
 /** The new content of a file. While it exists, no other process that uses this module writes the file. */
-export interface Draft extends AsyncDisposable {
+export interface Draft {
   /** Writes the content, with the permissions of `mode`, and replaces the file with it. Returns false if the folder was replaced in the meantime. */
   commit(bytes: Uint8Array, mode: number | undefined): Promise<boolean>;
+  /** Deletes the draft if it was not committed. */
+  discard(): Promise<void>;
 }
 
 /** Returns whether a name in a folder is that of a draft. */
@@ -74,7 +76,7 @@ async function verified(handle: FileHandle, place: string, file: string): Promis
       if (await realPlace() !== place) return false;
       return await fs.rename(place, file).then(() => true, ignoreMissing) ?? false;
     },
-    [Symbol.asyncDispose]: discard,
+    discard,
   };
 }
 

@@ -60,13 +60,17 @@ export function directory(path: string | URL): Files {
     if (version !== undefined && await find(path) === undefined) return undefined;
     const place = await placeOf(path);
     expectWritable(await fromRoot(place)); // a link may lead to a protected folder
-    await using draft = await openDraft(place);
+    const draft = await openDraft(place);
     if (!draft) throw refusal(path, "its folder was replaced in the meantime");
-    const before = await open(path, place);
-    if (before?.content.version !== version) return undefined;
-    const committed = await draft.commit(bytes, before?.mode);
-    if (!committed) throw refusal(path, "its folder was replaced in the meantime");
-    return await versionOf(bytes);
+    try {
+      const before = await open(path, place);
+      if (before?.content.version !== version) return undefined;
+      const committed = await draft.commit(bytes, before?.mode);
+      if (!committed) throw refusal(path, "its folder was replaced in the meantime");
+      return await versionOf(bytes);
+    } finally {
+      await draft.discard();
+    }
   }
 
   return {
@@ -110,12 +114,20 @@ async function open(path: string, place: string): Promise<ReadFile | undefined> 
     const info = await fs.lstat(place).catch(ignoreMissing);
     if (!info) return undefined;
     if (!info.isFile()) throw refusal(path, "it is not a file"); // opening a pipe would wait for its other end
-    await using file = await fs.open(place, "r").catch(ignoreMissing);
-    if (!file || !await isAt(place, file)) continue; // another writer has replaced it
-    const bytes = new Uint8Array(await file.readFile());
-    return { content: { bytes, version: await versionOf(bytes) }, mode: info.mode };
+    const bytes = await bytesAt(place);
+    if (bytes) return { content: { bytes, version: await versionOf(bytes) }, mode: info.mode };
   }
   throw refusal(path, "it was replaced in the meantime");
+}
+
+/** Reads the file at `place`; returns `undefined` if it was replaced while it was opened. */
+async function bytesAt(place: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const file = await fs.open(place, "r").catch(ignoreMissing);
+  try {
+    return file && await isAt(place, file) ? new Uint8Array(await file.readFile()) : undefined;
+  } finally {
+    await file?.close();
+  }
 }
 
 /** Returns whether an open file is the file at `place`, and no link leads there. */

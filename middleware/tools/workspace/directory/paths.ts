@@ -6,7 +6,7 @@
 import fs from "node:fs/promises";
 import { sep } from "node:path";
 import { ToolError } from "../../../../mod.ts";
-import { shown } from "../path.ts";
+import { expectWritable, shown } from "../path.ts";
 
 /** Resolves the paths of one directory. */
 export interface Paths {
@@ -48,7 +48,9 @@ export function pathsIn(directory: string | URL): Paths {
     if (found === undefined) {
       const end = path.lastIndexOf("/");
       const parent = await folder(end < 0 ? "." : path.slice(0, end));
-      await fs.mkdir(`${parent}${sep}${path.slice(end + 1)}`).catch(ignoreExisting);
+      const place = `${parent}${sep}${path.slice(end + 1)}`;
+      expectWritable(await fromRoot(place)); // a link may lead to a protected folder
+      await fs.mkdir(place).catch(ignoreExisting);
       found = await find(path);
     }
     if (found === undefined) throw refusal(path, "its folder was replaced in the meantime");
