@@ -1,11 +1,11 @@
 /**
- * Texts in pieces, for databases that bound the size of a value.
+ * Texts in pieces, for databases that limit the size of a value.
  *
  * @module
  */
 import type { Session } from "../protocol/session.ts";
 
-/** `text` in pieces of at most `length` characters. None ends within a character that takes two. */
+/** Splits `text` into pieces of at most `length` code units. No piece ends within a surrogate pair. */
 export function piecesOf(text: string, length: number): string[] {
   const pieces: string[] = [];
   for (let at = 0, end = 0; at < text.length; at = end) {
@@ -16,51 +16,51 @@ export function piecesOf(text: string, length: number): string[] {
   return pieces;
 }
 
-/** Whether a code unit is the first of two. */
+/** Whether a code unit is the first of a surrogate pair. */
 function isHigh(unit: number): boolean {
   return unit >= 0xD800 && unit < 0xDC00;
 }
 
-/** A session as a text that a longer transcript changes at its end only. Its version is kept beside it. */
+/** Serializes a session so that a transcript that grows changes only the end of the text. The version is stored separately. */
 export function textOfSession({ messages, version: _, ...rest }: Session): string {
   return JSON.stringify({ messages, ...rest });
 }
 
-/** The session that a text was made of. */
+/** Parses a session. */
 export function sessionOf(text: string, version: number): Session {
   return { ...JSON.parse(text), version };
 }
 
-/** Lines as one text that says where it ends. */
+/** Joins lines. Each line ends with a line feed, so that a missing piece is detected. */
 export function textOfLines(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** A piece of the lines of one addition. */
+/** A piece of one addition to a log. */
 export interface LinesPiece {
-  /** The number of the first of those lines. */
+  /** The number of the first event of the addition. */
   readonly first: number;
-  /** Which piece it is, from 0. */
+  /** The index of the piece, from 0. */
   readonly part: number;
   readonly text: string;
 }
 
-/** Puts pieces of lines together again. */
-export interface Gathering {
-  /** Takes the next piece; gives false, and takes nothing, where there are enough for a page. */
+/** Joins pieces to lines. */
+export interface LineCollector {
+  /** Adds the next piece. Returns false, and adds nothing, if the page is full. */
   add(piece: LinesPiece): boolean;
-  /** The lines, without a gap, and the number of the first. */
+  /** Returns the lines, without a gap, and the number of the first. */
   lines(): { readonly first: number; readonly lines: readonly string[] };
 }
 
-/** The characters that are enough for a page. */
-const enough = 500_000;
+/** The number of characters of a page. */
+const pageLength = 500_000;
 
 /**
- * Gathers the lines after `after` from pieces in their order. Where a piece is missing, because it has expired or because whoever wrote it
- * did not come to the end, what was gathered before counts as forgotten.
+ * Collects the lines after `after` from pieces in their order. If a piece is missing, because it has expired or because its writer failed, the lines before it
+ * count as deleted.
  */
-export function gather(after: number): Gathering {
+export function collectLines(after: number): LineCollector {
   let lines: string[] = [];
   let first = after + 1;
   let length = 0;
@@ -68,7 +68,7 @@ export function gather(after: number): Gathering {
   let start = 0;
 
   /** Ends an addition. */
-  function settle(): void {
+  function flush(): void {
     const text = texts.join("");
     texts = [];
     if (!text.endsWith("\n")) return;
@@ -85,8 +85,8 @@ export function gather(after: number): Gathering {
   return {
     add({ first, part, text }) {
       if (part === 0) {
-        settle();
-        if (length >= enough) return false;
+        flush();
+        if (length >= pageLength) return false;
         start = first;
         texts.push(text);
       } else if (part === texts.length && first === start) {
@@ -95,7 +95,7 @@ export function gather(after: number): Gathering {
       return true;
     },
     lines() {
-      settle();
+      flush();
       return { first, lines };
     },
   };

@@ -104,6 +104,9 @@ Deno.test("serve() names the field of answers that are wrong", async () => {
     [{ answers: ["yes"] }, "answers.0", "an object"],
     [{ answers: [{ callId: "1" }] }, "answers.0.type", 'one of "approve", "deny", "reply"'],
     [{ answers: [{ callId: "1", type: true }] }, "answers.0.type", 'one of "approve", "deny", "reply"'],
+    ...["constructor", "__proto__", "toString", "allow", ""].map((type) =>
+      [{ answers: [{ callId: "1", type }] }, "answers.0.type", `one of "approve", "deny", "reply"`] as const
+    ),
     [{ answers: [{ type: "approve" }] }, "answers.0.callId", "a string"],
     [{ answers: [{ callId: "1", type: "deny", reason: 1 }] }, "answers.0.reason", "a string"],
   ];

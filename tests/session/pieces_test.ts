@@ -1,11 +1,11 @@
 import { assertEquals } from "@std/assert";
-import { gather, piecesOf, textOfLines } from "../../src/session/pieces.ts";
+import { collectLines, piecesOf, textOfLines } from "../../src/session/pieces.ts";
 
 /** What comes of pieces, `[first, part, text]`. */
 function gathered(after: number, ...pieces: readonly (readonly [first: number, part: number, text: string])[]) {
-  const gathering = gather(after);
-  const taken = pieces.map(([first, part, text]) => gathering.add({ first, part, text }));
-  return { taken: taken.filter(Boolean).length, ...gathering.lines() };
+  const collector = collectLines(after);
+  const taken = pieces.map(([first, part, text]) => collector.add({ first, part, text }));
+  return { taken: taken.filter(Boolean).length, ...collector.lines() };
 }
 
 Deno.test("a text is cut in pieces, but no character is", () => {

@@ -6,7 +6,7 @@
 import { follow, type Subscription } from "../notifier.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { records } from "../record/records.ts";
-import { gather, piecesOf, textOfLines } from "../pieces.ts";
+import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import {
   type DenoKvOptions,
   forget,
@@ -26,8 +26,8 @@ interface LogHead extends Head {
 }
 
 /**
- * Keeps logs in Deno KV. Whoever follows a run is told by the database: on Deno Deploy wherever they are, on one machine within one process.
- * With `expireIn`, a run that goes on for longer is forgotten from its beginning.
+ * Keeps logs in Deno KV. Followers of a run are notified by the database: on Deno Deploy everywhere, on one machine within one process. With `expireIn`, the
+ * first events of a run that takes longer are deleted.
  *
  * ```ts
  * import { denoKvLog } from "@jizai/jizai/session/deno_kv";
@@ -42,14 +42,14 @@ interface LogHead extends Head {
 export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Log {
   const headOf = (run: string): Deno.KvKey => [prefix, "log", run];
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "log_piece", record];
-  /** The heads of the runs that are written here, so that adding to one is a single round trip. */
+  /** The heads of the runs that this process writes, so that an addition is a single round trip. */
   const written = new Map<string, Seen<LogHead>>();
 
-  /** Adds to a record that is as it was seen. */
+  /** Appends to a record whose head is `seen`. */
   async function add(run: string, seen: Seen<LogHead>, { after, lines, ended }: Addition): Promise<boolean> {
     const { record, last } = seen.head ?? { record: crypto.randomUUID(), last: after };
     if (last !== after) return false;
-    const writer = crypto.randomUUID(); // nobody else who adds at the same time writes what is this one's
+    const writer = crypto.randomUUID(); // concurrent writers write different pieces
     const pieces = piecesOf(textOfLines(lines), pieceLength)
       .map((text, part): Piece => [[...piecesUnder(record), after + 1, writer, part], text]);
     const head = { record, last: last + lines.length, ended, expires: Date.now() + expireIn };
@@ -64,17 +64,17 @@ export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }
     if (!head) return undefined;
     const { record, last, ended } = head;
     if (last <= after) return { first: after + 1, lines: [], last, ended };
-    const gathering = gather(after);
+    const collector = collectLines(after);
     let writer: Deno.KvKeyPart | undefined;
     for await (const { key, value } of kv.list<string>(await rangeOf(record, after, last))) {
       const [first, by, part] = key.slice(3);
       if (part === 0) writer = by;
-      if (by === writer && !gathering.add({ first: Number(first), part: Number(part), text: value })) break;
+      if (by === writer && !collector.add({ first: Number(first), part: Number(part), text: value })) break;
     }
-    return { ...gathering.lines(), last, ended };
+    return { ...collector.lines(), last, ended };
   }
 
-  /** Where the pieces are that have the events after `after`: from the last that begins no later than they do. */
+  /** Returns the range of the pieces with the events after `after`: from the last piece that begins before them. */
   async function rangeOf(record: string, after: number, last: number): Promise<Deno.KvListSelector> {
     const all = piecesUnder(record);
     const end = [...all, last + 1];
@@ -98,6 +98,7 @@ export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }
 
   return {
     records,
+    ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     async append(run, addition) {
       const known = written.get(run);
       if (known?.head && isLive(known.head) && await add(run, known, addition)) return true;

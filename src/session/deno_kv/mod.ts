@@ -1,5 +1,5 @@
 /**
- * Sessions and logs in Deno KV, which takes values of at most 64 KiB: what is longer is kept in pieces.
+ * Sessions and logs in Deno KV. Values of more than 64 KiB are stored in pieces.
  *
  * @module
  */

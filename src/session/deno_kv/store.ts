@@ -15,15 +15,15 @@ interface SessionHead extends Head {
 
 interface KeptPiece {
   readonly name: string;
-  /** Of its text, by which it is known again. */
+  /** The hash of its text. A piece with the same hash is not written again. */
   readonly hash: string;
   /** When it was written, in milliseconds since 1970. */
   readonly at: number;
 }
 
 /**
- * Keeps sessions in Deno KV. A save writes the pieces that have changed, which is the end where a transcript has grown, and in one step with
- * them what says which pieces there are: readers see the session as it was or as it is, and of two writers one wins.
+ * Keeps sessions in Deno KV. A save writes the pieces that have changed (the last ones if a transcript has grown), and atomically the list of the pieces:
+ * readers see the session before or after the save, and one of two writers wins.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -43,11 +43,11 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "session_piece", record];
   const pieceOf = (record: string, { name }: KeptPiece): Deno.KvKey => [...piecesUnder(record), name];
 
-  /** The pieces of a session joined; nothing where one is not there any more. */
+  /** Joins the pieces of a session. Returns nothing if one was deleted meanwhile. */
   async function join({ record, pieces }: SessionHead): Promise<string | undefined> {
     const keys = pieces.map((piece) => pieceOf(record, piece));
     const texts: string[] = [];
-    for (let at = 0; at < keys.length; at += 10) { // the most that one read may ask for
+    for (let at = 0; at < keys.length; at += 10) { // the most keys of one read
       for (const { value } of await kv.getMany<string[]>(keys.slice(at, at + 10))) {
         if (value === null) return undefined;
         texts.push(value);
@@ -64,7 +64,7 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
         const text = await join(head);
         if (text !== undefined) return sessionOf(text, head.version);
         if (missed === versionstamp) throw new Error(`Cannot load session "${id}": a piece of it is missing`);
-        missed = versionstamp; // it was saved in between
+        missed = versionstamp; // the session was saved in between
       }
     },
 
@@ -91,7 +91,7 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
         head: { record, version: version + 1, pieces, expires: now + expireIn },
         pieces: added,
         dropped: old.filter((piece) => !pieces.includes(piece)).map((piece) => pieceOf(record, piece)),
-        expireIn: 2 * expireIn, // so that a piece that is known, and so at most `expireIn` old, lasts as long again
+        expireIn: 2 * expireIn, // a piece that is at most `expireIn` old may be used again, for as long
       });
       return done && version + 1;
     },

@@ -6,7 +6,7 @@
 import { follow, notifier } from "../notifier.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { records } from "../record/records.ts";
-import { gather, piecesOf, textOfLines } from "../pieces.ts";
+import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { type DurableObjectOptions, expiry, firstOf, type ObjectStorage, pieceLength, sweep } from "./storage.ts";
 
 const tables = [
@@ -19,8 +19,7 @@ const tables = [
 ];
 
 /**
- * Keeps logs in the storage of a Durable Object. Make it once, in the constructor of the object: whoever follows a run is told by the one who
- * adds to it there.
+ * Keeps logs in the storage of a Durable Object. Create it once, in the constructor of the object: an addition notifies the followers of the same instance.
  *
  * ```ts
  * import { durableObjectLog, type ObjectStorage } from "@jizai/jizai/session/durable_object";
@@ -39,7 +38,7 @@ export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }
   const { sql } = storage;
   const additions = notifier();
 
-  /** How far a record goes, where there is one. */
+  /** Reads the end of a record. */
   function headOf(run: string): Pick<LogPage, "last" | "ended"> | undefined {
     const row = firstOf(sql.exec(
       "SELECT last, ended FROM jizai_log WHERE run = ? AND (expires IS NULL OR expires > ?)",
@@ -52,7 +51,7 @@ export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }
   function add(run: string, { after, lines, ended }: Addition): boolean {
     const head = headOf(run);
     if ((head?.last ?? after) !== after) return false;
-    if (!head) remove(run); // what has expired
+    if (!head) remove(run); // an expired record
     const last = after + lines.length;
     sql.exec("INSERT OR REPLACE INTO jizai_log VALUES (?, ?, ?, ?)", run, last, ended ? 1 : 0, expiry(expireIn));
     for (const [part, text] of piecesOf(textOfLines(lines), pieceLength).entries()) {
@@ -64,7 +63,7 @@ export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }
   function read(run: string, after: number): LogPage | undefined {
     const head = headOf(run);
     if (!head) return undefined;
-    const gathering = gather(after);
+    const collector = collectLines(after);
     const pieces = sql.exec(
       `SELECT first, part, text FROM jizai_log_piece WHERE run = ? AND first >= coalesce(
          (SELECT max(first) FROM jizai_log_piece WHERE run = ? AND first <= ?), 0
@@ -74,9 +73,9 @@ export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }
       after + 1,
     );
     for (const { first, part, text } of pieces) {
-      if (!gathering.add({ first: Number(first), part: Number(part), text: String(text) })) break;
+      if (!collector.add({ first: Number(first), part: Number(part), text: String(text) })) break;
     }
-    return { ...gathering.lines(), ...head };
+    return { ...collector.lines(), ...head };
   }
 
   function remove(run: string): void {
@@ -90,6 +89,7 @@ export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }
 
   return {
     records,
+    ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     append: (run, addition) =>
       Promise.try(() => {
         const done = storage.transactionSync(() => add(run, addition));

@@ -17,8 +17,8 @@ const tables = [
 ];
 
 /**
- * Keeps sessions in the storage of a Durable Object. Make it once, in the constructor of the object. A save writes the rows that have changed,
- * which is the end where a transcript has grown.
+ * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. A save writes the rows that have changed: the last
+ * ones if a transcript has grown.
  *
  * ```ts
  * import type { Store } from "@jizai/jizai";
@@ -39,7 +39,7 @@ export function durableObjectStore(
 ): Store {
   const { sql } = storage;
 
-  /** The version that is kept now; 0 where none is. */
+  /** Returns the stored version; 0 if there is no session. */
   function versionOf(id: string): number {
     const row = firstOf(sql.exec(
       "SELECT version FROM jizai_session WHERE id = ? AND (expires IS NULL OR expires > ?)",
