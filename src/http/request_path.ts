@@ -18,10 +18,11 @@ export function requestPath({ parse, errorBody }: Route, server: Server): (c: Co
   const { options } = server;
   return async (c) => {
     try {
-      const operation = await parse(c);
+      const operation = Promise.try(parse, c);
+      await operation.catch(() => {}); // thrown below: a client that is not identified learns nothing else
       const client = await identify(c, options);
       if (options.signal?.aborted) throw shuttingDown();
-      return await handle({ c, server, client }, operation);
+      return await handle({ c, server, client }, await operation);
     } catch (error) {
       return errorResponse(error, c, options.onError, errorBody);
     }

@@ -93,6 +93,11 @@ Deno.test("serve() refuses requests without an owner on every route", async () =
     (app) => app.request("/sessions/s1"),
     (app) => post(app, "/sessions/s1/answers", { answers }),
     (app) => post(app, "/sessions/s1/compact", {}),
+    (app) => app.request("/runs", { method: "POST" }),
+    (app) => post(app, "/runs", { prompt: 1 }),
+    (app) => post(app, "/runs", { prompt: "x".repeat(2_000_000) }),
+    (app) => app.request("/runs/r1?after=x"),
+    (app) => app.request("/sessions/s1/answers", { method: "POST" }),
   ];
   for (const request of requests) {
     for (const app of [served, as("")]) {
