@@ -1,37 +1,37 @@
 /**
- * The client: runs on a server, wherever it is reached from.
+ * The client of a served agent.
  *
  * @module
  */
 import type { Message } from "../protocol/message.ts";
 import { type ClientOptions, post } from "./connection.ts";
-import { type ClientRun, hear } from "./run.ts";
+import { type ClientRun, clientRun } from "./run.ts";
 import { noRun, type RunState } from "./state.ts";
 
-/** What a run begins with: a prompt, or the messages that the client holds, the last of them the person's. */
+/** The input of a run: a prompt, or messages that the client holds, the last of them the user's. */
 export type RunRequest =
   & {
-    /** The session that it goes on with. Default: a new one. */
+    /** The session to continue. Default: a new session. */
     readonly session?: string;
-    /** Leaves the run, which does not stop it. Default: nothing does. */
+    /** Stops reading the run when it aborts. The run itself is not stopped. Default: none. */
     readonly signal?: AbortSignal;
   }
   & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
 
-/** A way to the runs of a server. */
+/** A client of one server. */
 export interface Client {
-  /** Begins a run. */
+  /** Begins a run. The request is sent when the first event is read. */
   run(request: RunRequest): ClientRun;
   /**
-   * Goes on with a run from what was heard of it, on any page and in any process; `{ ...noRun, run }` of one whose id is all that is known. `signal`
-   * leaves it again.
+   * Continues to read a run from a state, which may come from another page or process. If only the run's id is known, the state is `{ ...noRun, run }`.
+   * `signal` stops reading.
    */
   follow(state: RunState, signal?: AbortSignal): ClientRun;
 }
 
 /**
- * Reaches a served agent at `base`, the address that it is mounted at. Where a stream is cut, the rest of it is asked for: nothing is lost, and
- * nothing comes twice. What a run has come to is in its `state`, with every event that is read.
+ * Creates a client of the agent that is served at the URL `base`. After a lost connection the client requests the rest of the events, so none is lost and none
+ * arrives twice. The `state` of a run contains every event that was read.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -46,10 +46,10 @@ export interface Client {
  * for await (const _ of run.events) show(run.state.messages);
  * assertEquals([run.state.status, run.state.text], ["done", "Hello!"]);
  *
- * function show(_messages: typeof run.state.messages) {} // as your page does
+ * function show(_messages: typeof run.state.messages) {} // draws your page
  * ```
  *
- * A run that is paused says what a person is asked, and `answer()` goes on with it:
+ * A paused run has questions, and `answer()` resumes it:
  *
  * ```ts
  * import { agent, serve, tool } from "@jizai/jizai";
@@ -78,7 +78,7 @@ export interface Client {
 export function client(base: string, options: ClientOptions = {}): Client {
   const server = { ...options, base };
   return {
-    run: ({ signal, ...body }) => hear(server, noRun, signal, post("/runs", body)),
-    follow: (state, signal) => hear(server, state, signal),
+    run: ({ signal, ...body }) => clientRun(server, noRun, signal, post("/runs", body)),
+    follow: (state, signal) => clientRun(server, state, signal),
   };
 }

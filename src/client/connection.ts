@@ -1,40 +1,40 @@
 /**
- * Connections: one request, and the frames that it brings.
+ * Requests to the server, and the frames of a response.
  *
  * @module
  */
 import type { Frame } from "./state.ts";
 
-/** What `client()` takes. */
+/** Options of `client()`. */
 export interface ClientOptions {
-  /** Sends requests: to add what changes, such as a token, or to reach an app without a network. Default: the platform's. */
+  /** Sends requests, for example to add a token that changes, or to call an app without a network. Default: the global `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
-  /** Sent with every request. Default: none. */
+  /** Headers of every request. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How many tries in a row may fail before it gives up; what is heard starts the count anew. Default: 8, which takes most of a minute. */
+  /** The number of failed attempts in a row after which the client gives up. An event resets the count. Default: 8, which take about a minute. */
   readonly attempts?: number;
-  /** Milliseconds without a byte after which a connection counts as lost: more than a heartbeat of the server. Default: 45,000. */
+  /** Milliseconds without data after which a connection counts as lost. It has to exceed the heartbeat of the server. Default: 45,000. */
   readonly silence?: number;
 }
 
-/** A server, and how it is reached. */
+/** A server, and the options for requests to it. */
 export interface Server extends ClientOptions {
   readonly base: string;
 }
 
 /** A request: its path, its headers, and its body if it has one. */
-export type Asking = readonly [path: string, headers: Readonly<Record<string, string>>, body?: string];
+export type ServerRequest = readonly [path: string, headers: Readonly<Record<string, string>>, body?: string];
 
-/** A request that was refused, or given up. */
+/** A request that was refused or given up. */
 export class ClientError extends Error {
-  /** Says what could not be done, the status of the answer, and why as a word: the server's own, or "lost" where there was none. */
+  /** Takes the message, the status of the response, and the reason as a code: the code of the server, or "lost" if there was no response. */
   constructor(message: string, readonly status = 0, readonly code = "lost", options?: ErrorOptions) {
     super(message, options);
   }
 }
 
-/** A request that something be done. Where it is sent again, its key tells that it is the same. */
-export function post(path: string, body: unknown): Asking {
+/** Creates a POST request. Its idempotency key identifies it if it is sent again. */
+export function post(path: string, body: unknown): ServerRequest {
   return [
     path,
     { "content-type": "application/json", "idempotency-key": crypto.randomUUID() },
@@ -42,33 +42,33 @@ export function post(path: string, body: unknown): Asking {
   ];
 }
 
-/** Sends a request. Throws a `ClientError` where it is refused. */
-export async function ask(
-  { base, fetch: send = fetch, headers }: Server,
-  [path, more, body]: Asking,
+/** Sends a request. Throws a `ClientError` if it is refused. */
+export async function send(
+  { base, fetch: request = fetch, headers }: Server,
+  [path, more, body]: ServerRequest,
   signals: AbortSignal[] = [],
 ): Promise<Response> {
-  const response = await send(base + path, {
+  const response = await request(base + path, {
     ...(body && { method: "POST", body }),
     headers: { ...headers, ...more },
     signal: AbortSignal.any(signals),
   });
   const { status } = response;
   if (response.ok) return response;
-  const { error }: Refused = await response.json().catch(() => ({})); // whoever is in between speaks no JSON
+  const { error }: ErrorBody = await response.json().catch(() => ({})); // a proxy may answer without JSON
   throw new ClientError(error?.message ?? `Status ${status}`, status, error?.code);
 }
 
-/** What a server says of a request that it refuses. */
-interface Refused {
+/** The body of an error response. */
+interface ErrorBody {
   readonly error?: { readonly code?: string; readonly message?: string };
 }
 
-/** The frames that a request brings: each an event in one line of data, after its id. Throws a `ClientError` of status 204 where there are none. */
-export async function* listen(server: Server, asking: Asking, signal?: AbortSignal): AsyncGenerator<Frame> {
+/** Sends a request and reads the frames of its response. Throws a `ClientError` with status 204 if the response has no content. */
+export async function* readFrames(server: Server, request: ServerRequest, signal?: AbortSignal): AsyncGenerator<Frame> {
   const silent = new AbortController();
-  const { body } = await within(ask(server, asking, signal ? [signal, silent.signal] : [silent.signal]));
-  if (!body) throw new ClientError("No content", 204);
+  const { body } = await within(send(server, request, signal ? [signal, silent.signal] : [silent.signal]));
+  if (!body) throw new ClientError("Status 204", 204);
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     let id = 0;
@@ -76,7 +76,7 @@ export async function* listen(server: Server, asking: Asking, signal?: AbortSign
     for (;;) {
       const { done, value } = await within(reader.read());
       if (done) return;
-      const lines = (rest + value).split("\n"); // before it, a \r is nothing but space to numbers and to JSON
+      const lines = (rest + value).split("\n"); // Number() and JSON.parse() ignore a \r at the end
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (line.startsWith("id:")) id = Number(line.slice(3));
@@ -84,7 +84,7 @@ export async function* listen(server: Server, asking: Asking, signal?: AbortSign
       }
     }
   } finally {
-    reader.cancel().catch(() => {}); // it was cut, and whoever reads has heard of that
+    reader.cancel().catch(() => {}); // the read that failed has reported the reason
   }
 
   async function within<T>(work: Promise<T>): Promise<T> {

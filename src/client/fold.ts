@@ -1,5 +1,5 @@
 /**
- * The fold: frames in, what the run has come to out.
+ * The reducer from frames to the state of a run.
  *
  * @module
  */
@@ -15,8 +15,8 @@ import {
 } from "./state.ts";
 
 /**
- * Adds a frame to what a run has come to. A frame that is in it already changes nothing, and neither does one with a gap before it: the very same
- * state comes back.
+ * Adds a frame to the state of a run. A frame that the state contains already, or one that does not follow its last frame, changes nothing: the same object is
+ * returned.
  *
  * ```ts
  * import { fold, type Frame, noRun } from "@jizai/jizai/client";
@@ -33,17 +33,17 @@ import {
  * ```
  */
 export function fold(state: RunState, { id, event }: Frame): RunState {
-  return id === state.at + 1 ? { ...state, ...told(state, event), at: id } : state;
+  return id === state.at + 1 ? { ...state, ...changeOf(state, event), at: id } : state;
 }
 
-/** What is different; nothing where nothing is. */
+/** The changed fields of a state. */
 type Change = Partial<RunState> | undefined;
 
-/** What is new of a part. */
-type News = Partial<Omit<CallView, "type" | "id">> & { readonly type?: PartView["type"] };
+/** The changed fields of a part. */
+type PartChange = Partial<Omit<CallView, "type" | "id">> & { readonly type?: PartView["type"] };
 
-/** What an event changes. */
-function told(state: RunState, event: Event): Change {
+/** Returns the fields that an event changes. */
+function changeOf(state: RunState, event: Event): Change {
   const { messages } = state;
   switch (event.type) {
     case "run.started":
@@ -52,55 +52,55 @@ function told(state: RunState, event: Event): Change {
       return { messages: [event.prompt] };
     case "steering.injected":
       return { messages: [...messages, ...event.messages] };
-    case "model.started": // again, where a pause had cut the turn short
+    case "model.started": // again, if a pause interrupted the turn
     case "model.reset": {
       const { turn } = event;
       const before = messages.filter((message) => message.turn !== turn);
       return { messages: [...before, { role: "assistant", turn, parts: [] }] };
     }
     case "text.delta":
-      return grow(state, event.part, { type: "text", text: event.text });
+      return updatePart(state, event.part, { type: "text", text: event.text });
     case "reasoning.delta":
-      return grow(state, event.part, { type: "reasoning", text: event.text });
+      return updatePart(state, event.part, { type: "reasoning", text: event.text });
     case "model.finished": {
       const { text } = event;
       if (text === undefined) return undefined;
-      return say(state, (parts) => [
+      return updateParts(state, (parts) => [
         ...parts.filter((part) => part.type === "reasoning"),
         { type: "text", id: parts.length, text },
         ...parts.filter((part) => part.type === "call"),
       ]);
     }
     case "call.ready":
-      return grow(state, event.call.id, { type: "call", ...event.call, status: "ready" });
+      return updatePart(state, event.call.id, { type: "call", ...event.call, status: "ready" });
     case "call.delta":
     case "tool.started":
     case "tool.progress":
     case "approval.asked":
     case "approval.decided": {
-      const { type, turn: _, call, ...news } = event;
-      const status = statuses[type] ?? type.split(".")[1] as CallStatus; // the others end in it
-      return grow(state, call, { ...news, type: "call", status });
+      const { type, turn: _, call, ...change } = event;
+      const status = statuses[type] ?? type.split(".")[1] as CallStatus; // the other types end in the status
+      return updatePart(state, call, { ...change, type: "call", status });
     }
     case "tool.finished":
-      return grow(state, event.call, event.result);
+      return updatePart(state, event.call, event.result);
     case "subagent.started":
     case "subagent.event":
-      return say(state, (parts) =>
+      return updateParts(state, (parts) =>
         parts.map((part) => {
-          const { id, child = noRun } = part as CallView; // text has another id
+          const { id, child = noRun } = part as CallView; // only a call has the id of a call
           if (id !== event.call) return part;
           if (event.type === "subagent.event") {
             return { ...part, child: fold(child, { id: child.at + 1, event: event.event }) };
           }
-          return { ...part, child: child.run === event.run ? child : noRun }; // where a pause had stopped it, it goes on
+          return { ...part, child: child.run === event.run ? child : noRun }; // a paused subagent is resumed
         }));
     case "run.paused":
     case "run.finished":
     case "run.failed":
     case "run.aborted": {
       const { type, ...end } = event;
-      return { questions: [], status: type.slice(4) as RunStatus, ...end }; // `finished` says its own status
+      return { questions: [], status: type.slice(4) as RunStatus, ...end }; // `run.finished` has its own status
     }
     default:
       return undefined;
@@ -109,20 +109,20 @@ function told(state: RunState, event: Event): Change {
 
 const statuses: { readonly [type: string]: CallStatus } = { "call.delta": "writing", "tool.progress": "running" };
 
-/** Adds what is new of a part to it, or begins it. Its text goes on; a call that is complete comes after what was complete before. */
-function grow(state: RunState, id: number | string, news: News): Change {
-  return say(state, (parts) => {
+/** Changes a part, or adds it. Text is appended. A call that is complete moves behind the parts that were complete before. */
+function updatePart(state: RunState, id: number | string, change: PartChange): Change {
+  return updateParts(state, (parts) => {
     const old = parts.find((part) => part.id === id);
-    const text = (old?.text ?? "") + (news.text ?? "");
-    const part = { id, ...old, ...news, text } as PartView; // what begins one says its type
-    return old && news.status !== "ready"
+    const text = (old?.text ?? "") + (change.text ?? "");
+    const part = { id, ...old, ...change, text } as PartView; // the first change has the type
+    return old && change.status !== "ready"
       ? parts.map((each) => each === old ? part : each)
       : [...parts.filter((each) => each !== old), part];
   });
 }
 
-/** Changes what the model says now. */
-function say({ messages }: RunState, change: (parts: readonly PartView[]) => readonly PartView[]): Change {
+/** Changes the parts of the last answer. */
+function updateParts({ messages }: RunState, change: (parts: readonly PartView[]) => readonly PartView[]): Change {
   const last = messages.at(-1);
   return last?.turn ? { messages: messages.with(-1, { ...last, parts: change(last.parts) }) } : undefined;
 }

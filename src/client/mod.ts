@@ -1,10 +1,10 @@
 /**
- * The client: opens runs of a served agent, hears them to their end over any number of connections, and tells what they have come to. Two kilobytes
- * that need `fetch` and nothing else.
+ * A client that begins runs of a served agent, reads them to their end over any number of connections, and reduces their events to a state. It takes two
+ * kilobytes and needs only `fetch`.
  *
- * What it does about a cut asks something of the server: that `GET /runs/:id` gives the rest after `Last-Event-ID`, and that a request with an
- * `Idempotency-Key` it has seen is the same run. `serve()` does both where it has a `log`, and leaves a run alone whose client is cut off where
- * `onClientGone` is not "stop". Without a log, a run whose stream is cut ends as a `ClientError`.
+ * To continue after a lost connection, the server needs a `log`, and an `onClientGone` other than "stop": then `GET /runs/:id` returns the events after
+ * `Last-Event-ID`, and a request that is sent again with its `Idempotency-Key` joins the run that it began. Without a log, a lost connection is a
+ * `ClientError`.
  *
  * @module
  */

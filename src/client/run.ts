@@ -1,80 +1,88 @@
 /**
- * A run as its client has it: heard to its end, over as many connections as that takes.
+ * A run on a server, read to its end over any number of connections.
  *
  * @module
  */
 import type { Event } from "../protocol/event.ts";
 import type { PersonAnswer } from "../protocol/question.ts";
-import { ask, type Asking, ClientError, listen, post, type Server } from "./connection.ts";
+import { ClientError, post, readFrames, send, type Server, type ServerRequest } from "./connection.ts";
 import { fold } from "./fold.ts";
 import type { RunState } from "./state.ts";
 
 /** A run on a server. */
 export interface ClientRun {
-  /** What it has come to, with the event that was read last. */
+  /** The state after the last event that was read. */
   readonly state: RunState;
   /**
-   * What happens in it, until it ends or pauses: each event once. The run begins when the first is asked for. Whoever leaves the loop leaves the run,
-   * which does not stop it. Throws a `ClientError` where it is refused or given up, and the reason of its signal.
+   * The events until the run ends or pauses, each once. The request is sent when the first event is read. Leaving the loop does not stop the run. Throws a
+   * `ClientError` if the request is refused or given up, and the reason of the signal if it aborts.
    */
   readonly events: AsyncIterable<Event>;
-  /** Reads the events to their end, and gives what the run has come to; where the loop was left, what it had come to then. */
+  /** Reads the events to their end and returns the state. If a loop over the events was left, returns the state at that event. */
   result(): Promise<RunState>;
-  /** Stops it; its events say when it has stopped. Rejects with a `ClientError` where it does not run, or not yet. */
+  /** Stops the run. Its events tell when it has stopped. Rejects with a `ClientError` if the run is over or has not begun. */
   stop(): Promise<void>;
-  /** Answers what it asks while it is paused: gives the rest of it, as a run of its own. */
+  /** Answers the questions of a paused run. Returns the rest of the run. */
   answer(answers: readonly PersonAnswer[]): ClientRun;
 }
 
-/** Hears what `opening` begins, or the rest of the run that `state` is of. */
-export function hear(server: Server, state: RunState, signal?: AbortSignal, opening?: Asking): ClientRun {
+/** Creates the run that `opening` begins or resumes. Without `opening`, continues to read the run of `state`. */
+export function clientRun(
+  server: Server,
+  state: RunState,
+  signal?: AbortSignal,
+  opening?: ServerRequest,
+): ClientRun {
   const { at } = state;
 
-  async function* conduct(): AsyncGenerator<Event> {
+  async function* readEvents(): AsyncGenerator<Event> {
     const { attempts = 8 } = server;
     let due = opening;
     let cause: unknown;
-    for (let tries = 0;; tries++) {
+    for (let attempt = 0;; attempt++) {
       signal?.throwIfAborted();
-      if (tries >= attempts) throw new ClientError(`Gave up after ${attempts} tries`, 0, "lost", { cause });
-      if (tries > 0) await pause(Math.min(15_000, 125 * 2 ** tries) * (1 + Math.random()), signal);
-      const asking: Asking = (state.run ? due : opening) ?? [`/runs/${state.run}`, { "last-event-id": `${state.at}` }];
+      if (attempt >= attempts) {
+        throw new ClientError(`Cannot read the run in ${attempts} attempts`, 0, "lost", { cause });
+      }
+      if (attempt > 0) await pause(Math.min(15_000, 125 * 2 ** attempt) * (1 + Math.random()), signal);
+      const request: ServerRequest = (state.run ? due : opening) ??
+        [`/runs/${state.run}`, { "last-event-id": `${state.at}` }];
       due = undefined;
       try {
-        for await (const frame of listen(server, asking, signal)) {
+        for await (const frame of readFrames(server, request, signal)) {
           const before = state;
           state = fold(state, frame);
           if (state === before) continue;
-          tries = 0;
+          attempt = 0;
           yield frame.event;
         }
       } catch (error) {
         const status = error instanceof ClientError ? error.status : 0;
-        if (!isPassing(status, tries)) throw error;
+        if (!isTransient(status, attempt)) throw error;
         cause = error;
-        if (status === 204) due = opening; // it had not arrived
-        else if (state.status === "paused") continue; // it may have gone on since
+        if (status === 204) due = opening; // the server did not receive it
+        else if (state.status === "paused") continue; // it may have been resumed since
       }
       if (isOver(state) && (!opening || state.at > at)) return;
     }
   }
 
-  const events = conduct();
+  const events = readEvents();
   return {
     get state() {
       return state;
     },
     events,
     async result() {
-      for await (const _ of events); // it is all in the state
+      for await (const _ of events); // the state contains them
       return state;
     },
     async stop() {
-      await ask(server, post(`/runs/${state.run}/stop`, {}));
+      await send(server, post(`/runs/${state.run}/stop`, {}));
     },
     answer(answers) {
       const path = `/sessions/${encodeURIComponent(state.session ?? "")}/answers`;
-      return hear(
+      return clientRun(
         server,
         state,
         signal,
@@ -84,7 +92,7 @@ export function hear(server: Server, state: RunState, signal?: AbortSignal, open
   };
 }
 
-/** Waits, unless there is nothing to wait for any more. */
+/** Waits until the time is over or the signal aborts. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(end, ms);
@@ -97,12 +105,12 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Whether another try may end otherwise. One that comes again may be in its own way: it had arrived, and nobody heard of that. */
-function isPassing(status: number, tries: number): boolean {
-  return status < 300 || status >= 500 || status === 429 || (status === 409 && tries > 0);
+/** Whether another attempt may succeed. A repeated request may conflict with its first attempt, whose response was lost. */
+function isTransient(status: number, attempt: number): boolean {
+  return status < 300 || status >= 500 || status === 429 || (status === 409 && attempt > 0);
 }
 
-/** Whether it has ended, or waits. */
+/** Whether the run has ended or paused. */
 function isOver({ status }: RunState): boolean {
   return status !== "starting" && status !== "running";
 }

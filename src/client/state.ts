@@ -1,5 +1,5 @@
 /**
- * States: what a run has come to, as far as a client has heard. Plain JSON data, safe to keep beside the page that shows it.
+ * The state of a run, as a client shows it. It is plain JSON, so that a page can store it.
  *
  * @module
  */
@@ -7,115 +7,115 @@ import type { Decider, Decision, Event } from "../protocol/event.ts";
 import type { Question } from "../protocol/question.ts";
 import type { ContentPart, ResultStatus, Usage, UserMessage } from "../protocol/message.ts";
 
-/** An event, and its number in the run. */
+/** An event and its number in the run. */
 export interface Frame {
   /** Its number in the run, from 1. */
   readonly id: number;
-  /** What happened. */
+  /** The event. */
   readonly event: Event;
 }
 
-/** Where a run is: nothing was heard of it yet, it goes on, it waits for a person; or how it ended. */
+/** The status of a run: `starting` before its first event, `running`, `paused`, or how it ended. */
 export type RunStatus = "starting" | "running" | "paused" | "done" | "limit" | "cancelled" | "failed" | "aborted";
 
-/** What a run has come to. It never changes: each frame makes another one. */
+/** The state of a run. It is immutable: each frame creates a new one. */
 export interface RunState {
-  /** The number of the last frame that is in it; 0 where none is. */
+  /** The number of the last frame that it contains, or 0. */
   readonly at: number;
-  /** The run's id, once it has begun. */
+  /** The id of the run, once it has begun. */
   readonly run?: string;
   /** The id of its session, once it has begun. */
   readonly session?: string;
-  /** Where it is. */
+  /** The status of the run. */
   readonly status: RunStatus;
-  /** What was said in it. */
+  /** The messages of the run. */
   readonly messages: readonly (PromptView | AnswerView)[];
-  /** What a person is asked, while it is paused. */
+  /** The open questions, while the run is paused. */
   readonly questions: readonly Question[];
-  /** What goes back with the answers, where the server keeps nothing. */
+  /** The resume token to send with the answers, if the server uses resume tokens. */
   readonly resumeToken?: string;
-  /** Tokens, once it has ended or paused. */
+  /** The token usage, once the run has ended or paused. */
   readonly usage?: Usage;
-  /** Its answer, once it has ended; what there was of it, where it was aborted. */
+  /** The answer, once the run has ended; the partial answer of an aborted run. */
   readonly text?: string;
-  /** Its structured output, where it has one. */
+  /** The structured output, if the agent has one. */
   readonly output?: unknown;
-  /** Why it ended as it did, where that was said. */
+  /** The reason for the end, if there is one. */
   readonly reason?: string;
-  /** What it failed with: an id that its operator knows. */
+  /** The id of the error of a failed run, for the operator. */
   readonly error?: string;
-  /** What may be said of the failure. */
+  /** The message of a failed run, for the user. */
   readonly message?: string;
 }
 
-/** What the person says: before the first turn, or between two, and so in none. */
+/** A message of the user. It belongs to no turn. */
 export interface PromptView extends UserMessage {
-  /** None. */
+  /** Undefined, which tells it from an answer. */
   readonly turn?: undefined;
 }
 
-/** What the model says in one turn, and the calls it makes, while they happen. */
+/** The answer of the model in one turn, with its calls. */
 export interface AnswerView {
-  /** Tells it from what the person says. */
+  /** Tells it from messages of the user. */
   readonly role: "assistant";
   /** The turn, from 1. */
   readonly turn: number;
-  /** What is said and called: text in the order in which it began, calls in the order in which they were complete. */
+  /** The parts: text in the order in which it began, calls in the order in which they were complete. */
   readonly parts: readonly PartView[];
 }
 
-/** A piece of what the model says. */
+/** A part of an answer. */
 export type PartView = TextView | CallView;
 
-/** Text or thought, as far as it has come. */
+/** Text or reasoning, as far as it has arrived. */
 export interface TextView {
-  /** Which of them it is. */
+  /** Tells text from reasoning. */
   readonly type: "text" | "reasoning";
   /** Its number in the turn. */
   readonly id: number;
-  /** The text itself. */
+  /** The text. */
   readonly text: string;
 }
 
 /**
- * Where a call is: its input is being written, it is complete, it was taken up, a person is asked, it was decided whether it may run, it says how far
- * it is; or how it ended.
+ * The status of a call: `writing` while its input arrives, `ready` when it is complete, `started`, `asked` while a person is asked, `decided`, `running` after
+ * its first progress, or the status of its result.
  */
 export type CallStatus = "writing" | "ready" | "started" | "asked" | "decided" | "running" | ResultStatus;
 
-/** A call, from the first letter of its input to its result: all that its events said of it. What a person is asked, where one is, is in it too. */
+/** A call, with the fields of all its events, and those of the question about it. */
 export interface CallView extends Partial<Question> {
   /** Tells it from text. */
   readonly type: "call";
-  /** The call's id. */
+  /** The id of the call. */
   readonly id: string;
-  /** The tool that the model calls. */
+  /** The name of the tool. */
   readonly name: string;
-  /** Where it is. */
+  /** The status of the call. */
   readonly status: CallStatus;
-  /** The JSON text of its input, as far as it was streamed. */
+  /** The JSON text of the input, as far as it was streamed. */
   readonly text: string;
-  /** Its input: as the model made it, and then as a person is asked about it. */
+  /** The input: as the model wrote it, and then as the question shows it. */
   readonly input?: unknown;
-  /** Why its input could not be read, where it could not. */
+  /** The reason why the input is not valid JSON, if it is not. */
   readonly malformed?: string;
-  /** The batch that it is in. */
+  /** The id of its batch. */
   readonly batch?: string;
-  /** Its place in the model's order. */
+  /** The position in the order of the model. */
   readonly index?: number;
-  /** Whether it may run. */
+  /** The decision whether it may run. */
   readonly decision?: Decision;
-  /** Who decided. */
+  /** The origin of the decision. */
   readonly by?: Decider;
-  /** Why it may not. */
+  /** The reason for a denial. */
   readonly reason?: string;
-  /** What the tool said last of how far it is. */
+  /** The last progress of the tool. */
   readonly data?: unknown;
-  /** What it came to. */
+  /** The content of the result. */
   readonly parts?: readonly ContentPart[];
-  /** What the agent that does the work has come to, where one does. */
+  /** The state of the subagent that does the work, if the tool is one. */
   readonly child?: RunState;
 }
 
-/** A run of which nothing was heard yet. */
+/** The state before the first event. */
 export const noRun: RunState = { at: 0, status: "starting", messages: [], questions: [] };

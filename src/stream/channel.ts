@@ -1,44 +1,44 @@
 /**
- * A channel: what is written now is read when the reader comes for it. One writer, one reader, no web stream in between but the one at the end.
+ * A channel from one writer to one reader. Items wait in a buffer until the reader pulls. The only web stream is the one that the reader gets.
  *
  * @module
  */
 
 /** The writing end. */
 export interface Sink<T> {
-  /** Takes an item; never waits. */
+  /** Takes an item. Never waits. */
   write(item: T): void;
-  /** Holds what is written until `uncork()`, or until it is much, so that it travels together. */
+  /** Holds items until `uncork()` or the high-water mark, so that they leave as one chunk. */
   cork(): void;
-  /** Lets go of what was held. */
+  /** Releases the held items. */
   uncork(): void;
-  /** Settles when there is room again; nothing where there is room. A writer that can wait, waits. */
+  /** Resolves when the buffer has room again; undefined while it has room. A writer that can wait should await it. */
   readonly full: Promise<void> | undefined;
-  /** Settles when what was written so far is on record, where a record is kept. */
+  /** Resolves when the items so far are logged. Only a sink with a log has it. */
   settled?(): Promise<void>;
-  /** Writes nothing more, where a record is kept: somebody else goes on with it. */
+  /** Stops logging, because another process continues the log. Only a sink with a log has it. */
   yield?(): void;
-  /** Ends the stream, after what was written. */
+  /** Ends the stream after the items that were written. */
   close(): void;
 }
 
-/** How a channel packs and bounds what it holds. */
+/** Options of a channel. `T` is an item, `K` what the buffer keeps of it, `C` a chunk. */
 export interface ChannelOptions<T, K, C> {
-  /** Makes of an item what is kept of it, as it is written. */
+  /** Converts an item when it is written. */
   readonly keep: (item: T) => K;
-  /** Makes chunks of everything that is pending, and sends them. */
+  /** Packs the buffered items into chunks and sends them. */
   readonly pack: (kept: readonly K[], send: (chunk: C) => void) => void;
-  /** The size of what is kept of an item. Default: 1. */
+  /** Returns the size of a buffered item. Default: 1. */
   readonly size?: (kept: K) => number;
-  /** The size of pending items from which on the writer is asked to wait. Default: 1,024. */
+  /** The size of the buffer at which the writer should wait. Default: 1,024. */
   readonly highWater?: number;
-  /** Called when the reader leaves before the end. */
+  /** Called if the reader cancels before the end. */
   readonly onCancel?: (reason: unknown) => void;
-  /** Called when nothing more is taken, whoever ended it. */
+  /** Called when the channel takes no more items, whether it was closed or cancelled. */
   readonly onEnd?: () => void;
 }
 
-/** Both ends of a channel. The reader is waited for from its first read on; before that, everything is kept. */
+/** Creates a channel. Before the first read the buffer is unbounded; from then on `full` asks the writer to wait. */
 export function channel<T, K, C>(
   { keep, pack, size = () => 1, highWater = 1_024, onCancel, onEnd }: ChannelOptions<T, K, C>,
 ): { readonly sink: Sink<T>; readonly stream: ReadableStream<C> } {
@@ -48,13 +48,13 @@ export function channel<T, K, C>(
   let corked = false;
   let closed = false;
   let room: PromiseWithResolvers<void> | undefined;
-  /** Ends the pull that is open while the reader keeps up: a pull for each chunk would cost a fifth of what a chunk does. */
+  /** Ends the open pull. One pull stays open while the reader keeps up, because a pull for each chunk would add a fifth to its cost. */
   let endPull = () => {};
   let controller: ReadableStreamDefaultController<C>;
   const send = (chunk: C) => controller.enqueue(chunk);
 
-  /** Whether the reader has taken everything that was sent. */
-  function taken(): boolean {
+  /** Whether the reader has taken every chunk. */
+  function isDrained(): boolean {
     return read && controller.desiredSize === 0;
   }
 
@@ -75,11 +75,11 @@ export function channel<T, K, C>(
     write(item) {
       if (closed) return;
       const kept = keep(item);
-      if (!corked && pending.length === 0 && taken()) return pack([kept], send);
+      if (!corked && pending.length === 0 && isDrained()) return pack([kept], send);
       pending.push(kept);
       held += size(kept);
       if (!corked) endPull();
-      else if (held >= highWater && taken()) flush();
+      else if (held >= highWater && isDrained()) flush();
     },
     cork() {
       corked = true;
@@ -87,7 +87,7 @@ export function channel<T, K, C>(
     uncork() {
       corked = false;
       if (pending.length === 0) return;
-      if (taken()) flush();
+      if (isDrained()) flush();
       else endPull();
     },
     get full() {

@@ -1,12 +1,12 @@
 /**
- * Server-sent events as they come in.
+ * A parser for server-sent events.
  *
  * @module
  */
 
 /**
- * The data of each frame of `body`: one array for every read, empty where nothing was complete. Names, ids and comments are left out. What follows the
- * last empty line is given too, at the end: whoever parses it sees whether it is whole.
+ * Returns the data of each frame of `body`: one array for every read, which is empty if the read completed no frame. Names, ids and comments are dropped. Text
+ * after the last empty line is returned as a last frame, which may be incomplete.
  */
 export async function* frames(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[]> {
   const decoder = new TextDecoder();
@@ -15,7 +15,7 @@ export async function* frames(body: ReadableStream<Uint8Array>): AsyncGenerator<
   yield take(`${decoder.decode()}\n\n`);
 }
 
-/** Cuts text into frames, however it comes in pieces. */
+/** Returns a function that splits text into frames, wherever the text is cut. */
 function splitter(): (text: string) => readonly string[] {
   let rest = "";
   let data: string | undefined;

@@ -1,11 +1,11 @@
 /**
- * Events as lines of JSON, the form in which they are sent and kept.
+ * Events as lines of JSON, in which form they are sent and logged.
  *
  * @module
  */
 import type { Event } from "../protocol/event.ts";
 
-/** An event as JSON, on one line. A text delta, which most of them are, is spelled out: it takes two thirds of the time. */
+/** Encodes an event as one line of JSON. Most events are text deltas, which this encodes in two thirds of the time that JSON.stringify() needs. */
 export function lineOf(event: Event): string {
   if (event.type !== "text.delta") return JSON.stringify(event);
   const { turn, part, text } = event;

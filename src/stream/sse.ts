@@ -1,30 +1,30 @@
 /**
- * Server-sent events: frames out, frames in.
+ * An encoder for server-sent events.
  *
  * @module
  */
 import { channel, type Sink } from "./channel.ts";
 
-/** One frame, written: `data` is a line. */
+/** Encodes one frame; `data` is one line. */
 export function frame(id: number, data: string): string {
   return `id: ${id}\ndata: ${data}\n\n`;
 }
 
-/** How a stream of frames behaves. */
+/** Options of a stream of frames. */
 export interface SseOptions<T> {
-  /** The frame of an item, or several; an empty text where there is nothing to say of it. */
+  /** Encodes an item as one or more frames, or as an empty string. */
   readonly frame: (item: T) => string;
-  /** Milliseconds of silence after which a comment is sent at the latest, so that nobody in between hangs up; `Infinity` for never. Default: 15,000. */
+  /** Milliseconds of silence after which a comment is sent, so that no proxy closes the connection; `Infinity` for never. Default: 15,000. */
   readonly heartbeat?: number;
-  /** Characters that may wait for a slow reader before the writer is asked to wait. Default: 65,536. */
+  /** The number of buffered characters at which the writer should wait. Default: 65,536. */
   readonly highWater?: number;
-  /** Called when the reader leaves before the end. */
+  /** Called if the reader cancels before the end. */
   readonly onCancel?: (reason: unknown) => void;
 }
 
 const comment = Symbol("comment");
 
-/** A byte stream of frames. Frames that wait together leave as one chunk. */
+/** Creates a byte stream of frames. Frames that wait together leave as one chunk. */
 export function sse<T>(
   { frame, heartbeat = 15_000, highWater = 65_536, onCancel = () => {} }: SseOptions<T>,
 ): { readonly sink: Sink<T>; readonly stream: ReadableStream<Uint8Array<ArrayBuffer>> } {

@@ -1,8 +1,8 @@
 /**
- * Turns of the event loop.
+ * Timers for turns of the event loop.
  *
  * @module
  */
 
-/** The event loop's own clock: tests that set theirs do not hold events back. */
+/** The timers of the platform, taken before a test can fake them, so that faked time does not delay events. */
 export const { setTimeout: turn, clearTimeout: clearTurn } = globalThis;

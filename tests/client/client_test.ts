@@ -230,7 +230,11 @@ Deno.test("client() waits longer each time, by chance, and then gives up", async
       const over = assertRejects(() => client("", { fetch: down }).run({ prompt: "Go" }).result(), ClientError);
       while (at.length < 8) await time.nextAsync();
       const error = await over;
-      assertEquals([error.message, error.code, error.status], ["Gave up after 8 tries", "lost", 0]);
+      assertEquals([error.message, error.code, error.status], [
+        "Cannot read the run in 8 attempts",
+        "lost",
+        0,
+      ]);
       assertEquals(error.cause instanceof TypeError && error.cause.message, "The network is down");
       const waits = at.slice(1).map((each, index) => each - (at[index] ?? 0));
       assertEquals(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 15_000].map((ms) => ms * factor));
@@ -248,10 +252,10 @@ Deno.test("client() gives up after as many tries as it is told, and counts anew 
   const heard = three([lost, { type: "cut", after: 500 }, lost, { type: "cut", after: 500 }, lost]);
   assertEquals((await heard.over).status, "paused");
   const silent = three([lost, lost, lost]);
-  await assertRejects(() => silent.over, ClientError, "Gave up after 3 tries");
+  await assertRejects(() => silent.over, ClientError, "Cannot read the run in 3 attempts");
   assertEquals(silent.server.requests.length, 3);
   const nothingNew = three([{ type: "cut", after: 500 }, { type: "cut", after: 3 }, { type: "cut", after: 3 }]);
-  await assertRejects(() => nothingNew.over, ClientError, "Gave up after 3 tries");
+  await assertRejects(() => nothingNew.over, ClientError, "Cannot read the run in 3 attempts");
 });
 
 Deno.test("client() gives up on a run whose end is nowhere", async () => {
@@ -263,7 +267,7 @@ Deno.test("client() gives up on a run whose end is nowhere", async () => {
 Deno.test("client() gives up on a run of which something is missing, and never shows what comes after it", async () => {
   const server = logServer([[...first.slice(0, 5), ...first.slice(6)]]);
   const leg = client("", server).run({ prompt: "Go" });
-  await assertRejects(() => soon(() => leg.result()), ClientError, "Gave up");
+  await assertRejects(() => soon(() => leg.result()), ClientError, "Cannot read the run");
   assertEquals(leg.state, first.slice(0, 5).reduce(fold, noRun));
 });
 
@@ -397,7 +401,7 @@ Deno.test("client() listens to a signal no longer than it waits", async () => {
     throw new TypeError("The network is down");
   };
   const leg = client("", { fetch }).run({ prompt: "Go", signal });
-  await assertRejects(() => soon(() => leg.result()), ClientError, "Gave up");
+  await assertRejects(() => soon(() => leg.result()), ClientError, "Cannot read the run");
   assertEquals([added.calls.length, removed.calls.length], [7, 7]);
 });
 
