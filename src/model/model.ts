@@ -115,7 +115,10 @@ export interface ModelErrorOptions extends ErrorOptions {
   readonly code?: ModelErrorCode;
 }
 
-/** A request that the provider rejected, or a response that was cut. */
+/** Marks the errors of every copy of this package. */
+const brand = Symbol.for("jizai.ModelError");
+
+/** A request that the provider rejected, or a response that was cut. `instanceof` also recognizes the errors of other copies of this package. */
 export class ModelError extends Error {
   /** The name of the class. */
   override readonly name = "ModelError";
@@ -139,6 +142,17 @@ export class ModelError extends Error {
     this.status = status;
     this.overflow = overflow;
     this.code = code ?? codeOf(status, recoverable, overflow);
+  }
+
+  /** Marks the instance for other copies of this package. */
+  get [brand](): true {
+    return true;
+  }
+
+  /** Whether a value is a `ModelError` of any copy of this package. A subclass recognizes only its own instances. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (this !== ModelError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === "object" && value !== null && brand in value;
   }
 }
 

@@ -25,5 +25,5 @@ export function optionFields(request: ModelRequest, model: string, own: boolean)
   };
 }
 
-/** OpenAI caches for minutes by default, and cannot be told not to. */
+/** OpenAI caches for minutes by default, and has no option to turn that off. */
 const cacheFields = { short: {}, long: { prompt_cache_retention: "24h" } };
