@@ -29,7 +29,7 @@ async function soon<T>(work: () => Promise<T>): Promise<T> {
 const lost: Fate = { type: "lost" };
 const unheard: Fate = { type: "unheard" };
 
-Deno.test("client() hands out each event of a run, and with it what the run has come to", async () => {
+Deno.test("client() returns each event of a run, and the state after it", async () => {
   const server = logServer(legs);
   const leg = client("", server).run({ prompt: "Go", session: "s1" });
   assertEquals(leg.state, noRun);
@@ -46,7 +46,7 @@ Deno.test("client() hands out each event of a run, and with it what the run has 
   assertEquals(server.sent, [{ prompt: "Go", session: "s1" }]);
 });
 
-Deno.test("client() begins nothing before it is read", async () => {
+Deno.test("client() sends no request before the first event is read", async () => {
   const server = logServer(legs);
   const leg = client("", server).run({ prompt: "Go" });
   await Promise.resolve();
@@ -55,7 +55,7 @@ Deno.test("client() begins nothing before it is read", async () => {
   assertEquals(server.requests, ["POST /runs"]);
 });
 
-Deno.test("client() sends messages, the headers it is given, and a key of its own for each run", async () => {
+Deno.test("client() sends messages, the given headers, and a new idempotency key for each run", async () => {
   const seen: Headers[] = [];
   const bodies: unknown[] = [];
   const assistant = client("http://host/base", {
@@ -76,7 +76,7 @@ Deno.test("client() sends messages, the headers it is given, and a key of its ow
   assertEquals(new Set(seen.map((headers) => headers.get("idempotency-key"))).size, 2);
 });
 
-Deno.test("client() goes on with answers, each time from where the run was", async () => {
+Deno.test("client() sends answers with the position of the run", async () => {
   const server = logServer(legs);
   let leg = client("", server).run({ prompt: "Go" });
   const asked = [await leg.result()];
@@ -91,7 +91,7 @@ Deno.test("client() goes on with answers, each time from where the run was", asy
   );
 });
 
-Deno.test("client() reads a run in one loop, pauses and all", async () => {
+Deno.test("client() reads a run with its pauses in one loop", async () => {
   const given = [...answers];
   const seen: unknown[] = [];
   let leg = client("", logServer(legs)).run({ prompt: "Go" });
@@ -104,7 +104,7 @@ Deno.test("client() reads a run in one loop, pauses and all", async () => {
   assertEquals(seen, legs.flat().map(({ event }) => event));
 });
 
-Deno.test("client() asks for the rest of a stream that is cut, and of one that ends too soon", async () => {
+Deno.test("client() requests the rest of a stream that is cut or ends too early", async () => {
   for (const type of ["cut", "ended"] as const) {
     const server = troubled([{ type, after: 700 }, { type, after: 0 }, { type, after: 300 }]);
     assertEquals(await soon(() => client("", server).run({ prompt: "Go" }).result()), first.reduce(fold, noRun));
@@ -114,13 +114,13 @@ Deno.test("client() asks for the rest of a stream that is cut, and of one that e
   }
 });
 
-Deno.test("client() asks whether more has come where it is cut in a pause", async () => {
+Deno.test("client() checks for later events if the connection is lost during a pause", async () => {
   const server = troubled([{ type: "cut", after: Infinity }]);
   assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).status, "paused");
   assertEquals(server.requests, ["POST /runs", `GET /runs/${run} after ${first.length}`]);
 });
 
-Deno.test("client() needs nothing more where it is cut after the end", async () => {
+Deno.test("client() requests nothing if the connection is lost after the end", async () => {
   const server = troubled([{ type: "well" }, { type: "well" }, { type: "cut", after: Infinity }]);
   let leg = client("", server).run({ prompt: "Go" });
   await leg.result();
@@ -128,7 +128,7 @@ Deno.test("client() needs nothing more where it is cut after the end", async () 
   assertEquals([leg.state, server.requests.length], [whole, 3]);
 });
 
-Deno.test("client() sends a run again that nobody answered, and begins it once", async () => {
+Deno.test("client() sends an unanswered request again, and the run begins once", async () => {
   for (
     const fates of [[lost], [unheard], [{ type: "cut", after: 0 }], [lost, unheard, lost], [{ type: "cut", after: 9 }]]
   ) {
@@ -139,7 +139,7 @@ Deno.test("client() sends a run again that nobody answered, and begins it once",
   }
 });
 
-Deno.test("client() finds out whether answers arrived before it sends them again", async () => {
+Deno.test("client() checks whether answers arrived before it sends them again", async () => {
   const answering = `POST /sessions/${session}/answers`;
   const looking = `GET /runs/${run} after ${first.length}`;
   const cases: readonly (readonly [Fate[], string[]])[] = [
@@ -161,7 +161,7 @@ Deno.test("client() finds out whether answers arrived before it sends them again
   }
 });
 
-Deno.test("client() takes answers for arrived that are refused when they come again", async () => {
+Deno.test("client() treats answers as delivered if their repetition is refused", async () => {
   const server = logServer(legs);
   let late: (() => Promise<Response>) | undefined;
   const leg = client("", {
@@ -183,7 +183,7 @@ Deno.test("client() takes answers for arrived that are refused when they come ag
   assertEquals(server.sent.length, 2);
 });
 
-Deno.test("client() says at once why it was refused", async () => {
+Deno.test("client() throws the reason of a refusal at once", async () => {
   const refused = async (status: number, code: string) => {
     const server = troubled([{ type: "refused", status }]);
     const error = await assertRejects(() => client("", server).run({ prompt: "Go" }).result(), ClientError);
@@ -199,7 +199,7 @@ Deno.test("client() says at once why it was refused", async () => {
   assertEquals([error.status, error.code, error.message], [403, "lost", "Status 403"]);
 });
 
-Deno.test("client() tells its own refused answers from those of a run that went on without them", async () => {
+Deno.test("client() distinguishes its refused answers from those of a run that was resumed by others", async () => {
   const server = logServer(legs);
   const leg = client("", server).run({ prompt: "Go" });
   await leg.result();
@@ -208,7 +208,7 @@ Deno.test("client() tells its own refused answers from those of a run that went 
   assertEquals([error.status, error.code, server.sent.length], [409, "unasked", 2]);
 });
 
-Deno.test("client() tries again where a server is busy or down", async () => {
+Deno.test("client() retries if the server is busy or down", async () => {
   for (const status of [429, 500, 502, 503]) {
     const server = troubled([{ type: "refused", status }, { type: "refused", status }]);
     assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).status, "paused");
@@ -216,7 +216,7 @@ Deno.test("client() tries again where a server is busy or down", async () => {
   }
 });
 
-Deno.test("client() waits longer each time, by chance, and then gives up", async () => {
+Deno.test("client() waits longer before each attempt, with jitter, and then gives up", async () => {
   const { random } = Math;
   try {
     for (const [chance, factor] of [[0, 1], [0.5, 1.5]] as const) {
@@ -244,7 +244,7 @@ Deno.test("client() waits longer each time, by chance, and then gives up", async
   }
 });
 
-Deno.test("client() gives up after as many tries as it is told, and counts anew once it has heard something", async () => {
+Deno.test("client() gives up after the configured number of attempts, and an event resets the count", async () => {
   const three = (fates: readonly Fate[]) => {
     const server = troubled(fates);
     return { server, over: soon(() => client("", { ...server, attempts: 3 }).run({ prompt: "Go" }).result()) };
@@ -258,20 +258,20 @@ Deno.test("client() gives up after as many tries as it is told, and counts anew 
   await assertRejects(() => nothingNew.over, ClientError, "Cannot read the run in 3 attempts");
 });
 
-Deno.test("client() gives up on a run whose end is nowhere", async () => {
+Deno.test("client() gives up on a run that never ends", async () => {
   const server = logServer([first.slice(0, -1)]);
   const error = await assertRejects(() => soon(() => client("", server).run({ prompt: "Go" }).result()), ClientError);
   assertEquals(error.cause instanceof ClientError && error.cause.status, 204);
 });
 
-Deno.test("client() gives up on a run of which something is missing, and never shows what comes after it", async () => {
+Deno.test("client() gives up on a run with a missing event, and never shows later events", async () => {
   const server = logServer([[...first.slice(0, 5), ...first.slice(6)]]);
   const leg = client("", server).run({ prompt: "Go" });
   await assertRejects(() => soon(() => leg.result()), ClientError, "Cannot read the run");
   assertEquals(leg.state, first.slice(0, 5).reduce(fold, noRun));
 });
 
-Deno.test("client() reads its events to where they fail, and throws there", async () => {
+Deno.test("client() returns the events before a failure, and then throws", async () => {
   const server = troubled([{ type: "cut", after: 700 }, { type: "refused", status: 404 }]);
   const leg = client("", server).run({ prompt: "Go" });
   const seen: unknown[] = [];
@@ -283,7 +283,7 @@ Deno.test("client() reads its events to where they fail, and throws there", asyn
   assertEquals(leg.state.at, seen.length);
 });
 
-Deno.test("client().follow() goes on from what was heard, and from an id alone", async () => {
+Deno.test("client().follow() continues from a state, or from an id alone", async () => {
   const server = logServer(legs);
   const assistant = client("", server);
   await assistant.run({ prompt: "Go" }).result();
@@ -299,7 +299,7 @@ Deno.test("client().follow() goes on from what was heard, and from an id alone",
   assertEquals(server.requests.slice(1, 3), [`GET /runs/${run} after 7`, `GET /runs/${run} after 0`]);
 });
 
-Deno.test("client().follow() has nothing to hear of a run that is over, and everything of one that went on", async () => {
+Deno.test("client().follow() returns no events of a run that is over, and the rest of one that continued", async () => {
   const server = logServer(legs);
   const assistant = client("", server);
   const begun = assistant.run({ prompt: "Go" });
@@ -316,7 +316,7 @@ Deno.test("client().follow() has nothing to hear of a run that is over, and ever
   assertEquals(asked.code, "unknown");
 });
 
-Deno.test("client() leaves a run where its reader leaves the loop", async () => {
+Deno.test("client() disconnects when the loop over the events is left", async () => {
   const left = Promise.withResolvers<unknown>();
   const [frame] = first;
   const fetch = () =>
@@ -334,7 +334,7 @@ Deno.test("client() leaves a run where its reader leaves the loop", async () => 
   assertEquals(await leg.result(), first.slice(0, 1).reduce(fold, noRun));
 });
 
-Deno.test("client() leaves a run where its reader leaves the loop, though the connection has broken meanwhile", async () => {
+Deno.test("client() disconnects when the loop is left after the connection was lost", async () => {
   let asked = 0;
   const [frame] = first;
   const broken = Promise.withResolvers<void>();
@@ -357,7 +357,7 @@ Deno.test("client() leaves a run where its reader leaves the loop, though the co
   assertEquals(asked, 1);
 });
 
-Deno.test("client() leaves a run when its signal says so: before it, in the middle of it, and while it waits", async () => {
+Deno.test("client() disconnects when its signal aborts: before the run, during it, and between attempts", async () => {
   const reason = new Error("leaving");
   let asked = 0;
   const never = (_url: string, { signal }: RequestInit) => {
@@ -384,7 +384,7 @@ Deno.test("client() leaves a run when its signal says so: before it, in the midd
   assertEquals([await late.catch((error) => error), time.next()], [reason, false]);
 });
 
-Deno.test("client() leaves the rest of a run with the signal of its beginning", async () => {
+Deno.test("client() uses the signal of a run for its resumed rest, too", async () => {
   const leaving = new AbortController();
   const leg = client("", logServer(legs)).run({ prompt: "Go", signal: leaving.signal });
   await leg.result();
@@ -392,7 +392,7 @@ Deno.test("client() leaves the rest of a run with the signal of its beginning", 
   await assertRejects(() => leg.answer(answers[0] ?? []).result(), Error, "leaving");
 });
 
-Deno.test("client() listens to a signal no longer than it waits", async () => {
+Deno.test("client() removes its abort listener after each wait", async () => {
   const { signal } = new AbortController();
   using added = spy(signal, "addEventListener");
   using removed = spy(signal, "removeEventListener");
@@ -405,7 +405,7 @@ Deno.test("client() listens to a signal no longer than it waits", async () => {
   assertEquals([added.calls.length, removed.calls.length], [7, 7]);
 });
 
-Deno.test("client() takes a connection for lost that nobody answers for as long as it is told", async () => {
+Deno.test("client() treats a connection as lost if no response arrives in the configured time", async () => {
   using time = new FakeTime();
   const server = logServer(legs);
   const at: number[] = [];
@@ -429,7 +429,7 @@ Deno.test("client() takes a connection for lost that nobody answers for as long 
   assertEquals([(await over).status, at.length], ["paused", 2]);
 });
 
-Deno.test("client() takes a connection for lost that says nothing for 45 seconds, and none that does", async () => {
+Deno.test("client() treats a connection as lost after 45 seconds without data", async () => {
   using time = new FakeTime();
   const server = logServer(legs);
   const encoder = new TextEncoder();
@@ -471,14 +471,14 @@ Deno.test("client() takes a connection for lost that says nothing for 45 seconds
   assertEquals(time.next(), false);
 });
 
-Deno.test("client() counts no silence while its reader takes its time", async () => {
+Deno.test("client() does not count the time of a slow reader as silence", async () => {
   using time = new FakeTime();
   const leg = client("", logServer(legs)).run({ prompt: "Go" });
   for await (const _ of leg.events) await time.tickAsync(60_000);
   assertEquals(leg.state.status, "paused");
 });
 
-Deno.test("client() names sessions in paths whatever their names are", async () => {
+Deno.test("client() encodes session ids in paths", async () => {
   const [opening, ...rest] = first;
   if (opening?.event.type !== "run.started") throw new Error("It does not begin");
   const strange = "a/b?c#d é";
@@ -488,7 +488,7 @@ Deno.test("client() names sessions in paths whatever their names are", async () 
   assertEquals((await leg.answer(answers[0] ?? []).result()).at, first.length + second.length);
 });
 
-Deno.test("client() reads frames wherever they are cut, with either end of line, and comments between them", async () => {
+Deno.test("client() reads frames that are split anywhere, with both line endings, and with comments", async () => {
   const some = [...first.slice(0, 3), ...first.slice(-1)].map(({ event }, index) => ({ id: index + 1, event }));
   const expected = some.reduce(fold, noRun);
   for (const end of ["\n", "\r\n"]) {
@@ -507,7 +507,7 @@ Deno.test("client() reads frames wherever they are cut, with either end of line,
   }
 });
 
-Deno.test("client() stops the run it reads, and says where there is none to stop", async () => {
+Deno.test("client() stops its run, and rejects if there is none to stop", async () => {
   const asked: unknown[] = [];
   const server = logServer(legs);
   const leg = client("", {

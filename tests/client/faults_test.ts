@@ -74,7 +74,7 @@ async function read(seed: number) {
   return { came: named({ events, state: run.state }, { run: id, session }), asked: model.requests.length, done };
 }
 
-Deno.test("client() loses nothing and doubles nothing, in 200 runs through bad networks", async () => {
+Deno.test("client() loses and repeats no event in 200 runs over bad networks", async () => {
   using time = new FakeTime();
   const state = frames.reduce(fold, noRun);
   const { run = "", session = "" } = state;

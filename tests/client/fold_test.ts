@@ -47,7 +47,7 @@ Deno.test("fold() begins a run", () => {
   });
 });
 
-Deno.test("fold() keeps what the person says, and what the model answers in each turn", () => {
+Deno.test("fold() keeps the prompt, and the answer of each turn", () => {
   const prompt = { role: "user", parts: [{ type: "text", text: "Hi" }] } as const;
   const state = told(
     { type: "prompt.accepted", prompt },
@@ -64,7 +64,7 @@ Deno.test("fold() keeps what the person says, and what the model answers in each
   ]);
 });
 
-Deno.test("fold() tells thought from text, and one part from another", () => {
+Deno.test("fold() separates reasoning from text, and one part from another", () => {
   assertEquals(partsOf(told(model, thought("Hm"), thought("m."), delta("A", 1), thought("Or", 2), delta("B", 3))), [
     { type: "reasoning", id: 0, text: "Hmm." },
     { type: "text", id: 1, text: "A" },
@@ -73,18 +73,18 @@ Deno.test("fold() tells thought from text, and one part from another", () => {
   ]);
 });
 
-Deno.test("fold() changes nothing for a frame that came before, however often it comes", () => {
+Deno.test("fold() ignores a frame that it has already", () => {
   const state = told(model, delta("Hel"), delta("lo."));
   for (const id of [3, 2, 1, 0, -1]) assertStrictEquals(fold(state, { id, event: delta("lo.") }), state);
 });
 
-Deno.test("fold() changes nothing for a frame with a gap before it, nor for one without a number", () => {
+Deno.test("fold() ignores a frame after a gap, and one without a number", () => {
   const state = told(model, delta("Hel"));
   for (const id of [4, 100, NaN, 2.5]) assertStrictEquals(fold(state, { id, event: delta("lo.") }), state);
   assertEquals(partsOf(fold(state, { id: 3, event: delta("lo.") })), [{ type: "text", id: 0, text: "Hello." }]);
 });
 
-Deno.test("fold() leaves the states before as they were, and what did not change the very same", () => {
+Deno.test("fold() does not change earlier states, and reuses unchanged objects", () => {
   const before = told({ type: "prompt.accepted", prompt: { role: "user", parts: [] } }, model, delta("A"), ready("a"));
   const copy = structuredClone(before);
   const next = after(before, delta("B", 2));
@@ -93,20 +93,20 @@ Deno.test("fold() leaves the states before as they were, and what did not change
   assertStrictEquals(partsOf(next)[0], partsOf(before)[0]);
 });
 
-Deno.test("fold() forgets what was shown of an answer that begins anew", () => {
+Deno.test("fold() removes the text of an answer that begins again", () => {
   const reset = { type: "model.reset", turn: 1 } as const;
   assertEquals(partsOf(told(model, delta("Wro"), written("a", "{"), reset)), []);
   assertEquals(partsOf(told(model, thought("Wro"), reset, delta("Right."))), [{ type: "text", id: 0, text: "Right." }]);
 });
 
-Deno.test("fold() forgets it too where a pause had cut the turn short", () => {
+Deno.test("fold() removes it also if a pause interrupted the turn", () => {
   const state = told(model, delta("Wro"), { type: "run.paused", questions: [{ questions: ["On?"] }], usage });
   const again = after(state, { type: "run.started", run: "r", session: "s", resumed: true }, model, delta("Right."));
   assertEquals(again.messages.length, 1);
   assertEquals(partsOf(again), [{ type: "text", id: 0, text: "Right." }]);
 });
 
-Deno.test("fold() takes the text of a finished answer for all that was said of it", () => {
+Deno.test("fold() replaces the streamed text with the text of a finished answer", () => {
   const end = { type: "model.finished", turn: 1, finish: "stop", usage, attempts: 1 } as const;
   const shown = told(model, thought("Hm."), delta("Sec", 1), ready("a"), delta("ret", 3));
   assertStrictEquals(partsOf(after(shown, end)), partsOf(shown));
@@ -120,7 +120,7 @@ Deno.test("fold() takes the text of a finished answer for all that was said of i
   assertEquals(partsOf(told(model, { ...end, text: "Cached." })), [{ type: "text", id: 0, text: "Cached." }]);
 });
 
-Deno.test("fold() follows a call from its first letter to its result", () => {
+Deno.test("fold() follows a call from its first delta to its result", () => {
   const states = [
     [written("a", '{"at"'), { status: "writing", text: '{"at"' }],
     [written("a", ":1}"), { text: '{"at":1}' }],
@@ -143,7 +143,7 @@ Deno.test("fold() follows a call from its first letter to its result", () => {
   }
 });
 
-Deno.test("fold() begins a call that nobody saw being written", () => {
+Deno.test("fold() adds a call whose input was not streamed", () => {
   assertEquals(partsOf(told(model, started("a"), finished("a", "ok", "seen"))), [{
     type: "call",
     id: "a",
@@ -157,7 +157,7 @@ Deno.test("fold() begins a call that nobody saw being written", () => {
   }]);
 });
 
-Deno.test("fold() says why the input of a call could not be read", () => {
+Deno.test("fold() keeps the reason why the input of a call is malformed", () => {
   const event: Event = {
     type: "call.ready",
     turn: 1,
@@ -167,7 +167,7 @@ Deno.test("fold() says why the input of a call could not be read", () => {
   assertEquals(call?.type === "call" && [call.input, call.malformed], ["{", "not JSON"]);
 });
 
-Deno.test("fold() keeps calls apart that are written and run side by side, in the order in which they were complete", () => {
+Deno.test("fold() separates parallel calls, in the order in which they were complete", () => {
   const state = told(
     model,
     delta("Look:"),
@@ -184,7 +184,7 @@ Deno.test("fold() keeps calls apart that are written and run side by side, in th
   ]);
 });
 
-Deno.test("fold() keeps the questions of a paused run until it goes on", () => {
+Deno.test("fold() keeps the questions of a paused run until it is resumed", () => {
   const question = asked("a");
   const paused = told(model, started("a"), { type: "run.paused", questions: [question], usage });
   assertEquals([paused.status, paused.questions, paused.usage], ["paused", [question], usage]);
@@ -193,7 +193,7 @@ Deno.test("fold() keeps the questions of a paused run until it goes on", () => {
   assertEquals(resumed.messages, paused.messages);
 });
 
-Deno.test("fold() says how a run ended", () => {
+Deno.test("fold() keeps the end of a run", () => {
   const ended = (event: Event) => {
     const { at: _at, messages: _messages, questions: _questions, ...end } = told(model, event);
     return end;
@@ -230,7 +230,7 @@ Deno.test("fold() says how a run ended", () => {
   });
 });
 
-Deno.test("fold() asks nobody any more once a run was aborted, and keeps what there was of it", () => {
+Deno.test("fold() removes the questions of an aborted run, and keeps its partial answer", () => {
   const paused = told(model, delta("Hel"), started("a"), { type: "run.paused", questions: [asked("a")], usage });
   const state = after(paused, finished("a", "aborted", "Stopped."), {
     type: "run.aborted",
@@ -242,7 +242,7 @@ Deno.test("fold() asks nobody any more once a run was aborted, and keeps what th
   assertEquals(partsOf(state).map((part) => part.type === "call" ? part.status : part.text), ["Hel", "aborted"]);
 });
 
-Deno.test("fold() folds what the agent behind a call does, goes on with it after a pause, and begins anew with another run", () => {
+Deno.test("fold() keeps the state of a subagent over a pause, and begins again with another run", () => {
   const inside = (event: Event): Event => ({ type: "subagent.event", call: "a", agent: "child", event });
   const begin: Event = { type: "subagent.started", call: "a", agent: "child", run: "c" };
   const state = told(
@@ -270,7 +270,7 @@ Deno.test("fold() folds what the agent behind a call does, goes on with it after
   assertEquals(again?.type === "call" && again.child, noRun);
 });
 
-Deno.test("fold() keeps what a person says to the run, where they said it", () => {
+Deno.test("fold() keeps a steering message at its place", () => {
   const blue = { role: "user", parts: [{ type: "text", text: "In blue" }] } as const;
   const red = { role: "user", parts: [{ type: "text", text: "Or red" }] } as const;
   const state = told(
@@ -286,7 +286,7 @@ Deno.test("fold() keeps what a person says to the run, where they said it", () =
   assertEquals(partsOf(state), [{ type: "text", id: 0, text: "Two." }]);
 });
 
-Deno.test("fold() counts what says nothing of the conversation, and what it does not know", () => {
+Deno.test("fold() counts events that do not change the conversation, and unknown events", () => {
   const unknown = { type: "tomorrow.invented", turn: 1 } as never;
   const kinds = {
     "session.opened": { type: "session.opened", source: "new" },
@@ -325,13 +325,13 @@ type Shown =
   | "subagent.started"
   | "subagent.event";
 
-Deno.test("fold() changes nothing for what belongs to a message that there is not", () => {
+Deno.test("fold() ignores an event of a message that does not exist", () => {
   for (const event of [delta("A"), ready("a"), finished("a", "ok", "A")]) {
     assertEquals(told(event), { ...noRun, at: 1 });
   }
 });
 
-Deno.test("fold() comes to what the transcript says", async () => {
+Deno.test("fold() reaches the same messages as the transcript", async () => {
   const look = tool({
     name: "look",
     description: "Looks",

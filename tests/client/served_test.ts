@@ -18,7 +18,7 @@ const drop = tool({
   execute: ({ table }) => `Dropped ${table}.`,
 });
 
-Deno.test("client() reads a run of a served agent, and goes on with its session", async () => {
+Deno.test("client() reads a run of a served agent, and continues its session", async () => {
   const model = scripted({ text: ["Hel", "lo!"] }, "Hello again!");
   const assistant = client("", { fetch: serve(agent({ model })).request });
   const { status, text, session = "", messages } = await assistant.run({ prompt: "Hi" }).result();
@@ -31,7 +31,7 @@ Deno.test("client() reads a run of a served agent, and goes on with its session"
   assertEquals([again.session, again.text, model.requests[1]?.messages.length], [session, "Hello again!", 3]);
 });
 
-Deno.test("client() answers the questions of a served agent, some at a time", async () => {
+Deno.test("client() answers the questions of a served agent one by one", async () => {
   const calls = ["a", "b", "c"].map((id) => ({ id, name: "drop", input: { table: id } }));
   const store = memory();
   const app = serve(agent({ model: scripted({ calls }, "Done."), tools: [drop] }), { store });
@@ -68,7 +68,7 @@ Deno.test("client() stops a run of a served agent", async () => {
   assertEquals([code, status], ["unknown", 404]);
 });
 
-Deno.test("client() says what a served agent refuses", async () => {
+Deno.test("client() throws the refusals of a served agent", async () => {
   const assistant = client("", { fetch: serve(agent({ model: scripted("Hello!") })).request });
   const refused = async (request: Parameters<typeof assistant.run>[0]) => {
     const { code, status, message } = await assertRejects(() => assistant.run(request).result(), ClientError);
@@ -109,7 +109,7 @@ Deno.test("client() over the network reads a run to its end through connections 
   assertEquals(model.requests.length, 3);
 });
 
-Deno.test("client() goes on with what it keeps of a run that pauses, where the server keeps nothing", async () => {
+Deno.test("client() resumes a paused run with a resume token", async () => {
   const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
   const app = serve(agent({ model, tools: [drop] }), { resumeTokens: resumeTokens({ keys }) });
@@ -122,7 +122,7 @@ Deno.test("client() goes on with what it keeps of a run that pauses, where the s
   assertEquals([status, text], ["done", "Done."]);
 });
 
-Deno.test("client() over the network leaves a run, and the server hears of it", async () => {
+Deno.test("client() over the network disconnects, and the server notices", async () => {
   const left = Promise.withResolvers<string>();
   const app = serve(agent({
     model: waiting(),

@@ -115,7 +115,7 @@ Deno.test("serve() names the field of answers that are wrong", async () => {
   }
 });
 
-Deno.test("serve() refuses a body that is no JSON object", async () => {
+Deno.test("serve() refuses a body that is not a JSON object", async () => {
   const app = serve(agent({ model: scripted() }));
   const headers = { "content-type": "application/json" };
   for (
@@ -131,7 +131,7 @@ Deno.test("serve() refuses a body that is no JSON object", async () => {
   }
 });
 
-Deno.test("serve() refuses a body that does not say it is JSON", async () => {
+Deno.test("serve() refuses a body whose content type is not JSON", async () => {
   const app = serve(agent({ model: scripted() }));
   const error = { code: "not-json", message: "Cannot read the body: expected content-type application/json" };
   for (
@@ -148,7 +148,7 @@ Deno.test("serve() refuses a body that does not say it is JSON", async () => {
   assertEquals(await refusalOf(app.request("/runs", { method: "POST" })), [415, error]);
 });
 
-Deno.test("serve() takes JSON by any of its names", async () => {
+Deno.test("serve() accepts every JSON content type", async () => {
   for (const type of ["application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"]) {
     const request = { method: "POST", headers: { "content-type": type }, body: `{"prompt":"Hi"}` };
     const app = serve(agent({ model: scripted("Hello!") }));
@@ -206,7 +206,7 @@ Deno.test("serve() reads a body whose characters are split over chunks", async (
   assertEquals(first("prompt.accepted", events).prompt, user("自在鉤"));
 });
 
-Deno.test("serve() leaves the body to whoever asks Hono for it, before or after", async () => {
+Deno.test("serve() lets other Hono handlers read the body before or after", async () => {
   const seen: unknown[] = [];
   const app = new Hono();
   app.use(async (c, next) => {
@@ -224,7 +224,7 @@ Deno.test("serve() leaves the body to whoever asks Hono for it, before or after"
   assertEquals(seen, [{ prompt: "Hi" }, { prompt: "Hi" }, { prompt: "Hi" }]);
 });
 
-Deno.test("serve() takes the messages a client holds, leaves out what it does not know, and mends them", async () => {
+Deno.test("serve() accepts the client's messages, drops unknown fields, and repairs them", async () => {
   const model = scripted("Hello!");
   const given = [
     { ...user("Weather?"), id: "m1" },
@@ -267,7 +267,7 @@ Deno.test("serve() takes the messages a client holds, leaves out what it does no
   ]);
 });
 
-Deno.test("serve() refuses ids that no database would take for a key, wherever they are, and takes any other", async () => {
+Deno.test("serve() refuses ids that are too long for database keys, and accepts all others", async () => {
   using kv = await Deno.openKv(":memory:");
   const app = serve(agent({ model: scripted("Hello!", "Hello!", "Hello!") }), {
     store: denoKvStore(kv),

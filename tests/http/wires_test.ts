@@ -45,7 +45,7 @@ function plain(): Wire {
   };
 }
 
-Deno.test("serve() speaks a wire of one's own: frame by frame, as a whole, and of itself", async () => {
+Deno.test("serve() serves a custom wire: as a stream, as JSON, and with static JSON", async () => {
   const app = serve(agent({ name: "helper", model: scripted({ text: ["Hel", "lo."] }, "Hello!") }), {
     wires: [plain()],
   });
@@ -62,7 +62,7 @@ Deno.test("serve() speaks a wire of one's own: frame by frame, as a whole, and o
   assertEquals((await app.request("/plain/one", { method: "PUT" })).headers.get("allow"), "POST, GET, DELETE");
 });
 
-Deno.test("serve() sends no piece for an event that a wire has no frame for", async () => {
+Deno.test("serve() sends no chunk for an event without a frame", async () => {
   const app = serve(agent({ model: scripted({ text: ["Hel", "lo."] }) }), { wires: [plain()] });
   const pieces = piecesOf(await post(app, "/plain/one", "Hi"));
   const heard: string[] = [];
@@ -71,7 +71,7 @@ Deno.test("serve() sends no piece for an event that a wire has no frame for", as
 });
 
 for (const body of ["Hi", "Hi!"]) {
-  Deno.test(`serve() knows a request of a wire again, ${body === "Hi" ? "streamed" : "as a whole"}`, async () => {
+  Deno.test(`serve() recognizes a repeated request of a wire, ${body === "Hi" ? "streamed" : "as a whole"}`, async () => {
     const model = scripted("Hello.");
     const app = serve(agent({ model }), { wires: [plain()], log: memoryLog() });
     const send = async (text = body) => await post(app, "/plain/one", text, { "idempotency-key": "k" });
@@ -83,7 +83,7 @@ for (const body of ["Hi", "Hi!"]) {
   });
 }
 
-Deno.test("serve() follows and stops over a wire the run that a session has", async () => {
+Deno.test("serve() follows and stops the run of a session over a wire", async () => {
   const { model, begun, goOn } = halting("Two.");
   const app = serve(agent({ model }), { wires: [plain()], log: memoryLog(), onClientGone: "detach" });
   const first = piecesOf(await post(app, "/plain/one", "Hi"));
@@ -105,7 +105,7 @@ Deno.test("serve() follows and stops over a wire the run that a session has", as
 
 const busy = { refuse: 409, queue: 200 } as const;
 for (const [how, expected] of Object.entries(busy)) {
-  Deno.test(`serve() has a prompt of a wire whose session is busy ${how === "queue" ? "wait" : "refused"}`, async () => {
+  Deno.test(`serve() ${how === "queue" ? "queues" : "refuses"} a prompt of a wire whose session is busy`, async () => {
     const { model, begun, goOn } = halting("Two.");
     const app = serve(agent({ model }), { wires: [plain()], busy: how as keyof typeof busy }); // one of its keys
     const first = await post(app, "/plain/one", "Hi");
@@ -118,7 +118,7 @@ for (const [how, expected] of Object.entries(busy)) {
   });
 }
 
-Deno.test("serve() drains a run whose client has gone before it was answered as a whole", async () => {
+Deno.test("serve() drains a run whose client disconnects before its JSON response", async () => {
   const { model, begun, goOn } = halting("Two.");
   const ended = Promise.withResolvers<Event>();
   const observe = (event: Event) => void (event.type === "run.finished" && ended.resolve(event));
@@ -146,7 +146,7 @@ const requests: Readonly<Record<string, unknown>> = {
   "/ag-ui": { threadId: "s", runId: "r", messages: [{ id: "m", role: "user", content: "Go" }] },
 };
 for (const [path, body] of Object.entries(requests)) {
-  Deno.test(`serve() says at ${path} with a log what it says without one`, async () => {
+  Deno.test(`serve() responds at ${path} with a log as it does without one`, async () => {
     const wires = [aiSdkUi(), chatCompletions(), responses(), agUi()];
     const model = () =>
       scripted({ reasoning: ["H", "m."], text: ["S", "ee."], calls: [["drop", { table: "a" }]] }, "unreached");

@@ -12,7 +12,7 @@ function texts(options: Omit<ChannelOptions<string, string, string>, "keep" | "p
   return { sink, stream, reader: () => stream.getReader() };
 }
 
-Deno.test("what was written before the reader came travels together", async () => {
+Deno.test("items that were written before the first read leave as one chunk", async () => {
   const { sink, stream } = texts();
   sink.write("a");
   sink.write("b");
@@ -21,7 +21,7 @@ Deno.test("what was written before the reader came travels together", async () =
   assertEquals(await Array.fromAsync(stream), ["a+b"]);
 });
 
-Deno.test("a single item goes to a reader who waits, at once", async () => {
+Deno.test("a single item is sent at once to a waiting reader", async () => {
   const { sink, reader } = texts();
   const from = reader();
   for (const item of ["a", "b", "c"]) {
@@ -35,7 +35,7 @@ Deno.test("a single item goes to a reader who waits, at once", async () => {
   assertEquals((await last).done, true);
 });
 
-Deno.test("what is written while the reader is away travels together, but for what it comes back to", async () => {
+Deno.test("items that were written between two reads leave as one chunk", async () => {
   const { sink, reader } = texts();
   const from = reader();
   const first = from.read();
@@ -51,7 +51,7 @@ Deno.test("what is written while the reader is away travels together, but for wh
   assertEquals([(await from.read()).value, (await from.read()).value, (await from.read()).done], ["f", "g", true]);
 });
 
-Deno.test("what is corked travels together, to a reader who waits too", async () => {
+Deno.test("corked items leave as one chunk, also for a waiting reader", async () => {
   const { sink, reader } = texts();
   const from = reader();
   const first = from.read();
@@ -87,7 +87,7 @@ Deno.test("chunks may be as many as the items", async () => {
   assertEquals([(await reader.read()).value, (await reader.read()).value, (await reader.read()).done], [2, 3, true]);
 });
 
-Deno.test("a writer is asked to wait once too much is pending, and only for a reader who came", async () => {
+Deno.test("a writer is asked to wait at the high-water mark, after the first read", async () => {
   const { sink, reader } = texts({ highWater: 4, size: (text) => text.length });
   sink.write("abcdef");
   assertEquals(sink.full, undefined);
@@ -108,7 +108,7 @@ Deno.test("a writer is asked to wait once too much is pending, and only for a re
   await from.cancel();
 });
 
-Deno.test("a writer who waits goes on when the reader leaves, and who left is told", async () => {
+Deno.test("a waiting writer continues when the reader cancels, and onCancel is called", async () => {
   const reasons: unknown[] = [];
   const { sink, reader } = texts({ highWater: 1, onCancel: (reason) => reasons.push(reason) });
   const from = reader();
@@ -129,7 +129,7 @@ Deno.test("a writer who waits goes on when the reader leaves, and who left is to
   assertEquals([reasons, sink.full], [["gone"], undefined]);
 });
 
-Deno.test("who leaves after the end is not told as one who left before it", async () => {
+Deno.test("onCancel is not called after the end", async () => {
   const reasons: unknown[] = [];
   const { sink, stream } = texts({ onCancel: (reason) => reasons.push(reason) });
   sink.write("a");
@@ -139,13 +139,13 @@ Deno.test("who leaves after the end is not told as one who left before it", asyn
   assertEquals(reasons, []);
 });
 
-Deno.test("a channel closed before it was read is at its end", async () => {
+Deno.test("a channel that was closed before the first read ends at once", async () => {
   const { sink, stream } = texts();
   sink.close();
   assertEquals(await Array.fromAsync(stream), []);
 });
 
-Deno.test("whatever the writer and the reader do, everything is read once and in order", async () => {
+Deno.test("every item is read once and in order, in random schedules", async () => {
   let state = 3;
   const roll = (end: number) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

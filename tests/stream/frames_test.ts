@@ -8,34 +8,34 @@ async function framesOf(...pieces: readonly (string | Uint8Array<ArrayBuffer>)[]
   return await Array.fromAsync(frames(ReadableStream.from(bytes)));
 }
 
-Deno.test("frames() gives what one read completes together", async () => {
+Deno.test("frames() returns the frames that one read completes together", async () => {
   assertEquals(await framesOf("data: a\n\ndata: b\n\nda", "ta: c\n", "\n"), [["a", "b"], [], ["c"], []]);
 });
 
-Deno.test("frames() leaves out names, ids, comments and frames without data", async () => {
+Deno.test("frames() drops names, ids, comments and frames without data", async () => {
   assertEquals(await framesOf(":\n\nevent: x\nid: 1\nretry: 5\ndata: a\n\nevent: y\n\n"), [["a"], []]);
 });
 
-Deno.test("frames() takes data with and without a space, of one line or several, and of none", async () => {
+Deno.test("frames() parses data with and without a space, of one line, several lines and none", async () => {
   assertEquals(await framesOf("data:a\ndata:  b\n\ndata:\n\n"), [["a\n b", ""], []]);
 });
 
-Deno.test("frames() takes both kinds of line ends, also cut between the two characters of one", async () => {
+Deno.test("frames() parses both line endings, also if one is split", async () => {
   assertEquals(await framesOf("data: a\r\n\r\ndata: b\r", "\n\r", "\ndata: c\n\r\n"), [["a"], [], ["b", "c"], []]);
 });
 
-Deno.test("frames() puts a character together that was cut", async () => {
+Deno.test("frames() joins a character that was split", async () => {
   const [one, two] = [new Uint8Array([100, 97, 116, 97, 58, 233, 137]), new Uint8Array([164, 10, 10])];
   assertEquals(await framesOf(one, two), [[], ["鉤"], []]);
 });
 
-Deno.test("frames() gives at the end what no empty line completed", async () => {
+Deno.test("frames() returns an incomplete frame at the end", async () => {
   assertEquals(await framesOf("data: a\n\ndata: b"), [["a"], ["b"]]);
   assertEquals(await framesOf("data: b\n"), [[], ["b"]]);
   assertEquals(await framesOf(), [[]]);
 });
 
-Deno.test("frames() lets go of the body when its reader leaves", async () => {
+Deno.test("frames() cancels the body when its reader stops", async () => {
   const left: unknown[] = [];
   const body = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(new TextEncoder().encode("data: a\n\n")),

@@ -30,7 +30,7 @@ Deno.test("frames that wait together leave as one chunk, encoded", async () => {
   assertEquals(chunks[0] instanceof Uint8Array, true);
 });
 
-Deno.test("silence is broken by a comment, in time", async () => {
+Deno.test("a comment is sent after a time of silence", async () => {
   using time = new FakeTime();
   const { sink, reader } = texts();
   sink.write("a");
@@ -61,7 +61,7 @@ Deno.test("silence is broken by a comment, in time", async () => {
   assertEquals(time.next(), false, "no timer is left");
 });
 
-Deno.test("while there is something to say, no comment is sent", async () => {
+Deno.test("no comment is sent while frames are sent", async () => {
   using time = new FakeTime();
   const { sink, reader } = texts({ heartbeat: 1_000 });
   for (let n = 0; n < 20; n++) {
@@ -74,7 +74,7 @@ Deno.test("while there is something to say, no comment is sent", async () => {
   assertEquals(all, Array.from({ length: 20 }, (_, n) => `${n} `).join(""));
 });
 
-Deno.test("a client that leaves takes its timer along", async () => {
+Deno.test("a client that disconnects stops the heartbeat timer", async () => {
   using time = new FakeTime();
   const reasons: unknown[] = [];
   const { sink, stream } = written({ onCancel: (reason) => reasons.push(reason) });
@@ -84,14 +84,14 @@ Deno.test("a client that leaves takes its timer along", async () => {
   sink.close();
 });
 
-Deno.test("a heartbeat may be never", () => {
+Deno.test("a heartbeat of Infinity sends no comments", () => {
   using time = new FakeTime();
   const { sink } = written({ heartbeat: Infinity });
   assertEquals(time.next(), false);
   sink.close();
 });
 
-Deno.test("a slow reader makes the writer wait, by characters", async () => {
+Deno.test("a slow reader makes the writer wait, measured in characters", async () => {
   const { sink, stream } = written({ highWater: 10 });
   const reader = stream.getReader();
   sink.write("a");

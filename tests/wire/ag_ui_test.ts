@@ -60,7 +60,7 @@ function held(messages: readonly Message[]): string[] {
 
 const paint = { name: "paint", description: "Paints", parameters: { type: "object", properties: {} } };
 
-Deno.test("agUi() tells a client of thought, text, calls as they are written, what they come to, and the answer", async () => {
+Deno.test("agUi() streams reasoning, text, calls, results and the answer", async () => {
   const { tools } = lookAndDrop();
   const model = scripted(
     { reasoning: ["H", "m."], text: ["Let me ", "look."], calls: [["look", { table: "京都" }]] },
@@ -104,7 +104,7 @@ Deno.test("agUi() tells a client of thought, text, calls as they are written, wh
   ]);
 });
 
-Deno.test("agUi() goes on with a thread that it keeps itself, whatever history a client holds", async () => {
+Deno.test("agUi() continues its stored thread, whatever history the client sends", async () => {
   const model = scripted("Hello.", "Again.");
   const { client } = served({ model });
   await say(client, "Hi");
@@ -176,7 +176,7 @@ for (const [how, payload] of Object.entries(yes)) {
   });
 }
 
-Deno.test("agUi() hears another input, a no, a reply in place of the tool, and that nobody answers", async () => {
+Deno.test("agUi() accepts a changed input, a denial, a reply in place of the tool, and a cancelled interrupt", async () => {
   const resumed = async (entry: object) => {
     const { client, did, interrupt, model } = await interrupted();
     await run(client, { resume: [{ interruptId: interrupt.id, status: "resolved", ...entry }] });
@@ -195,7 +195,7 @@ Deno.test("agUi() hears another input, a no, a reply in place of the tool, and t
   assertEquals(await resumed({ status: "cancelled" }), ["denied A person said no.", []]);
 });
 
-Deno.test("agUi() counts no answer to another pause, to another call, or without a word from the person", async () => {
+Deno.test("agUi() ignores an answer to another pause or call, and one without content", async () => {
   const { app, did, interrupt } = await interrupted();
   const send = (entry: object) =>
     post(app, "/ag-ui", {
@@ -217,7 +217,7 @@ Deno.test("agUi() counts no answer to another pause, to another call, or without
   assertEquals([await refused({}), did], [[409, "unasked"], ["Saw b", "Dropped a"]]);
 });
 
-Deno.test("agUi() asks what a hook asks about the run", async () => {
+Deno.test("agUi() interrupts a run for a question of a hook", async () => {
   const { client } = served({ model: scripted("Let me ask."), use: [blueOrRed("stop")] });
   await say(client, "Paint");
   const [interrupt] = client.pendingInterrupts as Interrupt[];
@@ -230,7 +230,7 @@ Deno.test("agUi() asks what a hook asks about the run", async () => {
   assertEquals([result, client.pendingInterrupts], ["Let me ask.", []]);
 });
 
-Deno.test("agUi() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
+Deno.test("agUi() returns calls of a declared tool to the client, and resumes with their results", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted(
     { calls: [["paint", { color: "red" }], ["look", { table: "a" }]] },
@@ -253,7 +253,7 @@ Deno.test("agUi() hands calls to the client that declares their tool, and goes o
   assertEquals(pending, [["call_1"], []]);
 });
 
-Deno.test("agUi() asks first whether a call of the client's own may be made", async () => {
+Deno.test("agUi() asks for approval before a client runs its own tool", async () => {
   const guard: Middleware = {
     name: "guard",
     approval: (ctx, next) => ctx.name === "paint" ? Promise.resolve({ type: "ask", questions: ["Paint?"] }) : next(),
@@ -271,7 +271,7 @@ Deno.test("agUi() asks first whether a call of the client's own may be made", as
   assertEquals(lines(model.requests[1]?.messages ?? []).at(-1), "ok wet");
 });
 
-Deno.test("agUi() tells of state, data, progress, notices, and what failed", async () => {
+Deno.test("agUi() streams state, data, progress, notices and failures of tools", async () => {
   const input = z.object({});
   const works = tool({
     name: "works",
@@ -311,7 +311,7 @@ Deno.test("agUi() tells of state, data, progress, notices, and what failed", asy
   ]);
 });
 
-Deno.test("agUi() takes back what a try of the model had shown that failed, and what a hook changed", async () => {
+Deno.test("agUi() removes the text of a failed attempt, and text that a hook changed", async () => {
   const hook: Middleware = {
     name: "hook",
     error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
@@ -341,7 +341,7 @@ Deno.test("agUi() takes back what a try of the model had shown that failed, and 
   assertEquals(held(client.messages), [...first, "user Again", "assistant Third"]);
 });
 
-Deno.test("agUi() tells of an answer that no model gave", async () => {
+Deno.test("agUi() streams an answer of a hook", async () => {
   const hooks: readonly Middleware[] = [
     { name: "model", model: () => Promise.resolve(reply("Cached.")) },
     { name: "prompt", prompt: () => Promise.resolve({ status: "cancelled", text: "Not today.", reason: "closed" }) },
@@ -353,7 +353,7 @@ Deno.test("agUi() tells of an answer that no model gave", async () => {
   }
 });
 
-Deno.test("agUi() tells of agents that are tools as subagents, and what a person is asked about their calls", async () => {
+Deno.test("agUi() streams subagents, and questions about their calls", async () => {
   const { did, tools } = lookAndDrop();
   const child = agent({
     name: "child",
@@ -400,7 +400,7 @@ Deno.test("agUi() tells of agents that are tools as subagents, and what a person
   ]);
 });
 
-Deno.test("agUi() tells that an agent that is a tool failed, and that the run goes on", async () => {
+Deno.test("agUi() streams the failure of a subagent, and the run continues", async () => {
   const child = agent({ name: "child", model: scripted({ text: "Hm", error: new Error("down") }) });
   const { client } = served({
     model: scripted({ calls: [["child", { prompt: "Help" }]] }, "Done."),
@@ -410,7 +410,7 @@ Deno.test("agUi() tells that an agent that is a tool failed, and that the run go
   assertEquals([types.includes("SUBAGENT_ERROR"), result], [true, "Done."]);
 });
 
-Deno.test("agUi() says that a run failed, and nothing internal", async () => {
+Deno.test("agUi() reports a failed run without internal details", async () => {
   const { app } = served({ model: scripted({ text: "Half", error: new Error("key sk-1") }) });
   const body = { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] };
   const frames = (await (await post(app, "/ag-ui", body)).text()).split("\n\n").slice(0, -1);
@@ -440,7 +440,7 @@ function halting() {
   return { model, begun: begun.promise };
 }
 
-Deno.test("agUi() says that a run was stopped, in agents that are tools too", async () => {
+Deno.test("agUi() reports a stopped run, also inside a subagent", async () => {
   const shutdown = new AbortController();
   const { model, begun } = halting();
   const child = agent({ name: "child", model });
@@ -470,7 +470,7 @@ Deno.test("agUi() stops a run that its client aborts", async () => {
   assertEquals(reason, "client-gone");
 });
 
-Deno.test("agUi() keeps threads of two owners apart that have the same id", async () => {
+Deno.test("agUi() separates threads of two owners with the same id", async () => {
   const model = scripted("Hello Ada.", "Hello Eve.");
   const { app } = served({ model }, { owner: (c) => c.req.header("who") });
   const send = (who: string, content: string) =>
@@ -482,7 +482,7 @@ Deno.test("agUi() keeps threads of two owners apart that have the same id", asyn
   assertEquals(model.requests[1]?.messages, alone);
 });
 
-Deno.test("agUi() refuses what no client sends, and says what is wrong with it", async () => {
+Deno.test("agUi() names the field of an invalid request", async () => {
   const { app } = served({ model: scripted() });
   const refused = async (body: unknown) => {
     const [status, error] = await refusalOf(post(app, "/ag-ui", body));
@@ -502,7 +502,7 @@ Deno.test("agUi() refuses what no client sends, and says what is wrong with it",
 
 const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 
-Deno.test("agUi() has its client keep what it is asked about, where there is no store", async () => {
+Deno.test("agUi() resumes a run with a resume token", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted(
     { text: "See.", calls: [["drop", { table: "a" }], ["paint", {}]] },
@@ -521,7 +521,7 @@ Deno.test("agUi() has its client keep what it is asked about, where there is no 
   assertEquals([result, did], ["Done.", ["Dropped a"]]);
 });
 
-Deno.test("agUi() has its client keep a question that comes before any answer, where there is no store", async () => {
+Deno.test("agUi() resumes with a resume token a run that paused before any answer", async () => {
   const { client } = served({ model: scripted("Red it is."), use: [blueOrRed("prompt")] }, {
     resumeTokens: resumeTokens({ keys }),
   });
@@ -529,7 +529,7 @@ Deno.test("agUi() has its client keep a question that comes before any answer, w
   assertEquals((await answer(client, "Red")).result, "Red it is.");
 });
 
-Deno.test("agUi() runs nothing on a resume token that is not what its client was given", async () => {
+Deno.test("agUi() runs nothing for a changed resume token", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
   const { app, client } = served({ model, tools }, { resumeTokens: resumeTokens({ keys }) });

@@ -64,7 +64,7 @@ async function answer(chat: Chat, approved: boolean): Promise<void> {
 
 const drops = { text: "See.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] } as const;
 
-Deno.test("aiSdkMessages() gives a chat what it had: texts, thoughts, files, and what calls came to", async () => {
+Deno.test("aiSdkMessages() returns texts, reasoning, files and results of calls", async () => {
   const { tools } = own();
   const model = scripted(
     { reasoning: "Hm.", text: "Let me.", calls: [["look", { table: "a" }], ["print", { table: "a" }]] },
@@ -126,7 +126,7 @@ for (const log of [undefined, memoryLog()]) {
   });
 }
 
-Deno.test("aiSdkMessages() gives a chat that is loaded in the middle of a run what was said before, and the run follows", async () => {
+Deno.test("aiSdkMessages() returns the messages before a run that is going on", async () => {
   const { model, begun, goOn } = halting();
   const app = served({ model }, { log: memoryLog(), onClientGone: "detach" });
   const sending = new Chat(app).sendMessage({ text: "Go" });
@@ -140,7 +140,7 @@ Deno.test("aiSdkMessages() gives a chat that is loaded in the middle of a run wh
   assertEquals(shown(chat), ["user text Go", "assistant step-start", "assistant text done One. Two."]);
 });
 
-Deno.test("aiSdkMessages() shows what a person said to a run within what that says, as the run itself does", async () => {
+Deno.test("aiSdkMessages() returns a steering message inside the answer, as the stream does", async () => {
   const going = Promise.withResolvers<string>();
   const gate = Promise.withResolvers<void>();
   const wait = tool({
@@ -179,7 +179,7 @@ Deno.test("aiSdkMessages() shows what a person said to a run within what that sa
   ]);
 });
 
-Deno.test("aiSdkMessages() shows what is asked about the calls of agents that are tools", async () => {
+Deno.test("aiSdkMessages() returns questions about the calls of subagents", async () => {
   const { did, tools } = own();
   const child = agent({ name: "child", model: scripted(drops, "Both."), tools });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
@@ -197,7 +197,7 @@ Deno.test("aiSdkMessages() shows what is asked about the calls of agents that ar
   assertEquals(shown(chat).at(-1), "assistant text done Done.");
 });
 
-Deno.test("aiSdkMessages() shows what a hook asks, and a prompt that it has not let in", async () => {
+Deno.test("aiSdkMessages() returns a question of a hook, and a prompt that is not accepted yet", async () => {
   const app = served({ model: scripted("Red it is."), use: [blueOrRed("prompt")] });
   await new Chat(app).sendMessage({ text: "Paint" });
   const chat = await loaded(app);
@@ -206,7 +206,7 @@ Deno.test("aiSdkMessages() shows what a hook asks, and a prompt that it has not 
   assertEquals(shown(await loaded(app)), ["user text Paint", "assistant step-start", "assistant text done Red it is."]);
 });
 
-Deno.test("aiSdkMessages() shows nobody the chat of somebody else, and none that is not there", async () => {
+Deno.test("aiSdkMessages() returns 404 for a chat of another owner, and for an unknown chat", async () => {
   const app = served({ model: scripted("Hello.") }, { owner: (c) => c.req.header("who") });
   const body = { id: "chat", messages: [{ id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] }] };
   await (await post(app, "/chat", body, { who: "ada" })).text();

@@ -39,7 +39,7 @@ async function pausedAt(pauses = 1) {
   return { app, did, model, approvalId };
 }
 
-Deno.test("aiSdkUi() tells a chat of thought, text, calls as they are written, what they come to, and the answer", async () => {
+Deno.test("aiSdkUi() streams reasoning, text, calls, results and the answer", async () => {
   const model = scripted(
     { reasoning: ["H", "m."], text: ["Let me ", "look."], calls: [["look", { table: "京都 \u2028" }]] },
     { text: ["Do", "ne."] },
@@ -98,7 +98,7 @@ Deno.test("aiSdkUi() is read by readUIMessageStream()", async () => {
   ]);
 });
 
-Deno.test("aiSdkUi() goes on with a conversation that it keeps itself, whatever history a chat holds", async () => {
+Deno.test("aiSdkUi() continues its stored conversation, whatever history the chat sends", async () => {
   const model = scripted("Hello.", "Hello again.");
   const app = serve(agent({ model }), { wires });
   const chat = new Chat(app);
@@ -112,7 +112,7 @@ Deno.test("aiSdkUi() goes on with a conversation that it keeps itself, whatever 
   assertEquals(lines(model.requests[1]?.messages ?? []), ["user Hi", "assistant Hello.", "user Again"]);
 });
 
-Deno.test("aiSdkUi() asks a chat about a call, which goes on with the same message once a person has approved", async () => {
+Deno.test("aiSdkUi() asks for approval, and continues the same message after it", async () => {
   const { did, tools: both } = lookAndDrop({ json: true });
   const model = scripted({ text: "See.", calls: [["drop", { table: "a" }], ["look", { table: "b" }]] }, "Done.");
   const app = serve(agent({ model, tools: both }), { wires });
@@ -146,7 +146,7 @@ async function approve(chat: Chat, approved: boolean, reason?: string): Promise<
   await chat.settled();
 }
 
-Deno.test("aiSdkUi() tells the model why a person said no, and the chat that the call was denied", async () => {
+Deno.test("aiSdkUi() passes the reason of a denial to the model, and shows the denial", async () => {
   const { did, tools: both } = lookAndDrop({ json: true });
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "A pity.");
   const app = serve(agent({ model, tools: both }), { wires });
@@ -180,7 +180,7 @@ for (const [what, message] of Object.entries(forged)) {
   });
 }
 
-Deno.test("aiSdkUi() runs what the session asks about, and not what a chat says it approved", async () => {
+Deno.test("aiSdkUi() runs the input that the session asked about, not the one in the approval", async () => {
   const { app, did, approvalId } = await pausedAt();
   const approved = answered({
     state: "approval-responded",
@@ -191,7 +191,7 @@ Deno.test("aiSdkUi() runs what the session asks about, and not what a chat says 
   assertEquals(did, ["dropped a"]);
 });
 
-Deno.test("aiSdkUi() counts an approval once", async () => {
+Deno.test("aiSdkUi() accepts an approval once", async () => {
   const { app, did, approvalId } = await pausedAt(2);
   const approved = answered({ state: "approval-responded", approval: { id: approvalId, approved: true } });
   const chunks = await chunksOf(post(app, "/chat", { id: "chat", messages: [approved] }));
@@ -206,7 +206,7 @@ Deno.test("aiSdkUi() counts an approval once", async () => {
   assertEquals([status, other, did], [409, 409, ["dropped a"]]);
 });
 
-Deno.test("aiSdkUi() has nothing to answer in a chat that is not paused, or not there", async () => {
+Deno.test("aiSdkUi() refuses answers to a chat that is not paused or does not exist", async () => {
   const { app, approvalId } = await pausedAt();
   const approved = answered({ state: "approval-responded", approval: { id: approvalId, approved: true } });
   await chunksOf(post(app, "/chat", { id: "chat", messages: [approved] }));
@@ -215,7 +215,7 @@ Deno.test("aiSdkUi() has nothing to answer in a chat that is not paused, or not 
   assertEquals([over, nowhere], [409, 404]);
 });
 
-Deno.test("aiSdkUi() goes on without an answer where the person says something else", async () => {
+Deno.test("aiSdkUi() continues without an answer if the person sends another message", async () => {
   const { app, did, model } = await pausedAt();
   const chunks = await chunksOf(post(app, "/chat", { id: "chat", messages: [user("Never mind")] }));
   assertEquals(chunks.at(-1)?.finishReason, "stop");
@@ -228,7 +228,7 @@ Deno.test("aiSdkUi() goes on without an answer where the person says something e
   assertEquals(did, []);
 });
 
-Deno.test("aiSdkUi() gives a tool that the chat has, and its output, in place of a run on the server", async () => {
+Deno.test("aiSdkUi() accepts an output of the chat in place of a run on the server", async () => {
   const { did, tools: both } = lookAndDrop({ json: true });
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
   const app = serve(agent({ model, tools: both }), { wires });
@@ -241,7 +241,7 @@ Deno.test("aiSdkUi() gives a tool that the chat has, and its output, in place of
   assertEquals(did, []);
 });
 
-Deno.test("aiSdkUi() says what a hook asks about the run, which the next message answers", async () => {
+Deno.test("aiSdkUi() shows a question of a hook as text, which the next message answers", async () => {
   const app = serve(agent({ model: scripted("Let me ask.", "unreached"), use: [blueOrRed("stop")] }), { wires });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Paint" });
@@ -254,7 +254,7 @@ Deno.test("aiSdkUi() says what a hook asks about the run, which the next message
   }]);
 });
 
-Deno.test("aiSdkUi() tells a chat of failures of tools, what a guard denied, progress, data and notices", async () => {
+Deno.test("aiSdkUi() streams failures of tools, denials of a guard, progress, data and notices", async () => {
   const input = z.object({});
   const fails = tool({
     name: "fails",
@@ -305,7 +305,7 @@ Deno.test("aiSdkUi() tells a chat of failures of tools, what a guard denied, pro
   ]);
 });
 
-Deno.test("aiSdkUi() takes back what a try of the model had shown that failed, and what a hook changed", async () => {
+Deno.test("aiSdkUi() removes the text of a failed attempt, and text that a hook changed", async () => {
   const hook: Middleware = {
     name: "hook",
     async error(ctx, next) {
@@ -333,7 +333,7 @@ Deno.test("aiSdkUi() takes back what a try of the model had shown that failed, a
   ]);
 });
 
-Deno.test("aiSdkUi() tells a chat of an answer that no model gave", async () => {
+Deno.test("aiSdkUi() streams an answer of a hook", async () => {
   const hooks: readonly Middleware[] = [
     { name: "model", model: () => Promise.resolve(reply("Cached.")) },
     { name: "prompt", prompt: () => Promise.resolve({ status: "cancelled", text: "Not today.", reason: "closed" }) },
@@ -346,7 +346,7 @@ Deno.test("aiSdkUi() tells a chat of an answer that no model gave", async () => 
   assertEquals(told, [["step-start", "text done Cached."], ["text done Not today."]]);
 });
 
-Deno.test("aiSdkUi() tells a chat that a run failed, with what it had said, and nothing internal", async () => {
+Deno.test("aiSdkUi() reports a failed run with its partial answer, without internal details", async () => {
   const secrets: unknown[] = [];
   const app = serve(agent({ model: scripted({ text: "Half", error: new Error("key sk-1") }) }), {
     wires,
@@ -399,7 +399,7 @@ async function cutOff() {
   return { app, chat, goOn, ended: ended.promise };
 }
 
-Deno.test("aiSdkUi() gives a chat that comes back all of the answer, once, and the page that was there before", async () => {
+Deno.test("aiSdkUi() sends a chat that resumes the whole answer once", async () => {
   const { app, chat, goOn } = await cutOff();
   const anew = new Chat(app); // a page that was loaded anew, and has nothing
   const both = Promise.all([chat.resumeStream(), anew.resumeStream()]);
@@ -410,7 +410,7 @@ Deno.test("aiSdkUi() gives a chat that comes back all of the answer, once, and t
   assertEquals([chat.told, anew.told], [["step-start", "text done One. Two."], ["step-start", "text done One. Two."]]);
 });
 
-Deno.test("aiSdkUi() gives a chat that comes back too late the end that it missed", async () => {
+Deno.test("aiSdkUi() sends a chat that resumes after the end the whole answer", async () => {
   const { chat, goOn, ended } = await cutOff();
   goOn();
   await ended;
@@ -419,7 +419,7 @@ Deno.test("aiSdkUi() gives a chat that comes back too late the end that it misse
   assertEquals(chat.told, ["step-start", "text done One. Two."]);
 });
 
-Deno.test("aiSdkUi() takes back what a process had said that died, where another goes on", async () => {
+Deno.test("aiSdkUi() removes the text of a process that died when another one continues", async () => {
   const { model, goOn, begun } = halting();
   const { store, saved } = recordingStore();
   const log = memoryLog();
@@ -434,7 +434,7 @@ Deno.test("aiSdkUi() takes back what a process had said that died, where another
   await dead;
 });
 
-Deno.test("aiSdkUi() gives a chat that comes back to a question the question, and what became of it", async () => {
+Deno.test("aiSdkUi() sends a chat that resumes at a question the question, and later its result", async () => {
   const { tools: both } = lookAndDrop({ json: true });
   const model = scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, "Done.");
   const app = serve(agent({ model, tools: both }), { wires, log: memoryLog() });
@@ -449,7 +449,7 @@ Deno.test("aiSdkUi() gives a chat that comes back to a question the question, an
   assertEquals(chat.told, [...after, "step-start", "text done Done."]);
 });
 
-Deno.test("aiSdkUi() has nothing for a chat to come back to that has not begun, or where nothing is on record", async () => {
+Deno.test("aiSdkUi() answers 204 to a chat that has not begun, or without a log", async () => {
   const told = [{}, { log: memoryLog() }].map(async (options) => {
     const app = serve(agent({ model: scripted("Hello!") }), { wires, ...options });
     const before = await app.request("/chat/chat/stream");
@@ -459,7 +459,7 @@ Deno.test("aiSdkUi() has nothing for a chat to come back to that has not begun, 
   assertEquals(await Promise.all(told), [[204, 204], [204, 200]]);
 });
 
-Deno.test("aiSdkUi() stops a run that has outlived its connection, and a stopped one again", async () => {
+Deno.test("aiSdkUi() stops a detached run, and accepts a second stop", async () => {
   const { app, chat, ended } = await cutOff();
   const stop = () => app.request("/chat/chat/stream", { method: "DELETE" });
   assertEquals([(await stop()).status, await ended, (await stop()).status], [204, "run.aborted", 204]);
@@ -467,7 +467,7 @@ Deno.test("aiSdkUi() stops a run that has outlived its connection, and a stopped
   assertEquals([chat.status, chat.told], ["ready", ["step-start", "text done One."]]);
 });
 
-Deno.test("aiSdkUi() tells of agents that are tools: their calls as parts, and what a person is asked about those", async () => {
+Deno.test("aiSdkUi() streams the calls of subagents as parts, with the questions about them", async () => {
   const { did, tools: both } = lookAndDrop({ json: true });
   const child = agent({
     name: "child",
@@ -506,7 +506,7 @@ Deno.test("aiSdkUi() tells of agents that are tools: their calls as parts, and w
   ]);
 });
 
-Deno.test("aiSdkUi() shows the person what would run, where a hook has changed that", async () => {
+Deno.test("aiSdkUi() asks about the input that a hook changed", async () => {
   const { did, tools: both } = lookAndDrop({ json: true });
   const hook: Middleware = {
     name: "hook",
@@ -523,7 +523,7 @@ Deno.test("aiSdkUi() shows the person what would run, where a hook has changed t
   assertEquals(did, ["dropped backup"]);
 });
 
-Deno.test("aiSdkUi() hears texts and files", async () => {
+Deno.test("aiSdkUi() accepts texts and files", async () => {
   const model = scripted("Seen.");
   const app = serve(agent({ model }), { wires });
   await new Chat(app).sendMessage({
@@ -543,7 +543,7 @@ Deno.test("aiSdkUi() hears texts and files", async () => {
   }]);
 });
 
-Deno.test("aiSdkUi() keeps chats of two owners apart that have the same id", async () => {
+Deno.test("aiSdkUi() separates chats of two owners with the same id", async () => {
   const model = scripted("Hello Ada.", "Hello Eve.");
   const app = serve(agent({ model }), {
     wires,
@@ -561,7 +561,7 @@ Deno.test("aiSdkUi() keeps chats of two owners apart that have the same id", asy
   assertEquals(model.requests[1]?.messages, alone);
 });
 
-Deno.test("aiSdkUi() goes on with the session that the address stands for", async () => {
+Deno.test("aiSdkUi() uses the session that the URL names", async () => {
   const model = scripted("Hello.", "Again.");
   const app = serve(agent({ model }), {
     wires: [aiSdkUi({ path: "/rooms/:room/chat" })],
@@ -572,7 +572,7 @@ Deno.test("aiSdkUi() goes on with the session that the address stands for", asyn
   assertEquals(model.requests[1]?.messages.length, 3);
 });
 
-Deno.test("aiSdkUi() refuses what no chat sends, and says what is wrong with it", async () => {
+Deno.test("aiSdkUi() names the field of an invalid request", async () => {
   const app: App = serve(agent({ model: scripted() }), { wires });
   const refused = async (body: unknown) => {
     const [status, error] = await refusalOf(post(app, "/chat", body));
@@ -620,7 +620,7 @@ for (const log of [undefined, memoryLog()]) {
   });
 }
 
-Deno.test("aiSdkUi() runs nothing on a resume token that is not what the chat was given", async () => {
+Deno.test("aiSdkUi() runs nothing for a changed resume token", async () => {
   const { did, tools: both } = lookAndDrop({ json: true });
   const serving = { wires, resumeTokens: resumeTokens({ keys }) };
   const app = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: both }), serving);
@@ -656,7 +656,7 @@ Deno.test("aiSdkUi() runs nothing on a resume token that is not what the chat wa
   assertEquals(did, []);
 });
 
-Deno.test("aiSdkUi() has the next message answer what a hook asks, where there is no store", async () => {
+Deno.test("aiSdkUi() resumes a question of a hook with a resume token", async () => {
   const serving = { wires, resumeTokens: resumeTokens({ keys }) };
   const app = serve(agent({ model: scripted("Let me ask.", "Anew."), use: [blueOrRed("stop")] }), serving);
   const chat = new Chat(app);

@@ -31,7 +31,7 @@ const paint = {
 
 const hi = { model: "any", messages: [{ role: "user" as const, content: "Hi" }] };
 
-Deno.test("chatCompletions() answers with what the agent says, over as many turns as that takes", async () => {
+Deno.test("chatCompletions() returns the text of all turns", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted(
     {
@@ -63,7 +63,7 @@ Deno.test("chatCompletions() answers with what the agent says, over as many turn
   assertEquals([/^chatcmpl-[\w-]+$/.test(id), typeof created, did], [true, "number", ["Saw 京都"]]);
 });
 
-Deno.test("chatCompletions() streams it", async () => {
+Deno.test("chatCompletions() streams the text of all turns", async () => {
   const { tools } = lookAndDrop();
   const model = scripted({ reasoning: "Hm.", text: ["Let ", "me look."], calls: [["look", { table: "a" }]] }, "Done.");
   const { client } = served({ model, tools });
@@ -81,7 +81,7 @@ Deno.test("chatCompletions() streams it", async () => {
   assertEquals(new Set(chunks.map(({ id, object, model }) => [id, object, model].join(" "))).size, 1);
 });
 
-Deno.test("chatCompletions() hears the conversation that its client holds", async () => {
+Deno.test("chatCompletions() uses the conversation that its client sends", async () => {
   const model = scripted("Blue.");
   const { client } = served({ model });
   await client.chat.completions.create({
@@ -126,7 +126,7 @@ Deno.test("chatCompletions() hears the conversation that its client holds", asyn
   });
 });
 
-Deno.test("chatCompletions() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
+Deno.test("chatCompletions() returns calls of a declared tool to the client, and resumes with their results", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted(
     { text: "See.", calls: [["paint", { color: "red" }], ["look", { table: "a" }], ["paint", { color: "blue" }]] },
@@ -151,7 +151,7 @@ Deno.test("chatCompletions() hands calls to the client that declares their tool,
   assertEquals([did, model.requests.length], [["Saw a"], 2]);
 });
 
-Deno.test("chatCompletions() streams calls for its client, and is used by the client's own loop", async () => {
+Deno.test("chatCompletions() streams calls for its client, and works in the client's own loop", async () => {
   const model = scripted({ text: "See.", calls: [["paint", { color: "red" }]] }, "It is wet.");
   const { client } = served({ model });
   const painted: unknown[] = [];
@@ -174,7 +174,7 @@ Deno.test("chatCompletions() streams calls for its client, and is used by the cl
   assertEquals(lines(model.requests[1]?.messages ?? []), ["user Hi", "assistant See.", "call paint", "ok wet"]);
 });
 
-Deno.test("chatCompletions() goes on with a conversation whose calls its client has run", async () => {
+Deno.test("chatCompletions() continues a conversation with calls that the client ran", async () => {
   const model = scripted({ calls: [["paint", { color: "red" }]] }, "Wet.", "Dry.");
   const { client } = served({ model });
   const tools = [{ type: "function" as const, function: paint }];
@@ -322,7 +322,7 @@ Deno.test("chatCompletions() has the next message answer a question of a hook", 
   assertEquals([answer?.message.content, answer?.finish_reason], ["Let me ask.", "stop"]);
 });
 
-Deno.test("chatCompletions() lets no client run what a guard denies, or have the name of one of the agent's tools", async () => {
+Deno.test("chatCompletions() applies guards to client tools, and keeps the agent's tool if a client tool has its name", async () => {
   const { did, tools } = lookAndDrop();
   const guard: Middleware = {
     name: "guard",
@@ -340,7 +340,7 @@ Deno.test("chatCompletions() lets no client run what a guard denies, or have the
   assertEquals(lines(model.requests[1]?.messages ?? []).slice(-2), ["denied Not here.", "ok Saw a."]);
 });
 
-Deno.test("chatCompletions() counts what a client says of a call of its own once, and of a call that nobody asks about never", async () => {
+Deno.test("chatCompletions() accepts the result of a client tool once, and no result of an unknown call", async () => {
   const model = scripted({ calls: [["paint", { color: "red" }]] }, "Done.");
   const { app, client } = served({ model });
   const { choices: [choice] } = await client.chat.completions.create({
@@ -362,7 +362,7 @@ Deno.test("chatCompletions() counts what a client says of a call of its own once
   assertEquals(await refused(id), [409, "not-paused"]);
 });
 
-Deno.test("chatCompletions() shows nobody what somebody else's session waits for", async () => {
+Deno.test("chatCompletions() hides the sessions of other owners", async () => {
   const model = scripted({ calls: [["paint", { color: "red" }]] }, "Done.");
   const { app } = served({ model }, { owner: (c) => c.req.header("who") });
   const tools = [{ type: "function", function: paint }];
@@ -373,7 +373,7 @@ Deno.test("chatCompletions() shows nobody what somebody else's session waits for
   assertEquals((await post(app, "/v1/chat/completions", outcome, { who: "ada" })).status, 200);
 });
 
-Deno.test("chatCompletions() says that a run failed or was stopped, and has nobody try that again", async () => {
+Deno.test("chatCompletions() reports a failed or stopped run, and tells clients not to retry", async () => {
   const failing = () => scripted({ text: "Half", error: new Error("key sk-1") });
   const { client, app } = served({ model: failing() });
   const error = await assertRejects(async () => await client.chat.completions.create(hi), APIError);
@@ -420,7 +420,7 @@ for (const stream of [false, true]) {
   });
 }
 
-Deno.test("chatCompletions() begins a paragraph where the model is asked again, and is right as a whole", async () => {
+Deno.test("chatCompletions() begins a paragraph after a retry of the model, and its JSON has only the last attempt", async () => {
   const hook: Middleware = {
     name: "hook",
     error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
@@ -432,7 +432,7 @@ Deno.test("chatCompletions() begins a paragraph where the model is asked again, 
   assertEquals([whole.choices[0]?.message.content, streamed], ["Second.", "Fir\n\nSecond."]);
 });
 
-Deno.test("both of OpenAI's APIs say what no model said, and that an answer is cut short", async () => {
+Deno.test("both of OpenAI's APIs return an answer of a hook, and report a limit", async () => {
   const hook: Middleware = { name: "hook", model: () => Promise.resolve(reply("Cached.")) };
   const refusing: Middleware = {
     name: "refusing",
@@ -456,7 +456,7 @@ Deno.test("both of OpenAI's APIs say what no model said, and that an answer is c
   }]);
 });
 
-Deno.test("responses() answers with what the agent says, as items, and streams the same", async () => {
+Deno.test("responses() returns text as items, and streams the same", async () => {
   const { tools } = lookAndDrop();
   const model = () =>
     scripted({ reasoning: ["H", "m."], text: ["Let ", "me look."], calls: [["look", { table: "a" }]] }, "Done.");
@@ -493,7 +493,7 @@ Deno.test("responses() answers with what the agent says, as items, and streams t
   assertEquals(comparable(streamed), comparable(whole as never));
 });
 
-Deno.test("responses() goes on with the session of a response, whatever else is in the request", async () => {
+Deno.test("responses() continues the session of a response, whatever else the request contains", async () => {
   const model = scripted("Hello.", "Again.", "Anew.");
   const { app, client } = served({ model });
   const first = await client.responses.create({ input: "Hi", instructions: "Be brief." });
@@ -517,7 +517,7 @@ Deno.test("responses() goes on with the session of a response, whatever else is 
   }
 });
 
-Deno.test("responses() hands calls to the client that declares their tool, and goes on with what they came to", async () => {
+Deno.test("responses() returns calls of a declared tool to the client, and resumes with their results", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted({ calls: [["paint", { color: "red" }], ["look", { table: "a" }]] }, "Done.");
   const { client } = served({ model, tools });
@@ -544,7 +544,7 @@ function approvalIn({ output }: OpenAI.Responses.Response) {
 }
 
 for (const approve of [true, false]) {
-  Deno.test(`responses() asks its client about a call, and hears ${approve ? "yes" : "no"} once`, async () => {
+  Deno.test(`responses() asks for approval of a call, and accepts ${approve ? "yes" : "no"} once`, async () => {
     const { did, tools } = lookAndDrop();
     const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
     const { app, client } = served({ model, tools });
@@ -563,7 +563,7 @@ for (const approve of [true, false]) {
   });
 }
 
-Deno.test("responses() asks for an approval of a call before its client may run it", async () => {
+Deno.test("responses() asks for approval before a client runs its own tool", async () => {
   const model = scripted({ calls: [["paint", { color: "red" }]] }, "Done.");
   const { client } = served({ model, use: [asks] });
   const tools = [{ type: "function" as const, strict: true, ...paint }];
@@ -576,7 +576,7 @@ Deno.test("responses() asks for an approval of a call before its client may run 
   assertEquals(call?.type === "function_call" && call.arguments, `{"color":"red"}`);
 });
 
-Deno.test("responses() takes back what a try of the model had said that failed, and what a hook changed", async () => {
+Deno.test("responses() removes the text of a failed attempt, and text that a hook changed", async () => {
   const hook: Middleware = {
     name: "hook",
     error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
@@ -592,7 +592,7 @@ Deno.test("responses() takes back what a try of the model had said that failed, 
   assertEquals((await streaming.finalResponse()).output_text, "[changed]");
 });
 
-Deno.test("responses() says that a run failed", async () => {
+Deno.test("responses() reports a failed run", async () => {
   const { client } = served({ model: scripted({ error: new Error("key sk-1") }) });
   const error = await assertRejects(async () => await client.responses.create({ input: "Hi" }), APIError);
   assertEquals([error.status, /The run failed/.test(error.message)], [500, true]);
@@ -603,7 +603,7 @@ Deno.test("responses() says that a run failed", async () => {
   assertEquals([status, failure?.message], ["failed", "The run failed."]);
 });
 
-Deno.test("both of OpenAI's APIs go on with the session that the address stands for", async () => {
+Deno.test("both of OpenAI's APIs use the session that the URL names", async () => {
   const model = scripted("Hello.", "Again.", "Still here.");
   const app = serve(agent({ model }), {
     wires: [chatCompletions({ path: "/rooms/:room" }), responses({ path: "/rooms/:room" })],
@@ -631,14 +631,14 @@ Deno.test("both of OpenAI's APIs go on with the session that the address stands 
   ]);
 });
 
-Deno.test("chatCompletions() says which model there is", async () => {
+Deno.test("chatCompletions() lists the agent as the only model", async () => {
   const { client } = served({ model: scripted() });
   const models = await Array.fromAsync(await client.models.list());
   assertEquals(models, [{ id: "helper", object: "model", created: 0, owned_by: "jizai" }]);
   assertEquals((await client.models.retrieve("helper")).id, "helper");
 });
 
-Deno.test("both of OpenAI's APIs refuse what no client sends, and say what is wrong with it", async () => {
+Deno.test("both of OpenAI's APIs name the field of an invalid request", async () => {
   const { app } = served({ model: scripted() });
   const refused = async (path: string, body: unknown) => {
     const [status, error] = await refusalOf(post(app, `/v1/${path}`, body));
@@ -658,7 +658,7 @@ Deno.test("both of OpenAI's APIs refuse what no client sends, and say what is wr
   assertEquals((await app.request("/v1/models", { method: "POST" })).headers.get("allow"), "GET, HEAD");
 });
 
-Deno.test("both of OpenAI's APIs say that nothing can be answered on a server that has its clients keep sessions", async () => {
+Deno.test("both of OpenAI's APIs refuse answers on a server with resume tokens", async () => {
   const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
   const { app, client } = served({ model: scripted({ calls: [["paint", { color: "red" }]] }) }, {
     resumeTokens: resumeTokens({ keys }),
