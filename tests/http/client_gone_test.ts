@@ -59,7 +59,7 @@ for (const options of untold) {
   });
 }
 
-Deno.test("serve(), told to drain, ends a run whose client has gone after its turn", async () => {
+Deno.test('onClientGone: "drain" ends a run after its turn if its client disconnects', async () => {
   const { model, store, events, told, leave, ended, goOn } = scene({ onClientGone: "drain" });
   const session = await leave();
   goOn();
@@ -83,7 +83,7 @@ Deno.test("serve(), told to drain, ends a run whose client has gone after its tu
   assertEquals([kept?.run, kept?.messages.map(({ role }) => role)], [undefined, ["user", "assistant", "tool"]]);
 });
 
-Deno.test("serve(), told to drain, lets the last turn of a run answer", async () => {
+Deno.test('onClientGone: "drain" lets the last turn of a run answer', async () => {
   const { app, ended, goOn, model } = scene({ onClientGone: "drain" });
   goOn();
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Work" }));
@@ -94,7 +94,7 @@ Deno.test("serve(), told to drain, lets the last turn of a run answer", async ()
   assertEquals(model.left, 1);
 });
 
-Deno.test("serve(), told to detach, lets a run whose client has gone go on, and encodes nothing for nobody", async () => {
+Deno.test('onClientGone: "detach" continues the run without encoding its events', async () => {
   const { model, store, told, leave, ended, goOn } = scene({ onClientGone: "detach" });
   const session = await leave();
   goOn();
@@ -105,7 +105,7 @@ Deno.test("serve(), told to detach, lets a run whose client has gone go on, and 
   assertEquals(kept?.messages.map(({ role }) => role), ["user", "assistant", "tool", "assistant"]);
 });
 
-Deno.test("serve() does with each run whose client has gone what it is told of that request", async () => {
+Deno.test("onClientGone is decided for each request", async () => {
   const { model, leave, ended, goOn } = scene({
     onClientGone: (c) => Promise.resolve(c.req.header("content-type") ? "detach" : "stop"),
   });
@@ -115,7 +115,7 @@ Deno.test("serve() does with each run whose client has gone what it is told of t
   assertEquals(["text" in last && last.text, model.left], ["Done.", 1]);
 });
 
-Deno.test("serve() asks what becomes of a run for the requests that begin one alone", async () => {
+Deno.test("onClientGone is called only for requests that launch a run", async () => {
   const asked: string[] = [];
   const app = serve(agent({ model: scripted("Hello!") }), {
     log: memoryLog(),
@@ -147,7 +147,7 @@ Deno.test("serve() has the platform wait for runs that go on, and for no others"
   }
 });
 
-Deno.test("serve() lets a model go on that waited for a client who has gone", async () => {
+Deno.test("serve() continues a model that waited for a client that disconnected", async () => {
   const ended = Promise.withResolvers<Event>();
   const text = "x".repeat(8_192);
   let asked = 0;
@@ -245,7 +245,7 @@ Deno.test("serve() over the network stops a run whose client left before it was 
   assertEquals("reason" in last && last.reason, "client-gone");
 });
 
-Deno.test("serve() does not ask a request for its signal where nobody waits for a session: Deno warns of that", async () => {
+Deno.test("serve() does not read the signal of a request that does not wait for a session, because Deno warns of that", async () => {
   const request = new Request("http://localhost/runs", {
     method: "POST",
     headers: { "content-type": "application/json" },

@@ -130,7 +130,7 @@ Deno.test("GET /runs/:id, asked by many at once, goes on with a lost run once", 
   assertEquals(ends(all[0] ?? []), ["run.finished", "Whole."]);
 });
 
-Deno.test("serve(), where nobody else serves, goes on at once with a run that does not run here", async () => {
+Deno.test("singleProcess: true resumes a lost run at once", async () => {
   using time = new FakeTime();
   const { among, one, heard, run } = await middle(shared(), { singleProcess: true });
   assertEquals(ends(heard), ["text.delta", "Half"]);
@@ -141,7 +141,7 @@ Deno.test("serve(), where nobody else serves, goes on at once with a run that do
   await time.runMicrotasks();
 });
 
-Deno.test("POST /runs, sent again with its key, goes on with what a dead process had begun", async () => {
+Deno.test("POST /runs with the same key resumes the run that a dead process had begun", async () => {
   using time = new FakeTime();
   const { among, one, heard } = await middle();
   one.kill();
@@ -155,7 +155,7 @@ Deno.test("POST /runs, sent again with its key, goes on with what a dead process
   assertEquals([ends(events), reasons], [["run.finished", "Whole."], ["lost"]]);
 });
 
-Deno.test("POST /runs, sent again with its key, begins what a dead process had not begun", async () => {
+Deno.test("POST /runs with the same key begins the run that a dead process had not begun", async () => {
   using time = new FakeTime();
   const among = shared();
   for (const [key, point] of [["k1", "claim"], ["k2", "record"]] as const) {
@@ -226,7 +226,7 @@ Deno.test("GET /runs/:id tells how a run ended whose process died before it said
   await time.runMicrotasks();
 });
 
-Deno.test("GET /runs/:id tells what is asked by a run whose process died before it said so", async () => {
+Deno.test("GET /runs/:id returns run.paused if the process died before it logged the event", async () => {
   using time = new FakeTime();
   const isPaused = ({ run }: Session) => run?.status === "paused";
   for (const way of ["follow", "answer"]) {
@@ -402,7 +402,7 @@ Deno.test("POST /runs/:id/stop knows nothing of other runs", async () => {
   }
 });
 
-Deno.test("a run whose record somebody else writes as it ends leaves the session as it is kept", async () => {
+Deno.test("a run whose record another process writes as it ends does not change the session", async () => {
   const { store, log } = shared();
   const contested: typeof log = {
     ...log,

@@ -47,7 +47,7 @@ function stepping(...texts: readonly string[]) {
   return { model, goOn: (step: number) => steps[step]?.gate.resolve() };
 }
 
-Deno.test("serve() puts on record what it streams, to the letter", async () => {
+Deno.test("serve() logs exactly what it streams", async () => {
   const log = memoryLog();
   const app = serve(agent({ model: scripted({ text: ["Hel", 'lo "自在鉤"!\u2028'] }) }), { log });
   const text = await (await post(app, "/runs", { prompt: "Hi" })).text();
@@ -57,7 +57,7 @@ Deno.test("serve() puts on record what it streams, to the letter", async () => {
   assertEquals(lines.map((line, index) => `id: ${index + 1}\ndata: ${line}\n\n`).join(""), text);
 });
 
-Deno.test("serve() streams with a log what it streams without one", async () => {
+Deno.test("serve() streams the same with and without a log", async () => {
   const model = () => scripted({ reasoning: ["H", "m."], text: "See.", calls: [["drop", { table: "a" }]] }, "Done.");
   const both = [{}, { log: memoryLog() }].map(async (options) => {
     const app = serve(agent({ model: model(), tools: [drop] }), options);
@@ -72,7 +72,7 @@ Deno.test("serve() streams with a log what it streams without one", async () => 
   assertEquals(recorded, without);
 });
 
-Deno.test("serve() lets nobody hear what is not on record", async () => {
+Deno.test("serve() sends no event before it is logged", async () => {
   let gate = Promise.withResolvers<void>();
   const { log, additions, added } = watched(async (log, run, addition) => {
     await gate.promise;
@@ -103,7 +103,7 @@ Deno.test("serve() lets nobody hear what is not on record", async () => {
   await pieces.rest();
 });
 
-Deno.test("serve() adds to a record all at once what was said while it added", async () => {
+Deno.test("serve() logs together the events that were emitted during an append", async () => {
   const gates = Array.from({ length: 9 }, () => Promise.withResolvers<void>());
   const { log, additions, added } = watched(async (log, run, addition) => {
     await gates[additions.length - 1]?.promise;
@@ -161,7 +161,7 @@ Deno.test("serve() says on record that a run has ended, however it ends, and tha
   }
 });
 
-Deno.test("serve() stops a run whose record somebody else writes, and says nothing more of it", async () => {
+Deno.test("serve() stops a run whose record another process writes, and sends no further events", async () => {
   const ended = Promise.withResolvers<Event>();
   const { model, goOn } = stepping("One.", "Two.", "Three.");
   const { store, log } = shared();
@@ -184,7 +184,7 @@ Deno.test("serve() stops a run whose record somebody else writes, and says nothi
   assertEquals(storedRun(await store.load(session))?.status, "running"); // as the next process finds it
 });
 
-Deno.test("serve() says nothing more on record of a run whose session somebody else has", async () => {
+Deno.test("serve() logs nothing more of a run whose session another process has", async () => {
   using time = new FakeTime();
   const ended = Promise.withResolvers<void>();
   const { store, log } = shared();
@@ -205,7 +205,7 @@ Deno.test("serve() says nothing more on record of a run whose session somebody e
   assertEquals([await pieces.rest(), await recordOf(log, run)], ["", before]);
 });
 
-Deno.test("serve() streams the end of a run also where somebody else has put it on record", async () => {
+Deno.test("serve() streams the end of a run that another process has logged", async () => {
   const { log } = watched(async (log, run, addition) => {
     const [line = ""] = addition.lines;
     if (line.includes("run.finished")) await log.append(run, addition);
@@ -217,7 +217,7 @@ Deno.test("serve() streams the end of a run also where somebody else has put it 
   assertEquals(events.at(-1)?.type, "run.finished");
 });
 
-Deno.test("serve() keeps nothing of a run that is not on record", async () => {
+Deno.test("serve() saves nothing of a run before it is logged", async () => {
   const told: string[] = [];
   const { store, log } = shared();
   const append = async (run: string, addition: Addition) => {

@@ -30,7 +30,7 @@ async function elsewhere(store: (given: Store) => Store = (given) => given) {
 
 const say = (app: App, run: string, text: string) => post(app, `/runs/${run}/messages`, { text });
 
-Deno.test("what is said to a run in another process is delivered where it runs, in its order", async () => {
+Deno.test("messages to a run in another process are delivered there, in order", async () => {
   const { there, run, model, rest } = await elsewhere();
   const sent = [await say(there, run, "Make it red"), await say(there, run, "And large")];
   assertEquals(sent.map(({ status }) => status), [202, 202]);
@@ -52,7 +52,7 @@ Deno.test("a run is finished from another process", async () => {
   assertEquals([status, reason, model.requests[1]?.tools], ["done", "interrupted", []]);
 });
 
-Deno.test("a run takes what was said to it in another process when it says that it lives", async () => {
+Deno.test("a run receives messages from other processes when it renews its lease", async () => {
   using time = new FakeTime();
   const { among, there, run, session, rest } = await elsewhere();
   await say(there, run, "Make it red");
@@ -75,7 +75,7 @@ Deno.test("no more is said to a run in another process than may wait for it, and
   }
 });
 
-Deno.test("what is said to a run as it ends is there for who comes next", async () => {
+Deno.test("a message to a run that ends is kept for the next run", async () => {
   const { promise: ending, resolve: end } = Promise.withResolvers<void>();
   const { promise: said, resolve: goOn } = Promise.withResolvers<void>();
   const { among, there, run, session, rest } = await elsewhere((store) => ({
@@ -97,7 +97,7 @@ Deno.test("what is said to a run as it ends is there for who comes next", async 
   assertEquals([lines(messages).slice(-2), left], [["assistant Done.", "user Make it red"], undefined]);
 });
 
-Deno.test("what is said to a run is delivered where the save before it failed, and was made", async () => {
+Deno.test("a message is delivered if the save before it was made but reported as failed", async () => {
   const { promise: made, resolve } = Promise.withResolvers<void>();
   let failing = false;
   const { there, run, rest } = await elsewhere((store) => ({
@@ -119,7 +119,7 @@ Deno.test("what is said to a run is delivered where the save before it failed, a
   assertEquals(events.at(-1)?.type, "run.finished");
 });
 
-Deno.test("what was said to a run whose process died is delivered where it goes on", async () => {
+Deno.test("a message to a run whose process died is delivered after the run is resumed", async () => {
   using time = new FakeTime();
   const { here, there, run, rest } = await elsewhere();
   await say(there, run, "Make it red");
@@ -131,7 +131,7 @@ Deno.test("what was said to a run whose process died is delivered where it goes 
   void rest;
 });
 
-Deno.test("a run that somebody else has taken is not mistaken for one that has mail", async () => {
+Deno.test("a run that another process has taken over does not take its saves for messages", async () => {
   const { among, there, run, session, model, rest } = await elsewhere();
   const kept = await among.store.load(session);
   assert(kept);

@@ -42,7 +42,7 @@ async function living(heartbeat = 15_000) {
   return { app, pieces, events, run: first("run.started", events).run, goOn: gate.resolve, over: over.promise };
 }
 
-Deno.test("GET /runs/:id gives exactly what comes after any event of a run that has ended", async () => {
+Deno.test("GET /runs/:id returns exactly the events after a given one of a run that has ended", async () => {
   const { app, run, events } = await ended();
   assertEquals(await eventsOf(follow(app, run)), events);
   for (const { id } of events.slice(0, -1)) {
@@ -66,7 +66,7 @@ Deno.test("GET /runs/:id believes Last-Event-ID before the address", async () =>
   assertEquals(await eventsOf(app.request(`/runs/${run}?after=2`, { headers })), events.slice(4));
 });
 
-Deno.test("GET /runs/:id refuses what is no number of an event", async () => {
+Deno.test("GET /runs/:id rejects a position that is not the number of an event", async () => {
   const { app, run } = await ended();
   for (const after of ["-1", "1.5", "x", "1e3", "0x1", "99999999999999999999"]) {
     const message = (field: string) => `Cannot read ${field}: expected the number of an event`;
@@ -106,14 +106,14 @@ Deno.test("GET /runs/:id knows nothing of other runs, and without a log of none"
   await unknown(without, first("run.started", await eventsOf(post(without, "/runs", { prompt: "Hi" }))).run);
 });
 
-Deno.test("GET /runs/:id refuses to go on after what has not happened", async () => {
+Deno.test("GET /runs/:id rejects a position after the last event", async () => {
   const { app, run, events } = await ended();
   const last = events.length;
   const message = `Cannot follow run "${run}" after event ${last + 1}: the last is ${last}`;
   assertEquals(await refusalOf(follow(app, run, last + 1)), [409, { code: "ahead", message }]);
 });
 
-Deno.test("GET /runs/:id says where what comes next has been forgotten", async () => {
+Deno.test("GET /runs/:id returns 410 if the next events have been deleted", async () => {
   const { app, log, run, events } = await ended();
   await log.delete(run);
   await log.append(run, {
@@ -128,7 +128,7 @@ Deno.test("GET /runs/:id says where what comes next has been forgotten", async (
   assertEquals(await eventsOf(follow(app, run, 4)), events.slice(4));
 });
 
-Deno.test("GET /runs/:id gives what is there and then what comes, to two at once and to one who comes in a gap", async () => {
+Deno.test("GET /runs/:id streams past and new events to two clients at once and to one that comes between events", async () => {
   const { app, pieces, run, events, goOn } = await living();
   await pieces.cancel(); // before the next word
   const two = [await follow(app, run, 2), await follow(app, run, events.length)];

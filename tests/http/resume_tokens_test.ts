@@ -69,7 +69,7 @@ for (const options of [{}, { log: memoryLog() }]) {
   });
 }
 
-Deno.test("serve() goes on in another process with what its client has kept", async () => {
+Deno.test("serve() resumes a run from a resume token in another process", async () => {
   const { session, resumeToken } = await paused(scene().app);
   const { done, ...other } = scene();
   await eventsOf(post(other.app, "/runs", { prompt: "Go" })); // the model's first answer
@@ -77,7 +77,7 @@ Deno.test("serve() goes on in another process with what its client has kept", as
   assertEquals(done, ["a"]);
 });
 
-Deno.test("serve() runs nothing on a resume token that is not what was sealed", async () => {
+Deno.test("serve() rejects a resume token that was changed or forged, and runs nothing", async () => {
   using time = new FakeTime();
   const { app, done } = scene({ maxBody: 10_000_000 });
   const { session, resumeToken } = await paused(app);
@@ -108,7 +108,7 @@ Deno.test("serve() runs nothing on a resume token that is not what was sealed", 
   assertEquals(done, []);
 });
 
-Deno.test("serve() with a log takes one answer for a resume token, and gives it again what came of it", async () => {
+Deno.test("serve() with a log accepts one answer for a resume token, and repeats its events for the same answer", async () => {
   const { app, done } = scene({ log: memoryLog() });
   const { session, resumeToken, run } = await paused(app);
   const wrong = { code: "unasked", message: "Cannot answer call call_9: it is not asked" };

@@ -33,7 +33,7 @@ async function working(owner?: "ada") {
   return { app, run, model, rest };
 }
 
-Deno.test("serve() delivers what is said to a run, as text or as parts, where it is to go", async () => {
+Deno.test("serve() delivers a message to a run, as text or parts, at the requested place", async () => {
   const { app, run, model, rest } = await working();
   const image = { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" };
   const sent = [
@@ -70,7 +70,7 @@ Deno.test("serve() stops a run and keeps nothing of it, where it is asked to", a
   assertEquals(await (await app.request(`/sessions/${session}`)).json(), { id: session, messages: [] });
 });
 
-Deno.test("serve() names what is wrong with what is said to a run", async () => {
+Deno.test("serve() names the wrong field of a message", async () => {
   const { app, run, rest } = await working();
   const say = (body: unknown) => refusalOf(post(app, `/runs/${run}/messages`, body));
   const wrong = (field: string, expected: string): readonly [number, unknown] => [
@@ -90,7 +90,7 @@ Deno.test("serve() names what is wrong with what is said to a run", async () => 
   }]);
 });
 
-Deno.test("serve() lets nobody but its owner steer a run", async () => {
+Deno.test("serve() lets only its owner control a run", async () => {
   const { app, run, rest } = await working("ada");
   const [theirs, none] = [run, "none"].map((id) =>
     ["messages", "finish"].map((what) =>
@@ -103,7 +103,7 @@ Deno.test("serve() lets nobody but its owner steer a run", async () => {
   await rest();
 });
 
-Deno.test("serve() compacts a session that nobody has, on request", async () => {
+Deno.test("POST /sessions/:id/compact compacts a session that no run has", async () => {
   const made = agent({
     model: scripted("One.", "Two."),
     use: [{

@@ -69,7 +69,7 @@ Deno.test("serve() answers for paths that are not there, and leaves them to the 
   assertEquals(await (await outer.request("/sessions")).text(), "mine");
 });
 
-Deno.test("serve() mounts behind a user's app: what that found are the vars, what that set is sent", async () => {
+Deno.test("serve() in an app with middleware takes vars from its context and keeps its headers", async () => {
   type AppEnv = { Variables: { user: User } };
   const assistant = agent({ model: scripted({ calls: [["whoami", {}]] }, "Hello!"), tools: [whoami] });
   const app = new Hono<AppEnv>();
@@ -161,7 +161,7 @@ Deno.test("serve() refuses a second run of a session while the first has it", as
   assertEquals(first("run.finished", await later).text, "Later.");
 });
 
-Deno.test("serve() stops a run that is told to stop, once", async () => {
+Deno.test("POST /runs/:id/stop stops a run once", async () => {
   const app = serve(agent({ model: waiting() }));
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const before = await pieces.until("text.delta");
@@ -214,13 +214,13 @@ Deno.test("serve() goes on with a paused run when its question is answered", asy
   assertEquals(first("run.finished", rest).text, "Done.");
 });
 
-Deno.test("serve() lets a person change what they approve", async () => {
+Deno.test("serve() accepts an edited input with an approval", async () => {
   const { answer } = await paused();
   const rest = await eventsOf(answer({ callId: "call_1", type: "approve", input: { path: "b" } }));
   assertEquals(first("tool.finished", rest).result.parts, [{ type: "text", text: "Removed b" }]);
 });
 
-Deno.test("serve() tells a person what is wrong with a change, and takes another one", async () => {
+Deno.test("serve() rejects an invalid edited input, and accepts another one", async () => {
   const { answer } = await paused();
   const changed = (path: unknown) => answer({ callId: "call_1", type: "approve", input: { path } });
   const message =
@@ -229,14 +229,14 @@ Deno.test("serve() tells a person what is wrong with a change, and takes another
   assertEquals(first("tool.finished", await eventsOf(changed("b"))).result.status, "ok");
 });
 
-Deno.test("serve() tells the model what a person denied", async () => {
+Deno.test("serve() passes a denial to the model", async () => {
   const { answer } = await paused();
   const rest = await eventsOf(answer({ callId: "call_1", type: "deny", reason: "Not that one." }));
   const { status, parts } = first("tool.finished", rest).result;
   assertEquals([status, parts], ["denied", [{ type: "text", text: "A person said no: Not that one." }]]);
 });
 
-Deno.test("serve() refuses answers to what was not asked, and takes the right one after", async () => {
+Deno.test("serve() rejects an answer to another call, and accepts the right one afterwards", async () => {
   const { answer } = await paused();
   const message = "Cannot answer call call_9: it is not asked";
   const wrong = answer({ callId: "call_1", type: "approve" }, { callId: "call_9", type: "approve" });
@@ -308,7 +308,7 @@ Deno.test("serve() refuses options out of range", () => {
 
 const secret = "postgres://admin:hunter2@db";
 
-Deno.test("serve() tells a client of a failure nothing but an id, and the operator what it was", async () => {
+Deno.test("serve() sends only the id of a failure to the client, and the error to onError", async () => {
   const leaky = tool({
     name: "leaky",
     description: "Fails",
@@ -363,7 +363,7 @@ Deno.test("serve() tells a client of a failure before the run nothing but an id,
   }
 });
 
-Deno.test("serve() answers for what is thrown that is no error, by itself and mounted", async () => {
+Deno.test("serve() returns 500 for a thrown value that is not an Error, by itself and mounted", async () => {
   for (const thrown of [null, undefined, secret, Object.freeze({})]) {
     const told: unknown[] = [];
     const make = () =>
@@ -379,7 +379,7 @@ Deno.test("serve() answers for what is thrown that is no error, by itself and mo
   }
 });
 
-Deno.test("serve() lets what vars answer with HTTP's words through", async () => {
+Deno.test("serve() responds with an HTTPException of the vars option", async () => {
   const told: unknown[] = [];
   const make = () =>
     serve(agent({ model: scripted() }), {

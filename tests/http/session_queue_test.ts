@@ -107,7 +107,7 @@ for (const options of logs) {
   });
 }
 
-Deno.test("serve(), told to queue, lets ten wait for one session", async () => {
+Deno.test('busy: "queue" lets ten prompts wait for one session', async () => {
   const { session, send, one, asked, ...rest } = await scene({ busy: "queue" });
   const prompts = Array.from({ length: 10 }, (_, index) => `more ${index}`);
   const more = prompts.map((prompt) => send(prompt));
@@ -121,7 +121,7 @@ Deno.test("serve(), told to queue, lets ten wait for one session", async () => {
   assertEquals(await endOf(send("later")), ["run.finished", "later"]);
 });
 
-Deno.test("serve(), told to queue, passes over whoever leaves", async () => {
+Deno.test('busy: "queue" skips prompts whose client has left', async () => {
   const { asked, send, one, ...rest } = await scene({ busy: "queue" });
   const leaving = new AbortController();
   const left = Array.from({ length: 10 }, (_, index) => send(`left ${index}`, { signal: leaving.signal }));
@@ -136,7 +136,7 @@ Deno.test("serve(), told to queue, passes over whoever leaves", async () => {
   assertEquals(asked, ["one", "stays"]);
 });
 
-Deno.test("serve(), told to queue, goes on with the next where one fails to begin", async () => {
+Deno.test('busy: "queue" continues with the next prompt if one cannot begin', async () => {
   const { asked, app, send, one, ...rest } = await scene({ busy: "queue" });
   const wrong = post(app, "/runs", { prompt: "two", session: "s9" });
   const next = send("three");
@@ -146,7 +146,7 @@ Deno.test("serve(), told to queue, goes on with the next where one fails to begi
   assertEquals(asked, ["one", "three"]);
 });
 
-Deno.test("serve(), told to queue, is one run for one key", async () => {
+Deno.test('busy: "queue" begins one run for one idempotency key', async () => {
   const { asked, app, session, one, ...rest } = await scene({ busy: "queue", log: memoryLog() });
   const same = [1, 2, 3].map(() => post(app, "/runs", { prompt: "two", session }, { "idempotency-key": "k1" }));
   await turns();
@@ -178,7 +178,7 @@ async function elsewhere(busy: "refuse" | "queue" | "replace") {
   return { here, there, pieces, session, run, asked, reasons, send, ...rest };
 }
 
-Deno.test("serve(), told to queue, waits for the end of a run that runs elsewhere", async () => {
+Deno.test('busy: "queue" waits for the end of a run in another process', async () => {
   using time = new FakeTime();
   const { here, pieces, asked, send, ...rest } = await elsewhere("queue");
   const two = send(here.app, "two");
@@ -189,7 +189,7 @@ Deno.test("serve(), told to queue, waits for the end of a run that runs elsewher
   assertEquals(await advanceUntilSettled(time, endOf(two)), ["run.finished", "two"]);
 });
 
-Deno.test("serve(), told to queue, ends a run that was lost elsewhere, and begins", async () => {
+Deno.test('busy: "queue" ends a run whose process died, and begins', async () => {
   using time = new FakeTime();
   const { here, there, asked, run, send, reasons, ...rest } = await elsewhere("queue");
   const two = send(here.app, "two");
@@ -204,7 +204,7 @@ Deno.test("serve(), told to queue, ends a run that was lost elsewhere, and begin
   assertEquals(asked, ["one", "two"]);
 });
 
-Deno.test("serve(), told to replace, ends a run that runs elsewhere, which notices", async () => {
+Deno.test('busy: "replace" ends a run in another process, which stops', async () => {
   using time = new FakeTime();
   const { here, there, asked, run, pieces, send, reasons, ...rest } = await elsewhere("replace");
   rest.let("two");
@@ -220,7 +220,7 @@ Deno.test("serve(), told to replace, ends a run that runs elsewhere, which notic
   assertEquals([asked, reasons], [["one", "two"], ["replaced", "lost"]]);
 });
 
-Deno.test("serve() refuses answers while a run has the session, whatever it is told of prompts", async () => {
+Deno.test("serve() rejects answers while a run has the session, with every busy option", async () => {
   for (const busy of ["refuse", "queue", "replace"] as const) {
     const { app, session, one, ...rest } = await scene({ busy });
     const message = `Cannot run session "${session}": another run has it`;
@@ -231,7 +231,7 @@ Deno.test("serve() refuses answers while a run has the session, whatever it is t
   }
 });
 
-Deno.test("scripted prompts of other sessions wait for nobody", async () => {
+Deno.test('busy: "queue" does not delay prompts of other sessions', async () => {
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Slow." }, "Fast.") }), {
     busy: "queue",

@@ -41,7 +41,7 @@ Deno.test("GET /sessions/:id knows nothing of other sessions", async () => {
   }
 });
 
-Deno.test("POST /sessions/:id/answers takes what a person says in place of the tool", async () => {
+Deno.test("POST /sessions/:id/answers accepts a reply in place of the tool", async () => {
   const app = serve(agent({ model: scripted(call("a"), "Done."), tools: [drop] }));
   const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
   const answers = [{ callId: "call_1", type: "reply", text: "I did it." }];
@@ -50,7 +50,7 @@ Deno.test("POST /sessions/:id/answers takes what a person says in place of the t
   assertEquals([status, parts[0]?.type === "text" && parts[0].text.includes("I did it.")], ["ok", true]);
 });
 
-Deno.test("POST /sessions/:id/answers takes what a person allows for good", async () => {
+Deno.test("POST /sessions/:id/answers accepts a permanent approval", async () => {
   const app = serve(agent({ model: scripted(call("a"), call("b"), "Done."), tools: [drop] }));
   const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop both" })));
   const answers = [{ callId: "call_1", type: "approve", always: "tool" }];
@@ -108,7 +108,7 @@ Deno.test("POST /sessions/:id/answers, late, answers nothing that was asked sinc
   assertEquals((await eventsOf(send(last))).at(-1)?.type, "run.finished");
 });
 
-Deno.test("serve() takes the session from the address where it is told how, and begins it", async () => {
+Deno.test("serve() takes the session from the URL with the session option, and creates it", async () => {
   const store = memory();
   const model = scripted("One.", "Two.");
   const served = serve(agent({ model }), { store, session: (c) => c.req.param("room") });
@@ -134,7 +134,7 @@ Deno.test("serve() refuses leases out of range", () => {
   }
 });
 
-Deno.test("serve(), told to shut down, stops its runs, ends its streams, and serves nobody", async () => {
+Deno.test("serve() stops its runs, ends its streams and refuses requests after its signal has aborted", async () => {
   const closing = new AbortController();
   const options: ServeOptions = { log: memoryLog(), signal: closing.signal, onClientGone: "detach" };
   const wait = (_request: unknown, signal: AbortSignal) =>
@@ -162,7 +162,7 @@ Deno.test("serve(), told to shut down, stops its runs, ends its streams, and ser
   assertEquals((await app.request("/elsewhere")).status, 404);
 });
 
-Deno.test("serve() begins nothing for whoever came before it was told to shut down", async () => {
+Deno.test("serve() begins nothing for a request that came before its signal aborted", async () => {
   const closing = new AbortController();
   const saved: string[] = [];
   const store = memory();

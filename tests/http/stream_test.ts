@@ -29,7 +29,7 @@ Deno.test("serve() streams the events of a run, each as one numbered frame", asy
   assertEquals(text, events.map((event, index) => `id: ${index + 1}\ndata: ${JSON.stringify(event)}\n\n`).join(""));
 });
 
-Deno.test("serve() says of a stream what keeps it from being stored, changed or held back", async () => {
+Deno.test("serve() sends headers that keep proxies from storing, changing or buffering a stream", async () => {
   const response = await post(serve(agent({ model: scripted("Hello!") })), "/runs", { prompt: "Hi" });
   await response.text();
   assertEquals(response.status, 200);
@@ -40,7 +40,7 @@ Deno.test("serve() says of a stream what keeps it from being stored, changed or 
   });
 });
 
-Deno.test("serve() sends what waits together as one chunk", async () => {
+Deno.test("serve() sends waiting events as one chunk", async () => {
   const ended = Promise.withResolvers<void>();
   const observe = (event: { readonly type: string }) => event.type === "run.finished" && ended.resolve();
   const app = serve(agent({ model: scripted("Hello!"), observe: (event) => void observe(event) }));
@@ -92,7 +92,7 @@ Deno.test("serve() sends a comment after 15 seconds of silence, and none once th
   assertEquals(time.next(), false);
 });
 
-Deno.test("serve() sends a comment after as much silence as it is told", async () => {
+Deno.test("serve() sends a comment after the heartbeat option's silence", async () => {
   using time = new FakeTime();
   const app = serve(agent({ model: waiting() }), { heartbeat: 1_000 });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));

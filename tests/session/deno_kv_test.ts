@@ -30,7 +30,7 @@ Deno.test("denoKvLog() keeps the laws of logs", async () => {
   await logLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
-Deno.test("denoKvStore() writes only what has changed", async () => {
+Deno.test("denoKvStore() writes only the pieces that have changed", async () => {
   using kv = await Deno.openKv(":memory:");
   const store = denoKvStore(kv);
   await store.save(saying(0, "a", "b", "c"));
@@ -109,7 +109,7 @@ Deno.test("denoKvLog() goes on where another process has written, and leaves not
   assertEquals(await kept(kv), []);
 });
 
-Deno.test("denoKvLog() is not misled by what a writer left that did not come to its end", async () => {
+Deno.test("denoKvLog() ignores the pieces of a writer that failed", async () => {
   using kv = await Deno.openKv(":memory:");
   const log = denoKvLog(kv);
   const line = "x".repeat(299_999); // ten pieces, with the end of the line

@@ -32,7 +32,7 @@ Deno.test("durableObjectLog() keeps the laws of logs", async () => {
   await logLaws((options) => durableObjectLog(storage(), options), { pass: (ms) => time.tick(ms) });
 });
 
-Deno.test("durableObjectStore() writes only what has changed", async () => {
+Deno.test("durableObjectStore() writes only the rows that have changed", async () => {
   const disk = storage();
   const store = durableObjectStore(disk);
   await store.save(saying(0, "a", "b", "c"));
@@ -41,7 +41,7 @@ Deno.test("durableObjectStore() writes only what has changed", async () => {
   assertEquals(written(disk) - before, 4); // one row for the session, two that have changed, and one more
 });
 
-Deno.test("durableObjectStore() and durableObjectLog() remove what is deleted", async () => {
+Deno.test("durableObjectStore() and durableObjectLog() remove deleted rows", async () => {
   const disk = storage();
   const [store, log] = [durableObjectStore(disk), durableObjectLog(disk)];
   await store.save(saying(0, "a", "b"));
@@ -52,7 +52,7 @@ Deno.test("durableObjectStore() and durableObjectLog() remove what is deleted", 
   assertEquals(rows(disk), [0, 0, 0, 0]);
 });
 
-Deno.test("durableObjectStore() and durableObjectLog() remove what has expired when the object starts next", async () => {
+Deno.test("durableObjectStore() and durableObjectLog() remove expired rows when the object starts", async () => {
   using time = new FakeTime();
   const disk = storage();
   await durableObjectStore(disk, { expireIn: 1_000 }).save(saying(0, "a", "b"));
