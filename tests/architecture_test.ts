@@ -69,7 +69,6 @@ const alive = ["blueprint", "entry", "keep", "live", "way"].map((name) => `src/c
 /** Folders that are being divided. */
 const crowded = [
   "src/core",
-  "middleware/foreign_hooks/rpc_hooks",
   "middleware/tools/workspace",
 ];
 

@@ -36,7 +36,7 @@ function lock() {
 
 // ── order and parallelism ──
 
-Deno.test("trap 1: a lock taken at tool waits for a call that waits for it, until the run is stopped; nothing runs", async () => {
+Deno.test("Engine: a lock taken at tool blocks the batch until the run is stopped, and nothing runs", async () => {
   const log: string[] = [];
   const take = lock();
   const running = batch(three, {
@@ -61,7 +61,7 @@ Deno.test("trap 1: a lock taken at tool waits for a call that waits for it, unti
   assertEquals(log, ["in a", "in b", "finally b", "out a aborted", "finally a"]);
 });
 
-Deno.test("trap 1: a lock taken at execute is held while the work runs, in the order of the calls", async () => {
+Deno.test("Engine: a lock taken at execute is held while the work runs, in the order of the calls", async () => {
   const log: string[] = [];
   const inside = gauge();
   const take = lock();
@@ -89,7 +89,7 @@ Deno.test("trap 1: a lock taken at execute is held while the work runs, in the o
   assertEquals([log, inside.peak], [["0 a", "1 b", "2 c"], 1]);
 });
 
-Deno.test("trap 2: two tools of 100 ms take 100 ms, and their hooks never overlap", async () => {
+Deno.test("Engine: two tools of 100 ms take 100 ms, and their hooks never overlap", async () => {
   using time = new FakeTime();
   const tools = gauge();
   const hooks = gauge();
@@ -115,7 +115,7 @@ Deno.test("trap 2: two tools of 100 ms take 100 ms, and their hooks never overla
   assertEquals([tools.peak, hooks.peak, time.now - start], [2, 1, 100]);
 });
 
-Deno.test("trap 3: what comes after next() at tool waits for the slowest tool, however early others tell", async () => {
+Deno.test("Engine: code after next() at tool waits for the slowest tool", async () => {
   const log: string[] = [];
   const slowest = Promise.withResolvers<string>();
   const told = Promise.withResolvers<void>();
@@ -135,13 +135,13 @@ Deno.test("trap 3: what comes after next() at tool waits for the slowest tool, h
   assertEquals(log, ["in a", "in b", "out a ok", "finally a", "out b ok", "finally b"]);
 });
 
-Deno.test("trap 4: a call that is skipped stops the hooks beneath for itself, and for no other", async () => {
+Deno.test("Engine: a skipped call stops the inner hooks for itself only", async () => {
   const log: string[] = [];
   await came(three, { use: [at("b", { tool: () => Promise.resolve(skipped("not now")) }), watch(log)] });
   assertEquals(log, ["in a", "in c", "out a ok", "finally a", "out c ok", "finally c"]);
 });
 
-Deno.test("trap 5: a run ended at the third call runs neither of the two that were allowed before", async () => {
+Deno.test("Engine: a run ended at the third call runs neither of the first two", async () => {
   const log: string[] = [];
   await came(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
@@ -154,7 +154,7 @@ Deno.test("trap 5: a run ended at the third call runs neither of the two that we
   assertEquals(log, []);
 });
 
-Deno.test("trap 6: a run paused at the third call runs nothing, and all go in again, in a new batch", async () => {
+Deno.test("Engine: a run paused at the third call runs nothing, and all calls enter again in a new batch", async () => {
   const log: string[] = [];
   const batches = new Set<string>();
   const started = batch(three, {
@@ -181,7 +181,7 @@ Deno.test("trap 6: a run paused at the third call runs nothing, and all go in ag
   assertEquals(batches.size, 2);
 });
 
-Deno.test("trap 7: a call that was answered consumes its place", async () => {
+Deno.test("Engine: a call that was answered consumes its index", async () => {
   const places: string[] = [];
   await came(three, {
     tools: [weather((_, { callId, callIndex }) => places.push(`${callId} ${callIndex}`))],
@@ -192,7 +192,7 @@ Deno.test("trap 7: a call that was answered consumes its place", async () => {
 
 // ── decisions ──
 
-Deno.test("trap 15: the first deny stops asking, and an allow does not: all must agree", async () => {
+Deno.test("Engine: the first deny ends the approval, and all guards must allow", async () => {
   const log: string[] = [];
   const guard = (name: string, verdict: ReturnType<typeof allow>): Middleware => ({
     name,
@@ -206,7 +206,7 @@ Deno.test("trap 15: the first deny stops asking, and an allow does not: all must
   assertEquals(log, ["first a", "first b", "last b"]);
 });
 
-Deno.test("trap 16: an answer in place of the tool is asked, told as a call, and reviewed on the way out", async () => {
+Deno.test("Engine: an answer in place of a tool is approved, reported as a call, and reviewed", async () => {
   const log: string[] = [];
   const { events, lines } = await came([call("a")], {
     tools: [weather(() => log.push("run"))],
@@ -228,7 +228,7 @@ Deno.test("trap 16: an answer in place of the tool is asked, told as a call, and
   assertEquals(lines, ["call weather", "ok cached", "assistant Done."]);
 });
 
-Deno.test("trap 17: an answer that is empty is an answer; one that is missing is an error, not a way through", async () => {
+Deno.test("Engine: an empty answer is an answer; a missing answer is an error", async () => {
   const log: string[] = [];
   const tools = [weather(() => log.push("run"))];
   const empty = await came([call("a")], { tools, use: [{ name: "empty", tool: () => Promise.resolve(text("")) }] });
@@ -242,7 +242,7 @@ Deno.test("trap 17: an answer that is empty is an answer; one that is missing is
   assertEquals(log, []);
 });
 
-Deno.test("trap 18: a denied call does not end the turn: the model is told why, and asked again", async () => {
+Deno.test("Engine: a denied call does not end the turn; the model receives the reason", async () => {
   const started = batch([call("a")], { use: [{ name: "guard", approval: () => Promise.resolve(deny("not here")) }] });
   const { result } = await started.run().came;
   assertEquals(result.status, "done");
@@ -252,7 +252,7 @@ Deno.test("trap 18: a denied call does not end the turn: the model is told why, 
   ]);
 });
 
-Deno.test("trap 19: a denied call comes out through tool, and never goes into execute", async () => {
+Deno.test("Engine: a denied call comes out through tool, and never enters execute", async () => {
   const log: string[] = [];
   const inner: Middleware = {
     name: "inner",
@@ -279,7 +279,7 @@ Deno.test("trap 19: a denied call comes out through tool, and never goes into ex
   ]);
 });
 
-Deno.test("trap 20: a skipped call is answered, and not made again in the next run", async () => {
+Deno.test("Engine: a skipped call is answered, and not repeated in the next run", async () => {
   const log: string[] = [];
   const model = scripted({ calls: three }, "Done.", "Again.");
   const assistant = agent({
@@ -301,7 +301,7 @@ Deno.test("trap 20: a skipped call is answered, and not made again in the next r
   assertEquals(lines(messages.slice(-2)), ["user And?", "assistant Again."]);
 });
 
-Deno.test("trap 28: to stop a call, to keep going and to add something beside a result are said at three points", async () => {
+Deno.test("Engine: denying a call, continuing and adding context happen at three different points", async () => {
   let stops = 0;
   const speaks: Middleware = {
     name: "speaks",
@@ -331,7 +331,7 @@ Deno.test("trap 28: to stop a call, to keep going and to add something beside a 
   ]);
 });
 
-Deno.test("trap 29: a word of another system is neither an allow nor silence: the call is denied", async () => {
+Deno.test("Engine: an unknown verdict of a guard denies the call", async () => {
   for (const word of [{ decision: "approve" }, { decision: "block" }, { permissionDecision: "allow" }, {}]) {
     const foreign = word as never; // what a hook written for another system may say
     const { lines } = await came([call("a")], {
@@ -341,7 +341,7 @@ Deno.test("trap 29: a word of another system is neither an allow nor silence: th
   }
 });
 
-Deno.test("trap 30: a deny without a reason has a text for the model all the same", async () => {
+Deno.test("Engine: a deny without a reason has a default text", async () => {
   const speechless = { type: "deny" } as never; // what a guard written without types may say
   for (const verdict of [speechless, deny("")]) {
     const { lines } = await came([call("a")], {
@@ -355,7 +355,7 @@ Deno.test("trap 30: a deny without a reason has a text for the model all the sam
   assertEquals(lines, ["call drop", "denied A person said no.", "assistant Done."]);
 });
 
-Deno.test("trap 31: a new input is not an approval; it is checked, and every guard sees it", async () => {
+Deno.test("Engine: a changed input is no approval; it is validated, and every guard sees it", async () => {
   const log: string[] = [];
   const elsewhere: Middleware = { name: "elsewhere", tool: (_, next) => next({ input: { city: "oslo" } }) };
   const asked = await came([call("a", { name: "drop" })], { tools: [drop(log)], use: [elsewhere] });
@@ -379,7 +379,7 @@ Deno.test("trap 31: a new input is not an approval; it is checked, and every gua
   assertEquals(log, []);
 });
 
-Deno.test("trap 32: no allow outweighs a deny, on whichever side it stands, and whatever lets everything through", async () => {
+Deno.test("Engine: no allow overrides a deny, wherever it stands", async () => {
   const bypass: Middleware = { name: "bypass", approval: () => Promise.resolve(allow()) };
   const rule: Middleware = { name: "rule", approval: () => Promise.resolve(deny("by rule")) };
   for (const use of [[bypass, rule], [rule, bypass], [bypass, rule, bypass]]) {
@@ -390,7 +390,7 @@ Deno.test("trap 32: no allow outweighs a deny, on whichever side it stands, and 
 
 // ── the loop ──
 
-Deno.test("trap 38: a stop that always goes on is told how often it did, and comes to an end", async () => {
+Deno.test("Engine: a stop hook that always continues sees the count and is limited", async () => {
   const seen: string[] = [];
   const model = scripted("1", "2", "3", "4");
   const tireless: Middleware = {
@@ -407,14 +407,14 @@ Deno.test("trap 38: a stop that always goes on is told how often it did, and com
   model.done();
 });
 
-Deno.test("trap 38: going on counts turns too, so that they bound it", async () => {
+Deno.test("Engine: continuations count as turns, so the limit of turns bounds them", async () => {
   const tireless: Middleware = { name: "tireless", stop: () => Promise.resolve(continueWith("more")) };
   const model = scripted("1", "2");
   const { status, reason } = await agent({ model, use: [tireless], limits: { turns: 2 } }).run("Hi").result;
   assertEquals([status, reason], ["limit", "turns"]);
 });
 
-Deno.test("trap 38: a batch of calls is progress: the count begins anew", async () => {
+Deno.test("Engine: a batch of calls resets the count of continuations", async () => {
   const seen: number[] = [];
   const model = scripted("1", { calls: [call("a")] }, "2", "3");
   const some: Middleware = {
@@ -428,7 +428,7 @@ Deno.test("trap 38: a batch of calls is progress: the count begins anew", async 
   assertEquals(seen, [0, 0, 1]);
 });
 
-Deno.test("trap 39: stop is asked about an answer without calls, and never between batches", async () => {
+Deno.test("Engine: stop runs for an answer without calls, never between batches", async () => {
   const log: string[] = [];
   const model = scripted({ text: "Let me see.", calls: [call("a")] }, { calls: [call("b")] }, "Done.");
   const look: Middleware = {
@@ -446,7 +446,7 @@ Deno.test("trap 39: stop is asked about an answer without calls, and never betwe
   assertEquals(log, ["turn 1", "turn 2", "turn 3", "stop assistant Done."]);
 });
 
-Deno.test("trap 40: a prompt goes in once; in a resumed run it is there again, and nothing of it changes", async () => {
+Deno.test("Engine: a prompt enters once; in a resumed run its changes are ignored", async () => {
   const log: string[] = [];
   const started = batch([call("a", { name: "drop" })], {
     tools: [drop()],
@@ -476,7 +476,7 @@ Deno.test("trap 40: a prompt goes in once; in a resumed run it is there again, a
   assertEquals(prompts.length, 1);
 });
 
-Deno.test("trap 41: what is added to one request, or to one turn, is not in the next", async () => {
+Deno.test("Engine: additions to one request or one turn are not in the next", async () => {
   const model = scripted({ calls: [call("a")] }, "Done.");
   const adds: Middleware = {
     name: "adds",
@@ -512,7 +512,7 @@ async function cleanups(
   return { log, result };
 }
 
-Deno.test("trap 43: a run that was stopped or failed is cleaned up after, once", async () => {
+Deno.test("Engine: a run that was stopped or failed is cleaned up once", async () => {
   const gone = new AbortController();
   const leaves = weather(() => gone.abort());
   const stopped = await cleanups([], { tools: [leaves], run: { signal: gone.signal } });
@@ -532,7 +532,7 @@ Deno.test("trap 43: a run that was stopped or failed is cleaned up after, once",
   assertEquals([result.status, result.reason, log], ["limit", "deadline", ["deadline"]]);
 });
 
-Deno.test("trap 43: a run that paused, ended, was refused or came to a limit is not", async () => {
+Deno.test("Engine: a run that paused, ended, was refused or reached a limit has no cleanup", async () => {
   const paused = await cleanups([{ name: "asks", approval: () => Promise.resolve(ask("Sure?")) }]);
   assertEquals([paused.result.status, paused.log], ["paused", []]);
 
@@ -555,7 +555,7 @@ Deno.test("trap 43: a run that paused, ended, was refused or came to a limit is 
   assertEquals([done.result.status, done.log], ["done", []]);
 });
 
-Deno.test("trap 43: an error in the cleanup, or in who handles errors, never hides the first", async () => {
+Deno.test("Engine: an error in the cleanup or in an error hook never hides the first error", async () => {
   const broken = (name: string): Middleware => ({
     name,
     stop: () => Promise.reject(new Error("the first")),
@@ -574,7 +574,7 @@ Deno.test("trap 43: an error in the cleanup, or in who handles errors, never hid
 
 // ── what comes meanwhile ──
 
-Deno.test("trap 47: what comes up during a batch skips none of its calls: it is said after all of them", async () => {
+Deno.test("Engine: a message during a batch skips none of its calls and is delivered after them", async () => {
   const { lines } = await came(three, {
     use: [at("b", {
       async tool(_, next) {
@@ -593,7 +593,7 @@ Deno.test("trap 47: what comes up during a batch skips none of its calls: it is 
   ]);
 });
 
-Deno.test("trap 47: a run stopped during a batch answers every call", async () => {
+Deno.test("Engine: a run stopped during a batch answers every call", async () => {
   const started = batch(three, {
     tools: [weather(({ city }) => city === "b" ? running.stop() : city)],
   });
@@ -604,7 +604,7 @@ Deno.test("trap 47: a run stopped during a batch answers every call", async () =
   assertEquals(results?.role === "tool" && results.results.map(({ callId }) => callId), calls);
 });
 
-Deno.test("trap 59: a call has one id at every point, and no other call of the session has it", async () => {
+Deno.test("Engine: a call has one id at every point, unique in its session", async () => {
   const seen: string[] = [];
   const see = (point: string, id: string) => {
     if (seen.at(-1) !== `${point} ${id}`) seen.push(`${point} ${id}`);
@@ -640,7 +640,7 @@ Deno.test("trap 59: a call has one id at every point, and no other call of the s
   ]);
 });
 
-Deno.test("trap 63: a run that is stopped aborts the signal of every hook in flight", async () => {
+Deno.test("Engine: stopping a run aborts the signal of every hook in flight", async () => {
   const aborted: string[] = [];
   const note = (name: string, { signal }: { readonly signal: AbortSignal }) =>
     signal.addEventListener("abort", () => aborted.push(name), { once: true });
@@ -669,7 +669,7 @@ Deno.test("trap 63: a run that is stopped aborts the signal of every hook in fli
   assertEquals(aborted.sort(), ["approval", "execute", "prompt", "session", "tool", "turn", "work"]);
 });
 
-Deno.test("trap 63: a hook that ignores its signal does not keep the events open, and is reported", async () => {
+Deno.test("Engine: a hook that ignores its signal is abandoned and reported", async () => {
   const hang = () => new Promise<never>(() => {});
   const points = ["session", "prompt", "turn", "model", "tool", "approval", "execute", "stop"] as const;
   for (const point of points) {
@@ -687,7 +687,7 @@ Deno.test("trap 63: a hook that ignores its signal does not keep the events open
   }
 });
 
-Deno.test("trap 63: a cleanup that hangs is left behind too", async () => {
+Deno.test("Engine: a cleanup that hangs is abandoned", async () => {
   using time = new FakeTime();
   const running = batch([call("a")], {
     tools: [weather(() => new Promise(() => {}))],

@@ -82,7 +82,7 @@ Deno.test("yoi_hooks() keeps the laws of middleware", async () => {
   );
 });
 
-Deno.test("yoi_hooks() stands at the points that its hooks need, and at no other", () => {
+Deno.test("yoi_hooks() uses only the points that its hooks need", () => {
   const points = (hook: YoiHook) => Object.keys(yoi_hooks(hook)).filter((key) => key !== "name" && key !== "inherit");
   assertEquals(points({}), []);
   assertEquals(points({ on_prompt_submit: () => {} }), ["prompt"]);
@@ -164,13 +164,13 @@ const sanitizer: YoiHook = {
   },
 };
 
-Deno.test("InputValidator cancels an empty prompt, which is not kept", async () => {
+Deno.test("yoi: the documented InputValidator cancels an empty prompt, which is not stored", async () => {
   const { assistant, model } = worker([], [new InputValidator()]);
   const { status, reason, messages } = await assistant.run("  ").result;
   assertEquals([status, reason, messages, model.requests.length], ["cancelled", "Empty input", [], 0]);
 });
 
-Deno.test("TimestampHook puts the time before every request, and nowhere else", async () => {
+Deno.test("yoi: the documented TimestampHook adds the time to every request, and to nothing else", async () => {
   using _ = new FakeTime(0);
   const { assistant, model } = worker([{ calls: [call("a")] }, "Done."], [new TimestampHook()]);
   const { messages } = await assistant.run("Hi").result;
@@ -181,7 +181,7 @@ Deno.test("TimestampHook puts the time before every request, and nowhere else", 
   assertEquals(lines(messages), ["user Hi", "call weather", "ok sun in a", "assistant Done."]);
 });
 
-Deno.test("ToolBlocker and ResultFormatter skip one tool and mark the results of others", async () => {
+Deno.test("yoi: the documented ToolBlocker skips a tool and ResultFormatter marks results", async () => {
   const log: string[] = [];
   const { lines } = await came([call("a", { name: "drop" }), call("b")], {
     tools: [drop(log), weather()],
@@ -191,7 +191,7 @@ Deno.test("ToolBlocker and ResultFormatter skip one tool and mark the results of
   assertEquals(log, []);
 });
 
-Deno.test("JsonValidator has the model try again until it answers with JSON", async () => {
+Deno.test("yoi: the documented JsonValidator continues until the answer is JSON", async () => {
   const { assistant } = worker(["no", "{", "{}"], [new JsonValidator()]);
   assertEquals(lines((await assistant.run("Hi").result).messages), [
     "user Hi",
@@ -203,7 +203,7 @@ Deno.test("JsonValidator has the model try again until it answers with JSON", as
   ]);
 });
 
-Deno.test("CountingHook counts calls over runs", async () => {
+Deno.test("yoi: the documented CountingHook counts calls over runs", async () => {
   const counting = new CountingHook();
   const { assistant } = worker([{ calls: three }, "Done.", { calls: [call("d")] }, "Done."], counting);
   await assistant.run("Hi").result;
@@ -211,7 +211,7 @@ Deno.test("CountingHook counts calls over runs", async () => {
   assertEquals(counting.count, 4);
 });
 
-Deno.test("an input that is changed in place is the one that runs, and the transcript keeps the model's", async () => {
+Deno.test("yoi: an input changed in place runs, and the transcript keeps the original", async () => {
   const inputs: unknown[] = [];
   const look: Middleware = {
     name: "look",
@@ -228,7 +228,7 @@ Deno.test("an input that is changed in place is the one that runs, and the trans
 
 // ── what hooks give, and what comes of it ──
 
-Deno.test("results may be written as at home, as tagged objects, or left out", async () => {
+Deno.test("yoi: answers may be words, tagged objects, or absent", async () => {
   const said: [unknown, string][] = [
     ["Continue", "ok sun in a"],
     [undefined, "ok sun in a"],
@@ -247,7 +247,7 @@ Deno.test("results may be written as at home, as tagged objects, or left out", a
   }
 });
 
-Deno.test("an abort counts however little it says", async () => {
+Deno.test("yoi: Abort counts without a reason", async () => {
   const said: [unknown, string][] = [
     [{ Abort: "no" }, "no"],
     [{ type: "Abort", reason: "no" }, "no"],
@@ -262,7 +262,7 @@ Deno.test("an abort counts however little it says", async () => {
   }
 });
 
-Deno.test("an answer that is none, and a draft that is none, are left out with a warning; what was right of them counts", async () => {
+Deno.test("yoi: invalid answers and drafts are ignored with a warning", async () => {
   const hooks: YoiHook = {
     pre_tool_call(ctx) {
       ctx.call.name = 7 as never; // what a hook written without types may do
@@ -284,7 +284,7 @@ Deno.test("an answer that is none, and a draft that is none, are left out with a
   ]);
 });
 
-Deno.test("hooks are asked in the order they are listed in, on the way out too", async () => {
+Deno.test("yoi: hooks run in their order, also after a call", async () => {
   const log: string[] = [];
   await came([call("a"), call("b")], { use: [yoi_hooks([noting(log, " 1"), noting(log, " 2")])] });
   assertEquals(log, [
@@ -293,7 +293,7 @@ Deno.test("hooks are asked in the order they are listed in, on the way out too",
   ]);
 });
 
-Deno.test("hooks may be asked the last first on the way out, as an onion has it", async () => {
+Deno.test("yoi: with outward onion, hooks after a call run in reverse order", async () => {
   const log: string[] = [];
   const hook = (name: string): YoiHook => ({
     ...noting(log, name),
@@ -303,7 +303,7 @@ Deno.test("hooks may be asked the last first on the way out, as an onion has it"
   assertEquals(log, ["pre 1 a", "pre 2 a", "post 2 a", "post 1 a", "end 2", "end 1"]);
 });
 
-Deno.test("each hook sees what those before it changed; a hook that decides is the last that is asked", async () => {
+Deno.test("yoi: each hook sees the changes of those before it, and the first decision ends the chain", async () => {
   const seen: unknown[] = [];
   const move = (to: string): YoiHook => ({
     pre_tool_call({ call }) {
@@ -323,7 +323,7 @@ Deno.test("each hook sees what those before it changed; a hook that decides is t
   assertEquals(log, ["pre b", "post b"]);
 });
 
-Deno.test("a hook may send a call to another tool, and is told of both", async () => {
+Deno.test("yoi: a hook can send a call to another tool", async () => {
   const hook: YoiHook = {
     pre_tool_call({ call, meta, tool }) {
       assertEquals([meta.name, meta.description, tool.name], ["weather", "About a city", "weather"]);
@@ -335,7 +335,7 @@ Deno.test("a hook may send a call to another tool, and is told of both", async (
   assertEquals((await came([call("a")], { tools, use: [yoi_hooks(hook)] })).lines[1], "ok rain in a");
 });
 
-Deno.test("a result that is made an error is one, and one that is made a success too", async () => {
+Deno.test("yoi: post_tool_call can turn a result into an error and back", async () => {
   const flip: YoiHook = {
     post_tool_call: ({ result }) => {
       result.is_error = !result.is_error;
@@ -349,7 +349,7 @@ Deno.test("a result that is made an error is one, and one that is made a success
   assertEquals(lines, ["call weather weather", "error a", "ok weather failed.", "assistant Done."]);
 });
 
-Deno.test("a denial stays one, whatever a hook makes of its result", async () => {
+Deno.test("yoi: a denial stays a denial", async () => {
   const flip: YoiHook = {
     post_tool_call({ result }) {
       result.is_error = false;
@@ -360,13 +360,13 @@ Deno.test("a denial stays one, whatever a hook makes of its result", async () =>
   assertEquals(lines[1], "denied fine");
 });
 
-Deno.test("a call of a tool that there is not is seen by no hook", async () => {
+Deno.test("yoi: unknown tools run no hook", async () => {
   const log: string[] = [];
   const { lines } = await came([call("a", { name: "nothing" })], { use: [yoi_hooks(noting(log))] });
   assertEquals([log, lines[1]], [[], `error There is no tool "nothing". There is: weather`]);
 });
 
-Deno.test("what is changed in a prompt is what is kept; its media stay", async () => {
+Deno.test("yoi: a changed prompt is stored with its media", async () => {
   const mask: YoiHook = {
     on_prompt_submit(message) {
       if (typeof message.content === "string") message.content = message.content.replace(/secret/, "***");
@@ -382,7 +382,7 @@ Deno.test("what is changed in a prompt is what is kept; its media stay", async (
   assertEquals(messages[0], { role: "user", parts: [{ type: "text", text: "masked" }, picture] });
 });
 
-Deno.test("what a hook leaves alone in a request is sent as it was, and what it changes is sent changed", async () => {
+Deno.test("yoi: unchanged messages of a request are sent unchanged", async () => {
   const thought = { type: "reasoning", text: "hm", meta: { signature: "s" } } as const;
   const before: Kept[] = [
     user("Hi"),
@@ -430,7 +430,7 @@ Deno.test("what a hook leaves alone in a request is sent as it was, and what it 
   assertEquals(messages.slice(0, -1), before);
 });
 
-Deno.test("a request that is cancelled ends the run as cancelled, and keeps the prompt", async () => {
+Deno.test("yoi: Cancel before a request ends the run as cancelled and keeps the prompt", async () => {
   const log: string[] = [];
   const { assistant, model } = worker([], {
     pre_llm_request: () => PreLlmRequestResult.Cancel("too late"),
@@ -441,7 +441,7 @@ Deno.test("a request that is cancelled ends the run as cancelled, and keeps the 
   assertEquals([log, model.requests.length], [["too late"], 0]);
 });
 
-Deno.test("what a hook says at the end goes on, and the others are not asked", async () => {
+Deno.test("yoi: ContinueWithMessages continues, and later hooks are not asked", async () => {
   const log: string[] = [];
   const once: YoiHook = {
     on_turn_end: (messages) => {
@@ -458,7 +458,7 @@ Deno.test("what a hook says at the end goes on, and the others are not asked", a
 
 // ── skip, pause, abort ──
 
-Deno.test("a skipped call is answered, listed as open, and made again by the next run as another call", async () => {
+Deno.test("yoi: a skipped call is answered, listed as open, and submitted again by the next run", async () => {
   let patience = 2;
   const log: string[] = [];
   const later: YoiHook = {
@@ -497,7 +497,7 @@ Deno.test("a skipped call is answered, listed as open, and made again by the nex
   model.done();
 });
 
-Deno.test("nobody is asked about a call that is skipped, and a guard may still deny it", async () => {
+Deno.test("yoi: no person is asked about a skipped call, and a guard may deny it", async () => {
   const log: string[] = [];
   const skip = yoi_hooks(before("a", "Skip"));
   const calls = [call("a", { name: "drop" })];
@@ -506,7 +506,7 @@ Deno.test("nobody is asked about a call that is skipped, and a guard may still d
   assertEquals([denied.lines[1], log], ["denied drop is not permitted here.", []]);
 });
 
-Deno.test("a call that is skipped while another waits for a person is made again when the run goes on", async () => {
+Deno.test("yoi: a call skipped while another one waits is submitted again on resume", async () => {
   let allowed = false;
   const started = batch([call("a"), call("b", { name: "drop" })], {
     tools: [weather(), drop()],
@@ -519,14 +519,14 @@ Deno.test("a call that is skipped while another waits for a person is made again
   assertEquals(lines, ["call weather drop", notNow, "ok dropped b", "call weather", "ok sun in a", "assistant Done."]);
 });
 
-Deno.test("trap 4: a call that is skipped stops later hooks for itself, and for no other", async () => {
+Deno.test("yoi: Skip ends the chain for its own call only", async () => {
   const log: string[] = [];
   const { lines } = await came(three, { use: [yoi_hooks([before("b", "Skip"), noting(log)])] });
   assertEquals(log, ["pre a", "pre c", "post a", "post c"]);
   assertEquals(lines.slice(1), ["ok sun in a", notNow, "ok sun in c", "assistant Done."]);
 });
 
-Deno.test("trap 20: a skipped call leaves no request without its answer, and is made again by the next run", async () => {
+Deno.test("yoi: a skipped call leaves no request without a result, and the next run submits it again", async () => {
   const { assistant, model } = worker([{ calls: [call("a")] }, "Later.", "Done."], before("a", "Skip"));
   await assistant.run({ prompt: "Hi", session: "s" }).result;
   await assistant.run({ prompt: "Now", session: "s" }).result;
@@ -537,7 +537,7 @@ Deno.test("trap 20: a skipped call leaves no request without its answer, and is 
   ]);
 });
 
-Deno.test("trap 5: an abort at the third call makes neither of the two before, and the next run makes all three", async () => {
+Deno.test("yoi: Abort at the third call prevents the first two, and the next run submits all three", async () => {
   const log: string[] = [];
   const aborts: string[] = [];
   let enough = true;
@@ -565,7 +565,7 @@ Deno.test("trap 5: an abort at the third call makes neither of the two before, a
   ]);
 });
 
-Deno.test("an abort after a call keeps no result of the batch, and puts off all of it", async () => {
+Deno.test("yoi: Abort after a call keeps no result of the batch", async () => {
   const log: string[] = [];
   const aborts: string[] = [];
   const hook: YoiHook = {
@@ -582,7 +582,7 @@ Deno.test("an abort after a call keeps no result of the batch, and puts off all 
   assertEquals(open, [three.map(({ id, name, input }) => ({ id, name, input }))]);
 });
 
-Deno.test("trap 6: a pause at the third call makes nothing, and all come in again, in a new batch", async () => {
+Deno.test("yoi: Pause at the third call runs nothing, and all calls enter again in a new batch", async () => {
   const log: string[] = [];
   let waiting = true;
   const hook: YoiHook = {
@@ -603,7 +603,7 @@ Deno.test("trap 6: a pause at the third call makes nothing, and all come in agai
   assertEquals(log, ["batch 2 a 0", "batch 2 b 1", "batch 2 c 2", "run a", "run b", "run c"]);
 });
 
-Deno.test("a run that is paused before it finishes goes on with another answer, and with what a person replied", async () => {
+Deno.test("yoi: Paused at the end continues with the reply of a person", async () => {
   let waiting = true;
   const { assistant } = worker(["1", "2", "3"], { on_turn_end: () => waiting ? "Paused" : "Finish" });
   const first = await assistant.run({ prompt: "Hi", session: "s" }).result;
@@ -622,7 +622,7 @@ Deno.test("a run that is paused before it finishes goes on with another answer, 
 
 // ── being cut short ──
 
-Deno.test("trap 43: on_abort is told of a stop, of a failure and of a refusal, and not of a pause or an end", async () => {
+Deno.test("yoi: on_abort fires for a stop, a failure and a refusal, not for a pause or an end", async () => {
   const log: string[] = [];
   const noted: YoiHook = { on_abort: (reason) => void log.push(reason) };
   const hang = weather((_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject)));
@@ -637,7 +637,7 @@ Deno.test("trap 43: on_abort is told of a stop, of a failure and of a refusal, a
   assertEquals(log, ["Cancelled", "offline", "Empty input"]);
 });
 
-Deno.test("trap 43: an on_abort that throws hides neither what came before it nor keeps others from being told", async () => {
+Deno.test("yoi: an error in on_abort hides neither the first error nor the other hooks", async () => {
   const log: string[] = [];
   const broken: YoiHook = {
     on_abort() {
@@ -651,7 +651,7 @@ Deno.test("trap 43: an on_abort that throws hides neither what came before it no
   ]]);
 });
 
-Deno.test("trap 37: a prompt that a hook cancels is not kept, and on_abort is told", async () => {
+Deno.test("yoi: a cancelled prompt is not stored, and on_abort fires", async () => {
   const log: string[] = [];
   const { assistant } = worker(["Hello."], [new InputValidator(), { on_abort: (reason) => void log.push(reason) }]);
   await assistant.run({ prompt: "Hi", session: "s" }).result;
@@ -659,7 +659,7 @@ Deno.test("trap 37: a prompt that a hook cancels is not kept, and on_abort is to
   assertEquals([lines(messages), log], [["user Hi", "assistant Hello."], ["Empty input"]]);
 });
 
-Deno.test("trap 39: on_turn_end comes for an answer without calls, and never between batches", async () => {
+Deno.test("yoi: on_turn_end fires for an answer without calls, never between batches", async () => {
   const log: string[] = [];
   const { assistant } = worker([{ text: "Let me see.", calls: [call("a")] }, { calls: [call("b")] }, "Done."], {
     on_turn_end: (messages) => void log.push(String(messages.at(-1)?.content)),
@@ -668,7 +668,7 @@ Deno.test("trap 39: on_turn_end comes for an answer without calls, and never bet
   assertEquals(log, ["Done."]);
 });
 
-Deno.test("trap 40: on_prompt_submit comes once in a run and not when it goes on; pre_llm_request comes with each request", async () => {
+Deno.test("yoi: on_prompt_submit fires once, not on resume; pre_llm_request fires for every request", async () => {
   const log: string[] = [];
   const hook: YoiHook = {
     on_prompt_submit: () => void log.push("prompt"),
@@ -680,7 +680,7 @@ Deno.test("trap 40: on_prompt_submit comes once in a run and not when it goes on
   assertEquals(log, ["prompt", "request 1", "request 3"]);
 });
 
-Deno.test("trap 41: what is added to one request is not in the next", async () => {
+Deno.test("yoi: additions to one request are not in the next", async () => {
   let turn = 0;
   const { assistant, model } = worker([{ calls: [call("a")] }, "Done."], {
     pre_llm_request: (context) => void context.push(Message.user(`request ${++turn}`)),
@@ -692,7 +692,7 @@ Deno.test("trap 41: what is added to one request is not in the next", async () =
   ]);
 });
 
-Deno.test("trap 48: a hook sees the whole of a result that is cut for the model", async () => {
+Deno.test("yoi: hooks see the whole result before it is truncated", async () => {
   const lengths: number[] = [];
   const { lines } = await came([call("a")], {
     tools: [weather(() => "x".repeat(100))],
@@ -704,7 +704,7 @@ Deno.test("trap 48: a hook sees the whole of a result that is cut for the model"
 
 // ── the tool execution context ──
 
-Deno.test("calls of one response share a batch and count up; those of another have another batch", async () => {
+Deno.test("yoi: calls of one response share a batch id and have increasing indexes", async () => {
   const seen: string[] = [];
   const tool = weather((_, { callId, batchId, callIndex }) => {
     seen.push(`${callId} ${batchId.replace(/.*:/, "")} ${callIndex}`);
@@ -715,7 +715,7 @@ Deno.test("calls of one response share a batch and count up; those of another ha
   assertEquals(seen, ["a 1 0", "b 1 1", "c 1 2", "d 2 0"]);
 });
 
-Deno.test("trap 7: of three calls one is skipped and one is answered: three come in, one is made, two come out, and places stay", async () => {
+Deno.test("yoi: of three calls, one skipped and one answered, the indexes stay and two come out", async () => {
   const log: string[] = [];
   const answering: Middleware = {
     name: "answering",
@@ -729,7 +729,7 @@ Deno.test("trap 7: of three calls one is skipped and one is answered: three come
   assertEquals(lines.slice(1), [notNow, "ok cached", "ok 4", "assistant Done."]);
 });
 
-Deno.test("trap 2: calls that hooks let pass are made at the same time, and their hooks never overlap", async () => {
+Deno.test("yoi: calls run in parallel, and their hooks never overlap", async () => {
   using time = new FakeTime();
   const tools = gauge();
   const hooks = gauge();
@@ -746,7 +746,7 @@ Deno.test("trap 2: calls that hooks let pass are made at the same time, and thei
   assertEquals([tools.peak, hooks.peak, time.now - start], [3, 1, 100]);
 });
 
-Deno.test("trap 3: post_tool_call waits for the slowest tool", async () => {
+Deno.test("yoi: post_tool_call waits for the slowest tool", async () => {
   const log: string[] = [];
   const slowest = Promise.withResolvers<string>();
   const running = batch([call("a"), call("b")], {
@@ -760,7 +760,7 @@ Deno.test("trap 3: post_tool_call waits for the slowest tool", async () => {
   assertEquals(log, ["pre a", "pre b", "post a", "post b"]);
 });
 
-Deno.test("trap 1: a lock that a hook waits for while another call has it is left when the run is stopped; nothing is made", async () => {
+Deno.test("yoi: a lock that one hook waits for and another call holds is released when the run stops", async () => {
   const log: string[] = [];
   let held = false;
   const lock: YoiHook = {
@@ -778,7 +778,7 @@ Deno.test("trap 1: a lock that a hook waits for while another call has it is lef
   assertEquals([(await running.came).result.status, log], ["aborted", []]);
 });
 
-Deno.test("an agent that is a tool makes what was skipped in it again when it goes on, and leaves its caller's calls alone", async () => {
+Deno.test("yoi: a subagent submits its skipped calls again on resume", async () => {
   const hooks = yoi_hooks({ pre_tool_call: ({ call }) => call.id === "a" ? "Skip" : "Continue" });
   const child = agent({
     name: "child",
@@ -796,7 +796,7 @@ Deno.test("an agent that is a tool makes what was skipped in it again when it go
 
 const broken = new Error("broken");
 
-Deno.test("question 1: a hook that throws fails the run, makes nothing of its batch, and on_abort is told", async () => {
+Deno.test("yoi: a hook that throws fails the run, runs nothing of its batch, and on_abort fires", async () => {
   const log: string[] = [];
   const hook: YoiHook = {
     pre_tool_call: ({ call }) => call.id === "b" ? Promise.reject(broken) : "Continue",
@@ -809,7 +809,7 @@ Deno.test("question 1: a hook that throws fails the run, makes nothing of its ba
   assertEquals([without.result.status, log], ["done", ["run", "run", "run"]]);
 });
 
-Deno.test("question 2: what a hook makes of another is said by their order", async () => {
+Deno.test("yoi: the order of hooks decides what each of them sees", async () => {
   const upper: YoiHook = { post_tool_call: ({ result }) => void (result.content = result.content.toUpperCase()) };
   const quote: YoiHook = { post_tool_call: ({ result }) => void (result.content = `says ${result.content}`) };
   const one = await came([call("a")], { use: [yoi_hooks([upper, quote])] });
@@ -817,7 +817,7 @@ Deno.test("question 2: what a hook makes of another is said by their order", asy
   assertEquals([one.lines[1], two.lines[1]], ["ok says SUN IN A", "ok SAYS SUN IN A"]);
 });
 
-Deno.test("question 3: a hook is told by its signal when to stop, and left behind where it does not", async () => {
+Deno.test("yoi: a hook has a signal, and is abandoned if it ignores the signal", async () => {
   using time = new FakeTime();
   const reasons: string[] = [];
   const slow: YoiHook = {
@@ -840,7 +840,7 @@ Deno.test("question 3: a hook is told by its signal when to stop, and left behin
   assertEquals((await stuck.came).result.status, "aborted");
 });
 
-Deno.test("question 4: what a hook changes in a prompt is seen by all after it, in every turn; in a request by that request", async () => {
+Deno.test("yoi: a changed prompt is seen by all later hooks, a changed request by this request only", async () => {
   const seen: string[] = [];
   const look: Middleware = {
     name: "look",
@@ -860,28 +860,28 @@ Deno.test("question 4: what a hook changes in a prompt is seen by all after it, 
   assertEquals(lines(messages), ["user Hello", "call weather", "ok sun in a", "assistant Done."]);
 });
 
-Deno.test("question 5: hooks that always go on come to an end, by the limits", async () => {
+Deno.test("yoi: hooks that always continue are stopped by the limits", async () => {
   const model = scripted("1", "2", "3", "4");
   const tireless = yoi_hooks({ on_turn_end: () => ({ ContinueWithMessages: [Message.user("More.")] }) });
   const { status, reason } = await agent({ model, use: [tireless], limits: { continuations: 3 } }).run("Hi").result;
   assertEquals([status, reason, model.left], ["limit", "continuations", 0]);
 });
 
-Deno.test("trap 38: going on counts turns too, so that they bound it", async () => {
+Deno.test("yoi: continuations count as turns, so the limit of turns bounds them", async () => {
   const tireless = yoi_hooks({ on_turn_end: () => ({ ContinueWithMessages: [Message.user("More.")] }) });
   const { status, reason } = await agent({ model: scripted("1", "2"), use: [tireless], limits: { turns: 2 } }).run("Hi")
     .result;
   assertEquals([status, reason], ["limit", "turns"]);
 });
 
-Deno.test("question 6: who stands first comes first, in the list and in use", async () => {
+Deno.test("yoi: the first hook runs first, in the list and in use", async () => {
   const log: string[] = [];
   const hook = (name: string): YoiHook => ({ pre_tool_call: () => void log.push(name) });
   await came([call("a")], { use: [yoi_hooks([hook("1"), hook("2")]), yoi_hooks(hook("3"))] });
   assertEquals(log, ["1", "2", "3"]);
 });
 
-Deno.test("question 7: hooks are made conditional by when()", async () => {
+Deno.test("yoi: when() makes hooks conditional", async () => {
   const log: string[] = [];
   const model = scripted({ calls: [call("a")] }, { calls: [call("b")] }, "Done.");
   const first = when(({ run }) => run.used.turns < 2, yoi_hooks(noting(log)));
@@ -889,7 +889,7 @@ Deno.test("question 7: hooks are made conditional by when()", async () => {
   assertEquals(log, ["pre a", "post a"]);
 });
 
-Deno.test("question 8: a hook is an object that can be called by itself", async () => {
+Deno.test("yoi: a hook is an object that can be called alone", async () => {
   const blocker = new ToolBlocker(new Set(["weather"]));
   const tool = weather();
   const { name, description, schema } = tool.definition;
@@ -903,7 +903,7 @@ Deno.test("question 8: a hook is an object that can be called by itself", async 
   await testMiddleware(() => yoi_hooks(new CountingHook()));
 });
 
-Deno.test("a method that is no function is refused by its name", () => {
+Deno.test("yoi: a method that is no function is refused by its name", () => {
   const make = () => yoi_hooks([{}, { pre_tool_call: "Skip" as never }]); // as untyped code writes it
   assertThrows(make, TypeError, "Cannot use pre_tool_call: expected a function, received string");
 });

@@ -28,7 +28,7 @@ async function run(use: Middleware) {
 
 const shortened = "ok ran ls xxx\n\n[... OMITTED 76 chars ...]\n\nx end";
 
-Deno.test("middleware that is a hook process of PicoClaw decides as it does here", async () => {
+Deno.test("Export: middleware as a hook process of PicoClaw decides as in Jizai", async () => {
   const intercept = ["before_tool", "approve_tool"];
   await using hooks = rpc_hooks(
     {
@@ -43,7 +43,7 @@ Deno.test("middleware that is a hook process of PicoClaw decides as it does here
   });
 });
 
-Deno.test("middleware that is a command hook of Claude decides as it does here", async () => {
+Deno.test("Export: middleware as a command hook of Claude decides as in Jizai", async () => {
   const [program = "", ...args] = command;
   const matchers = (how: string) => [{ hooks: [{ type: "command" as const, command: program, args: [...args, how] }] }];
   const hooks = { PreToolUse: matchers("command"), PostToolUse: matchers("command") };
@@ -53,7 +53,7 @@ Deno.test("middleware that is a command hook of Claude decides as it does here",
   });
 });
 
-Deno.test("a command that fails exits with 1, and says why to people alone", async () => {
+Deno.test("Export: a command that fails exits with 1 and writes the reason to standard error", async () => {
   const [program = "", ...args] = command;
   const child = new Deno.Command(program, {
     args: [...args, "broken"],

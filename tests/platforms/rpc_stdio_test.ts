@@ -32,7 +32,7 @@ async function run(hooks: RpcHooks, ...commands: readonly string[]) {
   return { result, said: lines(result.messages).slice(2, -1), warned: warnings(events) };
 }
 
-Deno.test("trap 49: a program decides about calls, and one that crashes lets them pass and denies them from then on", async () => {
+Deno.test("PicoClaw: a process decides about calls; after a crash interceptors are open and approvers closed", async () => {
   await using fine = gate("gate", { intercept: ["before_tool"] });
   assertEquals((await run(fine, "ls", "rm -rf /")).said, [
     "ok ran ls",
@@ -47,19 +47,19 @@ Deno.test("trap 49: a program decides about calls, and one that crashes lets the
   assertEquals((await run(closed, "ls")).said, [denied]);
 });
 
-Deno.test("trap 50: what a program says between its answers is not heard", async () => {
+Deno.test("PicoClaw: noise between the answers of a process is ignored", async () => {
   await using hooks = gate("noise", { intercept: ["before_tool"] });
   const { said, warned } = await run(hooks, "ls", "rm -rf /");
   assertEquals([said, warned], [["ok ran ls", "denied Tool execution denied by hook: Dangerous"], []]);
 });
 
-Deno.test("a program runs where it is told to, with what is said of its environment beside that of this process", async () => {
+Deno.test("PicoClaw: a process has the configured directory and environment", async () => {
   await using disk = await folder();
   await using hooks = gate("place", { dir: disk.path, env: { HOOK_NAME: "kagi" }, intercept: ["before_tool"] });
   assertEquals((await run(hooks, "ls")).said, [`ok ${await Deno.realPath(disk.path)} kagi true`]);
 });
 
-Deno.test("a program that does not end when its input does is killed two seconds later", async () => {
+Deno.test("PicoClaw: a process that does not end with its input is killed after two seconds", async () => {
   const hooks = gate("pid", { intercept: ["before_tool"] });
   const [said = ""] = (await run(hooks, "ls")).said;
   const pid = said.replace("ok ", "");
@@ -71,16 +71,16 @@ Deno.test("a program that does not end when its input does is killed two seconds
   assertEquals([await lives(), took > 1_900 && took < 60_000], [false, true]);
 });
 
-Deno.test("trap 49: a program that ends has ended, whatever it has started that goes on", async () => {
+Deno.test("PicoClaw: a process counts as ended even if its children live", async () => {
   await using hooks = gate("orphan", { intercept: ["before_tool"] });
   const { said, warned } = await run(hooks, "ls");
   assertEquals([said, warned], [["ok ran ls"], [
-    'The hook "gate" failed at before_tool, and was passed over.',
-    'The hook "gate" failed at after_tool, and was passed over.',
+    'The hook "gate" failed at before_tool and is skipped.',
+    'The hook "gate" failed at after_tool and is skipped.',
   ]]);
 });
 
-Deno.test("a program that is not there fails every run", async () => {
+Deno.test("PicoClaw: a missing program fails every run", async () => {
   await using hooks = rpc_hooks({
     processes: { gate: { enabled: true, command: ["/no/such/program"], intercept: ["before_tool"] } },
   }, { stdio });
@@ -90,7 +90,7 @@ Deno.test("a program that is not there fails every run", async () => {
   }
 });
 
-Deno.test("a program's hooks keep it running no longer than it has something to do", async () => {
+Deno.test("PicoClaw: hooks do not keep the program running", async () => {
   const output = await new Deno.Command(Deno.execPath(), {
     args: ["run", "--allow-all", here("rpc_program.ts")],
     stderr: "null",
@@ -102,7 +102,7 @@ const python = await new Deno.Command("python3", { args: ["--version"], stdout: 
   .then(({ success }) => success, () => false);
 
 Deno.test({
-  name: "the plugin of the protocol's document adds a tool and answers its calls",
+  name: "PicoClaw: the documented plugin adds a tool and answers its calls",
   ignore: !python,
   async fn() {
     const processes = {

@@ -16,7 +16,7 @@ import {
 import { canonicalJson } from "../../../src/core/kit.ts";
 import { partsOf, responseOf } from "../claude_hooks/points/result.ts";
 import { dialects } from "../claude_hooks/config/dialect.ts";
-import { isObject } from "../rpc_hooks/struct.ts";
+import { isObject } from "../kit/fields.ts";
 import { judge } from "./judge.ts";
 import type { Onions } from "./onions.ts";
 import { descend } from "./passage.ts";

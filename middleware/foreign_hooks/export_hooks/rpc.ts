@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { End, isInterrupt } from "../../../mod.ts";
-import { struct } from "../rpc_hooks/struct.ts";
+import { struct } from "../rpc_hooks/wire/struct.ts";
 import type { Onions } from "./onions.ts";
 import { askingModel } from "./rpc_llm.ts";
 import { askingTool } from "./rpc_tool.ts";

@@ -16,9 +16,9 @@ import {
   wireMessage,
   wireOptions,
   wireTool,
-} from "../rpc_hooks/message.ts";
-import { fromWireResponse, toWireResponse, wireResponse } from "../rpc_hooks/response.ts";
-import { struct, text } from "../rpc_hooks/struct.ts";
+} from "../rpc_hooks/wire/message.ts";
+import { fromWireResponse, toWireResponse, wireResponse } from "../rpc_hooks/wire/response.ts";
+import { struct, text } from "../rpc_hooks/wire/struct.ts";
 import type { Onions } from "./onions.ts";
 import { descend, type Passage } from "./passage.ts";
 import { scopeOf } from "./runs.ts";

@@ -6,8 +6,8 @@
 import * as z from "zod";
 import { allow, textOf, type ToolContext, type ToolResult } from "../../../mod.ts";
 import { canonicalJson } from "../../../src/core/kit.ts";
-import { fromWireResult, toWireResult, wireResult } from "../rpc_hooks/result.ts";
-import { fields, struct, text } from "../rpc_hooks/struct.ts";
+import { fromWireResult, toWireResult, wireResult } from "../rpc_hooks/wire/result.ts";
+import { fields, struct, text } from "../rpc_hooks/wire/struct.ts";
 import { judge } from "./judge.ts";
 import type { Onions } from "./onions.ts";
 import { descend, type Passage } from "./passage.ts";

@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import type { ModelContext, ModelResponse, ToolContext, ToolResult } from "../../../mod.ts";
-import { struct, text } from "../rpc_hooks/struct.ts";
+import { struct, text } from "../rpc_hooks/wire/struct.ts";
 import type { Passage } from "./passage.ts";
 import { type Foreign, kept, type OnError, runsOf } from "./runs.ts";
 

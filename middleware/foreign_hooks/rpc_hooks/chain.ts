@@ -1,87 +1,80 @@
 /**
- * Hooks that are asked one after another, each about what those before it have made of it.
+ * The chain of hooks: they run one after another, each with the changes of those before it.
  *
  * @module
  */
 import type * as z from "zod";
 import type { End, Point, Scope } from "../../../mod.ts";
 import { describeIssues } from "../../../src/core/kit.ts";
+import { callWithin, isLate } from "../kit/deadline.ts";
 import type { Mode, Stage } from "./config.ts";
 import type { Mounted } from "./mounted.ts";
 import type { Observers } from "./observers.ts";
-import { approveToolReply, type Decision } from "./reply.ts";
-import { inTime } from "./wire.ts";
+import { approveToolReply, type Decision } from "./wire/reply.ts";
 
-/** Where hooks are asked. */
+/** One stage at which hooks are asked. */
 export interface Link<P extends object, R extends Decision> {
-  /** What they are asked about. */
   readonly stage: Stage;
-  /** Those that are there for it. */
+  /** The mode of the hooks that are asked. */
   readonly mode: Mode;
-  /** What an answer has to look like. */
+  /** The schema of a reply. */
   readonly reply: z.ZodType<R>;
-  /** What the next hook is asked about, after this answer; `complain` is told of what of it cannot be. */
-  readonly change: (params: P, reply: R, complain: (why: string) => void) => P;
-  /** What ends the chain here, beside what ends the run. Default: nothing. */
+  /** Applies a reply to the params. `onProblem` receives the parts that cannot be applied. */
+  readonly change: (params: P, reply: R, onProblem: (problem: string) => void) => P;
+  /** The actions that end the chain, besides those that end the run. Default: none. */
   readonly ends?: readonly string[];
 }
 
-/** What hooks that were asked came to. */
+/** The outcome of a chain. */
 export interface Linked<P, R> {
-  /** What they have made of it. */
+  /** The params with all changes. */
   readonly params: P;
-  /** The answer that ended the chain, where one did, and the hook that gave it. */
+  /** The reply that ended the chain, and the name of its hook. */
   readonly end?: R & { readonly by: string };
 }
 
-/** Told of hooks that fail. */
-export type Warn = (ctx: Scope, about: Failed) => void;
+/** Emits a warning about a hook. */
+export type Warn = (ctx: Scope, failure: Failure) => void;
 
-/** A hook that failed. */
-export interface Failed {
-  /** Its name. */
+/** A failure of a hook. */
+export interface Failure {
   readonly hook: string;
-  /** What became of it. */
-  readonly why: string;
-  /** Where it was asked. */
+  readonly problem: string;
   readonly point: Point;
-  /** What was thrown. */
   readonly error?: unknown;
 }
 
 /** How hooks are asked. */
 export interface ChainOptions {
-  /** The most milliseconds that one may take. */
+  /** Milliseconds for one hook. */
   readonly timeouts: { readonly interceptor: number; readonly approval: number };
-  /** Who hears of a run that a hook has ended. */
   readonly observers: Observers;
-  /** Told of hooks that fail. */
   readonly warn: Warn;
 }
 
 /** Asks hooks. */
 export interface Chain {
-  /** Whether there are any for something. */
+  /** Whether any hook has the mode. */
   has(mode: Mode): boolean;
-  /** Asks all of them; one that fails is passed over. Throws what ends the run, where one says so. */
+  /** Asks all hooks of a stage. A hook that fails is skipped. Throws the end of the run if a hook ends it. */
   ask<P extends object, R extends Decision>(
     ctx: Scope,
     link: Link<P, R>,
     params: P,
-    iteration: number,
+    turn: number,
   ): Promise<Linked<P, R>>;
-  /** Why a call may not be made: the first that denies says it, and one that fails denies. Nothing where all approve. */
+  /** Returns why a call is denied: by the first hook that denies or fails. Undefined if all approve. */
   approve(ctx: Scope, params: object): Promise<string | undefined>;
 }
 
-/** What asking one hook came to: what it said, or how it failed. */
-type Asked<R> = { readonly said: R } | { readonly failed: string; readonly error?: unknown };
+/** The reply of one hook, or its failure. */
+type Asked<R> = { readonly reply: R } | { readonly failed: string; readonly error?: unknown };
 
 const tooLong = "took too long";
 
-/** Makes a chain of hooks. */
+/** Creates the chain. */
 export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }: ChainOptions): Chain {
-  /** Asks one hook. Throws where the run was stopped. */
+  /** Asks one hook. Throws if the run was stopped. */
   async function ask<R>(
     hook: Mounted,
     { signal }: Scope,
@@ -90,57 +83,52 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
   ): Promise<Asked<R>> {
     let answer: unknown;
     try {
-      answer = await inTime(ms, signal, (signal) => hook.ask(stage, params, signal));
+      answer = await callWithin(ms, signal, (signal) => hook.ask(stage, params, signal));
     } catch (error) {
       signal.throwIfAborted();
-      const late = error instanceof DOMException && error.name === "TimeoutError";
-      return { failed: late ? tooLong : "failed", error };
+      return { failed: isLate(error) ? tooLong : "failed", error };
     }
-    const read = reply.safeParse(answer);
-    return read.success ? { said: read.data } : { failed: `gave no answer (${describeIssues(read.error.issues)})` };
+    const { success, data, error } = reply.safeParse(answer);
+    return success ? { reply: data } : { failed: `returned an invalid reply (${describeIssues(error.issues)})` };
   }
 
-  /** What ends the run. */
-  function ended(ctx: Scope, stage: Stage, iteration: number, { action, reason }: Decision): End {
+  function endOf(ctx: Scope, stage: Stage, turn: number, { action, reason }: Decision): End {
     const why = `hook aborted turn during ${stage}: ${reason || "hook requested turn abort"}`;
     if (action === "hard_abort") return ctx.run.end(why, { as: "cancelled", rollback: true });
-    observers.tell("error", ctx, iteration, () => ({ Stage: `hook.${stage}`, Message: why }));
+    observers.notify("error", ctx, turn, () => ({ Stage: `hook.${stage}`, Message: why }));
     return ctx.run.end(why, { as: "failed" });
   }
 
   return {
     has: (mode) => hooks.some(({ modes }) => modes.has(mode)),
-    async ask(ctx, { stage, mode, reply, change, ends = [] }, given, iteration) {
+    async ask(ctx, { stage, mode, reply, change, ends = [] }, given, turn) {
       const point = mode === "llm" ? "model" : "tool";
       let params = given;
-      for (const hook of hooks) {
-        if (!hook.modes.has(mode)) continue;
+      for (const hook of hooks.filter(({ modes }) => modes.has(mode))) {
+        const onProblem = (problem: string, error?: unknown) => warn(ctx, { hook: hook.name, point, problem, error });
         const asked = await ask(hook, ctx, { stage, reply, ms: timeouts.interceptor }, params);
         if ("failed" in asked) {
-          const why = `${asked.failed} at ${stage}, and was passed over`;
-          warn(ctx, { hook: hook.name, point, why, error: asked.error });
+          onProblem(`${asked.failed} at ${stage} and is skipped`, asked.error);
           continue;
         }
-        const { said } = asked;
-        const complain = (why: string) => warn(ctx, { hook: hook.name, point, why });
-        if (["", "continue", "modify"].includes(said.action)) params = change(params, said, complain);
-        else if (["abort_turn", "hard_abort"].includes(said.action)) throw ended(ctx, stage, iteration, said);
-        else if (ends.includes(said.action)) return { params, end: { ...said, by: hook.name } };
-        else complain(`wants what cannot be done at ${stage}: ${JSON.stringify(said.action)}`);
+        const { action } = asked.reply;
+        if (["", "continue", "modify"].includes(action)) params = change(params, asked.reply, onProblem);
+        else if (["abort_turn", "hard_abort"].includes(action)) throw endOf(ctx, stage, turn, asked.reply);
+        else if (ends.includes(action)) return { params, end: { ...asked.reply, by: hook.name } };
+        else onProblem(`returned an action that ${stage} does not support: ${JSON.stringify(action)}`);
       }
       return { params };
     },
     async approve(ctx, params) {
-      for (const hook of hooks) {
-        if (!hook.modes.has("approve")) continue;
-        const stage = "approve_tool";
+      const stage = "approve_tool";
+      for (const hook of hooks.filter(({ modes }) => modes.has("approve"))) {
         const asked = await ask(hook, ctx, { stage, reply: approveToolReply, ms: timeouts.approval }, params);
         if ("failed" in asked) {
-          const why = `${asked.failed} at ${stage}, and so denied a call`;
-          warn(ctx, { hook: hook.name, point: "approval", why, error: asked.error });
+          const problem = `${asked.failed} at ${stage} and denies the call`;
+          warn(ctx, { hook: hook.name, point: "approval", problem, error: asked.error });
           return `tool approval hook "${hook.name}" ${asked.failed === tooLong ? "timed out" : "failed"}`;
         }
-        if (!asked.said.approved) return asked.said.reason;
+        if (!asked.reply.approved) return asked.reply.reason;
       }
       return undefined;
     },

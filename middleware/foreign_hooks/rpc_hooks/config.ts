@@ -1,72 +1,73 @@
 /**
- * The configuration, as PicoClaw has it under `hooks`.
+ * The configuration: what PicoClaw has under `hooks`.
  *
  * @module
  */
 import * as z from "zod";
 import { describeIssues } from "../../../src/core/kit.ts";
-import { type Kind, kindsOf } from "./kinds.ts";
-import { isObject, struct } from "./struct.ts";
+import { isObject } from "../kit/fields.ts";
+import { type Kind, kindsOf } from "./wire/kinds.ts";
+import { struct } from "./wire/struct.ts";
 
-/** What a hook is asked about. */
+/** A stage at which hooks are asked. */
 export type Stage = "before_llm" | "after_llm" | "before_tool" | "after_tool" | "approve_tool";
 
-/** What a hook can be there for, as it is told in its handshake. */
+/** A mode of a hook, as its handshake names it. */
 export type Mode = "observe" | "llm" | "tool" | "approve";
 
-/** How long hooks may take, in milliseconds. What is not more than 0 counts as not said. */
+/** The timeouts of hooks, in milliseconds. A value of 0 or less means the default. */
 export interface RpcTimeouts {
-  /** To hear of an event. Default: 500. */
+  /** For an event. Default: 500. */
   readonly observer_timeout_ms?: number;
-  /** To answer before and after the model and a tool; one that takes longer is passed over. Default: 5,000. */
+  /** For a reply around the model and a tool; a late hook is skipped. Default: 5,000. */
   readonly interceptor_timeout_ms?: number;
-  /** To approve a call; one that takes longer denies. Default: 60,000. */
+  /** For an approval; a late hook denies. Default: 60,000. */
   readonly approval_timeout_ms?: number;
 }
 
-/** What is said of any hook. */
+/** The options of any hook. */
 export interface HookConfig {
   /** Whether it is used. Default: false. */
   readonly enabled?: boolean;
-  /** The lower, the sooner it is asked; those of the same in the order of their names. Default: 0. */
+  /** Hooks of lower priority are asked first; equal ones in the order of their names. Default: 0. */
   readonly priority?: number;
 }
 
 /** A hook in this process. */
 export interface BuiltinConfig extends HookConfig {
-  /** What its maker is given. */
+  /** The argument of the function that creates it. */
   readonly config?: unknown;
 }
 
-/** A hook in a process of its own, or behind a URL. */
+/** A hook in its own process, or behind a URL. */
 export interface ProcessConfig extends HookConfig {
-  /** How it is reached. Default: "stdio". */
+  /** The transport. Default: "stdio". */
   readonly transport?: "stdio" | "http";
-  /** Over stdio: the program, and what it is given. */
+  /** stdio: the program and its arguments. */
   readonly command?: readonly string[];
-  /** Over stdio: where it runs. Default: where this process does. */
+  /** stdio: its working directory. Default: that of this process. */
   readonly dir?: string;
-  /** Over stdio: variables of its environment, beside those of this process. */
+  /** stdio: variables in addition to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Over HTTP: where every message is posted to. */
+  /** http: the URL. */
   readonly url?: string;
-  /** Over HTTP: headers that are sent along. */
+  /** http: headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The events it is told of: `tool_exec_start`, `agent.tool.exec_start`, ...; `*`, `all` or an empty text for every one. Default: none. */
+  /** The events that it observes: `tool_exec_start`, `agent.tool.exec_start`, ...; `*`, `all` or an empty string for all. Default: none. */
   readonly observe?: readonly string[];
-  /** What it is asked about. One of `before_llm` and `after_llm` stands for both, and so does one of `before_tool` and `after_tool`. Default: nothing. */
+  /** The stages at which it is asked. One of `before_llm` and `after_llm` means both, and so does one of `before_tool` and `after_tool`. Default: none. */
   readonly intercept?: readonly string[];
 }
 
-/** Hooks, and how long they may take. */
+/** Hooks and their timeouts. */
 export interface RpcHooksConfig {
-  /** Whether any are used. Default: true. */
+  /** Whether hooks are used. Default: true. */
   readonly enabled?: boolean;
-  /** How long they may take. */
+  /** The timeouts. */
   readonly defaults?: RpcTimeouts;
-  /** Hooks in this process, by the name of their maker. */
+  /** Hooks in this process, by name. */
   readonly builtins?: Readonly<Record<string, BuiltinConfig>>;
-  /** Hooks elsewhere, by their name. One takes the place of a builtin of the same name. */
+  /** Hooks outside this process, by name. One replaces a builtin of the same name. */
   readonly processes?: Readonly<Record<string, ProcessConfig>>;
 }
 
@@ -101,10 +102,10 @@ const shape = struct({
 /** A configuration that was read. */
 export type Config = z.output<typeof shape>;
 
-/** A hook elsewhere, as it was read. */
+/** A hook outside this process, as it was read. */
 export type Process = Config["processes"][string];
 
-/** Reads a configuration; a whole one, with everything else beside `hooks`, too. Throws a `TypeError` where it is none. */
+/** Reads a configuration, or a file that contains one under `hooks`. Throws a `TypeError` for an invalid one. */
 export function configOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): Config {
   if (!isObject(given)) throw new TypeError("Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
   const read = shape.safeParse("hooks" in given ? given.hooks : given);
@@ -120,7 +121,7 @@ const modes: Readonly<Record<string, Mode>> = {
   approve_tool: "approve",
 };
 
-/** What a hook elsewhere is there for. Throws a `TypeError` where that is nothing, or nothing that there is. */
+/** Returns the modes and the events of a hook. Throws a `TypeError` for unknown ones, or without any. */
 export function dutiesOf(
   { observe, intercept }: Process,
 ): { readonly modes: ReadonlySet<Mode>; readonly kinds: ReadonlySet<Kind> } {

@@ -1,43 +1,38 @@
 /**
- * The hooks of one middleware, and what they share.
+ * The hooks of one middleware, and the data that its points share.
  *
  * @module
  */
 import type { Model, ModelRequest, Run, Scope } from "../../../mod.ts";
-import type { About, Place } from "./about.ts";
 import type { Chain, Warn } from "./chain.ts";
 import type { Observers } from "./observers.ts";
+import type { About, WireForm } from "./wire/input.ts";
 
-/** What is known of a run while it lives. */
+/** Data about a run while it lives. */
 export interface Notes {
-  /** What the person asked. */
   prompt: string;
-  /** What hooks made of the request of a turn, and of which. */
+  /** The request of a turn that hooks have changed. Another attempt of the same request repeats the change. */
   asked?: { readonly turn: number; readonly messages: string; readonly change: Partial<ModelRequest> | undefined };
-  /** How long the work of calls took, in milliseconds. */
+  /** The time of the work of calls, in milliseconds, by call id. */
   readonly took: Map<string, number>;
 }
 
 /** The hooks of one middleware. */
-export interface Hooks extends Place {
-  /** Those that are asked. */
+export interface Hooks extends WireForm {
   readonly chain: Chain;
-  /** Those that are told. */
   readonly observers: Observers;
-  /** Told of those that fail. */
   readonly warn: Warn;
-  /** The model of a name, where hooks may choose it. */
+  /** Returns the model of a name. */
   readonly models: (name: string) => Model | undefined;
-  /** Whether approvers are asked about calls that a hook answered. */
+  /** Whether approvers are asked about calls that a hook has answered. */
   readonly approveResponses: boolean;
-  /** What is known of a run. */
   readonly notes: (run: Run) => Notes;
-  /** What every hook is told of something that happens at `path`. */
-  readonly about: (ctx: Scope, iteration: number, path: string) => About;
+  /** Returns the fields of every request about something at `path`. */
+  readonly about: (ctx: Scope, turn: number, path: string) => About;
 }
 
-/** Keeps notes of runs. */
-export function noting(): Hooks["notes"] {
+/** Creates the notes of runs. */
+export function notesOfRuns(): Hooks["notes"] {
   const all = new WeakMap<Run, Notes>();
   return (run) => {
     let notes = all.get(run);
@@ -46,12 +41,12 @@ export function noting(): Hooks["notes"] {
   };
 }
 
-/** Milliseconds as nanoseconds. */
+/** Converts milliseconds to nanoseconds. */
 export function nanoseconds(ms: number): number {
   return Math.round(ms * 1_000_000);
 }
 
-/** The length of a text as Go counts it, in bytes. */
+/** Returns the length of a text as Go counts it, in bytes. */
 export function lengthOf(text: string): number {
   return new TextEncoder().encode(text).length;
 }

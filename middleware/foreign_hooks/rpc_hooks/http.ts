@@ -1,15 +1,15 @@
 /**
- * Hooks behind a URL: every message is posted, and what comes back answers it.
+ * Hooks behind a URL: every message is a POST request, and the body of the response is the answer.
  *
  * @module
  */
 import type { Process } from "./config.ts";
-import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./wire.ts";
+import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./transport.ts";
 
 /** Sends a request. */
 export type Fetch = (url: string, init: RequestInit) => Response | Promise<Response>;
 
-/** A way to a hook behind a URL. Throws a `TypeError` where there is none. */
+/** Returns a function that connects to a URL. Throws a `TypeError` for a text that is no URL. */
 export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">, fetch: Fetch): () => Wire {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) throw new TypeError(`"${url}" is no URL to post to`);
   const sent = new Headers(headers);
@@ -19,13 +19,13 @@ export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">
     const response = await fetch(url, { method: "POST", headers: sent, body: JSON.stringify(message), signal });
     if (response.ok) return response;
     await response.body?.cancel();
-    throw new Error(`It answered with status ${response.status}`);
+    throw new Error(`Cannot post to the hook: status ${response.status}`);
   }
 
   return () => ({
     async ask(request, signal) {
       const answer: unknown = JSON.parse(await textOf(await post(request, signal)));
-      if (answeredBy(answer) !== request.id) throw new TypeError("It answered another request");
+      if (answeredBy(answer) !== request.id) throw new TypeError("The answer of the hook has another id");
       return answer;
     },
     async tell(message, signal) {
@@ -35,14 +35,14 @@ export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">
   });
 }
 
-/** The text of a response, as long as it is not more than a hook may say. */
+/** Reads the text of a response, up to the limit of a message. */
 async function textOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let size = 0;
   let text = "";
   for await (const chunk of body ?? []) {
     size += chunk.length;
-    if (size > mostBytes) throw new RangeError(`It answered with more than ${mostBytes} bytes`);
+    if (size > mostBytes) throw new RangeError(`The answer of the hook has more than ${mostBytes} bytes`);
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

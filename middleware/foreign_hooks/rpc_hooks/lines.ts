@@ -1,12 +1,13 @@
 /**
- * Messages as lines, and the answers among them.
+ * Connections over lines: one message of JSON-RPC per line.
  *
  * @module
  */
 import { cancellationOf, Semaphore, startTimer } from "../../../src/core/kit.ts";
-import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./wire.ts";
+import { parseJson } from "../kit/fields.ts";
+import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./transport.ts";
 
-/** The lines among bytes. One of more than `most` bytes is left out. */
+/** Splits bytes into lines. A line of more than `most` bytes is dropped. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>, most: number = mostBytes): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let pieces: Uint8Array[] = [];
@@ -36,34 +37,34 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>, most: number =
   if (size > 0) yield* line();
 }
 
-/** Where lines go to and come from. */
+/** The two streams of a connection. */
 export interface Duplex {
-  /** What the hook says. */
+  /** The output of the hook. */
   readonly readable: ReadableStream<Uint8Array>;
-  /** What the hook is told. */
+  /** The input of the hook. */
   readonly writable: WritableStream<Uint8Array>;
-  /** Settles when the hook has ended, whoever else it has left these to. Default: it has when there is no more to read. */
+  /** Settles when the hook has ended, even if another process keeps its output open. Default: at the end of the output. */
   readonly ended?: Promise<unknown>;
 }
 
-/** Milliseconds after its end in which what a hook has said is heard. */
+/** Milliseconds after the end of a hook in which its output is still read. */
 const patience = 200;
 
-/** A way to a hook over lines. */
+/** A connection over lines. */
 export interface LinesWire extends Wire {
-  /** Tells it that there is nothing more to hear. */
+  /** Closes the input of the hook. */
   end(): Promise<void>;
 }
 
-/** A way to a hook over lines. Answers come in any order; what is none, or comes too late, is left out. */
+/** Connects over lines. Answers may come in any order. A line that is no answer, and a late answer, are dropped. */
 export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   const reader = readable.getReader();
   const writer = writable.getWriter();
   const encoder = new TextEncoder();
-  const turn = new Semaphore(1); // a message that nobody reads keeps the others waiting, and not in memory
-  let gone: Error | undefined;
-  let leaving: ReturnType<typeof setTimeout> | undefined;
+  const turn = new Semaphore(1); // while the hook does not read, the other messages wait here and not in the stream
+  let closed: Error | undefined;
+  let closing: ReturnType<typeof startTimer>;
 
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
@@ -71,17 +72,17 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
 
   async function listen(): Promise<void> {
     try {
-      for await (const line of linesOf(chunks())) hear(line);
-      leave(new Error("It has ended"));
+      for await (const line of linesOf(chunks())) receive(line);
+      close(new Error("The hook has ended"));
     } catch (error) {
-      leave(new Error("It cannot be heard any more", { cause: error }));
+      close(new Error("The output of the hook cannot be read", { cause: error }));
     }
   }
 
-  /** Hears what a line says, or each of several messages on it. */
-  function hear(line: string): void {
-    const said = parsed(line);
-    for (const message of Array.isArray(said) ? said : [said]) {
+  /** Resolves the requests that the messages on a line answer. */
+  function receive(line: string): void {
+    const read = parseJson(line);
+    for (const message of Array.isArray(read) ? read : [read]) {
       const id = answeredBy(message);
       if (id === undefined) continue;
       waiting.get(id)?.resolve(message);
@@ -89,33 +90,33 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
     }
   }
 
-  function leave(error: Error): void {
-    gone ??= error;
-    clearTimeout(leaving);
-    for (const { reject } of waiting.values()) reject(gone);
+  function close(error: Error): void {
+    closed ??= error;
+    clearTimeout(closing);
+    for (const { reject } of waiting.values()) reject(closed);
     waiting.clear();
   }
 
   async function tell(message: RpcMessage, signal: AbortSignal): Promise<void> {
-    if (gone) throw gone;
+    if (closed) throw closed;
     const line = encoder.encode(`${JSON.stringify(message)}\n`);
     const wait = turn.take(cancellationOf(signal));
     if (wait) await wait;
     const written = writer.write(line);
-    written.then(() => turn.give(), () => turn.give()); // whoever waits for it is told
+    written.then(() => turn.give(), () => turn.give()); // the caller, which awaits it, reports a failure
     await written;
   }
 
   async function end(): Promise<void> {
-    leave(new Error("It was left"));
-    await writer.close().catch(() => {}); // it has ended, or was told before
+    close(new Error("The connection was closed"));
+    await writer.close().catch(() => {}); // the hook has ended, or the stream was closed before
   }
 
-  const listening = listen(); // whoever waits for an answer is told how it ends
-  const leaveSoon = () => {
-    if (!gone) leaving = startTimer(() => leave(new Error("It has ended")), patience);
+  const listening = listen(); // `close` rejects the requests if it fails
+  const closeSoon = () => {
+    if (!closed) closing = startTimer(() => close(new Error("The hook has ended")), patience);
   };
-  ended?.then(leaveSoon, leaveSoon); // who starts it is told how
+  ended?.then(closeSoon, closeSoon);
 
   return {
     tell,
@@ -126,8 +127,8 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
       signal.addEventListener("abort", abort, { once: true });
       waiting.set(request.id, answer);
       try {
-        const [said] = await Promise.all([answer.promise, tell(request, signal)]);
-        return said;
+        const [message] = await Promise.all([answer.promise, tell(request, signal)]);
+        return message;
       } finally {
         waiting.delete(request.id);
         signal.removeEventListener("abort", abort);
@@ -139,14 +140,4 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
       await listening;
     },
   };
-}
-
-/** The JSON of a line; nothing where it is none. */
-export function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -4,67 +4,76 @@
  * @module
  */
 import type { Middleware, Model } from "../../../mod.ts";
-import { aboutOf, type WireVersion } from "./about.ts";
+import { callWithin } from "../kit/deadline.ts";
+import { warnFailed } from "../kit/warn.ts";
 import { chainOf, type Warn } from "./chain.ts";
 import { configOf, type Process, type RpcHooksConfig } from "./config.ts";
-import { heard } from "./heard.ts";
-import { type Hooks, noting } from "./hooks.ts";
+import { type Hooks, notesOfRuns } from "./hooks.ts";
 import { type Fetch, httpWire } from "./http.ts";
-import { llm } from "./llm.ts";
 import { type Builtin, type Mounted, mountedBy } from "./mounted.ts";
 import { observersOf } from "./observers.ts";
-import { tool } from "./tool.ts";
-import { inTime, type OpenWire, type Wire } from "./wire.ts";
+import { llmHook } from "./points/llm.ts";
+import { runHooks } from "./points/run.ts";
+import { toolHooks } from "./points/tool.ts";
+import type { OpenWire, Wire } from "./transport.ts";
+import { aboutOf, type WireVersion } from "./wire/input.ts";
+import type { KindForm } from "./wire/kinds.ts";
 
-export type { About, AfterLlm, AfterTool, BeforeLlm, BeforeTool, Meta, WireVersion } from "./about.ts";
 export type { BuiltinConfig, HookConfig, ProcessConfig, RpcHooksConfig, RpcTimeouts } from "./config.ts";
 export type { Fetch } from "./http.ts";
-export type { WireCall, WireMessage, WireTool } from "./message.ts";
 export type { Builtin, BuiltinOptions } from "./mounted.ts";
-export type { WireResponse, WireUsage } from "./response.ts";
-export type { WireResult } from "./result.ts";
-export type { OpenWire, Program, RpcMessage, Wire } from "./wire.ts";
+export type { OpenWire, Program, RpcMessage, Wire } from "./transport.ts";
+export type { About, AfterLlm, AfterTool, BeforeLlm, BeforeTool, Meta, WireVersion } from "./wire/input.ts";
+export type { KindForm } from "./wire/kinds.ts";
+export type { WireCall, WireMessage, WireTool } from "./wire/message.ts";
+export type { WireResponse, WireUsage } from "./wire/response.ts";
+export type { WireResult } from "./wire/result.ts";
 
-/** How hooks are reached, and how they are told. */
+/** Options of `rpc_hooks()`. */
 export interface RpcHooksOptions {
-  /** Starts those that are processes: `stdio`, where there are processes. Default: nothing does, and one that asks for it cannot be used. */
+  /** Starts hooks that are processes: `stdio`. Default: none, and a configuration with such hooks is refused. */
   readonly stdio?: OpenWire;
-  /** Posts to those behind a URL. Default: the platform's. */
+  /** Sends requests to hooks behind a URL. Default: the platform's `fetch`. */
   readonly fetch?: Fetch;
-  /** Makes those of this process, by the name under which they are in the configuration. Default: there are none. */
+  /** Creates the hooks in this process, by their names in the configuration. Default: none. */
   readonly builtins?: Readonly<Record<string, (config: unknown) => Builtin>>;
-  /**
-   * How messages are spelled. "brief": as the protocol's document and its version have them. "head": as later versions do, where events have another form, and
-   * neither what the model is told of its task nor its tools can be changed. Default: "brief".
-   */
+  /** The version of the wire: that of the document, or "head", in which events have another form and system messages and tools cannot be changed. Default: "document". */
   readonly wire?: WireVersion;
-  /** What hooks are told that the conversation is held on. Default: "jizai". */
+  /** How the kinds of events are written: `tool_exec_start`, 8, or `agent.tool.exec_start`. Default: "names" in "document", "dotted" in "head". */
+  readonly kinds?: KindForm;
+  /** The channel of the conversation. Default: "jizai". */
   readonly channel?: string;
-  /** The model of a name, where hooks may choose another. Default: there is none but the one that they are told of. */
+  /** Returns the model of a name that a hook chooses. Default: hooks cannot choose another model. */
   readonly models?: (name: string) => Model | undefined;
-  /** Whether approvers are asked about calls that a hook has answered. Default: false, as the protocol has it: a hook that responds is trusted. */
+  /** Whether approvers are asked about calls that a hook has answered. Default: false, as in the protocol: a hook that responds is trusted. */
   readonly approveResponses?: boolean;
 }
 
-/** The middleware, which is to be left where its processes should end before the program does. */
+/** The middleware. Dispose it to end its processes before the program ends. */
 export type RpcHooks = Middleware & AsyncDisposable;
 
 /**
- * Runs hooks of PicoClaw, unchanged: processes that are started for them, URLs to which every message is posted, and objects in this process.
+ * Runs hooks of PicoClaw, unchanged: processes, URLs, and objects in this process.
  *
- * `config` is what PicoClaw has under `hooks`. Hooks of this process are asked before others, then those of lower priority, then by name; each is asked about
- * what those before it have made of it. One that fails, takes too long or says what is no answer is passed over, and whoever watches is warned; an approver
- * denies then. Who observes is told later: at most 64 events wait, others are told to nobody, and of a failure the operator alone hears. Agents beneath have the hooks too.
+ * `config` is what PicoClaw has under `hooks`. Hooks in this process are asked first, then hooks of lower priority, then by name; each receives the changes of
+ * the hooks before it. A hook that fails, is late or returns an invalid reply is skipped, and a `warning` reports it; an approver denies in that case.
+ * Observers run later: at most 64 events wait, further ones are dropped, and failures go to `onError`. Subagents inherit the hooks.
  *
- * A hook that responds to a call has it neither made nor approved by other hooks of this kind; every other guard is asked about it all the same. An approval
- * objects to nothing; it answers no question that a guard or a tool has for a person. Of a run that hooks end, `abort_turn` keeps what was said, as "failed",
- * and `hard_abort` keeps nothing, as "cancelled". Calls of one response go through `before_tool` one after another, run at the same time, and come back through
- * `after_tool` one after another.
+ * If a hook responds to a call, the call neither runs nor is approved by other hooks of this kind; every other guard is still asked. An approval answers no
+ * question of a guard or a tool. `abort_turn` ends the run as failed and keeps the messages; `hard_abort` ends it as cancelled and removes them.
  *
- * Hooks are started by the first run, and every run fails where one of them does not answer to `hook.hello` within 30 seconds, or as many as it may take for
- * other answers.
+ * Hooks are started by the first run. Every run fails if one of them does not answer `hook.hello` within 30 seconds, or within the timeout of its replies if
+ * that is longer.
  *
- * Throws a `TypeError` where the configuration is none, or asks for what there is not.
+ * Differences from the home system:
+ *
+ * - The calls of one response run in parallel: all `before_tool` replies come before the first call, and all `after_tool` requests after the last one.
+ * - `hard_abort` in a subagent ends the subagent, not its callers.
+ * - A message that arrives during a batch skips no call of the batch; the model receives it afterwards.
+ * - `media` of a result with `response_handled` becomes artifacts of the result: clients receive them as events, not through a channel.
+ * - The events `session_summarize`, `follow_up_queued` and `subturn_orphan`, and those of channels, buses and gateways, never occur.
+ *
+ * Throws a `TypeError` for an invalid configuration, or one that needs an option that is not given.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -99,81 +108,77 @@ export function rpc_hooks(
   config: RpcHooksConfig | { readonly hooks: RpcHooksConfig },
   options: RpcHooksOptions = {},
 ): RpcHooks {
-  const { wire = "brief", channel = "jizai", models = () => undefined, approveResponses = false } = options;
+  const { wire = "document", channel = "jizai", models = () => undefined, approveResponses = false } = options;
+  const { kinds = wire === "document" ? "names" : "dotted" } = options;
   const read = configOf(config);
   const { observer_timeout_ms, interceptor_timeout_ms: interceptor, approval_timeout_ms: approval } = read.defaults;
   const mounted = mountedBy(read, sourcesOf(options));
-  const observers = observersOf(mounted, { wire, channel, timeout: observer_timeout_ms });
+  const form = { wire, kinds, channel };
+  const observers = observersOf(mounted, { ...form, timeout: observer_timeout_ms });
   const hooks: Hooks = {
-    wire,
-    channel,
+    ...form,
     models,
     approveResponses,
     warn,
     observers,
     chain: chainOf(mounted, { timeouts: { interceptor, approval }, observers, warn }),
-    notes: noting(),
-    about: (ctx, iteration, path) => aboutOf(ctx, iteration, path, { wire, channel }),
+    notes: notesOfRuns(),
+    about: (ctx, turn, path) => aboutOf(ctx, turn, path, form),
   };
-  const never = new AbortController().signal;
   let started: Promise<void> | undefined;
 
-  async function leave(): Promise<void> {
+  async function stopAll(): Promise<void> {
     await Promise.all(mounted.map((hook) => hook.stop()));
   }
 
-  async function start(hook: Mounted): Promise<void> {
-    try {
-      await inTime(Math.max(interceptor, beginning), never, (signal) => hook.start(signal));
-    } catch (error) {
-      throw new Error(`Cannot start the hook "${hook.name}"`, { cause: error });
-    }
-  }
-
   async function startAll(): Promise<void> {
-    const all = await Promise.allSettled(mounted.map(start)); // so that none is left behind
+    const all = await Promise.allSettled(mounted.map((hook) => start(hook, interceptor))); // every process is stopped if one fails
     const failed = all.find((each) => each.status === "rejected");
     if (!failed) return;
-    await leave();
+    await stopAll();
     throw failed.reason;
   }
 
   return {
     name: "rpc_hooks",
     inherit: true,
-    ...(mounted.length > 0 && { ...heard(hooks, () => started ??= startAll()), ...llm(hooks), ...tool(hooks) }),
+    ...(mounted.length > 0 && {
+      ...runHooks(hooks, () => started ??= startAll()),
+      ...llmHook(hooks),
+      ...toolHooks(hooks),
+    }),
     async [Symbol.asyncDispose]() {
-      await started?.catch(() => {}); // every run was told
-      await leave();
+      await started?.catch(() => {}); // every run has reported it
+      await stopAll();
     },
   };
 }
 
-/** The least milliseconds that a hook has to answer to `hook.hello`: it may have to be started first. */
-const beginning = 30_000;
+/** The least milliseconds that a hook has to answer `hook.hello`: its process may have to start first. */
+const startTime = 30_000;
 
-const warn: Warn = ({ run, emit }, { hook, why, point, error }) => {
-  const id = error === undefined ? undefined : run.report(error);
-  emit({
-    type: "warning",
-    code: "hook.failed",
-    message: `The hook "${hook}" ${why}.`,
-    middleware: "rpc_hooks",
-    point,
-    ...(id !== undefined && { error: id }),
-  });
+async function start(hook: Mounted, timeout: number): Promise<void> {
+  try {
+    await callWithin(Math.max(timeout, startTime), new AbortController().signal, (signal) => hook.start(signal));
+  } catch (error) {
+    throw new Error(`Cannot start the hook "${hook.name}"`, { cause: error });
+  }
+}
+
+const warn: Warn = (ctx, { hook, problem, point, error }) => {
+  warnFailed(ctx, { middleware: "rpc_hooks", point, message: `The hook "${hook}" ${problem}.`, error });
 };
 
 function sourcesOf({ stdio, fetch: send = fetch, builtins = {} }: RpcHooksOptions) {
   return {
     builtin(name: string, config: unknown): Builtin {
-      const make = builtins[name];
-      if (!make) throw new TypeError("there is no builtin of this name");
-      return make(config);
+      const create = builtins[name];
+      if (!create) throw new TypeError("there is no builtin of this name");
+      return create(config);
     },
     open(process: Process): () => Wire {
       if (process.transport === "http") return httpWire(process, send);
-      if (!stdio) throw new TypeError("nothing starts processes here; hand `stdio` over");
+      if (!stdio) throw new TypeError("a process needs the option `stdio`");
       if (process.command.length === 0) throw new TypeError("it has no command");
       return () => stdio(process);
     },

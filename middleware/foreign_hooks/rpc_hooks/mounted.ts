@@ -1,54 +1,49 @@
 /**
- * Hooks, as they are asked: in this process, or elsewhere.
+ * The hooks of a configuration, in this process or outside it.
  *
  * @module
  */
-import type { AfterLlm, AfterTool, BeforeLlm, BeforeTool } from "./about.ts";
 import { type Config, dutiesOf, type Mode, type Process, type Stage } from "./config.ts";
-import { type Kind, kindsOf } from "./kinds.ts";
-import { resultOf, type Wire } from "./wire.ts";
+import { resultOf, type Wire } from "./transport.ts";
+import type { AfterLlm, AfterTool, BeforeLlm, BeforeTool } from "./wire/input.ts";
+import { type Kind, kindsOf } from "./wire/kinds.ts";
 
-/** What a hook in this process is given beside what it is told. */
+/** The second argument of a hook in this process. */
 export interface BuiltinOptions {
-  /** Aborts when nobody waits for it any more. */
+  /** Aborts when nothing waits for the hook any more. */
   readonly signal: AbortSignal;
 }
 
-/** A hook in this process. It answers with what one elsewhere would; nothing is `continue`, and no approval. */
+/** A hook in this process. It returns the result of a reply; nothing means `continue`, and no approval. */
 export interface Builtin {
-  /** Asked before the model is. */
+  /** Before a request to the model. */
   readonly before_llm?: (params: BeforeLlm, options: BuiltinOptions) => unknown;
-  /** Asked after the model has answered. */
+  /** After the response of the model. */
   readonly after_llm?: (params: AfterLlm, options: BuiltinOptions) => unknown;
-  /** Asked before a call is made. */
+  /** Before a call. */
   readonly before_tool?: (params: BeforeTool, options: BuiltinOptions) => unknown;
-  /** Asked after a call was made. */
+  /** After a call. */
   readonly after_tool?: (params: AfterTool, options: BuiltinOptions) => unknown;
-  /** Asked whether a call may be made. */
+  /** Whether a call is approved. */
   readonly approve_tool?: (params: BeforeTool, options: BuiltinOptions) => unknown;
-  /** Told of every event. */
+  /** For every event. */
   readonly event?: (event: Readonly<Record<string, unknown>>, options: BuiltinOptions) => unknown;
 }
 
-/** A hook that is used. */
+/** An enabled hook. */
 export interface Mounted {
-  /** What it is called. */
   readonly name: string;
-  /** What it is there for. */
   readonly modes: ReadonlySet<Mode>;
-  /** What it is told of. */
+  /** The kinds of events that it observes. */
   readonly kinds: ReadonlySet<Kind>;
-  /** Shakes hands with it. */
+  /** Starts it, with the handshake. */
   start(signal: AbortSignal): Promise<void>;
-  /** Asks it. */
   ask(stage: Stage, params: object, signal: AbortSignal): Promise<unknown>;
-  /** Tells it of an event. */
   tell(method: string, event: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void>;
-  /** Leaves it. */
   stop(): Promise<void>;
 }
 
-/** The hook `name` in this process. */
+/** Creates a hook in this process. */
 function builtin(name: string, hook: Builtin): Mounted {
   const modes: readonly (readonly [Mode, readonly (keyof Builtin)[]])[] = [
     ["observe", ["event"]],
@@ -62,7 +57,7 @@ function builtin(name: string, hook: Builtin): Mounted {
     kinds: kindsOf(hook.event ? ["*"] : []),
     start: () => Promise.resolve(),
     async ask(stage, params, signal) {
-      const own = structuredClone(params) as never; // what is told belongs to the stage
+      const own = structuredClone(params) as never; // the params belong to the stage
       return await hook[stage]?.(own, { signal });
     },
     async tell(_, event, signal) {
@@ -72,7 +67,7 @@ function builtin(name: string, hook: Builtin): Mounted {
   };
 }
 
-/** The hook `name` elsewhere, to which `open` opens a way. */
+/** Creates a hook outside this process. */
 function remote(name: string, process: Process, open: () => Wire): Mounted {
   const { modes, kinds } = dutiesOf(process);
   const listed = (["observe", "llm", "tool", "approve"] as const).filter((mode) => modes.has(mode));
@@ -80,7 +75,7 @@ function remote(name: string, process: Process, open: () => Wire): Mounted {
   let last = 0;
 
   async function call(method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    if (!wire) throw new Error("It was left.");
+    if (!wire) throw new Error("The connection was closed");
     return resultOf(await wire.ask({ jsonrpc: "2.0", id: ++last, method, params }, signal));
   }
 
@@ -111,27 +106,22 @@ function remote(name: string, process: Process, open: () => Wire): Mounted {
   };
 }
 
-/** What is behind a name: the maker of a hook in this process, or a way to one elsewhere. */
+/** Creates the hooks of a configuration. */
 export interface Sources {
-  /** Makes a hook in this process. */
   readonly builtin: (name: string, config: unknown) => Builtin;
-  /** Opens a way to a hook elsewhere. */
   readonly open: (process: Process) => () => Wire;
 }
 
-/**
- * The hooks of a configuration, in the order in which they are asked: those of this process first, then by priority, then by name. Throws a `TypeError` where
- * one cannot be.
- */
+/** Creates the hooks of a configuration, in their order: hooks in this process first, then by priority, then by name. Throws a `TypeError` for an invalid one. */
 export function mountedBy(
   { enabled, builtins, processes }: Config,
-  { builtin: make, open }: Sources,
+  { builtin: create, open }: Sources,
 ): readonly Mounted[] {
   if (!enabled) return [];
   const own = used(builtins).filter(([name]) => !processes[name]?.enabled);
   return [
-    ...own.map(([name, { config }]) => naming(name, () => builtin(name, make(name, config)))),
-    ...used(processes).map(([name, process]) => naming(name, () => remote(name, process, open(process)))),
+    ...own.map(([name, { config }]) => named(name, () => builtin(name, create(name, config)))),
+    ...used(processes).map(([name, process]) => named(name, () => remote(name, process, open(process)))),
   ];
 }
 
@@ -142,10 +132,10 @@ function used<T extends { readonly enabled: boolean; readonly priority: number }
     .sort(([a, { priority: of }], [b, { priority: to }]) => of - to || (a < b ? -1 : 1));
 }
 
-/** What `make` makes; what it throws says which hook it is about. */
-function naming<T>(name: string, make: () => T): T {
+/** Calls `create`. Adds the name of the hook to its errors. */
+function named<T>(name: string, create: () => T): T {
   try {
-    return make();
+    return create();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TypeError(`Cannot use the hook "${name}": ${why}`, { cause: error });

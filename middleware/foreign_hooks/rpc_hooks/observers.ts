@@ -1,80 +1,78 @@
 /**
- * Hooks that are told of what happens, and that nobody waits for.
+ * The hooks that observe events. The run does not wait for them.
  *
  * @module
  */
 import type { Scope } from "../../../mod.ts";
-import { metaOf, type Place } from "./about.ts";
-import { type Kind, numberOf, runtimeName } from "./kinds.ts";
+import { callWithin } from "../kit/deadline.ts";
 import type { Mounted } from "./mounted.ts";
-import { inTime } from "./wire.ts";
+import { metaOf, type WireForm } from "./wire/input.ts";
+import { type Kind, writeKind } from "./wire/kinds.ts";
 
-/** The most events that wait to be told; what comes then is told to nobody. */
+/** The most events that wait. Further events are dropped. */
 const most = 64;
 
-/** Who is told of what happens. */
+/** The observers of one middleware. */
 export interface Observers {
-  /** Whether anybody wants to hear of events of one of these kinds. */
-  hear(...kinds: readonly Kind[]): boolean;
-  /** Tells of an event, later; `payload` is asked for where anybody wants to hear of it. */
-  tell(kind: Kind, ctx: Scope, iteration: number, payload: () => Payload): void;
+  /** Whether any hook observes one of the kinds. */
+  has(...kinds: readonly Kind[]): boolean;
+  /** Sends an event, later. `payload` is called if a hook observes the kind. */
+  notify(kind: Kind, ctx: Scope, turn: number, payload: () => Payload): void;
 }
 
-/** What is said of an event. */
+/** The data of an event. */
 export type Payload = Readonly<Record<string, unknown>>;
 
-/** How they are told. */
-export interface ObserversOptions extends Place {
-  /** The most milliseconds that one of them may take. */
+/** How events are sent. */
+export interface ObserverOptions extends WireForm {
+  /** Milliseconds for one hook. */
   readonly timeout: number;
 }
 
-/** Makes who is told of what happens: one event after another, each hook after those before it. */
-export function observersOf(hooks: readonly Mounted[], { timeout, ...place }: ObserversOptions): Observers {
-  const heard = new Set(hooks.flatMap(({ kinds }) => [...kinds]));
+/** Creates the observers. Events are sent one after another, to one hook after another. */
+export function observersOf(hooks: readonly Mounted[], { timeout, ...form }: ObserverOptions): Observers {
+  const observed = new Set(hooks.flatMap(({ kinds }) => [...kinds]));
   const waiting: (() => Promise<void>)[] = [];
   const never = new AbortController().signal;
-  const method = place.wire === "brief" ? "hook.event" : "hook.runtime_event";
-  let telling = false;
+  const method = form.wire === "document" ? "hook.event" : "hook.runtime_event";
+  let isSending = false;
 
-  async function tellAll(kind: Kind, event: Payload, ctx: Scope): Promise<void> {
-    for (const hook of hooks) {
-      if (!hook.kinds.has(kind)) continue;
+  async function send(kind: Kind, event: Payload, ctx: Scope): Promise<void> {
+    for (const hook of hooks.filter(({ kinds }) => kinds.has(kind))) {
       try {
-        await inTime(timeout, never, (signal) => hook.tell(method, event, signal));
+        await callWithin(timeout, never, (signal) => hook.tell(method, event, signal));
       } catch (error) {
-        ctx.run.report(new Error(`The hook "${hook.name}" could not be told of ${kind}`, { cause: error }));
+        ctx.run.report(new Error(`Cannot send the event ${kind} to the hook "${hook.name}"`, { cause: error }));
       }
     }
   }
 
-  /** Never rejects: of those that fail the operator is told. */
-  async function work(): Promise<void> {
-    telling = true;
+  /** Never rejects: `send` reports failures. */
+  async function sendAll(): Promise<void> {
+    isSending = true;
     for (let next = waiting.shift(); next; next = waiting.shift()) await next();
-    telling = false;
+    isSending = false;
   }
 
   return {
-    hear: (...kinds) => kinds.some((kind) => heard.has(kind)),
-    tell(kind, ctx, iteration, payload) {
-      if (!heard.has(kind) || waiting.length >= most) return;
-      const event = eventOf(kind, ctx, iteration, payload(), place);
-      waiting.push(() => tellAll(kind, event, ctx));
-      if (!telling) void work();
+    has: (...kinds) => kinds.some((kind) => observed.has(kind)),
+    notify(kind, ctx, turn, payload) {
+      if (!observed.has(kind) || waiting.length >= most) return;
+      const event = eventOf(kind, ctx, turn, payload(), form);
+      waiting.push(() => send(kind, event, ctx));
+      if (!isSending) void sendAll();
     },
   };
 }
 
-/** An event, as hooks are told of it. */
-function eventOf(kind: Kind, ctx: Scope, iteration: number, payload: Payload, { wire, channel }: Place): Payload {
+function eventOf(kind: Kind, ctx: Scope, turn: number, payload: Payload, { wire, kinds, channel }: WireForm): Payload {
   const path = kind.replace("_exec", "").replace(/^(follow_up|[a-z]+)_/, "$1.");
-  const meta = metaOf(ctx, iteration, path.startsWith("turn.") ? path : `turn.${path}`, wire);
+  const meta = metaOf(ctx, turn, path.startsWith("turn.") ? path : `turn.${path}`, wire);
   const time = new Date().toISOString();
-  if (wire === "brief") return { Kind: numberOf(kind), Time: time, Meta: meta, Payload: payload };
+  if (wire === "document") return { Kind: writeKind(kind, kinds), Time: time, Meta: meta, Payload: payload };
   return {
     id: crypto.randomUUID(),
-    kind: runtimeName(kind),
+    kind: writeKind(kind, kinds),
     time,
     source: { component: "agent", name: meta.AgentID },
     scope: {
@@ -87,7 +85,7 @@ function eventOf(kind: Kind, ctx: Scope, iteration: number, payload: Payload, { 
     correlation: { trace_id: meta.TracePath, parent_turn_id: meta.ParentTurnID },
     severity: severityOf(kind, payload),
     payload,
-    attrs: { agent_source: meta.Source, iteration },
+    attrs: { agent_source: meta.Source, iteration: meta.Iteration },
   };
 }
 

@@ -44,7 +44,7 @@ function watching(log: string[]): Middleware {
 
 const came = (for_llm: string) => ({ result: { for_llm } });
 
-Deno.test("a hook process says who it is, and answers what it is asked, nothing else", async () => {
+Deno.test("Export: a hook process answers hook.hello and requests, and nothing else", async () => {
   const { rpc, ask } = asking(permissions({ deny: ["rm"] }));
   assertEquals(await ask("hello", { name: "x", version: 1, modes: ["tool"] }), { ok: true, name: "gate" });
   assertEquals(await ask("before_lunch"), { code: -32601, message: "There is no hook.before_lunch" });
@@ -59,12 +59,12 @@ Deno.test("a hook process says who it is, and answers what it is asked, nothing 
   assertEquals(await rpc({ method: "hook.event", params: { Kind: 8 } }), undefined);
 });
 
-Deno.test("middleware that hooks no point of another system is refused", () => {
+Deno.test("Export: middleware without a supported point is refused", () => {
   assertThrows(() => export_hooks(inject("x")), TypeError, "Cannot export middleware that hooks none of session");
   assertThrows(() => export_hooks([]), TypeError, "Cannot export");
 });
 
-Deno.test("what a hook says is said in the words of the protocol", async () => {
+Deno.test("Export: decisions are written in the words of the protocol", async () => {
   const one = (tool: Middleware["tool"]) =>
     asking({ name: "one", ...(tool && { tool }) }).ask("before_tool", bash("ls"));
   assertEquals(await one((_, next) => next()), { action: "continue" });
@@ -88,7 +88,7 @@ Deno.test("what a hook says is said in the words of the protocol", async () => {
   assertEquals(await one((ctx) => Promise.reject(ctx.run.pause("Sure?"))), { action: "deny_tool", reason: "Sure?" });
 });
 
-Deno.test("a run that a hook ends while it lets a call pass ends with the next answer", async () => {
+Deno.test("Export: a run that a hook ends while a call passes ends with the next answer", async () => {
   const { ask } = asking({
     name: "ends",
     async tool({ run }, next) {
@@ -99,14 +99,14 @@ Deno.test("a run that a hook ends while it lets a call pass ends with the next a
   assertEquals(await ask("before_tool", bash("ls")), { action: "abort_turn", reason: "enough" });
 });
 
-Deno.test("a hook that fails says so, and what went wrong is for the operator alone", async () => {
+Deno.test("Export: a failing hook answers with an error, and only onError receives the reason", async () => {
   const { ask, errors } = asking({ name: "fails", tool: () => Promise.reject(new Error("secret")) });
   assertEquals(await ask("before_tool", bash("ls")), { code: -32000, message: "hook.before_tool failed" });
   assertEquals(await ask("before_tool", { tool: 7 }), { code: -32000, message: "hook.before_tool failed" });
   assertEquals(errors.map((error) => error instanceof Error && error.message === "secret"), [true, false]);
 });
 
-Deno.test("what a call came to goes to the hook that waits for it, whatever the order, and of the same ones to the first", async () => {
+Deno.test("Export: after_tool continues the matching call, the first of equal ones", async () => {
   const log: string[] = [];
   const { ask } = asking(watching(log));
   const before = ["a", "b", "b"].map((command) => ask("before_tool", bash(command)));
@@ -126,7 +126,7 @@ Deno.test("what a call came to goes to the hook that waits for it, whatever the 
   ]);
 });
 
-Deno.test("a call of which nothing is heard is left when the model is asked again", async () => {
+Deno.test("Export: a call without after_tool is dropped at the next model request", async () => {
   const log: string[] = [];
   const { ask } = asking(watching(log));
   await ask("before_tool", bash("denied by somebody else"));
@@ -136,7 +136,7 @@ Deno.test("a call of which nothing is heard is left when the model is asked agai
   assertEquals(log.slice(2), ['left {"command":"denied by somebody else"}']);
 });
 
-Deno.test("a hook around the model goes on when it has answered; where it answers itself, the model is taken to have", async () => {
+Deno.test("Export: a hook at model continues at after_llm; an answer of its own replaces the response", async () => {
   const log: string[] = [];
   const loud: Middleware = {
     name: "loud",
@@ -169,7 +169,7 @@ Deno.test("a hook around the model goes on when it has answered; where it answer
   });
 });
 
-Deno.test("guards answer to approve_tool, and nothing passes for which there is no word", async () => {
+Deno.test("Export: guards answer approve_tool, and a question is a denial", async () => {
   const one = async (approval: Middleware["approval"]) =>
     await asking({ name: "one", ...(approval && { approval }) }).ask("approve_tool", bash("ls"));
   assertEquals(await one((_, next) => next()), { approved: true });
@@ -187,7 +187,7 @@ Deno.test("guards answer to approve_tool, and nothing passes for which there is 
   assertEquals(await one((ctx) => Promise.reject(ctx.run.pause("Sure?"))), { approved: false, reason: "Sure?" });
 });
 
-Deno.test("a thousand runs are remembered, and the oldest forgotten", async () => {
+Deno.test("Export: a thousand runs are kept, and the oldest is forgotten", async () => {
   const log: string[] = [];
   const { ask } = asking(watching(log));
   for (let run = 0; run <= 1_000; run++) await ask("before_tool", bash(`${run}`), { TurnID: `${run}` });
@@ -201,7 +201,7 @@ Deno.test("a thousand runs are remembered, and the oldest forgotten", async () =
   ]);
 });
 
-Deno.test("a command says nothing to what it has no hook for, and refuses what is no event", async () => {
+Deno.test("Export: a command ignores unknown events and refuses invalid input", async () => {
   const { command } = export_hooks(permissions({ deny: ["Bash"] }));
   for (const hook_event_name of ["PostToolUse", "SessionEnd", "Stop", "UserPromptSubmit", "SessionStart", "New"]) {
     assertEquals(await command({ hook_event_name, tool_response: "x" }), {});
@@ -212,7 +212,7 @@ Deno.test("a command says nothing to what it has no hook for, and refuses what i
   }
 });
 
-Deno.test("a command says what a hook says in the words of Claude", async () => {
+Deno.test("Export: a command answers in the words of Claude", async () => {
   const said = (hook: Omit<Middleware, "name">, event: object) => export_hooks({ name: "one", ...hook }).command(event);
   const pre = { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command: "ls" }, tool_use_id: "1" };
   const decided = (permissionDecision: string, permissionDecisionReason: string, more = {}) => ({

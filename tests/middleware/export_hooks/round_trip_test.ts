@@ -88,12 +88,12 @@ function same(
   { claude = {}, rpc = {} }: { readonly claude?: Came | false; readonly rpc?: Came | false } = {},
 ) {
   if (rpc) {
-    Deno.test(`${name}: to PicoClaw and back, the same`, async () => {
+    Deno.test(`Export: ${name} is the same through PicoClaw`, async () => {
       assertEquals(await came([throughRpc(make)]), { ...await came(make()), ...rpc });
     });
   }
   if (claude) {
-    Deno.test(`${name}: to Claude and back, the same`, async () => {
+    Deno.test(`Export: ${name} is the same through Claude`, async () => {
       assertEquals(await came([throughClaude(make)]), { ...await came(make()), ...claude });
     });
   }
@@ -168,7 +168,7 @@ same("a session and a prompt that are told more", () => [
   },
 ], { rpc: false });
 
-Deno.test("what has no word in the other system is refused, and says what it would have been", async () => {
+Deno.test("Export: a decision without an equivalent is a refusal with an explanation", async () => {
   const edits: Middleware = {
     name: "edits",
     approval: (ctx) =>
@@ -202,7 +202,7 @@ Deno.test("what has no word in the other system is refused, and says what it wou
   assertEquals((await came([throughRpc(() => [beside, denies()])])).said[4], "error weather failed.\n\nmind the rain");
 });
 
-Deno.test("a hook that ends or pauses the run does so through the other system", async () => {
+Deno.test("Export: ends and pauses of the run pass through the other system", async () => {
   const at = (name: string, how: "end" | "fail" | "undo" | "pause"): Middleware => ({
     name,
     tool({ run }) {
@@ -219,7 +219,7 @@ Deno.test("a hook that ends or pauses the run does so through the other system",
   assertEquals([paused.status, paused.asked], ["paused", [true, true, true, true]]);
 });
 
-Deno.test("a hook keeps what it keeps for a run and for a session through PicoClaw", async () => {
+Deno.test("Export: state of runs and sessions is kept through PicoClaw", async () => {
   const inRun = state("run", () => 0);
   const inSession = state("session", () => 0, { lifetime: "session" });
   const seen: string[] = [];

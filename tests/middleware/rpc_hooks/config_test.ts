@@ -7,7 +7,7 @@ import { FakeTime } from "@std/testing/time";
 import { batch, call, came, weather } from "../../support/batch.ts";
 import { answering, programs, warnings } from "../../support/rpc.ts";
 
-Deno.test("trap 14: hooks of this process go first, then those of lower priority, then by name", async () => {
+Deno.test("PicoClaw: hooks in the process run first, then by priority, then by name", async () => {
   const log: string[] = [];
   const own = (name: string): Builtin => ({ before_tool: () => void log.push(name) });
   const { stdio } = programs(Object.fromEntries(
@@ -32,7 +32,7 @@ Deno.test("trap 14: hooks of this process go first, then those of lower priority
   assertEquals(log, ["max", "ann", "zoe", "early", "a", "b", "late"]);
 });
 
-Deno.test("a hook elsewhere takes the place of a builtin of its name, and a builtin is given its configuration", async () => {
+Deno.test("PicoClaw: a process replaces a builtin of the same name, and a builtin receives its configuration", async () => {
   const log: unknown[] = [];
   const { stdio } = programs({ gate: answering({ "hook.before_tool": () => void log.push("process") }) });
   const builtin = (config: unknown): Builtin => ({ before_tool: () => void log.push(config) });
@@ -48,7 +48,7 @@ Deno.test("a hook elsewhere takes the place of a builtin of its name, and a buil
   assertEquals(log, ["process", { log_file: "x" }]);
 });
 
-Deno.test("what a configuration says is null is not said, and names count in any case", async () => {
+Deno.test("PicoClaw: null in a configuration counts as absent, and names count in any case", async () => {
   const { stdio } = programs({
     gate: answering({ "hook.before_tool": () => ({ action: "deny_tool", reason: "No." }) }),
   });
@@ -65,7 +65,7 @@ Deno.test("what a configuration says is null is not said, and names count in any
   assertEquals((await came([call("a")], { use: [hooks] })).lines[1], "denied Tool execution denied by hook: No.");
 });
 
-Deno.test("a configuration that asks for what there is not is refused", () => {
+Deno.test("PicoClaw: an invalid configuration is refused", () => {
   const process = { enabled: true, command: ["x"], intercept: ["before_tool"] };
   const refused = (config: unknown, options = {}) =>
     assertThrows(() => rpc_hooks(config as RpcHooksConfig, options), TypeError).message; // as it comes from a file
@@ -93,20 +93,20 @@ Deno.test("a configuration that asks for what there is not is refused", () => {
     'Cannot use the hook "p": there is no event "lunch" to observe',
     'Cannot use the hook "p": it neither observes nor intercepts anything',
     'Cannot use the hook "p": it neither observes nor intercepts anything',
-    'Cannot use the hook "p": nothing starts processes here; hand `stdio` over',
+    'Cannot use the hook "p": a process needs the option `stdio`',
     'Cannot use the hook "b": there is no builtin of this name',
     "Cannot use hooks: processes: Invalid input: expected record, received array",
   ]);
 });
 
-Deno.test("what is not enabled is not looked at", async () => {
+Deno.test("PicoClaw: disabled hooks are not validated", async () => {
   const hooks = rpc_hooks({ enabled: false, processes: { p: { enabled: true } } });
   assertEquals(Object.keys(hooks), ["name", "inherit"]);
   const { lines } = await came([call("a")], { use: [hooks, rpc_hooks({ processes: { p: { command: [] } } })] });
   assertEquals(lines[1], "ok sun in a");
 });
 
-Deno.test("trap 51: hook.hello comes first, with the modes in their order, and decides what is sent from then on", async () => {
+Deno.test("PicoClaw: hook.hello is the first request, and its modes decide which requests follow", async () => {
   const log: unknown[] = [];
   const { stdio } = programs({
     async gate({ id, method, params }, say) {
@@ -138,7 +138,7 @@ Deno.test("trap 51: hook.hello comes first, with the modes in their order, and d
   ]);
 });
 
-Deno.test("trap 51: where a hook refuses hook.hello it is left, and so are the others; every run fails", async () => {
+Deno.test("PicoClaw: a hook that refuses hook.hello is stopped with all others, and every run fails", async () => {
   const { stdio, ran } = programs({
     fine: answering({}),
     refuses: ({ id = 0 }, say) => say({ id, error: { code: -32000, message: "not today" } }),
@@ -157,7 +157,7 @@ Deno.test("trap 51: where a hook refuses hook.hello it is left, and so are the o
   assertEquals(ran, ["start fine", "start refuses", "end refuses", "end fine"]);
 });
 
-Deno.test("trap 51: a hook that does not answer to hook.hello is left too", async () => {
+Deno.test("PicoClaw: a hook that does not answer hook.hello is stopped", async () => {
   using time = new FakeTime();
   const { stdio } = programs({ mute() {} });
   const processes = { mute: { enabled: true, command: ["mute"], intercept: ["before_tool"] } };
@@ -167,7 +167,7 @@ Deno.test("trap 51: a hook that does not answer to hook.hello is left too", asyn
   assertEquals((await running.came).result.status, "failed");
 });
 
-Deno.test("hooks are started by the first run, once, and left when the middleware is", async () => {
+Deno.test("PicoClaw: hooks are started once, by the first run, and stopped with the middleware", async () => {
   const { stdio, ran } = programs({ gate: answering({}) });
   const processes = { gate: { enabled: true, command: ["gate"], intercept: ["before_tool"] } };
   {
@@ -180,7 +180,7 @@ Deno.test("hooks are started by the first run, once, and left when the middlewar
   assertEquals(ran, ["start gate", "end gate"]);
 });
 
-Deno.test("trap 56: times are milliseconds, and one that is not more than 0 counts as not said", async () => {
+Deno.test("PicoClaw: timeouts are in milliseconds, and 0 means the default", async () => {
   using time = new FakeTime();
   const stuck = () => new Promise(() => {});
   const slow = async (defaults: object, hook: Builtin, ms: number) => {
@@ -198,8 +198,8 @@ Deno.test("trap 56: times are milliseconds, and one that is not more than 0 coun
     const { lines, events } = await running.came;
     return [time.now - start, lines[1], ...warnings(events)];
   };
-  const before = 'The hook "slow" took too long at before_tool, and was passed over.';
-  const approval = 'The hook "slow" took too long at approve_tool, and so denied a call.';
+  const before = 'The hook "slow" took too long at before_tool and is skipped.';
+  const approval = 'The hook "slow" took too long at approve_tool and denies the call.';
   const denied = 'denied Tool execution denied by approval hook: tool approval hook "slow" timed out';
   assertEquals(await slow({}, { before_tool: stuck }, 5_000), [5_000, "ok sun in a", before]);
   assertEquals(await slow({ interceptor_timeout_ms: 70 }, { before_tool: stuck }, 70), [70, "ok sun in a", before]);
@@ -212,7 +212,7 @@ Deno.test("trap 56: times are milliseconds, and one that is not more than 0 coun
   assertEquals(await slow({ approval_timeout_ms: 100 }, { approve_tool: stuck }, 100), [100, denied, approval]);
 });
 
-Deno.test("a run that is stopped waits for no hook", async () => {
+Deno.test("PicoClaw: a stopped run does not wait for hooks", async () => {
   const asked = Promise.withResolvers<AbortSignal>();
   for (const stage of ["before_llm", "before_tool", "approve_tool", "after_tool", "after_llm"] as const) {
     const stuck = {
@@ -230,7 +230,7 @@ Deno.test("a run that is stopped waits for no hook", async () => {
   }
 });
 
-Deno.test("rpc_hooks() keeps every law of a middleware, whatever its hooks say", async () => {
+Deno.test("rpc_hooks() keeps the laws of middleware, whatever its hooks reply", async () => {
   const all = (answer: (params: object) => unknown): Builtin => ({
     before_llm: (params) => ({ action: "modify", request: params, ...answer(params) as object }), // of its own
     after_llm: (params) => ({ action: "modify", response: params }),

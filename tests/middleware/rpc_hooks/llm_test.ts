@@ -23,7 +23,7 @@ async function ran(
     readonly model?: ScriptedModel;
     readonly messages?: readonly Message[];
     readonly use?: readonly Middleware[];
-    readonly wire?: "brief" | "head";
+    readonly wire?: "document" | "head";
     readonly models?: (name: string) => Model | undefined;
     readonly options?: ModelOptions;
   } = {},
@@ -46,7 +46,7 @@ async function ran(
 
 const once: ScriptedAnswer = { calls: [call("a")] };
 
-Deno.test("before_llm is told of the whole request, and after_llm of the whole response", async () => {
+Deno.test("PicoClaw: before_llm receives the whole request, and after_llm the whole response", async () => {
   const told: object[] = [];
   const thinking: ScriptedAnswer = { reasoning: "Hm.", text: "Let me see.", ...once, usage: { input: 5, output: 2 } };
   const { result } = await ran({
@@ -65,7 +65,7 @@ Deno.test("before_llm is told of the whole request, and after_llm of the whole r
     TurnID: result.run,
     ParentTurnID: "",
     SessionKey: "s",
-    Iteration: 1,
+    Iteration: 0,
     TracePath: "runTurn",
     Source: "turn.llm.request",
   };
@@ -93,6 +93,7 @@ Deno.test("before_llm is told of the whole request, and after_llm of the whole r
       chat_id: "s",
       model: "scripted",
       response: {
+        role: "assistant",
         content: "Let me see.",
         reasoning_content: "Hm.",
         tool_calls,
@@ -102,7 +103,7 @@ Deno.test("before_llm is told of the whole request, and after_llm of the whole r
     },
     {
       ...told[0],
-      meta: { ...meta, Iteration: 2 },
+      meta: { ...meta, Iteration: 1 },
       messages: [
         { role: "system", content: "You know the weather." },
         { role: "user", content: "Hi", media: ["https://x/a.png"] },
@@ -113,7 +114,7 @@ Deno.test("before_llm is told of the whole request, and after_llm of the whole r
   ]);
 });
 
-Deno.test("trap 22: a modified request takes the place of the whole request; a model that is not known stays", async () => {
+Deno.test("PicoClaw: a modified request replaces the whole request, except an unknown model", async () => {
   const { requests, events } = await ran({
     before_llm: ({ tools }) => ({ action: "modify", request: { tools: tools.slice(0, 0) } }),
   }, { options: { temperature: 1, output: { type: "object" } } });
@@ -124,10 +125,10 @@ Deno.test("trap 22: a modified request takes the place of the whole request; a m
     [],
     { output: { type: "object" } },
   ]);
-  assertEquals(warnings(events), ['The hook "hook" asks for the model "", which is not known here.']);
+  assertEquals(warnings(events), ['The hook "hook" chose an unknown model "".']);
 });
 
-Deno.test("a hook chooses another model, where it is known", async () => {
+Deno.test("PicoClaw: before_llm can choose a known model", async () => {
   const other = scripted("From the other.");
   const { result, requests } = await ran({
     before_llm: (params) => ({ action: "modify", request: { ...params, model: "other" } }),
@@ -135,20 +136,20 @@ Deno.test("a hook chooses another model, where it is known", async () => {
   assertEquals([result.text, requests.length, other.requests.length], ["From the other.", 0, 1]);
 });
 
-Deno.test("trap 41: what is changed for one request is not in the next", async () => {
+Deno.test("PicoClaw: changes of one request are not in the next", async () => {
   const { requests, result } = await ran({
     before_llm: ({ meta, ...params }) => ({
       request: { ...params, messages: [...params.messages, { role: "user", content: `turn ${meta.Iteration}` }] },
     }),
   }, { model: scripted(once, "Done.") });
   assertEquals(requests.map(({ messages }) => lines(messages)), [
-    ["user Hi", "user turn 1"],
-    ["user Hi", "call weather", "ok sun in a", "user turn 2"],
+    ["user Hi", "user turn 0"],
+    ["user Hi", "call weather", "ok sun in a", "user turn 1"],
   ]);
   assertEquals(lines(result.messages), ["user Hi", "call weather", "ok sun in a", "assistant Done."]);
 });
 
-Deno.test("trap 42: another try of a request is sent as the first was, and the hook is not asked again", async () => {
+Deno.test("PicoClaw: another attempt of a request repeats the changes without asking again", async () => {
   let asked = 0;
   const hook: Builtin = {
     before_llm: (params) => {
@@ -165,7 +166,7 @@ Deno.test("trap 42: another try of a request is sent as the first was, and the h
   ]);
 });
 
-Deno.test("trap 42: where the request was made anew, what hooks had changed is lost", async () => {
+Deno.test("PicoClaw: changes are lost if the request is built again", async () => {
   let asked = 0;
   const hook: Builtin = {
     before_llm: (params) => {
@@ -192,7 +193,7 @@ Deno.test("trap 42: where the request was made anew, what hooks had changed is l
   ]);
 });
 
-Deno.test("what is in a conversation as it was comes back as the very same, with what the wire does not take", async () => {
+Deno.test("PicoClaw: unchanged messages keep the fields that the wire does not carry", async () => {
   const meta = { signature: "xyz" };
   const messages: Message[] = [
     user("Hi"),
@@ -224,7 +225,7 @@ Deno.test("what is in a conversation as it was comes back as the very same, with
   assertEquals(requests[0]?.messages, [...messages.slice(0, -1), user("And now?")]);
 });
 
-Deno.test("a hook puts words into the conversation in everybody's mouth", async () => {
+Deno.test("PicoClaw: before_llm can add messages of every role", async () => {
   const said = [
     { role: "system", content: "Be brief." },
     { role: "user", content: "Hi" },
@@ -255,17 +256,18 @@ Deno.test("a hook puts words into the conversation in everybody's mouth", async 
   ]]);
 });
 
-Deno.test("trap 23: a response is nested where it is modified, and takes the place of the whole response", async () => {
+Deno.test("PicoClaw: a modified response may be in the hook object or alone, and replaces the whole response", async () => {
   const given = async (response: unknown, model = scripted({ text: "Let me see.", ...once }, "Done.")) => {
     const { result, events } = await ran({ after_llm: () => ({ action: "modify", response }) }, { model });
     const told = events.flatMap((event) => event.type === "model.finished" ? [event.text ?? "as it streamed"] : []);
     return [lines(result.messages).slice(1), told];
   };
   assertEquals(await given({ response: { content: "No." } }), [["assistant No."], ["No."]]);
-  assertEquals(await given({ content: "bare" }, scripted("Done.")), [["assistant Done."], ["as it streamed"]]);
+  assertEquals(await given({ content: "bare" }, scripted("Done.")), [["assistant bare"], ["bare"]]);
+  assertEquals(await given({ role: "assistant", content: "bare" }), [["assistant bare"], ["bare"]]);
 });
 
-Deno.test("after_llm changes the calls that the model makes", async () => {
+Deno.test("PicoClaw: after_llm changes the calls of the model", async () => {
   const model = scripted({ reasoning: "Hm.", text: "Let me see.", calls: [call("a"), call("b")] }, "Done.");
   const { result } = await ran({
     after_llm: ({ response }) => {
@@ -287,7 +289,7 @@ Deno.test("after_llm changes the calls that the model makes", async () => {
   ]);
 });
 
-Deno.test("trap 25: abort_turn and hard_abort end a run before and after the model as well", async () => {
+Deno.test("PicoClaw: abort_turn and hard_abort also end a run around the model", async () => {
   for (const stage of ["before_llm", "after_llm"] as const) {
     const failed = await ran({ [stage]: () => ({ action: "abort_turn", reason: "enough" }) });
     assertEquals([failed.result.status, failed.result.reason], ["failed", `hook aborted turn during ${stage}: enough`]);
@@ -299,7 +301,7 @@ Deno.test("trap 25: abort_turn and hard_abort end a run before and after the mod
   }
 });
 
-Deno.test("hooks of later versions change neither what the model is told of its task nor its tools, but the rest", async () => {
+Deno.test("PicoClaw: in the version head, hooks cannot change system messages and tools", async () => {
   const added = { type: "function", function: { name: "guide", description: "Guides", parameters: {} } };
   const { requests, events } = await ran({
     before_llm: (params) => ({
@@ -322,8 +324,8 @@ Deno.test("hooks of later versions change neither what the model is told of its 
   ]);
   assertEquals(request?.options, { temperature: 0 });
   assertEquals(warnings(events), [
-    'The hook "hook" may not change what the model is told of its task.',
-    'The hook "hook" may not change the tools.',
+    'The hook "hook" cannot change system messages.',
+    'The hook "hook" cannot change the tools.',
   ]);
   const appended = await ran({
     before_llm: (params) => ({
@@ -342,7 +344,7 @@ function names(value: unknown, within = ""): string[] {
 
 const meta = ["AgentID", "TurnID", "ParentTurnID", "SessionKey", "Iteration", "TracePath", "Source"];
 
-Deno.test("trap 54: meta and events are spelled as in Go, all else in lower case; inputs of calls are texts, durations nanoseconds", async () => {
+Deno.test("PicoClaw: meta and events are in Go casing, inputs of calls are strings, durations are nanoseconds", async () => {
   const told: object[] = [];
   const tell = (what: object) => void told.push(what);
   await ran({ before_llm: tell, after_llm: tell, before_tool: tell, after_tool: tell, event: tell }, {
@@ -358,7 +360,15 @@ Deno.test("trap 54: meta and events are spelled as in Go, all else in lower case
     ...meta.map((name) => `Meta.${name}`),
   ]);
   assertEquals(names(named("response")), [
-    ...[...about, "model", "response", "response.content", "response.tool_calls", "response.tool_calls.id"],
+    ...[
+      ...about,
+      "model",
+      "response",
+      "response.role",
+      "response.content",
+      "response.tool_calls",
+      "response.tool_calls.id",
+    ],
     ...["response.tool_calls.type", "response.tool_calls.function", "response.tool_calls.function.name"],
     ...["response.tool_calls.function.arguments", "response.finish_reason", "response.usage"],
     ...["prompt_tokens", "completion_tokens", "total_tokens"].map((name) => `response.usage.${name}`),
@@ -376,7 +386,7 @@ Deno.test("trap 54: meta and events are spelled as in Go, all else in lower case
   assertEquals(Number.isInteger(duration) && Number(duration) > 1_000, true);
 });
 
-Deno.test("trap 54: later versions spell events in lower case too, and say in a context where the conversation is", async () => {
+Deno.test("PicoClaw: in the version head, events are in lower case and the conversation is in context", async () => {
   const told: object[] = [];
   const tell = (what: object) => void told.push(what);
   await ran({ before_llm: tell, event: tell }, { wire: "head" });
@@ -390,7 +400,7 @@ Deno.test("trap 54: later versions spell events in lower case too, and say in a 
   ]);
 });
 
-Deno.test("a hook that is passed over changes nothing, and those after it see what those before it made", async () => {
+Deno.test("PicoClaw: a skipped hook changes nothing, and later hooks see the changes of earlier ones", async () => {
   const seen: string[] = [];
   const say = (content: string): Builtin => ({
     before_llm(params) {
@@ -405,11 +415,11 @@ Deno.test("a hook that is passed over changes nothing, and those after it see wh
   const events = await Array.fromAsync(run.events);
   assertEquals([seen, lines(model.requests[0]?.messages ?? [])], [["Hi", "Hi,a"], ["user Hi", "user a", "user c"]]);
   assertEquals(warnings(events), [
-    'The hook "b" gave no answer (request.messages: Invalid input: expected array, received string) at before_llm, and was passed over.',
+    'The hook "b" returned an invalid reply (request.messages: Invalid input: expected array, received string) at before_llm and is skipped.',
   ]);
 });
 
-Deno.test("a tool that before_llm adds is called, and answered by before_tool", async () => {
+Deno.test("PicoClaw: a tool that before_llm adds is called, and answered by before_tool", async () => {
   const model = scripted({ calls: [["my_plugin_tool", { query: "hello" }]] }, "Done.");
   const { result, requests } = await ran({
     before_llm: ({ tools, ...params }) => ({

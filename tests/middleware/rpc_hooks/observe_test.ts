@@ -1,15 +1,15 @@
 import { assertEquals } from "@std/assert";
 import { agent, compacted, ModelError, type RunHandle, user } from "@jizai/jizai";
 import { retry } from "@jizai/jizai/middleware/retry";
-import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
+import { type KindForm, rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { FakeTime } from "@std/testing/time";
 import { batch, call, settled, weather } from "../../support/batch.ts";
 import { answering, builtins, programs, warnings } from "../../support/rpc.ts";
 
-/** An event, as hooks of the document's version are told of it. */
+/** An event, as hooks receive it in the version of the document. */
 interface Told {
-  readonly Kind: number;
+  readonly Kind: string;
   readonly Time: string;
   readonly Meta: { readonly Iteration: number; readonly Source: string; readonly ParentTurnID: string };
   readonly Payload: Readonly<Record<string, unknown>>;
@@ -22,9 +22,9 @@ function ears() {
   return { heard, hook, kinds: () => heard.map(({ Kind }) => Kind) };
 }
 
-Deno.test("trap 53: a kind is a number where the document's version is spoken, a text in later versions", async () => {
+Deno.test("PicoClaw: the kind of an event is a name, a number or a dotted name", async () => {
   const told: unknown[] = [];
-  const run = async (wire: "brief" | "head") => {
+  const run = async (wire: "document" | "head", kinds?: KindForm) => {
     const { stdio } = programs({
       ear({ id, method, params }, say) {
         if (id !== undefined) return say({ id, result: {} });
@@ -35,17 +35,21 @@ Deno.test("trap 53: a kind is a number where the document's version is spoken, a
     const processes = {
       ear: { enabled: true, command: ["ear"], observe: ["turn_start", "agent.tool.exec_start", "error"] },
     };
-    await using hooks = rpc_hooks({ processes }, { stdio, wire });
+    await using hooks = rpc_hooks({ processes }, { stdio, wire, ...(kinds && { kinds }) });
     await batch([call("a")], { use: [hooks] }).run().came;
     await settled();
   };
-  await run("brief");
+  await run("document");
+  assertEquals(told.splice(0), [["hook.event", "turn_start"], ["hook.event", "tool_exec_start"]]);
+  await run("document", "numbers");
   assertEquals(told.splice(0), [["hook.event", 0], ["hook.event", 8]]);
+  await run("document", "dotted");
+  assertEquals(told.splice(0), [["hook.event", "agent.turn.start"], ["hook.event", "agent.tool.exec_start"]]);
   await run("head");
   assertEquals(told, [["hook.runtime_event", "agent.turn.start"], ["hook.runtime_event", "agent.tool.exec_start"]]);
 });
 
-Deno.test("an observer hears of a run from its start to its end, each thing where it belongs", async () => {
+Deno.test("PicoClaw: an observer receives the events of a run in order", async () => {
   const { heard, hook } = ears();
   const model = scripted({ reasoning: "Hm.", text: ["Let ", "me."], calls: [call("a"), call("b")] }, "Done.");
   const run = agent({
@@ -66,47 +70,58 @@ Deno.test("an observer hears of a run from its start to its end, each thing wher
   const tool = { Tool: "weather" };
   const request = { Model: "scripted", ToolsCount: 1, MaxTokens: 0, Temperature: 0 };
   assertEquals(payloads, [
-    [0, 0, "turn.start", { Channel: "jizai", ChatID: run.session, UserMessage: "Hé", MediaCount: 0 }],
-    [2, 1, "turn.llm.request", { ...request, MessagesCount: 2 }],
-    [3, 1, "turn.llm.delta", { ContentDeltaLen: 0, ReasoningDeltaLen: 3 }],
-    [3, 1, "turn.llm.delta", { ContentDeltaLen: 4, ReasoningDeltaLen: 0 }],
-    [3, 1, "turn.llm.delta", { ContentDeltaLen: 3, ReasoningDeltaLen: 0 }],
-    [4, 1, "turn.llm.response", { ContentLen: 7, ToolCalls: 2, HasReasoning: true }],
-    [8, 1, "turn.tool.start", { ...tool, Arguments: { city: "a" } }],
-    [8, 1, "turn.tool.start", { ...tool, Arguments: { city: "b" } }],
-    [18, 1, "turn.error", { Stage: "execute", Message: "no b" }],
-    [9, 1, "turn.tool.end", { ...tool, ForLLMLen: 3, ForUserLen: 0, IsError: false, Async: false }],
-    [9, 1, "turn.tool.end", { ...tool, ForLLMLen: 15, ForUserLen: 0, IsError: true, Async: false }],
-    [2, 2, "turn.llm.request", { ...request, MessagesCount: 5 }],
-    [3, 2, "turn.llm.delta", { ContentDeltaLen: 5, ReasoningDeltaLen: 0 }],
-    [4, 2, "turn.llm.response", { ContentLen: 5, ToolCalls: 0, HasReasoning: false }],
-    [1, 2, "turn.end", {
+    ["turn_start", 0, "turn.start", { Channel: "jizai", ChatID: run.session, UserMessage: "Hé", MediaCount: 0 }],
+    ["llm_request", 0, "turn.llm.request", { ...request, MessagesCount: 2 }],
+    ["llm_delta", 0, "turn.llm.delta", { ContentDeltaLen: 0, ReasoningDeltaLen: 3 }],
+    ["llm_delta", 0, "turn.llm.delta", { ContentDeltaLen: 4, ReasoningDeltaLen: 0 }],
+    ["llm_delta", 0, "turn.llm.delta", { ContentDeltaLen: 3, ReasoningDeltaLen: 0 }],
+    ["llm_response", 0, "turn.llm.response", { ContentLen: 7, ToolCalls: 2, HasReasoning: true }],
+    ["tool_exec_start", 0, "turn.tool.start", { ...tool, Arguments: { city: "a" } }],
+    ["tool_exec_start", 0, "turn.tool.start", { ...tool, Arguments: { city: "b" } }],
+    ["error", 0, "turn.error", { Stage: "execute", Message: "no b" }],
+    ["tool_exec_end", 0, "turn.tool.end", { ...tool, ForLLMLen: 3, ForUserLen: 0, IsError: false, Async: false }],
+    ["tool_exec_end", 0, "turn.tool.end", { ...tool, ForLLMLen: 15, ForUserLen: 0, IsError: true, Async: false }],
+    ["llm_request", 1, "turn.llm.request", { ...request, MessagesCount: 5 }],
+    ["llm_delta", 1, "turn.llm.delta", { ContentDeltaLen: 5, ReasoningDeltaLen: 0 }],
+    ["llm_response", 1, "turn.llm.response", { ContentLen: 5, ToolCalls: 0, HasReasoning: false }],
+    ["turn_end", 1, "turn.end", {
       ...{ Status: "completed", Workspace: "", Iterations: 2, FinalContentLen: 5 },
       ...{ UserMessage: "Hé", FinalContent: "Done." },
     }],
   ]);
 });
 
-Deno.test("an observer hears of calls that are denied, of retries, and of runs that are aborted", async () => {
+Deno.test("PicoClaw: an observer receives denied calls, retries and aborted runs", async () => {
   const { heard, hook } = ears();
   const gate = { before_tool: () => ({ action: "deny_tool", reason: "no" }) };
   const denied = batch([call("a")], { use: [builtins({ ear: hook, gate })] });
   await denied.run().came;
   const reason = "Tool execution denied by hook: no";
-  const skipped = () => heard.splice(0).flatMap(({ Kind, Payload }) => [8, 9, 10].includes(Kind) ? [Payload] : []);
+  const skipped = () =>
+    heard.splice(0).flatMap(({ Kind, Payload }) =>
+      ["tool_exec_start", "tool_exec_end", "tool_exec_skipped"].includes(Kind) ? [Payload] : []
+    );
   await settled();
   assertEquals(skipped(), [{ Tool: "weather", Reason: reason }]);
   const fails = { error: new ModelError("busy", { recoverable: true }) };
   await agent({ model: scripted(fails, "Done."), use: [retry({ attempts: 2, delay: 0 }), builtins({ ear: hook })] })
     .run("Hi").result;
   await settled();
-  assertEquals(heard.splice(0).map(({ Kind }) => Kind), [0, 2, 5, 2, 3, 4, 1]);
+  assertEquals(heard.splice(0).map(({ Kind }) => Kind), [
+    "turn_start",
+    "llm_request",
+    "llm_retry",
+    "llm_request",
+    "llm_delta",
+    "llm_response",
+    "turn_end",
+  ]);
   const aborting = builtins({ ear: hook, gate: { before_tool: () => ({ action: "abort_turn" }) } });
   await batch([call("a")], { use: [aborting] }).run().came;
   await settled();
   assertEquals(heard.slice(-2).map(({ Kind, Payload: { Stage, Message, Status } }) => [Kind, Stage, Message, Status]), [
-    [18, "hook.before_tool", "hook aborted turn during before_tool: hook requested turn abort", undefined],
-    [1, undefined, undefined, "error"],
+    ["error", "hook.before_tool", "hook aborted turn during before_tool: hook requested turn abort", undefined],
+    ["turn_end", undefined, undefined, "error"],
   ]);
   heard.length = 0;
   const inside = Promise.withResolvers<void>();
@@ -122,12 +137,12 @@ Deno.test("an observer hears of calls that are denied, of retries, and of runs t
   await running.came;
   await settled();
   assertEquals(heard.slice(-2).map(({ Kind, Payload: { Kind: what, Status } }) => [Kind, what ?? Status]), [
-    [13, "hard_abort"],
-    [1, "aborted"],
+    ["interrupt_received", "hard_abort"],
+    ["turn_end", "aborted"],
   ]);
 });
 
-Deno.test("an observer hears of agents beneath, of compaction, and of what a person says meanwhile", async () => {
+Deno.test("PicoClaw: an observer receives subagents, compactions and steering", async () => {
   const { heard, hook, kinds } = ears();
   const child = agent({ name: "child", model: scripted("Sunny.") });
   const parent = agent({
@@ -137,11 +152,34 @@ Deno.test("an observer hears of agents beneath, of compaction, and of what a per
   });
   const { run } = await parent.run("Hi").result;
   await settled();
-  assertEquals(kinds(), [0, 2, 4, 8, 14, 0, 2, 3, 4, 1, 15, 16, 9, 2, 3, 4, 1]);
-  assertEquals(heard.flatMap(({ Kind, Payload }) => [14, 15, 16].includes(Kind) ? [Payload] : []).slice(0, 2), [
-    { AgentID: "child", Label: "child", ParentTurnID: run },
-    { AgentID: "child", Status: "completed" },
+  assertEquals(kinds(), [
+    "turn_start",
+    "llm_request",
+    "llm_response",
+    "tool_exec_start",
+    "subturn_spawn",
+    "turn_start",
+    "llm_request",
+    "llm_delta",
+    "llm_response",
+    "turn_end",
+    "subturn_end",
+    "subturn_result_delivered",
+    "tool_exec_end",
+    "llm_request",
+    "llm_delta",
+    "llm_response",
+    "turn_end",
   ]);
+  assertEquals(
+    heard.flatMap(({ Kind, Payload }) =>
+      ["subturn_spawn", "subturn_end", "subturn_result_delivered"].includes(Kind) ? [Payload] : []
+    ).slice(0, 2),
+    [
+      { AgentID: "child", Label: "child", ParentTurnID: run },
+      { AgentID: "child", Status: "completed" },
+    ],
+  );
   assertEquals(heard[5]?.Meta.ParentTurnID, run);
   heard.length = 0;
   const messages = [user("x".repeat(400)), user("y".repeat(400)), user("Hi")];
@@ -151,7 +189,7 @@ Deno.test("an observer hears of agents beneath, of compaction, and of what a per
     use: [builtins({ ear: hook }), { name: "short", compact: () => Promise.resolve(compacted([user("Hi")])) }],
   }).run({ messages }).result;
   await settled();
-  assertEquals(heard.flatMap(({ Kind, Payload }) => Kind === 6 ? [Payload] : []), [
+  assertEquals(heard.flatMap(({ Kind, Payload }) => Kind === "context_compress" ? [Payload] : []), [
     { Reason: "proactive_budget", DroppedMessages: 2, RemainingMessages: 1 },
   ]);
   heard.length = 0;
@@ -163,10 +201,13 @@ Deno.test("an observer hears of agents beneath, of compaction, and of what a per
   const handle: RunHandle<unknown> = steered.run("Hi");
   await handle.result;
   await settled();
-  assertEquals(heard.flatMap(({ Kind, Payload }) => Kind === 11 ? [Payload] : []), [{ Count: 1, TotalContentLen: 9 }]);
+  assertEquals(heard.flatMap(({ Kind, Payload }) => Kind === "steering_injected" ? [Payload] : []), [{
+    Count: 1,
+    TotalContentLen: 9,
+  }]);
 });
 
-Deno.test("a run that pauses has not ended, and goes on without starting anew", async () => {
+Deno.test("PicoClaw: a pause is no turn_end, and a resume no turn_start", async () => {
   const { hook, kinds } = ears();
   const started = batch([call("a")], {
     use: [builtins({ ear: hook }), {
@@ -177,53 +218,73 @@ Deno.test("a run that pauses has not ended, and goes on without starting anew", 
   const { result } = await started.run().came;
   await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
   await settled();
-  assertEquals(kinds(), [0, 2, 4, 8, 9, 2, 3, 4, 1]);
+  assertEquals(kinds(), [
+    "turn_start",
+    "llm_request",
+    "llm_response",
+    "tool_exec_start",
+    "tool_exec_end",
+    "llm_request",
+    "llm_delta",
+    "llm_response",
+    "turn_end",
+  ]);
 });
 
-Deno.test("trap 52: observers never hold a run up: 64 events wait, others are lost, and each takes 500 ms at most", async () => {
+Deno.test("PicoClaw: observers do not delay a run: 64 events wait, and each hook has 500 ms", async () => {
   using time = new FakeTime();
-  const heard: number[] = [];
+  const heard: string[] = [];
   const slow = {
     event: ({ Kind }: Readonly<Record<string, unknown>>) => {
-      heard.push(Number(Kind));
+      heard.push(String(Kind));
       return new Promise(() => {});
     },
   };
-  const fast: number[] = [];
+  const fast: string[] = [];
   const model = scripted({ text: Array.from({ length: 100 }, () => "x") });
   const start = time.now;
   const running = agent({
     model,
-    use: [builtins({ a: slow, b: { event: ({ Kind }) => void fast.push(Number(Kind)) } })],
+    use: [builtins({ a: slow, b: { event: ({ Kind }) => void fast.push(String(Kind)) } })],
   }).run("Hi");
   const { status } = await running.result;
-  assertEquals([status, time.now - start, heard, fast], ["done", 0, [0], []]);
+  assertEquals([status, time.now - start, heard, fast], ["done", 0, ["turn_start"], []]);
   for (let told = 0; told < 65; told++) {
     await time.tickAsync(500);
     await time.tickAsync(0);
   }
-  const told = [0, 2, ...Array.from({ length: 63 }, () => 3)]; // one is told, 64 wait
+  const told = ["turn_start", "llm_request", ...Array.from({ length: 63 }, () => "llm_delta")]; // one is told, 64 wait
   assertEquals([heard, fast], [told, told]);
 });
 
-Deno.test("of an observer that fails the operator is told, and the others are told of what happened all the same", async () => {
-  const heard: number[] = [];
+Deno.test("PicoClaw: onError receives the failure of an observer, and the other observers continue", async () => {
+  const heard: string[] = [];
   const hooks = builtins({
     a: {
       event({ Kind }) {
-        if (Kind !== 0) return;
+        if (Kind !== "turn_start") return;
         throw new Error("deaf");
       },
     },
-    b: { event: ({ Kind }) => void heard.push(Number(Kind)) },
+    b: { event: ({ Kind }) => void heard.push(String(Kind)) },
   });
   const { events, errors } = await batch([call("a")], { use: [hooks] }).run().came;
   await settled();
-  assertEquals([heard, warnings(events)], [[0, 2, 4, 8, 9, 2, 3, 4, 1], []]);
-  assertEquals(errors.map(String), ['Error: The hook "a" could not be told of turn_start']);
+  assertEquals([heard, warnings(events)], [[
+    "turn_start",
+    "llm_request",
+    "llm_response",
+    "tool_exec_start",
+    "tool_exec_end",
+    "llm_request",
+    "llm_delta",
+    "llm_response",
+    "turn_end",
+  ], []]);
+  assertEquals(errors.map(String), ['Error: Cannot send the event turn_start to the hook "a"']);
 });
 
-Deno.test("later versions say of an event how grave it is, and where it comes from", async () => {
+Deno.test("PicoClaw: in the version head, events have a severity and a source", async () => {
   const told: Record<string, unknown>[] = [];
   const hooks = builtins({
     ear: { event: (event) => void told.push(event) },
@@ -254,16 +315,26 @@ Deno.test("later versions say of an event how grave it is, and where it comes fr
     scope: { agent_id: "assistant", session_key: "s", turn_id, channel: "cli", chat_id: "s" },
     correlation: { trace_id: "turn.tool.skipped", parent_turn_id: "" },
     severity: "warn",
-    attrs: { agent_source: "runTurn", iteration: 1 },
+    attrs: { agent_source: "runTurn", iteration: 0 },
   });
 });
 
-Deno.test("a hook elsewhere that observes alone is asked nothing", async () => {
+Deno.test("PicoClaw: a process that only observes is asked nothing", async () => {
   const told: string[] = [];
   const { stdio } = programs({ ear: answering({ "hook.event": ({ Kind }) => void told.push(`${Kind}`) }) });
   const processes = { ear: { enabled: true, command: ["ear"], observe: ["*"] } };
   await using hooks = rpc_hooks({ processes }, { stdio });
   await batch([call("a")], { use: [hooks] }).run().came;
   await settled();
-  assertEquals(told, ["0", "2", "4", "8", "9", "2", "3", "4", "1"]);
+  assertEquals(told, [
+    "turn_start",
+    "llm_request",
+    "llm_response",
+    "tool_exec_start",
+    "tool_exec_end",
+    "llm_request",
+    "llm_delta",
+    "llm_response",
+    "turn_end",
+  ]);
 });

@@ -23,7 +23,7 @@ function noting(log: string[], name: string, { before_tool, after_tool, approve_
   };
 }
 
-Deno.test("trap 15: the first approver that denies is the last that is asked, and all have to approve", async () => {
+Deno.test("PicoClaw: the first approver that denies is the last one asked, and all must approve", async () => {
   const log: string[] = [];
   const { lines } = await came([call("a"), call("b")], {
     use: [builtins({
@@ -42,7 +42,7 @@ Deno.test("trap 15: the first approver that denies is the last that is asked, an
   assertEquals(lines.slice(1, 3), ["denied Tool execution denied by approval hook: not a", "ok sun in b"]);
 });
 
-Deno.test("trap 16: a hook that responds spares approval, work and after_tool, and is told of as a call all the same", async () => {
+Deno.test("PicoClaw: respond skips approval, execution and after_tool, and emits the events of a call", async () => {
   const log: string[] = [];
   const told: unknown[] = [];
   const respond = { action: "respond", result: { for_llm: "cached" } };
@@ -56,13 +56,13 @@ Deno.test("trap 16: a hook that responds spares approval, work and after_tool, a
   });
   assertEquals(log, ["b before_tool"]);
   assertEquals(lines, ["call weather", "ok cached", "assistant Done."]);
-  assertEquals(told.filter((each) => Array.isArray(each) && [8, 9, 10].includes(each[0])), [
-    [8, { Tool: "weather", Arguments: { city: "a" } }],
-    [9, { Tool: "weather", Duration: 0, ForLLMLen: 6, ForUserLen: 0, IsError: false, Async: false }],
+  assertEquals(told.filter((each) => Array.isArray(each) && /^tool_exec/.test(String(each[0]))), [
+    ["tool_exec_start", { Tool: "weather", Arguments: { city: "a" } }],
+    ["tool_exec_end", { Tool: "weather", Duration: 0, ForLLMLen: 6, ForUserLen: 0, IsError: false, Async: false }],
   ]);
 });
 
-Deno.test("trap 16: other guards are asked about a response, and approvers too where it is wanted", async () => {
+Deno.test("PicoClaw: other guards are asked about a response, and approvers with the option approveResponses", async () => {
   const log: string[] = [];
   const hooks = () => ({
     a: noting(log, "a", { before_tool: () => ({ action: "respond", result: { for_llm: "x" } }) }),
@@ -74,7 +74,7 @@ Deno.test("trap 16: other guards are asked about a response, and approvers too w
   assertEquals([asked.lines[1], log], ["ok x", ["a before_tool", "a approve_tool"]]);
 });
 
-Deno.test("trap 17: a response without a result is none: the call is approved and made as the model made it", async () => {
+Deno.test("PicoClaw: respond without a result runs the original call with approval", async () => {
   const log: string[] = [];
   const { lines, events } = await came([call("a")], {
     use: [builtins({
@@ -91,10 +91,10 @@ Deno.test("trap 17: a response without a result is none: the call is approved an
     ...["a approve_tool", "b approve_tool", "c approve_tool"],
     ...["a after_tool", "b after_tool", "c after_tool"],
   ]);
-  assertEquals(warnings(events), ['The hook "b" responded without a result, so that the call is made as it was.']);
+  assertEquals(warnings(events), ['The hook "b" responded without a result: the call runs unchanged.']);
 });
 
-Deno.test("trap 18: deny_tool does not end the run: the model is told why, and asked again", async () => {
+Deno.test("PicoClaw: deny_tool does not end the run; the model receives the reason", async () => {
   const started = batch([call("a"), call("b")], {
     use: [builtins({
       a: {
@@ -113,7 +113,7 @@ Deno.test("trap 18: deny_tool does not end the run: the model is told why, and a
   ]);
 });
 
-Deno.test("trap 19: a call that is denied, by whomever, is not reviewed by after_tool", async () => {
+Deno.test("PicoClaw: a denied call does not reach after_tool", async () => {
   const log: string[] = [];
   await came(three, {
     use: [
@@ -129,7 +129,7 @@ Deno.test("trap 19: a call that is denied, by whomever, is not reviewed by after
   assertEquals(log.filter((line) => line.endsWith("after_tool")), []);
 });
 
-Deno.test("trap 21: what comes with continue, or with no action at all, is taken as with modify", async () => {
+Deno.test("PicoClaw: continue with an object applies the object like modify", async () => {
   for (const action of ["continue", "modify", "", undefined, null]) {
     const { lines } = await came([call("a")], {
       use: [builtins({ a: { before_tool: () => ({ action, call: { tool: "weather", arguments: { city: "z" } } }) } })],
@@ -138,7 +138,7 @@ Deno.test("trap 21: what comes with continue, or with no action at all, is taken
   }
 });
 
-Deno.test("trap 22: a modified call takes the place of the whole call", async () => {
+Deno.test("PicoClaw: a modified call replaces the whole call", async () => {
   const made: unknown[] = [];
   const tools = [
     weather(({ city }) => made.push(`weather ${city}`)),
@@ -159,14 +159,14 @@ Deno.test("trap 22: a modified call takes the place of the whole call", async ()
   assertEquals(made, ["drop b", "weather a"]);
 });
 
-Deno.test("trap 23: a result is nested where it is modified, and bare where it is the response", async () => {
+Deno.test("PicoClaw: a modified result may be in the hook object or alone, the result of respond is alone", async () => {
   const given = async (hook: Builtin) => (await came([call("a")], { use: [builtins({ hook })] })).lines[1];
   const nested = {
     action: "modify",
     result: { tool: "weather", arguments: {}, result: { for_llm: "new" }, duration: 1 },
   };
   assertEquals(await given({ after_tool: () => nested }), "ok new");
-  assertEquals(await given({ after_tool: () => ({ action: "modify", result: { for_llm: "bare" } }) }), "ok sun in a");
+  assertEquals(await given({ after_tool: () => ({ action: "modify", result: { for_llm: "bare" } }) }), "ok bare");
   assertEquals(await given({ before_tool: () => ({ action: "respond", result: { for_llm: "bare" } }) }), "ok bare");
   assertEquals(
     await given({ before_tool: () => ({ action: "respond", call: { hook_result: { for_llm: "in the call" } } }) }),
@@ -174,7 +174,7 @@ Deno.test("trap 23: a result is nested where it is modified, and bare where it i
   );
 });
 
-Deno.test("trap 24: an action that cannot be done where it is given is left out, and what came with it", async () => {
+Deno.test("PicoClaw: an action that a stage does not support is ignored with its object", async () => {
   const { lines, events } = await came([call("a")], {
     use: [builtins({
       a: {
@@ -186,14 +186,14 @@ Deno.test("trap 24: an action that cannot be done where it is given is left out,
   });
   assertEquals(lines, ["call weather", "ok sun in a", "assistant Done."]);
   assertEquals(warnings(events), [
-    'The hook "a" wants what cannot be done at before_llm: "respond".',
-    'The hook "a" wants what cannot be done at before_tool: "explode".',
-    'The hook "a" wants what cannot be done at after_tool: "deny_tool".',
-    'The hook "a" wants what cannot be done at before_llm: "respond".',
+    'The hook "a" returned an action that before_llm does not support: "respond".',
+    'The hook "a" returned an action that before_tool does not support: "explode".',
+    'The hook "a" returned an action that after_tool does not support: "deny_tool".',
+    'The hook "a" returned an action that before_llm does not support: "respond".',
   ]);
 });
 
-Deno.test("trap 25: abort_turn fails the run and keeps what was said; hard_abort takes it all back", async () => {
+Deno.test("PicoClaw: abort_turn keeps the messages and fails; hard_abort removes them and cancels", async () => {
   for (const stage of ["before_tool", "after_tool"] as const) {
     const aborting = (action: string) => builtins({ a: { [stage]: () => ({ action, reason: "enough" }) } });
     const failed = await came([call("a")], { use: [aborting("abort_turn")] });
@@ -206,7 +206,7 @@ Deno.test("trap 25: abort_turn fails the run and keeps what was said; hard_abort
   assertEquals(silent.result.reason, "hook aborted turn during before_tool: hook requested turn abort");
 });
 
-Deno.test("trap 25: a run that a hook aborts during a batch makes none of its calls", async () => {
+Deno.test("PicoClaw: an abort during a batch runs none of its calls", async () => {
   const log: string[] = [];
   await came(three, {
     tools: [weather(({ city }) => log.push(city))],
@@ -217,7 +217,7 @@ Deno.test("trap 25: a run that a hook aborts during a batch makes none of its ca
   assertEquals(log, []);
 });
 
-Deno.test("trap 45: the run ends without another word of the model where every result is handled, and one denial clears it", async () => {
+Deno.test("PicoClaw: the run ends without another request if every result is handled; one denial prevents that", async () => {
   const handle = (but: string): Middleware =>
     builtins({
       a: {
@@ -236,7 +236,7 @@ Deno.test("trap 45: the run ends without another word of the model where every r
   assertEquals(goes.model.left, 0);
 });
 
-Deno.test("trap 46: media that were handled are handed over, and where that fails the model hears of it", async () => {
+Deno.test("PicoClaw: handled media are delivered, and the model receives a failure of the delivery", async () => {
   const image = "data:image/png;base64,iVBORw0KGgo=";
   const respond = (response_handled: boolean) =>
     builtins({
@@ -283,7 +283,7 @@ Deno.test("trap 46: media that were handled are handed over, and where that fail
   });
 });
 
-Deno.test("trap 49: an interceptor that fails is passed over, and those after it are asked; an approver that fails denies", async () => {
+Deno.test("PicoClaw: an interceptor that fails is skipped; an approver that fails denies", async () => {
   const fails: Builtin["before_tool"] = () => {
     throw new Error("secret");
   };
@@ -293,21 +293,21 @@ Deno.test("trap 49: an interceptor that fails is passed over, and those after it
   });
   assertEquals([open.lines[1], log], ["ok sun in a", ["b before_tool", "b approve_tool", "b after_tool"]]);
   assertEquals(warnings(open.events), [
-    'The hook "a" failed at before_tool, and was passed over.',
-    'The hook "a" failed at after_tool, and was passed over.',
+    'The hook "a" failed at before_tool and is skipped.',
+    'The hook "a" failed at after_tool and is skipped.',
   ]);
   assertEquals(open.errors.map(String), ["Error: secret", "Error: secret"]);
   const closed = await came([call("a")], { use: [builtins({ a: { approve_tool: fails } })] });
   assertEquals(closed.lines[1], 'denied Tool execution denied by approval hook: tool approval hook "a" failed');
 });
 
-Deno.test("a malformed answer is no opinion before a call, and no approval of one; either way it is said what is wrong", async () => {
+Deno.test("PicoClaw: an invalid reply is skipped before a call, and denies as an approval", async () => {
   const wrongs: readonly unknown[] = [7, "deny_tool", { action: 1 }, { call: "x" }, { call: { arguments: [] } }];
   for (const wrong of wrongs) {
     const { lines, events } = await came([call("a")], { use: [builtins({ a: { before_tool: () => wrong } })] });
     assertEquals(lines[1], "ok sun in a");
     assertEquals(warnings(events).map((text) => text.replace(/\(.*\)/, "(...)")), [
-      'The hook "a" gave no answer (...) at before_tool, and was passed over.',
+      'The hook "a" returned an invalid reply (...) at before_tool and is skipped.',
     ]);
   }
   for (const wrong of [undefined, null, {}, { allow: true }, { approved: "yes" }, { action: "continue" }, true]) {
@@ -316,7 +316,7 @@ Deno.test("a malformed answer is no opinion before a call, and no approval of on
   }
 });
 
-Deno.test("fields count in any case, what is null is not said, and what nobody knows is left out, as in Go", async () => {
+Deno.test("PicoClaw: replies are read as Go reads JSON", async () => {
   const { lines } = await came([call("a"), call("b")], {
     use: [builtins({
       a: {
@@ -331,7 +331,7 @@ Deno.test("fields count in any case, what is null is not said, and what nobody k
   assertEquals(lines.slice(1, 3), ["denied Tool execution denied by hook: loud", "ok sun in b"]);
 });
 
-Deno.test("an approval objects to nothing, and answers no question that a tool has for a person", async () => {
+Deno.test("PicoClaw: an approval answers no question of a tool", async () => {
   const { result } = await came([call("a", { name: "drop" })], {
     tools: [drop()],
     use: [builtins({ a: { approve_tool: () => ({ approved: true }) } })],
@@ -339,7 +339,7 @@ Deno.test("an approval objects to nothing, and answers no question that a tool h
   assertEquals(result.status, "paused");
 });
 
-Deno.test("hooks see each call as it is: what others changed, what it came to, and how long it took", async () => {
+Deno.test("PicoClaw: after_tool receives the changed call, its result and its duration", async () => {
   const seen: unknown[] = [];
   const clock = { now: 0 };
   const use: Middleware[] = [
@@ -379,7 +379,7 @@ Deno.test("hooks see each call as it is: what others changed, what it came to, a
   ]);
 });
 
-Deno.test("a result that failed stays what it was, unless a hook says otherwise", async () => {
+Deno.test("PicoClaw: a failed result keeps its status unless a hook changes it", async () => {
   const given = async (is_error: boolean) => {
     const { result } = await came([call("a")], {
       tools: [weather(() => {
@@ -399,7 +399,7 @@ Deno.test("a result that failed stays what it was, unless a hook says otherwise"
   assertEquals([await given(true), await given(false)], ["timeout", "ok"]);
 });
 
-Deno.test("agents beneath have the hooks too, and say which run they work for", async () => {
+Deno.test("PicoClaw: subagents inherit the hooks, with the run of the caller as ParentTurnID", async () => {
   const seen: unknown[] = [];
   const child = agent({ name: "child", model: scripted({ calls: [call("b")] }, "Sunny."), tools: [weather()] });
   const parent = agent({

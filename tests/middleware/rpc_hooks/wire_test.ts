@@ -16,7 +16,7 @@ function using(program: Program, { intercept: stages = intercept, observe = [] a
 
 const never = new AbortController().signal;
 
-Deno.test("trap 50: answers come in any order, and each goes to its question", async () => {
+Deno.test("PicoClaw: answers may arrive in any order", async () => {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const answers = new TransformStream<Uint8Array, Uint8Array>();
   const wire = linesWire({ readable: answers.readable, writable });
@@ -30,7 +30,7 @@ Deno.test("trap 50: answers come in any order, and each goes to its question", a
   await Promise.all([wire[Symbol.asyncDispose](), lines.return(undefined)]);
 });
 
-Deno.test("trap 50: a late answer answers no later question, and what is no answer none", async () => {
+Deno.test("PicoClaw: late answers and lines that are no answers are dropped", async () => {
   const noise = [
     "garbage",
     "{",
@@ -55,10 +55,10 @@ Deno.test("trap 50: a late answer answers no later question, and what is no answ
   }, { defaults: { interceptor_timeout_ms: 20 } });
   const { lines, events } = await came(three, { use: [hooks] });
   assertEquals(lines, ["call weather weather weather", "ok sun in a", "ok sun in b", "ok sun in c", "assistant Done."]);
-  assertEquals(warnings(events), ['The hook "p" took too long at before_tool, and was passed over.']);
+  assertEquals(warnings(events), ['The hook "p" took too long at before_tool and is skipped.']);
 });
 
-Deno.test("trap 50: a line of more than a mebibyte is left out, and the next one is read", async () => {
+Deno.test("PicoClaw: a line of more than 1 MiB is dropped, and the next one is read", async () => {
   const large = (size: number) => ({ action: "deny_tool", reason: "x".repeat(size) });
   await using hooks = using(async ({ id, params }, say) => {
     if (id === undefined) return;
@@ -76,7 +76,7 @@ Deno.test("trap 50: a line of more than a mebibyte is left out, and the next one
   ]);
 });
 
-Deno.test("lines are found wherever bytes are cut, and the last one needs no end", async () => {
+Deno.test("linesOf() splits lines at any chunk boundary", async () => {
   const bytes = new TextEncoder().encode("eins\nzwei ü\r\n\n🦐\nlast");
   for (let size = 1; size <= bytes.length; size++) {
     const chunks = Array.from(
@@ -97,7 +97,7 @@ Deno.test("lines are found wherever bytes are cut, and the last one needs no end
   assertEquals(await Array.fromAsync(linesOf(long.values(), 4)), ["fgh", "n"]);
 });
 
-Deno.test("trap 49: when a program has ended, interceptors let everything pass and approvers nothing, from then on", async () => {
+Deno.test("PicoClaw: after a crash interceptors stay open and approvers stay closed", async () => {
   const started: string[] = [];
   await using hooks = using(({ id, method }, say, exit) => {
     started.push(method);
@@ -109,27 +109,27 @@ Deno.test("trap 49: when a program has ended, interceptors let everything pass a
   const denied = 'denied Tool execution denied by approval hook: tool approval hook "p" failed';
   assertEquals(lines, ["call weather weather", denied, denied, "assistant Done."]);
   assertEquals(warnings(events), [
-    'The hook "p" failed at before_tool, and was passed over.',
-    'The hook "p" failed at approve_tool, and so denied a call.',
-    'The hook "p" failed at before_tool, and was passed over.',
-    'The hook "p" failed at approve_tool, and so denied a call.',
+    'The hook "p" failed at before_tool and is skipped.',
+    'The hook "p" failed at approve_tool and denies the call.',
+    'The hook "p" failed at before_tool and is skipped.',
+    'The hook "p" failed at approve_tool and denies the call.',
   ]);
   assertEquals([started, hooks.ran], [["hook.hello", "hook.before_tool"], ["start p", "end p"]]);
 });
 
-Deno.test("a program that answers with an error failed, and what it says is for the operator alone", async () => {
+Deno.test("PicoClaw: an error answer is a failure, and only onError receives its message", async () => {
   await using hooks = using(({ id = 0, method }, say) =>
     say(method === "hook.hello" ? { id, result: {} } : { id, error: { code: -32601, message: "no /secret" } })
   );
   const { lines, events, errors } = await came([call("a")], { use: [hooks] });
   assertEquals([lines[1], errors.map(String)], ["ok sun in a", ["Error: no /secret", "Error: no /secret"]]);
   assertEquals(warnings(events), [
-    'The hook "p" failed at before_tool, and was passed over.',
-    'The hook "p" failed at after_tool, and was passed over.',
+    'The hook "p" failed at before_tool and is skipped.',
+    'The hook "p" failed at after_tool and is skipped.',
   ]);
 });
 
-Deno.test("a program may say why it failed in any form", async () => {
+Deno.test("PicoClaw: an error may be a text, an object or anything else", async () => {
   for (const [error, why] of [['"no /secret"', "no /secret"], ["{}", "no reason"], ["7", "no reason"]]) {
     await using hooks = using(({ id, method }, say) =>
       say(method === "hook.hello" ? { id: id ?? 0, result: {} } : `{"id":${id},"error":${error}}`)
@@ -139,7 +139,7 @@ Deno.test("a program may say why it failed in any form", async () => {
   }
 });
 
-Deno.test("a program may answer nothing at all, which is to continue", async () => {
+Deno.test("PicoClaw: an empty result means continue", async () => {
   for (
     const answer of [
       '{"id":ID}',
@@ -154,7 +154,7 @@ Deno.test("a program may answer nothing at all, which is to continue", async () 
   }
 });
 
-Deno.test("an answer counts whose id is a text, that comes among others, or that repeats its question", async () => {
+Deno.test("PicoClaw: an answer may have a string id, be in a batch, or repeat its request", async () => {
   const deny = '"result":{"action":"deny_tool","reason":"No."}';
   for (
     const answer of [
@@ -173,7 +173,7 @@ Deno.test("an answer counts whose id is a text, that comes among others, or that
   }
 });
 
-Deno.test("a program that only repeats what it is told cannot be started", async () => {
+Deno.test("PicoClaw: a program that echoes its input cannot be started", async () => {
   using time = new FakeTime();
   const running = batch([call("a")], { use: [using((message, say) => say(message))] }).run();
   await time.tickAsync(30_000);
@@ -181,7 +181,7 @@ Deno.test("a program that only repeats what it is told cannot be started", async
   assertEquals((await running.came).result.status, "failed");
 });
 
-Deno.test("what a program said before its end is heard, and then it is left, whoever still holds its outputs", async () => {
+Deno.test("PicoClaw: output before the end of a process is read, even if another process keeps it open", async () => {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const answers = new TransformStream<Uint8Array, Uint8Array>();
   const end = Promise.withResolvers<void>();
@@ -194,14 +194,14 @@ Deno.test("what a program said before its end is heard, and then it is left, who
   await time.tickAsync(0);
   await answers.writable.getWriter().write(new TextEncoder().encode('{"id":1,"result":"last"}\n'));
   assertEquals(await asked[0], { id: 1, result: "last" });
-  const failed = assertRejects(async () => await asked[1], Error, "It has ended");
+  const failed = assertRejects(async () => await asked[1], Error, "The hook has ended");
   await time.tickAsync(200);
   await failed;
   await assertRejects(() => wire.tell({ jsonrpc: "2.0", method: "hook.event", params: {} }, never), Error, "ended");
   await Promise.all([wire[Symbol.asyncDispose](), lines.return(undefined)]);
 });
 
-Deno.test("of messages that a program does not read one is on its way, and those that waited for too long are never sent", async () => {
+Deno.test("PicoClaw: messages that wait too long for a process are never sent", async () => {
   const told = new TransformStream<Uint8Array, Uint8Array>();
   const wire = linesWire({ readable: new TransformStream<Uint8Array, Uint8Array>().readable, writable: told.writable });
   const late = new AbortController();
@@ -220,7 +220,7 @@ Deno.test("of messages that a program does not read one is on its way, and those
   await Promise.all([lines.return(undefined), wire[Symbol.asyncDispose]()]);
 });
 
-Deno.test("runs at the same time are asked about at the same time", async () => {
+Deno.test("PicoClaw: runs at the same time ask at the same time", async () => {
   const asking = gauge();
   const open = Promise.withResolvers<void>();
   let asked = 0;
@@ -264,7 +264,7 @@ function posting(
 
 const answer = ({ id }: Told, result: unknown = {}) => Response.json({ jsonrpc: "2.0", id, result });
 
-Deno.test("a hook behind a URL is posted every message, and what comes back is its answer", async () => {
+Deno.test("PicoClaw: a hook behind a URL receives every message as a POST request", async () => {
   const { hooks, posted } = posting((message) =>
     answer(message, message.method === "hook.before_tool" ? { action: "deny_tool", reason: "not here" } : {})
   );
@@ -279,7 +279,7 @@ Deno.test("a hook behind a URL is posted every message, and what comes back is i
   );
 });
 
-Deno.test("a hook behind a URL that fails is passed over, and denies where it approves", async () => {
+Deno.test("PicoClaw: a hook behind a URL that fails is skipped, and denies as an approver", async () => {
   const large = new Response("x".repeat(1_048_577));
   const bad: readonly ((message: Told) => Response)[] = [
     () => new Response("down", { status: 500 }),
@@ -301,7 +301,7 @@ Deno.test("a hook behind a URL that fails is passed over, and denies where it ap
   }
 });
 
-Deno.test("a request to a hook that takes too long is aborted", async () => {
+Deno.test("PicoClaw: a late request to a URL is aborted", async () => {
   const aborted: string[] = [];
   const observed = Promise.withResolvers<void>();
   const { hooks } = posting(({ method, ...message }, { signal }) => {
@@ -317,13 +317,13 @@ Deno.test("a request to a hook that takes too long is aborted", async () => {
   const { lines, events } = await came([call("a")], { use: [hooks] });
   assertEquals([lines[1], aborted], ["ok sun in a", ["hook.before_tool", "hook.after_tool"]]);
   assertEquals(warnings(events), [
-    'The hook "p" took too long at before_tool, and was passed over.',
-    'The hook "p" took too long at after_tool, and was passed over.',
+    'The hook "p" took too long at before_tool and is skipped.',
+    'The hook "p" took too long at after_tool and is skipped.',
   ]);
   await observed.promise;
 });
 
-Deno.test("a program that ends by itself when its input does is all that is asked for", async () => {
+Deno.test("PicoClaw: a process that ends with its input is stopped cleanly", async () => {
   const hooks = using(answering({}));
   await came([call("a")], { use: [hooks] });
   await hooks[Symbol.asyncDispose]();

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Middleware } from "../../../../mod.ts";
-import { linesOf, parsed } from "../../rpc_hooks/lines.ts";
+import { parseJson } from "../../kit/fields.ts";
+import { linesOf } from "../../rpc_hooks/lines.ts";
 import { export_hooks, type Exported, type ExportOptions } from "../mod.ts";
 
 /**
@@ -31,7 +32,7 @@ export async function serveRpc(use: Middleware | readonly Middleware[], options:
 }
 
 async function answer(line: string, rpc: Exported["rpc"]): Promise<void> {
-  const said = await rpc(parsed(line));
+  const said = await rpc(parseJson(line));
   if (said) write(Deno.stdout, JSON.stringify(said));
 }
 

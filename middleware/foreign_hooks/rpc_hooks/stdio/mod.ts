@@ -1,20 +1,20 @@
 /**
- * Hooks that are processes, on Deno.
+ * Connects to hooks that are processes. For Deno.
  *
  * @module
  */
 import { linesWire } from "../lines.ts";
-import type { Program, Wire } from "../wire.ts";
+import type { Program, Wire } from "../transport.ts";
 
-/** How long a process may take to end after its input has, in milliseconds. */
+/** Milliseconds that a process has to end after its input was closed. */
 const grace = 2_000;
 
 /**
- * Starts a process for a hook, and talks with it over its standard input and output, one message on each line. Takes the permission to run it.
- * A message has no line breaks in it and no headers, such as `Content-Length`, before it; a line that is no message is not heard.
+ * Starts a process for a hook and connects to its standard input and output, with one message per line. Needs the permission to run it.
+ * A message contains no line breaks and has no headers, such as `Content-Length`. A line that is no message is ignored.
  *
- * What it writes to its standard error goes to that of this process. It is not started again when it ends. To leave it, its input ends; if it has not ended 2
- * seconds later, it is killed. It keeps no program running that has nothing else to do.
+ * The standard error of the process is that of this process. A process that has ended is not started again. To stop a process, its input is closed; if it has
+ * not ended 2 seconds later, it is killed. It does not keep this process running.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";

@@ -23,7 +23,7 @@ import { lines } from "../../support/transcript_lines.ts";
 
 const one = [{ calls: [call("a")] }, "Done."] as const;
 
-Deno.test("row 3, pre_llm_request, before_llm: at `model`, a request that is changed for itself alone, or the end of the run", async () => {
+Deno.test("Table: hooks before a model request change this request only, or end the run (yoi pre_llm_request, PicoClaw before_llm)", async () => {
   const changing = {
     yoi: yoi_hooks({ pre_llm_request: (context) => void context.push(Message.user("Be brief.")) }),
     rpc: builtins({
@@ -52,7 +52,7 @@ Deno.test("row 3, pre_llm_request, before_llm: at `model`, a request that is cha
   assertEquals(came, { yoi: [0, "cancelled", "No."], rpc: [0, "failed", "hook aborted turn during before_llm: No."] });
 });
 
-Deno.test("row 4, after_llm: at `model`, a response that is changed once the model has answered", async () => {
+Deno.test("Table: hooks after a model response change it (PicoClaw after_llm)", async () => {
   const changing = {
     rpc: builtins({
       a: {
@@ -70,7 +70,7 @@ Deno.test("row 4, after_llm: at `model`, a response that is changed once the mod
   assertEquals(came, { rpc: [1, ["user Hi", "assistant No."]] });
 });
 
-Deno.test("row 5, pre_tool_call Continue, PreToolUse allow updatedInput, onPreToolUse allow modifiedArgs, before_tool modify: at `tool`, another input; the transcript keeps the model's, except for Copilot", async () => {
+Deno.test("Table: hooks before a call change its input; the transcript keeps the original, except for Copilot", async () => {
   const moving = {
     yoi: yoi_hooks({
       pre_tool_call({ call }) {
@@ -100,7 +100,7 @@ Deno.test("row 5, pre_tool_call Continue, PreToolUse allow updatedInput, onPreTo
   assertEquals(asking, { yoi: asked, claude: allowed, copilot: allowed, rpc: asked });
 });
 
-Deno.test("row 6, pre_tool_call Skip, PreToolUse deny, onPreToolUse deny, deny_tool: a guard that no other overrules; what is skipped is made again by the next run", async () => {
+Deno.test("Table: a deny before a call is final; a call that yoi skips is submitted again by the next run", async () => {
   const denying = () => ({
     yoi: yoi_hooks({ pre_tool_call: ({ call }) => call.id === "a" ? PreToolCallResult.Skip : undefined }),
     claude: claude_hooks({
@@ -140,7 +140,7 @@ Deno.test("row 6, pre_tool_call Skip, PreToolUse deny, onPreToolUse deny, deny_t
   });
 });
 
-Deno.test("row 7, respond: at `tool`, an answer without the work; guards are still asked, approvers of its own where that is wanted", async () => {
+Deno.test("Table: PicoClaw respond answers a call without running it, and guards are still asked", async () => {
   const log: string[] = [];
   const responding = {
     before_tool: () => ({ action: "respond", result: { for_llm: "cached" } }),
@@ -168,7 +168,7 @@ Deno.test("row 7, respond: at `tool`, an answer without the work; guards are sti
   assertEquals(refused, { rpc: "denied No.", asking: "denied No." });
 });
 
-Deno.test("row 8, pre_tool_call Abort and Pause, continue:false, ask and defer, onPreToolUse ask, abort_turn, hard_abort: the end of the run, or a pause; nothing of the batch is made", async () => {
+Deno.test("Table: hooks before a call can end or pause the run, and no call of the batch runs", async () => {
   const ending = {
     "yoi Abort": yoi_hooks({ pre_tool_call: ({ call }) => call.id === "c" ? { Abort: "No." } : undefined }),
     "yoi Pause": yoi_hooks({ pre_tool_call: ({ call }) => call.id === "c" ? "Pause" : undefined }),
@@ -198,7 +198,7 @@ Deno.test("row 8, pre_tool_call Abort and Pause, continue:false, ask and defer, 
   assertEquals([result.status, result.questions.length, log], ["paused", 1, []]);
 });
 
-Deno.test("row 9, post_tool_call, PostToolUse and PostToolUseFailure, onPostToolUse and onPostToolUseFailure, after_tool: at `tool`, another result; its status tells a failure from a success", async () => {
+Deno.test("Table: hooks after a call change its result, with a separate hook for failures in Claude and Copilot", async () => {
   const heard: string[] = [];
   const changing = {
     yoi: yoi_hooks({
@@ -243,7 +243,7 @@ Deno.test("row 9, post_tool_call, PostToolUse and PostToolUseFailure, onPostTool
   assertEquals(came, { yoi: both, claude: both, copilot: both, rpc: both });
 });
 
-Deno.test("row 10, PermissionRequest and PermissionDenied, onPermissionRequest, approve_tool: at `approval`, whether a call may be made", async () => {
+Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, approve_tool)", async () => {
   const heard: string[] = [];
   const isA = (input: unknown) => Object(input).city === "a";
   const judging = {
@@ -277,7 +277,7 @@ Deno.test("row 10, PermissionRequest and PermissionDenied, onPermissionRequest, 
   });
 });
 
-Deno.test("row 11, Tool::execute(input, ctx): at `execute`, and what a tool is told of its call: its id, its batch and its place", async () => {
+Deno.test("Table: yoi's ToolExecutionContext gives a tool its call id, batch id and index", async () => {
   const told: [string, string, number, string][] = [];
   const tools = [
     weather(({ city }, { callId, batchId, callIndex }) => told.push([callId, batchId, callIndex, `tool ${city}`])),

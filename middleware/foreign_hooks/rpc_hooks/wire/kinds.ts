@@ -1,10 +1,10 @@
 /**
- * The kinds of events that hooks can be told of.
+ * The kinds of events that hooks can observe.
  *
  * @module
  */
 
-/** Every kind that can happen, by its name in document and configuration. Its place is its number on the wire of the document's version. */
+/** Every kind, by its name in the document. Its index is its number in the version of the document. */
 const names = [
   "turn_start",
   "turn_end",
@@ -27,26 +27,27 @@ const names = [
   "error",
 ] as const;
 
-/** What happened. */
+/** The kind of an event. */
 export type Kind = (typeof names)[number];
 
-/** Kinds of parts of a system that are not here: they may be asked for, and never happen. */
+/** How kinds are written: `tool_exec_start`, 8, or `agent.tool.exec_start`. */
+export type KindForm = "names" | "numbers" | "dotted";
+
+/** Kinds of parts of the home system that do not exist here. Hooks may ask for them. */
 const elsewhere =
   /^(agent\.(message|thread)|channel|bus|gateway|mcp)\.[a-z_.]+$|^(message_(sent|delivered|received|reply|blocked)|thread_closed)$/;
 
-/** The number of a kind. */
-export function numberOf(kind: Kind): number {
-  return names.indexOf(kind);
+/** Writes a kind. */
+export function writeKind(kind: Kind, form: KindForm): string | number {
+  if (form === "numbers") return names.indexOf(kind);
+  return form === "names" ? kind : `agent.${kind.replace(/^(follow_up|[a-z]+)_/, "$1.")}`;
 }
 
-/** The name of a kind as later versions have it. */
-export function runtimeName(kind: Kind): string {
-  return `agent.${kind.replace(/^(follow_up|[a-z]+)_/, "$1.")}`;
-}
+const known: ReadonlyMap<string, Kind> = new Map(
+  names.flatMap((name): [string, Kind][] => [[name, name], [String(writeKind(name, "dotted")), name]]),
+);
 
-const known: ReadonlyMap<string, Kind> = new Map(names.flatMap((name) => [[name, name], [runtimeName(name), name]]));
-
-/** The kinds that are asked for, under whichever of their names. Nothing asks for none. Throws a `TypeError` for one that there is not. */
+/** Returns the kinds that a configuration names. Throws a `TypeError` for an unknown one. */
 export function kindsOf(observe: readonly string[]): ReadonlySet<Kind> {
   if (observe.some((name) => ["", "*", "all"].includes(name))) return new Set(names);
   return new Set(observe.flatMap((name) => {

@@ -1,11 +1,11 @@
 /**
- * Images and files, as they are on the wire: references.
+ * Images and files on the wire: references.
  *
  * @module
  */
-import type { MediaPart } from "../../../mod.ts";
+import type { MediaPart } from "../../../../mod.ts";
 
-/** A reference to an image or a file: its URL, or one that holds its bytes. */
+/** Returns the reference of an image or a file: its URL, or a data URL. */
 export function refOf({ mediaType, data, url }: MediaPart): string {
   return url ?? `data:${mediaType};base64,${data}`;
 }
@@ -21,7 +21,7 @@ const types: Readonly<Record<string, string>> = {
   webp: "image/webp",
 };
 
-/** What a reference refers to; nothing where only the system that made it knows. */
+/** Returns the image or file of a reference; undefined for a reference that only the home system knows. */
 export function mediaOf(ref: string): MediaPart | undefined {
   const [, mediaType, data] = ref.match(/^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s) ?? [];
   if (mediaType !== undefined && data !== undefined) return { type: "media", mediaType, data };

@@ -1,32 +1,34 @@
 /**
- * Responses of models, as they are on the wire.
+ * Responses of models on the wire.
  *
  * @module
  */
 import * as z from "zod";
-import { type AnswerPart, callsOf, type FinishReason, type ModelResponse, textOf } from "../../../mod.ts";
+import { type AnswerPart, callsOf, type FinishReason, type ModelResponse, textOf } from "../../../../mod.ts";
 import { fromWireCall, toWireCall, type WireCall, wireCall } from "./message.ts";
 import { struct, text } from "./struct.ts";
 
 /** A response on the wire. */
 export interface WireResponse {
-  /** What is said. */
+  /** Always "assistant". */
+  readonly role?: string | undefined;
+  /** The text. */
   readonly content: string;
-  /** What the model thought. */
+  /** The reasoning of the model. */
   readonly reasoning_content?: string | undefined;
-  /** The calls it makes. */
+  /** The calls of the response. */
   readonly tool_calls?: readonly WireCall[] | undefined;
   /** Why the model stopped. */
   readonly finish_reason: string;
-  /** Tokens it took. */
+  /** The tokens of the request and the response. */
   readonly usage?: WireUsage | undefined;
 }
 
 /** Tokens, on the wire. */
 export interface WireUsage {
-  /** Those of the request. */
+  /** The tokens of the request. */
   readonly prompt_tokens: number;
-  /** Those of the answer. */
+  /** The tokens of the response. */
   readonly completion_tokens: number;
   /** Both. */
   readonly total_tokens: number;
@@ -34,8 +36,9 @@ export interface WireUsage {
 
 const count = z.number().default(0);
 
-/** What a response on the wire has to look like. */
+/** The schema of a response. */
 export const wireResponse: z.ZodType<WireResponse> = struct({
+  role: z.string().optional(),
   content: text,
   reasoning_content: z.string().optional(),
   tool_calls: z.array(wireCall).optional(),
@@ -51,12 +54,13 @@ const reasons: readonly (readonly [FinishReason, string])[] = [
   ["other", "other"],
 ];
 
-/** A response, for the wire. */
+/** Converts a response for the wire. */
 export function toWireResponse(response: ModelResponse): WireResponse {
   const { finish, usage: { input, output } } = response;
   const thought = thoughtOf(response);
   const calls = callsOf(response).map(toWireCall);
   return {
+    role: "assistant",
     content: textOf(response),
     ...(thought !== "" && { reasoning_content: thought }),
     ...(calls.length > 0 && { tool_calls: calls }),
@@ -65,11 +69,11 @@ export function toWireResponse(response: ModelResponse): WireResponse {
   };
 }
 
-/** A response from the wire. What it says as it was before stays the very same, and what it took stays what it took. */
+/** Converts a response from the wire. Unchanged parts keep their identity, and the usage stays. */
 export function fromWireResponse(wire: WireResponse, before: ModelResponse): ModelResponse {
   const { content, reasoning_content = "", tool_calls = [], finish_reason } = wire;
   const of = (type: AnswerPart["type"]) => before.parts.filter((part) => part.type === type);
-  const told: readonly AnswerPart[] = content === "" ? [] : [{ type: "text", text: content }];
+  const said: readonly AnswerPart[] = content === "" ? [] : [{ type: "text", text: content }];
   const thought: readonly AnswerPart[] = reasoning_content === ""
     ? []
     : [{ type: "reasoning", text: reasoning_content }];
@@ -81,7 +85,7 @@ export function fromWireResponse(wire: WireResponse, before: ModelResponse): Mod
     ...before,
     parts: [
       ...reasoning_content === thoughtOf(before) ? of("reasoning") : thought,
-      ...content === textOf(before) ? of("text") : told,
+      ...content === textOf(before) ? of("text") : said,
       ...calls,
     ],
     finish: finish ?? (calls.length > 0 ? "calls" : "stop"),

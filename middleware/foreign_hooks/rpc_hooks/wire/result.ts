@@ -1,34 +1,34 @@
 /**
- * Results of tools, as they are on the wire.
+ * Results of tools on the wire.
  *
  * @module
  */
-import { type Artifact, type ContentPart, textOf, type ToolResult } from "../../../mod.ts";
+import { type Artifact, type ContentPart, textOf, type ToolResult } from "../../../../mod.ts";
 import { mediaOf, refOf } from "./media.ts";
 import { flag, struct, text, texts } from "./struct.ts";
 import type * as z from "zod";
 
 /** A result on the wire. */
 export interface WireResult {
-  /** What the model reads. */
+  /** The text for the model. */
   readonly for_llm: string;
-  /** What the person is told. */
+  /** The text for the person. */
   readonly for_user: string;
-  /** Whether the person is told nothing. */
+  /** Whether the person sees nothing. */
   readonly silent: boolean;
-  /** Whether it failed. */
+  /** Whether the call failed. */
   readonly is_error: boolean;
-  /** Whether it goes on in the background. */
+  /** Whether the call continues in the background. */
   readonly async: boolean;
-  /** Images and files: for the person where it is handled, else for the model. */
+  /** Images and files: for the person if `response_handled` is true, else for the model. */
   readonly media: readonly string[];
-  /** What it made that is kept elsewhere. */
+  /** The artifacts that are stored elsewhere. */
   readonly artifact_tags: readonly string[];
-  /** Whether the person has what they asked for. */
+  /** Whether the person has received the answer. */
   readonly response_handled: boolean;
 }
 
-/** What a result on the wire has to look like; what is not said is empty. */
+/** The schema of a result. An absent field is empty. */
 export const wireResult: z.ZodType<WireResult> = struct({
   for_llm: text,
   for_user: text,
@@ -40,7 +40,7 @@ export const wireResult: z.ZodType<WireResult> = struct({
   response_handled: flag,
 });
 
-/** A result, for the wire. */
+/** Converts a result for the wire. */
 export function toWireResult(result: ToolResult): WireResult {
   const { status, parts, person = "", silent = false, artifacts = [], handled = false } = result;
   const made = artifacts.map(({ uri }) => uri);
@@ -57,7 +57,7 @@ export function toWireResult(result: ToolResult): WireResult {
   };
 }
 
-/** A result from the wire. What it does not speak of is taken from the result that it was made of, where there was one. */
+/** Converts a result from the wire. Fields that the wire does not carry come from the original, `before`. */
 export function fromWireResult(wire: WireResult, before?: ToolResult): ToolResult {
   const { for_llm, for_user, silent, is_error, media, artifact_tags, response_handled: handled } = wire;
   const refs = media.map((ref) => mediaOf(ref) ?? ref);
@@ -66,11 +66,11 @@ export function fromWireResult(wire: WireResult, before?: ToolResult): ToolResul
     ? media.map(artifactOf)
     : [...refs.filter((ref) => typeof ref === "string"), ...artifact_tags].map(artifactOf);
   const { status = "ok", context, input } = before ?? {};
-  const told: readonly ContentPart[] = for_llm === "" ? [] : [{ type: "text", text: for_llm }];
+  const said: readonly ContentPart[] = for_llm === "" ? [] : [{ type: "text", text: for_llm }];
   return {
     type: "result",
     status: is_error === (status !== "ok") ? status : is_error ? "error" : "ok",
-    parts: [...told, ...noteOf(artifact_tags, for_llm), ...seen],
+    parts: [...said, ...noteOf(artifact_tags, for_llm), ...seen],
     ...(context && { context }),
     ...(input !== undefined && { input }),
     ...(for_user !== "" && { person: for_user }),
@@ -80,10 +80,10 @@ export function fromWireResult(wire: WireResult, before?: ToolResult): ToolResul
   };
 }
 
-/** Says to the model where things are that it may want to use. */
-function noteOf(tags: readonly string[], said: string): readonly ContentPart[] {
+/** Returns a text for the model with the paths of artifacts. */
+function noteOf(tags: readonly string[], text: string): readonly ContentPart[] {
   const note = `Local artifact paths: ${tags.join(" ")}`;
-  return tags.length === 0 || said.includes(note) ? [] : [{ type: "text", text: `\n${note}` }];
+  return tags.length === 0 || text.includes(note) ? [] : [{ type: "text", text: `\n${note}` }];
 }
 
 function artifactOf(tag: string): Artifact {

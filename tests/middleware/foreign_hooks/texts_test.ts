@@ -14,7 +14,7 @@ import { ended, under } from "../../support/systems.ts";
 const one = [{ calls: [call("a")] }, "Done."] as const;
 const busy: ScriptedAnswer = { error: new ModelError("busy", { recoverable: true }) };
 
-Deno.test("row 18, systemMessage and stopReason, userNotification, for_user: a notice to the person, never to the model", async () => {
+Deno.test("Table: texts for the person are notices and never reach the model", async () => {
   const telling = {
     "claude systemMessage": claude_hooks({ PostToolUse: hooks(saying({ systemMessage: "Psst." })) }),
     "claude stopReason": claude_hooks({ PostToolUse: hooks(saying({ continue: false, stopReason: "Psst." })) }),
@@ -31,7 +31,7 @@ Deno.test("row 18, systemMessage and stopReason, userNotification, for_user: a n
   assertEquals(came, { "claude systemMessage": told, "claude stopReason": told, copilot: told, rpc: told });
 });
 
-Deno.test("row 19, additionalContext and reason, additionalContext, messages: to the model, and not to the person", async () => {
+Deno.test("Table: context for the model never reaches the person", async () => {
   const telling = {
     "claude additionalContext": claude_hooks({ PostToolUse: hooks(saysOf({ additionalContext: "Mind." })) }),
     "claude reason": claude_hooks({ PreToolUse: hooks(saying({ decision: "block", reason: "Mind." })) }),
@@ -57,7 +57,7 @@ Deno.test("row 19, additionalContext and reason, additionalContext, messages: to
   });
 });
 
-Deno.test("row 20, suppressOutput of what is shown, suppressOutput of what is kept, silent: a result that the person is not shown, or the transcript does not keep", async () => {
+Deno.test("Table: suppressOutput hides a result from the person, or from the conversation for Copilot", async () => {
   const hiding = {
     claude: claude_hooks({ PostToolUse: hooks(saying({ suppressOutput: true })) }),
     copilot: copilot_hooks({ onPostToolUse: () => ({ suppressOutput: true }) }),

@@ -1,16 +1,12 @@
 /**
- * Objects as Go reads them.
+ * Schemas that read JSON as Go does.
  *
  * @module
  */
 import * as z from "zod";
+import { isObject } from "../../kit/fields.ts";
 
-/** Whether a value has fields. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** An object of `shape`, as Go reads one: names count in any case, what is null is not said, and what nobody knows is left out. */
+/** Accepts an object as Go reads it: names in any case, null as absent, unknown fields ignored. */
 export function struct<S extends z.core.$ZodShape>(shape: S): z.ZodType<z.output<z.ZodObject<S>>> {
   const names = new Map(Object.keys(shape).map((name) => [name.toLowerCase(), name]));
   return z.preprocess((value) => {
@@ -24,15 +20,12 @@ export function struct<S extends z.core.$ZodShape>(shape: S): z.ZodType<z.output
   }, z.object(shape));
 }
 
-/** A text; empty where it is not said. */
+/** A string; empty if absent. */
 export const text: z.ZodDefault<z.ZodString> = z.string().default("");
-
-/** Yes or no; no where it is not said. */
+/** A boolean; false if absent. */
 export const flag: z.ZodDefault<z.ZodBoolean> = z.boolean().default(false);
-
-/** Texts; none where they are not said. */
+/** Strings; none if absent. */
 export const texts: z.ZodDefault<z.ZodArray<z.ZodString>> = z.array(z.string()).default([]);
-
-/** Any fields; none where they are not said. */
+/** Any fields; none if absent. */
 export const fields: z.ZodDefault<z.ZodRecord<z.ZodString, z.ZodUnknown>> = z.record(z.string(), z.unknown())
   .default({});

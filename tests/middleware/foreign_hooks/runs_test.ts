@@ -17,7 +17,7 @@ import { ended, observer, under } from "../../support/systems.ts";
 const one = [{ calls: [call("a")] }, "Done."] as const;
 const busy: ScriptedAnswer = { error: new ModelError("busy", { recoverable: true }) };
 
-Deno.test("row 1, SessionStart and SessionEnd, onSessionStart and onSessionEnd, turn_start and turn_end: at `session`, around everything else; a turn_start carries the prompt, and comes with it", async () => {
+Deno.test("Table: session hooks run around everything else", async () => {
   const log: string[] = [];
   const telling = {
     claude: claude_hooks({
@@ -56,7 +56,7 @@ Deno.test("row 1, SessionStart and SessionEnd, onSessionStart and onSessionEnd, 
   });
 });
 
-Deno.test("row 2, on_prompt_submit, UserPromptSubmit, onUserPromptSubmitted: at `prompt`, another prompt, context, or a refusal", async () => {
+Deno.test("Table: prompt hooks change the prompt, add context, or refuse it", async () => {
   const changing = {
     yoi: yoi_hooks({
       on_prompt_submit(message) {
@@ -85,7 +85,7 @@ Deno.test("row 2, on_prompt_submit, UserPromptSubmit, onUserPromptSubmitted: at 
   assertEquals(refused, { yoi: ["cancelled", "No.", [], []], claude: ["cancelled", "No.", [], []] });
 });
 
-Deno.test("row 12, on_turn_end, Stop, onAgentStop, all results response_handled: at `stop`, the end, a pause, or to go on with a message", async () => {
+Deno.test("Table: stop hooks finish, pause, or continue with a message", async () => {
   let left = 0;
   const once = <T>(answer: T) => () => left-- > 0 ? answer : undefined;
   const going = {
@@ -112,7 +112,7 @@ Deno.test("row 12, on_turn_end, Stop, onAgentStop, all results response_handled:
   assertEquals(stopped, { "yoi Finish": ["done", 2], "yoi Paused": ["paused", 2], rpc: ["done", 1] });
 });
 
-Deno.test("row 13, on_abort, signal and StopFailure, reason abort, interrupt_received and hard_abort: at `abort`, told of a run that is cut short", async () => {
+Deno.test("Table: abort hooks fire for a run that is cut short", async () => {
   const log: string[] = [];
   const telling = {
     yoi: yoi_hooks({ on_abort: (reason) => void log.push(reason) }),
@@ -162,13 +162,13 @@ Deno.test("row 13, on_abort, signal and StopFailure, reason abort, interrupt_rec
   });
   const aborting = builtins({
     a: { before_llm: () => ({ action: "hard_abort" }) },
-    b: { event: ({ Kind, Payload }) => void (Kind === 1 && log.push(Object(Payload).Status)) },
+    b: { event: ({ Kind, Payload }) => void (Kind === "turn_end" && log.push(Object(Payload).Status)) },
   });
   const { result } = await ended(aborting, one);
   assertEquals([result.status, log], ["cancelled", ["aborted"]]);
 });
 
-Deno.test("row 14, a hook's error, PostToolUseFailure and StopFailure, onErrorOccurred retry, skip and abort, the event error: at `error`", async () => {
+Deno.test("Table: error hooks observe failures, and Copilot retries, skips or aborts", async () => {
   const log: string[] = [];
   const handling = (errorHandling: "retry" | "skip" | "abort") =>
     copilot_hooks({
@@ -216,7 +216,7 @@ Deno.test("row 14, a hook's error, PostToolUseFailure and StopFailure, onErrorOc
   });
 });
 
-Deno.test("row 15, PreCompact and PostCompact, context_compress: at `compact`, told of it", async () => {
+Deno.test("Table: compaction hooks fire around a compaction", async () => {
   const log: string[] = [];
   const telling = {
     claude: claude_hooks({
@@ -243,7 +243,7 @@ Deno.test("row 15, PreCompact and PostCompact, context_compress: at `compact`, t
   });
 });
 
-Deno.test("row 16, SubagentStart and SubagentStop, the parent's hooks with the child's session id, subturn_spawn and subturn_end: at `subagent`", async () => {
+Deno.test("Table: subagent hooks fire for a child run", async () => {
   const log: string[] = [];
   const telling = {
     claude: claude_hooks({
@@ -271,7 +271,7 @@ Deno.test("row 16, SubagentStart and SubagentStop, the parent's hooks with the c
   });
 });
 
-Deno.test("row 17, CwdChanged, FileChanged, InstructionsLoaded: events of workspace() and instructions()", async () => {
+Deno.test("Table: CwdChanged, FileChanged and InstructionsLoaded come from workspace() and instructions()", async () => {
   const log: string[] = [];
   const telling = {
     claude: claude_hooks({

@@ -1,5 +1,5 @@
 /**
- * Messages, tools and options, as they are on the wire: those of OpenAI's chat completions.
+ * Messages, tools and options on the wire: those of the chat completions of OpenAI.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import {
   textOf,
   type ToolDefinition,
   type UserMessage,
-} from "../../../mod.ts";
+} from "../../../../mod.ts";
 import { mediaOf, refOf } from "./media.ts";
 import { fields, struct, text } from "./struct.ts";
 
@@ -27,31 +27,31 @@ import { fields, struct, text } from "./struct.ts";
 export interface WireCall {
   /** Its id. */
   readonly id: string;
-  /** There is but one. */
+  /** Always "function". */
   readonly type: string;
-  /** The tool, and its input as JSON text. */
+  /** The tool, and its input as a string of JSON. */
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
 /** A message on the wire. */
 export interface WireMessage {
-  /** Who says it: `system`, `user`, `assistant` or `tool`. */
+  /** The author: `system`, `user`, `assistant` or `tool`. */
   readonly role: string;
-  /** What is said. */
+  /** The text. */
   readonly content: string;
   /** Images and files. */
   readonly media?: readonly string[] | undefined;
-  /** What the model thought. */
+  /** The reasoning of the model. */
   readonly reasoning_content?: string | undefined;
-  /** The calls it makes. */
+  /** The calls of the message. */
   readonly tool_calls?: readonly WireCall[] | undefined;
-  /** The call it answers. */
+  /** The call that the message answers. */
   readonly tool_call_id?: string | undefined;
 }
 
 /** A tool on the wire. */
 export interface WireTool {
-  /** There is but one. */
+  /** Always "function". */
   readonly type: string;
   /** The tool. */
   readonly function: {
@@ -61,14 +61,14 @@ export interface WireTool {
   };
 }
 
-/** What a call on the wire has to look like. */
+/** The schema of a call. */
 export const wireCall: z.ZodType<WireCall> = struct({
   id: text,
   type: text,
   function: struct({ name: text, arguments: text }),
 });
 
-/** What a message on the wire has to look like. */
+/** The schema of a message. */
 export const wireMessage: z.ZodType<WireMessage> = struct({
   role: text,
   content: text,
@@ -78,19 +78,19 @@ export const wireMessage: z.ZodType<WireMessage> = struct({
   tool_call_id: z.string().optional(),
 });
 
-/** What a tool on the wire has to look like. */
+/** The schema of a tool. */
 export const wireTool: z.ZodType<WireTool> = struct({
   type: text,
   function: struct({ name: text, description: text, parameters: fields }),
 });
 
-/** A call, for the wire. */
+/** Converts a call for the wire. */
 export function toWireCall({ id, name, input, malformed }: Call): WireCall {
   const written = malformed === undefined ? JSON.stringify(input ?? {}) : String(input);
   return { id, type: "function", function: { name, arguments: written } };
 }
 
-/** A call from the wire; one without an id is given one. */
+/** Converts a call from the wire. A call without an id gets one. */
 export function fromWireCall({ id, function: { name, arguments: written } }: WireCall): CallPart {
   const made = { type: "call", id: id || crypto.randomUUID(), name } as const;
   try {
@@ -100,14 +100,14 @@ export function fromWireCall({ id, function: { name, arguments: written } }: Wir
   }
 }
 
-/** What a message or a result says, and what is with it. */
-function said({ parts }: { readonly parts: readonly (AnswerPart | ContentPart)[] }) {
+/** Returns the text and the media of a message or a result. */
+function contentOf({ parts }: { readonly parts: readonly (AnswerPart | ContentPart)[] }) {
   const media = parts.flatMap((part) => part.type === "media" ? [refOf(part)] : []);
   return { content: textOf({ parts }), ...(media.length > 0 && { media }) };
 }
 
 function toWireResult(result: CallResult): WireMessage {
-  return { role: "tool", ...said(result), tool_call_id: result.callId };
+  return { role: "tool", ...contentOf(result), tool_call_id: result.callId };
 }
 
 function toWireAnswer(message: AssistantMessage): WireMessage {
@@ -115,7 +115,7 @@ function toWireAnswer(message: AssistantMessage): WireMessage {
   const calls = callsOf(message).map(toWireCall);
   return {
     role: "assistant",
-    ...said(message),
+    ...contentOf(message),
     ...(thought !== "" && { reasoning_content: thought }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
@@ -123,16 +123,16 @@ function toWireAnswer(message: AssistantMessage): WireMessage {
 
 function toWire(message: Message): readonly WireMessage[] {
   if (message.role === "tool") return message.results.map(toWireResult);
-  return [message.role === "user" ? { role: "user", ...said(message) } : toWireAnswer(message)];
+  return [message.role === "user" ? { role: "user", ...contentOf(message) } : toWireAnswer(message)];
 }
 
-/** A conversation, for the wire: what the model is told of its task is its first message. */
+/** Converts a conversation for the wire. The instructions are its first message. */
 export function toWireMessages({ instructions, messages }: Pick<ModelRequest, "instructions" | "messages">) {
   const system: readonly WireMessage[] = instructions === "" ? [] : [{ role: "system", content: instructions }];
   return [...system, ...messages.flatMap(toWire)];
 }
 
-/** A conversation from the wire. What is in it as it was before comes back as the very same: a provider may want more of it than the wire takes. */
+/** Converts a conversation from the wire. An unchanged message keeps its identity, because the wire cannot carry all of its fields. */
 export function fromWireMessages(
   wire: readonly WireMessage[],
   before: readonly Message[],
@@ -160,7 +160,7 @@ export function fromWireMessages(
   return { instructions: system.join("\n\n"), messages };
 }
 
-/** What two messages share that say the same. */
+/** Returns a key that equal messages share. */
 function keyOf(wire: readonly WireMessage[]): string {
   return JSON.stringify(wire.map(({ role, content, media = [], reasoning_content = "", tool_calls = [] }) => [
     role,
@@ -173,14 +173,14 @@ function keyOf(wire: readonly WireMessage[]): string {
 
 function fromWire(message: WireMessage): UserMessage | AssistantMessage {
   const { role, content, media = [], reasoning_content = "", tool_calls = [] } = message;
-  const told: readonly { type: "text"; text: string }[] = content === "" ? [] : [{ type: "text", text: content }];
+  const said: readonly { type: "text"; text: string }[] = content === "" ? [] : [{ type: "text", text: content }];
   if (role !== "assistant") {
-    return { role: "user", parts: [...told, ...media.flatMap((ref) => mediaOf(ref) ?? [])] };
+    return { role: "user", parts: [...said, ...media.flatMap((ref) => mediaOf(ref) ?? [])] };
   }
   const thought: readonly AnswerPart[] = reasoning_content === ""
     ? []
     : [{ type: "reasoning", text: reasoning_content }];
-  return { role, parts: [...thought, ...told, ...tool_calls.map(fromWireCall)] };
+  return { role, parts: [...thought, ...said, ...tool_calls.map(fromWireCall)] };
 }
 
 function fromWireResult(
@@ -195,17 +195,17 @@ function fromWireResult(
   return { callId, name, status: same?.status ?? "ok", parts };
 }
 
-/** A tool, for the wire. */
+/** Converts a tool for the wire. */
 export function toWireTool({ name, description, schema }: ToolDefinition): WireTool {
   return { type: "function", function: { name, description, parameters: schema } };
 }
 
-/** A tool from the wire. */
+/** Converts a tool from the wire. */
 export function fromWireTool({ function: { name, description, parameters } }: WireTool): ToolDefinition {
   return { name, description, schema: parameters };
 }
 
-/** Options, for the wire. */
+/** Converts options for the wire. */
 export function toWireOptions({ temperature, maxTokens, provider = {} }: ModelOptions): Record<string, unknown> {
   return {
     ...provider,
@@ -214,15 +214,15 @@ export function toWireOptions({ temperature, maxTokens, provider = {} }: ModelOp
   };
 }
 
-/** What options on the wire have to look like. */
+/** The schema of options. */
 export const wireOptions: z.ZodType<Record<string, unknown>> = z
   .object({ temperature: z.number().nullish(), max_tokens: z.number().nullish() })
   .catchall(z.json());
 
-/** Options from the wire; the schema of the answer, of which it does not speak, stays as it was. */
+/** Converts options from the wire. The output schema, which the wire does not carry, stays. */
 export function fromWireOptions(wire: Readonly<Record<string, unknown>>, { output }: ModelOptions): ModelOptions {
   const { temperature, max_tokens: maxTokens, ...rest } = wire;
-  const provider = rest as Record<string, Json>; // JSON, as it was parsed
+  const provider = rest as Record<string, Json>; // the schema accepts JSON only
   return {
     ...(typeof temperature === "number" && { temperature }),
     ...(typeof maxTokens === "number" && { maxTokens }),

@@ -1,32 +1,33 @@
 /**
- * What hooks are told of at other points.
+ * The other points, for observers: `session`, `prompt`, `compact`, `subagent`, `error` and `abort`.
  *
  * @module
  */
-import { type Event, type Middleware, type RunResult, type Scope, textOf } from "../../../mod.ts";
-import { type Hooks, lengthOf, nanoseconds } from "./hooks.ts";
+import { type Event, type Middleware, type RunResult, type Scope, textOf } from "../../../../mod.ts";
+import { messageOf } from "../../kit/warn.ts";
+import { type Hooks, lengthOf, nanoseconds } from "../hooks.ts";
 
-/** The hooks at `session` and `prompt`, and around what happens beside. `ready` settles when hooks can be asked. */
-export function heard(
+/** Creates the hooks of observers. `ready` settles when hooks can be asked. */
+export function runHooks(
   { observers, notes, channel }: Hooks,
   ready: () => Promise<void>,
 ): Required<Pick<Middleware, "session" | "prompt" | "compact" | "subagent" | "error" | "abort">> {
-  const hears = observers.hear("llm_delta", "steering_injected", "interrupt_received");
+  const isObserved = observers.has("llm_delta", "steering_injected", "interrupt_received");
 
-  function hear(ctx: Scope, event: Event): void {
+  function observe(ctx: Scope, event: Event): void {
     const { turns } = ctx.run.used;
     switch (event.type) {
       case "text.delta":
-        return observers.tell("llm_delta", ctx, turns, () => delta(event.text, ""));
+        return observers.notify("llm_delta", ctx, turns, () => delta(event.text, ""));
       case "reasoning.delta":
-        return observers.tell("llm_delta", ctx, turns, () => delta("", event.text));
+        return observers.notify("llm_delta", ctx, turns, () => delta("", event.text));
       case "steering.injected":
-        return observers.tell("steering_injected", ctx, turns, () => ({
+        return observers.notify("steering_injected", ctx, turns, () => ({
           Count: event.messages.length,
           TotalContentLen: lengthOf(event.messages.map(textOf).join("")),
         }));
       case "steering.interrupted":
-        return observers.tell("interrupt_received", ctx, turns, () => interrupted("graceful"));
+        return observers.notify("interrupt_received", ctx, turns, () => interrupted("graceful"));
     }
   }
 
@@ -36,7 +37,7 @@ export function heard(
       const result = await next();
       const { run } = ctx;
       if (result.status === "paused") return result;
-      observers.tell("turn_end", ctx, run.used.turns, () => ({
+      observers.notify("turn_end", ctx, run.used.turns, () => ({
         Status: statusOf(result),
         Workspace: "",
         Iterations: run.used.turns,
@@ -51,17 +52,17 @@ export function heard(
       const { prompt, run, resumed } = ctx;
       notes(run).prompt = textOf(prompt);
       if (!resumed) {
-        observers.tell("turn_start", ctx, 0, () => ({
+        observers.notify("turn_start", ctx, 0, () => ({
           Channel: channel,
           ChatID: run.session,
           UserMessage: textOf(prompt),
           MediaCount: prompt.parts.filter(({ type }) => type === "media").length,
         }));
       }
-      if (!hears) return await next();
+      if (!isObserved) return await next();
       return await next({
         emit(event) {
-          hear(ctx, event);
+          observe(ctx, event);
           ctx.emit(event);
         },
       });
@@ -70,7 +71,7 @@ export function heard(
       const compaction = await next();
       if (compaction.type !== "compacted") return compaction;
       const { length } = compaction.messages;
-      observers.tell("context_compress", ctx, ctx.run.used.turns, () => ({
+      observers.notify("context_compress", ctx, ctx.run.used.turns, () => ({
         Reason: reasons[ctx.trigger],
         DroppedMessages: Math.max(0, ctx.transcript.length - length),
         RemainingMessages: length,
@@ -79,11 +80,11 @@ export function heard(
     },
     async subagent(ctx, next) {
       const { child: AgentID, run: { id: ParentTurnID, session: TargetChatID, used: { turns } } } = ctx;
-      observers.tell("subturn_spawn", ctx, turns, () => ({ AgentID, Label: AgentID, ParentTurnID }));
+      observers.notify("subturn_spawn", ctx, turns, () => ({ AgentID, Label: AgentID, ParentTurnID }));
       const result = await next();
       if (result.status === "paused") return result;
-      observers.tell("subturn_end", ctx, turns, () => ({ AgentID, Status: statusOf(result) }));
-      observers.tell("subturn_result_delivered", ctx, turns, () => ({
+      observers.notify("subturn_end", ctx, turns, () => ({ AgentID, Status: statusOf(result) }));
+      observers.notify("subturn_result_delivered", ctx, turns, () => ({
         TargetChannel: channel,
         TargetChatID,
         ContentLen: lengthOf(result.text),
@@ -92,15 +93,15 @@ export function heard(
     },
     async error(ctx, next) {
       const { source, error, run } = ctx;
-      observers.tell("error", ctx, run.used.turns, () => ({
+      observers.notify("error", ctx, run.used.turns, () => ({
         Stage: source === "model" ? "llm" : source,
-        Message: error instanceof Error ? error.message : String(error),
+        Message: messageOf(error),
       }));
       return await next();
     },
     async abort(ctx, next) {
       if (ctx.reason !== "failure") {
-        observers.tell("interrupt_received", ctx, ctx.run.used.turns, () => interrupted("hard_abort"));
+        observers.notify("interrupt_received", ctx, ctx.run.used.turns, () => interrupted("hard_abort"));
       }
       await next();
     },
@@ -111,7 +112,7 @@ function interrupted(Kind: "graceful" | "hard_abort") {
   return { Kind, Role: "", ContentLen: 0, QueueDepth: 0, HintLen: 0 };
 }
 
-/** Why a conversation was made shorter. */
+/** The reasons of a compaction. */
 const reasons = { auto: "proactive_budget", overflow: "llm_retry", manual: "summarize" } as const;
 
 function statusOf({ status }: RunResult): "completed" | "error" | "aborted" {
@@ -119,6 +120,6 @@ function statusOf({ status }: RunResult): "completed" | "error" | "aborted" {
   return status === "aborted" || status === "cancelled" ? "aborted" : "completed";
 }
 
-function delta(text: string, thought: string) {
-  return { ContentDeltaLen: lengthOf(text), ReasoningDeltaLen: lengthOf(thought) };
+function delta(text: string, reasoning: string) {
+  return { ContentDeltaLen: lengthOf(text), ReasoningDeltaLen: lengthOf(reasoning) };
 }

@@ -1,0 +1,110 @@
+/**
+ * The params of requests to hooks.
+ *
+ * @module
+ */
+import type { Scope } from "../../../../mod.ts";
+import type { KindForm } from "./kinds.ts";
+import type { WireMessage, WireTool } from "./message.ts";
+import type { WireResponse } from "./response.ts";
+import type { WireResult } from "./result.ts";
+
+/** The version of the wire: that of the document, or later versions. */
+export type WireVersion = "document" | "head";
+
+/** The run and the place that a request belongs to. */
+export interface Meta {
+  /** The name of the agent. */
+  readonly AgentID: string;
+  /** The run. */
+  readonly TurnID: string;
+  /** The run of the caller of a subagent; empty without one. */
+  readonly ParentTurnID: string;
+  /** The session. */
+  readonly SessionKey: string;
+  /** The response of the model that the request belongs to, from 0. */
+  readonly Iteration: number;
+  /** The place in the loop. */
+  readonly TracePath: string;
+  /** The source of the event. */
+  readonly Source: string;
+}
+
+/** The fields of every request. */
+export interface About {
+  /** The run and the place. */
+  readonly meta: Meta;
+  /** "document": the channel of the conversation. */
+  readonly channel?: string;
+  /** "document": the conversation. */
+  readonly chat_id?: string;
+  /** "head": the same. */
+  readonly context?: { readonly inbound: { readonly channel: string; readonly chat_id: string } };
+}
+
+/** The params of `hook.before_llm`. */
+export interface BeforeLlm extends About {
+  /** The name of the model. */
+  readonly model: string;
+  /** The conversation. */
+  readonly messages: readonly WireMessage[];
+  /** The tools of the model. */
+  readonly tools: readonly WireTool[];
+  /** The options of the provider. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Whether this is the last request of a run that has to finish. */
+  readonly graceful_terminal: boolean;
+}
+
+/** The params of `hook.after_llm`. */
+export interface AfterLlm extends About {
+  /** The name of the model. */
+  readonly model: string;
+  /** Its response. */
+  readonly response: WireResponse;
+}
+
+/** The params of `hook.before_tool` and `hook.approve_tool`. */
+export interface BeforeTool extends About {
+  /** The tool. */
+  readonly tool: string;
+  /** Its input. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** The params of `hook.after_tool`. */
+export interface AfterTool extends BeforeTool {
+  /** The result. */
+  readonly result: WireResult;
+  /** The time of the tool's own work, in nanoseconds. */
+  readonly duration: number;
+}
+
+/** How requests are written. */
+export interface WireForm {
+  readonly wire: WireVersion;
+  readonly kinds: KindForm;
+  /** The name of the channel. */
+  readonly channel: string;
+}
+
+/** Returns the meta of something at `path` in turn `turn` (from 1; 0 before the first). */
+export function metaOf({ run }: Scope, turn: number, path: string, wire: WireVersion): Meta {
+  const [TracePath, Source] = wire === "document" ? ["runTurn", path] : [path, "runTurn"];
+  return {
+    AgentID: run.agent,
+    TurnID: run.id,
+    ParentTurnID: run.parent?.id ?? "",
+    SessionKey: run.session,
+    Iteration: Math.max(0, turn - 1),
+    TracePath,
+    Source,
+  };
+}
+
+/** Returns the fields of every request. */
+export function aboutOf(ctx: Scope, turn: number, path: string, { wire, channel }: WireForm): About {
+  const meta = metaOf(ctx, turn, path, wire);
+  const chat_id = ctx.run.session;
+  return wire === "document" ? { meta, channel, chat_id } : { meta, context: { inbound: { channel, chat_id } } };
+}
