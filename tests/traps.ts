@@ -1,52 +1,37 @@
 /**
- * Prints the rows of the table of hooks, which says what those of other systems become here, and the traps of hook systems: each with the tests that are named
- * after it, `row 7, respond: ...` and `trap 7: ...`, or with the reason why nobody falls into it here. Fails where one has neither, and where a test fails.
+ * Prints the rules of the hook systems that Jizai implements, each with its tests and their outcome. Fails if a rule has no test, and if a test fails.
  *
  * @module
  */
+import { foreignRules } from "./support/foreign_rules.ts";
 
-const listed = [...numbered("row", 20), ...numbered("trap", 64)];
-
-/** What of a trap cannot happen here, and why not. */
-const impossible: Readonly<Record<string, string>> = {
-  "trap 46": "that there is no channel to deliver media through: the events of a run are one",
-};
-
-/** A test that is named after a row or a trap. */
+/** A test that ran. */
 interface Tested {
-  readonly of: string;
   readonly name: string;
   readonly passes: boolean;
 }
 
+const systems = "Claude|Qoder|qoder|qodercli|claude|Copilot|PicoClaw|yoi|Engine|Table";
 const runs = [await ran("unit"), await ran("platforms")];
 const all = runs.flatMap(({ tests }) => tests);
-const isFine = listed.map((each) => shown(each, all.filter(({ of }) => of === each)));
-if (!isFine.every(Boolean) || !runs.every(({ success }) => success)) Deno.exit(1);
+const outcomes = foreignRules.map(({ system, rule, tests }) => {
+  const found = all.filter(({ name }) => tests.some((prefix) => name.startsWith(prefix)));
+  const missing = tests.filter((prefix) => !all.some(({ name }) => name.startsWith(prefix)));
+  console.log(`${system}: ${rule}`);
+  for (const { name, passes } of found) console.log(`  ${passes ? "pass" : "FAIL"}  ${name}`);
+  for (const prefix of missing) console.log(`  NONE  no test begins with "${prefix}"`);
+  return missing.length === 0 && found.every(({ passes }) => passes);
+});
+if (!outcomes.every(Boolean) || !runs.every(({ success }) => success)) Deno.exit(1);
 
-function numbered(what: string, length: number): readonly string[] {
-  return Array.from({ length }, (_, index) => `${what} ${index + 1}`);
-}
-
-/** Those of a task's tests that are named after rows and traps. */
+/** Runs the tests of a task that are named after a system. */
 async function ran(task: "unit" | "platforms"): Promise<{ tests: readonly Tested[]; success: boolean }> {
-  const args = ["task", "--quiet", task, "--filter", "/^(row|trap) \\d+[:,]/", "--reporter", "tap"];
+  const filter = `/^(${systems})(, \\w+)?( commands)?: /`;
+  const args = ["task", "--quiet", task, "--filter", filter, "--reporter", "tap"];
   const { success, stdout } = await new Deno.Command(Deno.execPath(), { args, stderr: "inherit" }).output();
-  const lines = new TextDecoder().decode(stdout).matchAll(/^(not )?ok \d+ - ((?:row|trap) \d+)[:,] (.*?)( # SKIP)?$/gm);
-  const tests = Array.from(lines, ([, not, of = "", name = "", skipped]) => {
-    return { of, name: name.replaceAll("\\#", "#"), passes: !not && !skipped };
+  const lines = new TextDecoder().decode(stdout).matchAll(/^(not )?ok \d+ - (.*?)( # SKIP)?$/gm);
+  const tests = Array.from(lines, ([, not, name = "", skipped]) => {
+    return { name: name.replaceAll("\\#", "#"), passes: !not && !skipped };
   });
   return { tests, success };
-}
-
-/** Prints a row or a trap. Whether it is as it should be. */
-function shown(each: string, tests: readonly Tested[]): boolean {
-  const reason = impossible[each];
-  const lines = [
-    ...tests.map(({ name, passes }) => `${passes ? "pass" : "FAIL"}        ${name}`),
-    ...(reason === undefined ? [] : [`impossible  ${reason}`]),
-  ];
-  if (lines.length === 0) lines.push("MISSING     neither a test nor a reason");
-  for (const [index, line] of lines.entries()) console.log(`${(index > 0 ? "" : each).padEnd(7)}  ${line}`);
-  return (tests.length > 0 || reason !== undefined) && tests.every(({ passes }) => passes);
 }

@@ -270,7 +270,7 @@ Deno.test("what a provider refuses for another reason compacts nothing", async (
   assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact")), []);
 });
 
-Deno.test("trap 42: what hooks add to a request is there again when it is made anew of what was compacted", async () => {
+Deno.test("Engine: additions of hooks to a request are made again after a compaction", async () => {
   const attempts: number[] = [];
   const use: Middleware[] = [{
     turn: (_, next) => next({ context: ["It is noon."] }),

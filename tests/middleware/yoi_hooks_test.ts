@@ -67,7 +67,7 @@ function before(id: string, result: PreToolCallResult): YoiHook {
   return { pre_tool_call: ({ call }) => call.id === id ? result : PreToolCallResult.Continue };
 }
 
-const notNow = "skipped Not made now: it is made again later.";
+const notNow = "skipped Not run now: it is submitted again later.";
 
 Deno.test("yoi_hooks() keeps the laws of middleware", async () => {
   await testMiddleware(() =>
@@ -89,7 +89,7 @@ Deno.test("yoi_hooks() uses only the points that its hooks need", () => {
   assertEquals(points({ pre_llm_request: () => {} }), ["model"]);
   assertEquals(points({ on_turn_end: () => {} }), ["stop"]);
   assertEquals(points({ on_abort: () => {} }), ["session", "error", "abort"]);
-  assertEquals(points({ post_tool_call: () => {} }), ["session", "model", "tool"]);
+  assertEquals(points({ post_tool_call: () => {} }), ["session", "model", "tool", "execute"]);
 });
 
 // ── the hooks of the document, as they stand there ──
@@ -277,10 +277,10 @@ Deno.test("yoi: invalid answers and drafts are ignored with a warning", async ()
   const { events, lines } = await came([call("a")], { use: [yoi_hooks(hooks)] });
   assertEquals(lines, ["call weather", "ok changed", "assistant Done."]);
   assertEquals(events.flatMap(warningOf), [
-    "tool pre_tool_call gave something that is left out: call.name: Invalid input: expected string, received number",
-    "tool pre_tool_call gave something that is left out: Invalid input",
-    "tool post_tool_call gave something that is left out: Invalid input",
-    "stop on_turn_end gave something that is left out: Invalid input",
+    "tool pre_tool_call returned an invalid output: call.name: Invalid input: expected string, received number",
+    "tool pre_tool_call returned an invalid output: Invalid input",
+    "tool post_tool_call returned an invalid output: Invalid input",
+    "stop on_turn_end returned an invalid output: Invalid input",
   ]);
 });
 
@@ -347,6 +347,16 @@ Deno.test("yoi: post_tool_call can turn a result into an error and back", async 
   })];
   const { lines } = await came([call("a"), call("b")], { tools, use: [yoi_hooks(flip)] });
   assertEquals(lines, ["call weather weather", "error a", "ok weather failed.", "assistant Done."]);
+});
+
+Deno.test("yoi: post_tool_call receives the message of the error as thrown, and the model does not", async () => {
+  const seen: unknown[] = [];
+  const hooks = yoi_hooks({ post_tool_call: ({ result }) => void seen.push([result.content, result.is_error]) });
+  const { lines } = await came([call("a")], {
+    tools: [weather(() => Promise.reject(new Error("socket closed")))],
+    use: [hooks],
+  });
+  assertEquals([seen, lines[1]], [[["socket closed", true]], "error weather failed."]);
 });
 
 Deno.test("yoi: a denial stays a denial", async () => {

@@ -1,5 +1,5 @@
 /**
- * What hooks at `tool` and `approval` say to events that are about calls.
+ * The hooks at `tool` and `approval` as outputs of events about calls.
  *
  * @module
  */
@@ -17,22 +17,22 @@ import { canonicalJson } from "../../../src/core/kit.ts";
 import { partsOf, responseOf } from "../claude_hooks/points/result.ts";
 import { dialects } from "../claude_hooks/config/dialect.ts";
 import { isObject } from "../kit/fields.ts";
-import { judge } from "./judge.ts";
+import { approve } from "./approve.ts";
+import { descend } from "./descent.ts";
 import type { Onions } from "./onions.ts";
-import { descend } from "./passage.ts";
+import { type CommandInput, type CommandOutput, decided, specific } from "./output.ts";
 import type { OnError } from "./runs.ts";
-import { type CommandOutput, decided, specific, type Told } from "./told.ts";
 
-/** Answers about calls. */
-export function tellingTool(onions: Onions, onError: OnError) {
-  async function PreToolUse(scope: Scope, event: Told): Promise<CommandOutput> {
+/** Creates the outputs. */
+export function commandTool(onions: Onions, onError: OnError) {
+  async function PreToolUse(scope: Scope, event: CommandInput): Promise<CommandOutput> {
     const { tool_name: name, tool_input: input } = event;
-    const arrived = await descend(onions.tool, callOf(scope, event));
-    if ("answer" in arrived) return decided("deny", textOf(arrived.answer)); // the model reads it, and nothing is done
-    const { passage: { reached, leave } } = arrived;
-    leave();
-    if (reached.name !== name) return decided("deny", `It may only be made as ${reached.name}`);
-    const verdict = await judged({ ...event, tool_input: reached.input }, scope, allow());
+    const outcome = await descend(onions.tool, callOf(scope, event));
+    if ("answer" in outcome) return decided("deny", textOf(outcome.answer)); // the model receives the answer as the reason
+    const { descent: { reached, cancel } } = outcome;
+    cancel();
+    if (reached.name !== name) return decided("deny", `It is only allowed as ${reached.name}`);
+    const verdict = await approved({ ...event, tool_input: reached.input }, scope, allow());
     if (verdict.type === "deny") return decided("deny", verdict.reason);
     const updated = verdict.type === "allow" && verdict.input !== undefined ? verdict.input : reached.input;
     const updatedInput = canonicalJson(updated) === canonicalJson(input) ? {} : { updatedInput: updated };
@@ -40,8 +40,8 @@ export function tellingTool(onions: Onions, onError: OnError) {
     return "updatedInput" in updatedInput ? specific("PreToolUse", updatedInput) : {};
   }
 
-  async function PermissionRequest(scope: Scope, event: Told): Promise<CommandOutput> {
-    const verdict = await judged(event, scope, ask(`Run ${event.tool_name}?`));
+  async function PermissionRequest(scope: Scope, event: CommandInput): Promise<CommandOutput> {
+    const verdict = await approved(event, scope, ask(`Run ${event.tool_name}?`));
     if (verdict.type === "ask") return {};
     const { input } = verdict.type === "allow" ? verdict : {};
     const decision = verdict.type === "deny"
@@ -50,11 +50,11 @@ export function tellingTool(onions: Onions, onError: OnError) {
     return specific("PermissionRequest", { decision });
   }
 
-  async function judged(event: Told, scope: Scope, beneath: Approval): Promise<Approval> {
-    return await judge(onions, callOf(scope, event), beneath, onError);
+  async function approved(event: CommandInput, scope: Scope, inner: Approval): Promise<Approval> {
+    return await approve(onions, callOf(scope, event), inner, onError);
   }
 
-  async function PostToolUse(scope: Scope, event: Told): Promise<CommandOutput> {
+  async function PostToolUse(scope: Scope, event: CommandInput): Promise<CommandOutput> {
     const given: ToolResult = { type: "result", status: "ok", parts: partsOf(event.tool_response) };
     const result = await onions.tool(callOf(scope, event), () => Promise.resolve(given));
     const { context = [] } = result;
@@ -66,7 +66,7 @@ export function tellingTool(onions: Onions, onError: OnError) {
     });
   }
 
-  async function PostToolUseFailure(scope: Scope, event: Told): Promise<CommandOutput> {
+  async function PostToolUseFailure(scope: Scope, event: CommandInput): Promise<CommandOutput> {
     const { context = [] } = await onions.tool(callOf(scope, event), () => Promise.resolve(failed(event.error)));
     return context.length === 0 ? {} : specific("PostToolUseFailure", { additionalContext: context.join("\n") });
   }
@@ -74,7 +74,10 @@ export function tellingTool(onions: Onions, onError: OnError) {
   return { PreToolUse, PermissionRequest, PostToolUse, PostToolUseFailure };
 }
 
-function callOf(scope: Scope, { tool_name: name, tool_input: input, tool_use_id: id, session_id }: Told): ToolContext {
+function callOf(
+  scope: Scope,
+  { tool_name: name, tool_input: input, tool_use_id: id, session_id }: CommandInput,
+): ToolContext {
   return {
     ...scope,
     call: { id, name, input },

@@ -1,5 +1,5 @@
 /**
- * Makes hooks of other systems from middleware.
+ * Exports middleware as hooks of other systems.
  *
  * @module
  */
@@ -10,28 +10,28 @@ import { type Rpc, rpcOf } from "./rpc.ts";
 import type { OnError } from "./runs.ts";
 
 export type { Command } from "./command.ts";
+export type { CommandOutput } from "./output.ts";
 export type { Rpc, RpcAnswer } from "./rpc.ts";
 export type { OnError } from "./runs.ts";
-export type { CommandOutput } from "./told.ts";
 
-/** What is said of exported middleware. */
+/** Options of `export_hooks()`. */
 export interface ExportOptions {
-  /** What it calls itself. Default: "jizai". */
+  /** The name of the hook. Default: "jizai". */
   readonly name?: string;
-  /** Told of what went wrong: the other system hears no more than that something did. Default: nobody. */
+  /** Receives errors. The other system receives only the fact of a failure. Default: errors are dropped. */
   readonly onError?: OnError;
 }
 
-/** Middleware for other systems. */
+/** Middleware as hooks of other systems. */
 export interface Exported {
   /** A hook of PicoClaw: answers a message of JSON-RPC. */
   readonly rpc: Rpc;
-  /** A hook of Claude: answers what a command is told. It is a `HookCallback` as well. */
+  /** A hook of Claude: returns the output of a command. It is a `HookCallback` as well. */
   readonly command: Command;
 }
 
 /**
- * Makes hooks of other systems from middleware, the first of which is the outermost. What they do there is what they do here, as far as there is a word for it:
+ * Exports middleware, the outermost first, as hooks of other systems. The hooks run at these points:
  *
  * | point | PicoClaw | Claude |
  * |---|---|---|
@@ -42,15 +42,18 @@ export interface Exported {
  * | `session` | | `SessionStart` |
  * | `stop` | | `Stop` |
  *
- * At other points nothing happens. For PicoClaw a hook is asked once for each request and each call, and goes on when it is told what came of it. A command is
- * another process for every event: what a hook does at `tool` before `next()` it does twice, and it keeps nothing.
+ * For PicoClaw, a hook runs once per request and per call: it waits inside `next()` until the result arrives. For Claude, every event is another process:
+ * a hook at `tool` runs its code before `next()` twice, and state is lost between events.
  *
- * Where there is no word, nothing passes: a question that no guard has answered is a denial for PicoClaw, and so is an input that a guard has changed; for Claude
- * a prompt, or a tool, that is another one is refused with what it would have been, and an answer in place of a tool denies it with that answer. Where a hook
- * answers in place of the model, PicoClaw asks it, and is told that it had answered so. A hook at `approval` that fails denies; of any other the system hears
- * that it failed, and may go on without it: what has to hold stands at `approval`.
+ * Differences from the behaviour of the middleware in Jizai. A decision that the other system cannot express is a refusal:
  *
- * Throws a `TypeError` where the middleware hooks none of these points.
+ * - PicoClaw: a question of a guard, and an input that a guard has changed, deny the call. A hook that answers in place of the model replaces the response;
+ *   the model is asked all the same.
+ * - Claude: a changed prompt, or another tool, is refused with an explanation. An answer in place of a tool denies the call with that answer.
+ * - A hook at `approval` that fails denies. Any other failure is reported to the other system, which may continue: put rules that must hold at `approval`.
+ * - Hooks at other points do not run.
+ *
+ * Throws a `TypeError` if the middleware has no hook at one of these points.
  *
  * ```ts
  * import { export_hooks } from "@jizai/jizai/middleware/export_hooks";

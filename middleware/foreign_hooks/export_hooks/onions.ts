@@ -1,5 +1,5 @@
 /**
- * The hooks of middleware, composed without an engine around them: what lies beneath is another system.
+ * The hooks of middleware, composed without the engine: the core is another system.
  *
  * @module
  */
@@ -27,13 +27,13 @@ import type {
 } from "../../../mod.ts";
 import { approvalLaw, compose, type Law, lawOf, merged, nameOf, resultBy } from "../../../src/core/engine.ts";
 
-/** What lies beneath all hooks. */
-export type Beneath<C, R> = (ctx: C) => Promise<R>;
+/** The core of an onion: the other system. */
+export type Core<C, R> = (ctx: C) => Promise<R>;
 
-/** The hooks of one point around whatever lies beneath. */
-export type Around<C, R> = (ctx: C, beneath: Beneath<C, R>) => Promise<R>;
+/** The hooks of one point around a core. */
+export type Around<C, R> = (ctx: C, core: Core<C, R>) => Promise<R>;
 
-/** The points that other systems have too. */
+/** The points that other systems support. */
 export interface Onions {
   readonly session: Around<SessionContext, RunResult>;
   readonly prompt: Around<PromptContext, Answer>;
@@ -56,14 +56,14 @@ const laws = {
   stop: lawOf<StopContext, Change, Stop, never>("stop", []),
 };
 
-/** What the engine would carry along: none of these laws looks at it. */
+/** The data that the engine passes along. None of these laws uses it. */
 const nothing = undefined as never;
 
-/** Composes middleware. Throws a `TypeError` where none of it hooks a point that other systems have. */
+/** Composes middleware. Throws a `TypeError` if it has no hook at a supported point. */
 export function onionsOf(use: readonly Middleware[]): Onions {
   const points = ["session", "prompt", "model", "tool", "approval", "stop"] as const;
   if (!use.some((middleware) => points.some((point) => middleware[point]))) {
-    throw new TypeError(`Cannot export middleware that hooks none of ${points.join(", ")}`);
+    throw new TypeError(`Cannot export middleware: expected a hook at one of ${points.join(", ")}`);
   }
 
   function fold<C extends Scope, D extends Change, R, E>(
@@ -74,7 +74,7 @@ export function onionsOf(use: readonly Middleware[]): Onions {
       const hook = pick(middleware)?.bind(middleware);
       return hook ? [{ name: nameOf(middleware, index), hook }] : [];
     });
-    return (ctx, beneath) => compose(hooks, beneath, law)(ctx, nothing);
+    return (ctx, core) => compose(hooks, core, law)(ctx, nothing);
   }
 
   return {

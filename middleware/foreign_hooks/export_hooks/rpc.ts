@@ -1,5 +1,5 @@
 /**
- * Middleware as a hook of PicoClaw: what it answers to messages of JSON-RPC.
+ * Middleware as a hook of PicoClaw, which answers messages of JSON-RPC.
  *
  * @module
  */
@@ -7,34 +7,34 @@ import * as z from "zod";
 import { End, isInterrupt } from "../../../mod.ts";
 import { struct } from "../rpc_hooks/wire/struct.ts";
 import type { Onions } from "./onions.ts";
-import { askingModel } from "./rpc_llm.ts";
-import { askingTool } from "./rpc_tool.ts";
+import { rpcModel } from "./rpc_llm.ts";
+import { rpcTool } from "./rpc_tool.ts";
 import { type OnError, reasonOf } from "./runs.ts";
-import { meta, noRuns } from "./underway.ts";
+import { meta, rpcRuns } from "./rpc_runs.ts";
 
-/** What a message is answered with. */
+/** The answer to a message. */
 export interface RpcAnswer {
   /** The version. */
   readonly jsonrpc: "2.0";
-  /** What it answers. */
+  /** The id of the request. */
   readonly id: number;
-  /** What is answered. */
+  /** The result. */
   readonly result?: unknown;
-  /** Why nothing is. */
+  /** The error. */
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** Answers a message; nothing where it is none, or asks for nothing. */
+/** Answers a message. Returns nothing for a notification, or for a value that is no message. */
 export type Rpc = (message: unknown) => Promise<RpcAnswer | undefined>;
 
 const message = z.object({ id: z.number().optional(), method: z.string(), params: z.unknown().optional() });
 const about = struct({ meta });
 
-/** Makes who answers for `onions`, under `name`. */
+/** Creates the function that answers with the hooks in `onions`, under `name`. */
 export function rpcOf(name: string, onions: Onions, onError: OnError): Rpc {
-  const runs = noRuns(onError);
-  const model = askingModel(onions, runs);
-  const tool = askingTool(onions, runs, onError);
+  const runs = rpcRuns(onError);
+  const model = rpcModel(onions, runs);
+  const tool = rpcTool(onions, runs, onError);
   const methods: Readonly<Record<string, (params: unknown) => Promise<unknown>>> = {
     "hook.before_llm": model.before,
     "hook.after_llm": model.after,
@@ -58,19 +58,19 @@ export function rpcOf(name: string, onions: Onions, onError: OnError): Rpc {
     const read = message.safeParse(given);
     if (!read.success || read.data.id === undefined) return undefined;
     const { id, method, params } = read.data;
-    const said = { jsonrpc: "2.0", id } as const;
-    if (method === "hook.hello") return { ...said, result: { ok: true, name } };
-    if (!methods[method]) return { ...said, error: { code: -32601, message: `There is no ${method}` } };
+    const answer = { jsonrpc: "2.0", id } as const;
+    if (method === "hook.hello") return { ...answer, result: { ok: true, name } };
+    if (!methods[method]) return { ...answer, error: { code: -32601, message: `Unknown method: ${method}` } };
     try {
-      return { ...said, result: await answerTo(method, params) };
+      return { ...answer, result: await answerTo(method, params) };
     } catch (error) {
       onError(error);
-      return { ...said, error: { code: -32000, message: `${method} failed` } };
+      return { ...answer, error: { code: -32000, message: `${method} failed` } };
     }
   };
 }
 
-/** What ends a run, or denies a call where it is about one. */
+/** Returns the result for an interrupt: the end of the run, or a denial of the call. */
 function interrupted(method: string, interrupt: Error): unknown {
   const reason = reasonOf(interrupt);
   if (method === "hook.approve_tool") return { approved: false, reason };

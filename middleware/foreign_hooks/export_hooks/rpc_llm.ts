@@ -1,5 +1,5 @@
 /**
- * What hooks at `model` answer to `before_llm` and `after_llm`.
+ * The hooks at `model` as answers to `before_llm` and `after_llm`.
  *
  * @module
  */
@@ -20,9 +20,9 @@ import {
 import { fromWireResponse, toWireResponse, wireResponse } from "../rpc_hooks/wire/response.ts";
 import { struct, text } from "../rpc_hooks/wire/struct.ts";
 import type { Onions } from "./onions.ts";
-import { descend, type Passage } from "./passage.ts";
+import { descend, type Descent } from "./descent.ts";
+import { meta, type RpcRuns } from "./rpc_runs.ts";
 import { scopeOf } from "./runs.ts";
-import { meta, type Runs } from "./underway.ts";
 
 const beforeLlm = struct({
   meta,
@@ -33,56 +33,56 @@ const beforeLlm = struct({
 });
 const afterLlm = struct({ meta, model: text, response: wireResponse.optional() });
 
-/** Answers about the model. */
-export function askingModel({ model: around }: Onions, { runOf, underway }: Runs) {
+/** Creates the answers. */
+export function rpcModel({ model: around }: Onions, { runOf, pendingOf }: RpcRuns) {
   async function before(params: unknown): Promise<unknown> {
-    const { meta, ...told } = beforeLlm.parse(params);
-    const all = underway(meta);
-    all.model?.leave();
+    const { meta, ...given } = beforeLlm.parse(params);
+    const all = pendingOf(meta);
+    all.model?.cancel();
     const request = {
-      model: modelOf(told.model),
-      ...fromWireMessages(told.messages, []),
-      tools: told.tools.map(fromWireTool),
-      options: fromWireOptions(told.options, {}),
+      model: modelOf(given.model),
+      ...fromWireMessages(given.messages, []),
+      tools: given.tools.map(fromWireTool),
+      options: fromWireOptions(given.options, {}),
     };
-    const ctx: ModelContext = { ...scopeOf(runOf(meta)), request, attempt: 1, turn: meta.Iteration };
-    const arrived = await descend(around, ctx);
-    const passage = "passage" in arrived ? arrived.passage : answered(ctx, arrived.answer);
-    all.model = passage;
-    const { model, instructions, messages, tools, options } = passage.reached.request;
-    const said = instructions !== request.instructions || messages !== request.messages;
+    const ctx: ModelContext = { ...scopeOf(runOf(meta)), request, attempt: 1, turn: meta.Iteration + 1 };
+    const outcome = await descend(around, ctx);
+    const descent = "descent" in outcome ? outcome.descent : answered(ctx, outcome.answer);
+    all.model = descent;
+    const { model, instructions, messages, tools, options } = descent.reached.request;
+    const isChanged = instructions !== request.instructions || messages !== request.messages;
     const changed = {
       model: model.id,
-      messages: said ? toWireMessages({ instructions, messages }) : told.messages,
-      tools: tools === request.tools ? told.tools : tools.map(toWireTool),
-      options: options === request.options ? told.options : toWireOptions(options),
+      messages: isChanged ? toWireMessages({ instructions, messages }) : given.messages,
+      tools: tools === request.tools ? given.tools : tools.map(toWireTool),
+      options: options === request.options ? given.options : toWireOptions(options),
     };
-    if (canonicalJson(changed) === canonicalJson(told)) return { action: "continue" };
+    if (canonicalJson(changed) === canonicalJson(given)) return { action: "continue" };
     return { action: "modify", request: changed };
   }
 
   async function after(params: unknown): Promise<unknown> {
     const { meta, model, response = { content: "", finish_reason: "" } } = afterLlm.parse(params);
-    const all = underway(meta);
+    const all = pendingOf(meta);
     const { prompt_tokens: input = 0, completion_tokens: output = 0 } = response.usage ?? {};
     const before = { parts: [], finish: "stop", usage: { input, output }, model, attempts: 1 } as const;
-    const given = fromWireResponse(response, before);
-    const passage = all.model;
+    const original = fromWireResponse(response, before);
+    const descent = all.model;
     all.model = undefined;
-    const answer = await passage?.come(given) ?? given;
-    if (canonicalJson(answer.parts) === canonicalJson(given.parts)) return { action: "continue" };
+    const answer = await descent?.finish(original) ?? original;
+    if (canonicalJson(answer.parts) === canonicalJson(original.parts)) return { action: "continue" };
     return { action: "modify", response: { model, response: toWireResponse(answer) } };
   }
 
   return { before, after };
 }
 
-/** Hooks that have answered in the model's place: it is asked all the same, and taken to have answered so. */
-function answered(reached: ModelContext, answer: ModelResponse): Passage<ModelContext, ModelResponse> {
-  return { reached, come: () => Promise.resolve(answer), leave() {} };
+/** Returns a descent of hooks that answered without the model. PicoClaw asks the model all the same; the answer replaces its response. */
+function answered(reached: ModelContext, answer: ModelResponse): Descent<ModelContext, ModelResponse> {
+  return { reached, finish: () => Promise.resolve(answer), cancel() {} };
 }
 
-/** A model of another system: it can be named, and not asked. */
+/** Returns a model of another system, which has a name and cannot be asked. */
 function modelOf(id: string): Model {
   return {
     id,

@@ -1,5 +1,5 @@
 /**
- * What hooks at `tool` and `approval` answer to `before_tool`, `after_tool` and `approve_tool`.
+ * The hooks at `tool` and `approval` as answers to `before_tool`, `after_tool` and `approve_tool`.
  *
  * @module
  */
@@ -8,64 +8,64 @@ import { allow, textOf, type ToolContext, type ToolResult } from "../../../mod.t
 import { canonicalJson } from "../../../src/core/kit.ts";
 import { fromWireResult, toWireResult, wireResult } from "../rpc_hooks/wire/result.ts";
 import { fields, struct, text } from "../rpc_hooks/wire/struct.ts";
-import { judge } from "./judge.ts";
+import { approve } from "./approve.ts";
+import { descend, type Descent } from "./descent.ts";
 import type { Onions } from "./onions.ts";
-import { descend, type Passage } from "./passage.ts";
-import { type Foreign, type OnError, scopeOf } from "./runs.ts";
-import { type Meta, meta, type Runs } from "./underway.ts";
+import { type Meta, meta, type RpcRuns } from "./rpc_runs.ts";
+import { type ForeignRun, type OnError, scopeOf } from "./runs.ts";
 
 const call = { meta, tool: text, arguments: fields };
 const beforeTool = struct(call);
 const afterTool = struct({ ...call, result: wireResult.optional(), duration: z.number().default(0) });
 
-/** Answers about calls. */
-export function askingTool(onions: Onions, { runOf, underway }: Runs, onError: OnError) {
+/** Creates the answers. */
+export function rpcTool(onions: Onions, { runOf, pendingOf }: RpcRuns, onError: OnError) {
   async function before(params: unknown): Promise<unknown> {
     const { meta, tool, arguments: input } = beforeTool.parse(params);
-    const arrived = await descend(onions.tool, callOf(runOf(meta), meta, tool, input));
-    if ("answer" in arrived) {
-      const { answer } = arrived;
+    const outcome = await descend(onions.tool, callOf(runOf(meta), meta, tool, input));
+    if ("answer" in outcome) {
+      const { answer } = outcome;
       if (answer.status === "denied") return { action: "deny_tool", reason: textOf(answer) };
-      return { action: "respond", result: toWireResult(whole(answer)) };
+      return { action: "respond", result: toWireResult(inlineContext(answer)) };
     }
-    const { passage } = arrived;
-    const { reached } = passage;
-    underway(meta).calls.push(passage);
-    const made = { tool: reached.name, arguments: reached.input };
-    return canonicalJson(made) === canonicalJson({ tool, arguments: input })
+    const { descent } = outcome;
+    const { reached } = descent;
+    pendingOf(meta).calls.push(descent);
+    const changed = { tool: reached.name, arguments: reached.input };
+    return canonicalJson(changed) === canonicalJson({ tool, arguments: input })
       ? { action: "continue" }
-      : { action: "modify", call: made };
+      : { action: "modify", call: changed };
   }
 
   async function after(params: unknown): Promise<unknown> {
     const { meta, tool, arguments: input, result, duration } = afterTool.parse(params);
     const given = result ? fromWireResult(result) : fromWireResult(wireResult.parse({}));
-    const passage = taken(underway(meta).calls, tool, input);
-    const answer = whole(
-      passage
-        ? await passage.come(given)
+    const descent = takeCall(pendingOf(meta).calls, tool, input);
+    const answer = inlineContext(
+      descent
+        ? await descent.finish(given)
         : await onions.tool(callOf(runOf(meta), meta, tool, input), () => Promise.resolve(given)),
     );
     if (canonicalJson(toWireResult(answer)) === canonicalJson(toWireResult(given))) return { action: "continue" };
     return { action: "modify", result: { tool, arguments: input, result: toWireResult(answer), duration } };
   }
 
-  async function approve(params: unknown): Promise<unknown> {
+  async function decide(params: unknown): Promise<unknown> {
     const { meta, tool, arguments: input } = beforeTool.parse(params);
-    const verdict = await judge(onions, callOf(runOf(meta), meta, tool, input), allow(), onError);
+    const verdict = await approve(onions, callOf(runOf(meta), meta, tool, input), allow(), onError);
     if (verdict.type === "deny") return { approved: false, reason: verdict.reason };
     if (verdict.type === "ask") return { approved: false, reason: verdict.questions.join("\n") };
-    const same = verdict.input === undefined || canonicalJson(verdict.input) === canonicalJson(input);
-    return same
+    const isSame = verdict.input === undefined || canonicalJson(verdict.input) === canonicalJson(input);
+    return isSame
       ? { approved: true }
-      : { approved: false, reason: `It may only be made with ${JSON.stringify(verdict.input)}` };
+      : { approved: false, reason: `It is only allowed with ${JSON.stringify(verdict.input)}` };
   }
 
-  return { before, after, approve };
+  return { before, after, approve: decide };
 }
 
-/** A call of another system. It says no id: none is known of it. */
-function callOf(run: Foreign, { TurnID, Iteration }: Meta, name: string, input: unknown): ToolContext {
+/** Returns the context of a call of another system, which has no id. */
+function callOf(run: ForeignRun, { TurnID, Iteration }: Meta, name: string, input: unknown): ToolContext {
   return {
     ...scopeOf(run),
     call: { id: "", name, input },
@@ -74,17 +74,17 @@ function callOf(run: Foreign, { TurnID, Iteration }: Meta, name: string, input: 
     input,
     batchId: `${TurnID}:${Iteration}`,
     index: 0,
-    turn: Iteration,
+    turn: Iteration + 1,
     resumed: false,
   };
 }
 
-/** The one of several calls that this came of: what the other system says of it is its tool and its input. */
-function taken(
-  calls: Passage<ToolContext, ToolResult>[],
+/** Removes and returns the call of a result. The other system identifies it by its tool and its input only. */
+function takeCall(
+  calls: Descent<ToolContext, ToolResult>[],
   tool: string,
   input: unknown,
-): Passage<ToolContext, ToolResult> | undefined {
+): Descent<ToolContext, ToolResult> | undefined {
   const same = calls.findIndex(({ reached }) =>
     reached.name === tool && canonicalJson(reached.input) === canonicalJson(input)
   );
@@ -92,8 +92,8 @@ function taken(
   return found < 0 ? undefined : calls.splice(found, 1)[0];
 }
 
-/** A result that says itself what it says to the model beside. */
-function whole({ context = [], ...result }: ToolResult): ToolResult {
+/** Returns the result with its context in its own text. */
+function inlineContext({ context = [], ...result }: ToolResult): ToolResult {
   if (context.length === 0) return result;
   return {
     ...result,

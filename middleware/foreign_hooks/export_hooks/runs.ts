@@ -4,55 +4,37 @@
  * @module
  */
 import { defaultLimits, End, type Event, noUsage, Pause, type Run, type Scope } from "../../../mod.ts";
-
-/** The most runs, and sessions, of which state is kept. */
-const most = 1_000;
+import { remember } from "../kit/remember.ts";
 
 /** A run of another system. */
-export interface Foreign {
-  /** As hooks see it. */
+export interface ForeignRun {
+  /** The run that hooks receive. */
   readonly run: Run;
-  /** What a hook ended it with. */
+  /** Returns the end that a hook has requested. */
   readonly ended: () => End | undefined;
 }
 
-/** What is known of a run of another system. */
-export interface ForeignRun {
-  /** The run's id. */
+/** The ids of a run of another system. */
+export interface RunIds {
   readonly id: string;
-  /** The session's id. */
   readonly session: string;
-  /** The agent's name. */
   readonly agent: string;
 }
 
-/** Told of what went wrong. */
+/** Receives errors that the other system must not see. */
 export type OnError = (error: unknown) => void;
 
-/** Keeps runs of another system: the same for the same id. */
-export function runsOf(onError: OnError): (about: ForeignRun) => Foreign {
-  const runs = new Map<string, Foreign>();
+/** Creates runs of another system: one per id, with state that belongs to the run and its session. */
+export function runsOf(onError: OnError): (ids: RunIds) => ForeignRun {
+  const runs = new Map<string, ForeignRun>();
   const sessions = new Map<string, Map<string, unknown>>();
-  return (about) => {
-    const lasting = kept(sessions, about.session, () => new Map());
-    return kept(runs, about.id, () => foreign(about, lasting, onError));
+  return (ids) => {
+    const sessionState = remember(sessions, ids.session, () => new Map());
+    return remember(runs, ids.id, () => foreignRun(ids, sessionState, onError));
   };
 }
 
-/** What is kept under a key; the oldest is forgotten where there is too much, which `forget` is told. */
-export function kept<T>(all: Map<string, T>, key: string, make: () => T, forget: (value: T) => void = () => {}): T {
-  const value = all.get(key) ?? make();
-  all.delete(key);
-  all.set(key, value);
-  const [oldest] = all;
-  if (all.size > most && oldest) {
-    all.delete(oldest[0]);
-    forget(oldest[1]);
-  }
-  return value;
-}
-
-function foreign({ id, session, agent }: ForeignRun, lasting: Map<string, unknown>, onError: OnError): Foreign {
+function foreignRun({ id, session, agent }: RunIds, sessionState: Map<string, unknown>, onError: OnError): ForeignRun {
   let ended: End | undefined;
   const run: Run = {
     id,
@@ -64,7 +46,7 @@ function foreign({ id, session, agent }: ForeignRun, lasting: Map<string, unknow
     parent: undefined,
     call: undefined,
     state: new Map(),
-    sessionState: lasting,
+    sessionState,
     usage: noUsage,
     finishing: false,
     used: { turns: 0, calls: 0, continuations: 0 },
@@ -82,12 +64,12 @@ function foreign({ id, session, agent }: ForeignRun, lasting: Map<string, unknow
   return { run, ended: () => ended };
 }
 
-/** The scope of what happens in a run; `hear` is told of it. */
-export function scopeOf({ run }: Foreign, hear: (event: Event) => void = () => {}): Scope {
-  return { run, signal: new AbortController().signal, emit: hear, vars: undefined };
+/** Returns the scope of hooks in a run. `emit` receives their events. */
+export function scopeOf({ run }: ForeignRun, emit: (event: Event) => void = () => {}): Scope {
+  return { run, signal: new AbortController().signal, emit, vars: undefined };
 }
 
-/** Why a run ends that an interrupt unwinds. */
+/** Returns the reason of an interrupt. */
 export function reasonOf(interrupt: Error): string {
   if (interrupt instanceof End) return interrupt.reason;
   return interrupt instanceof Pause ? questionsOf(interrupt) : interrupt.message;

@@ -1,5 +1,5 @@
 /**
- * Messages as hooks know them, made of ours and turned back: what no hook changed comes back as the very same.
+ * Messages in the form of yoi. An unchanged message keeps its identity when it is converted back.
  *
  * @module
  */
@@ -18,20 +18,20 @@ import {
 } from "../../../mod.ts";
 import { canonicalJson } from "../../../src/core/kit.ts";
 
-/** Who says a message. */
+/** The author of a message. */
 export type Role = "user" | "assistant" | "system";
 
-/** A message as hooks know it. What tools answered is said by the user, in parts. */
+/** A message. Results of tools are parts of a message of the user. */
 export interface Message {
-  /** Who says it. One of the system, put in by a hook, is read with the agent's instructions. */
+  /** The author. A message of the system, added by a hook, is added to the instructions. */
   role: Role;
-  /** A text, or parts where it is not all text. */
+  /** A text, or parts if there is more than text. */
   content: string | ContentPart[];
-  /** Who wrote it, where it is the user's and they did not. */
+  /** The middleware that wrote a message of the user. */
   from?: string | undefined;
 }
 
-/** Makes messages. */
+/** Creates messages. */
 export const Message: {
   readonly user: (text: string) => Message;
   readonly assistant: (text: string) => Message;
@@ -42,7 +42,7 @@ export const Message: {
   system: (text) => ({ role: "system", content: text }),
 };
 
-/** A piece of a message. */
+/** A part of a message. */
 export type ContentPart =
   | { type: "text"; text: string }
   | { type: "reasoning"; text: string; meta?: Json | undefined }
@@ -50,7 +50,7 @@ export type ContentPart =
   | { type: "tool_use"; id: string; name: string; input: unknown }
   | { type: "tool_result"; tool_use_id: string; content: string; is_error: boolean };
 
-const partForm: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
+const partSchema: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text"), text: z.string() }),
   z.object({ type: z.literal("reasoning"), text: z.string(), meta: z.json().optional() }),
   z.object({
@@ -68,24 +68,24 @@ const partForm: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** What a message has to look like. */
-export const messageForm: z.ZodType<Message> = z.object({
+/** The schema of a message. */
+export const messageSchema: z.ZodType<Message> = z.object({
   role: z.enum(["user", "assistant", "system"]),
-  content: z.union([z.string(), z.array(partForm)]),
+  content: z.union([z.string(), z.array(partSchema)]),
   from: z.string().optional(),
 });
 
-/** A message, or a text, which is then the user's. */
-const saidForm: z.ZodType<Message> = z.preprocess(
+/** A message, or a text of the user. */
+const messageOrText: z.ZodType<Message> = z.preprocess(
   (given) => typeof given === "string" ? Message.user(given) : given,
-  messageForm,
+  messageSchema,
 );
 
-/** What a context has to look like: messages, or texts. */
-export const contextForm: z.ZodType<Message[]> = z.array(saidForm);
+/** The schema of a context: messages or texts. */
+export const contextSchema: z.ZodType<Message[]> = z.array(messageOrText);
 
-/** A message as hooks know it. */
-export function drafted(message: OurMessage): Message {
+/** Converts a message for hooks. */
+export function toDraft(message: OurMessage): Message {
   if (message.role === "tool") return { role: "user", content: message.results.map(resultPart) };
   const parts = message.parts.map((part): ContentPart => {
     if (part.type !== "call") return { ...part };
@@ -104,27 +104,27 @@ function resultPart(result: CallResult): ContentPart {
   return { type: "tool_result", tool_use_id: callId, content: textOf(result), is_error: status !== "ok" };
 }
 
-/** What hooks made of `messages`: the messages, and what the system is to be told beside. */
-export function restored(
+/** Converts the drafts of hooks back to messages, and texts for the instructions. */
+export function fromDrafts(
   drafts: readonly Message[],
   messages: readonly OurMessage[],
 ): { readonly messages: readonly OurMessage[]; readonly system: readonly string[] } {
   const same = new Map<string, OurMessage[]>();
   for (const message of messages) {
-    const text = canonicalJson(drafted(message));
+    const text = canonicalJson(toDraft(message));
     same.set(text, [...same.get(text) ?? [], message]);
   }
   const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
-  const told = drafts.filter(({ role }) => role !== "system")
-    .flatMap((draft) => same.get(canonicalJson(draft))?.shift() ?? made(draft, results));
-  const unchanged = told.length === messages.length && told.every((message, index) => message === messages[index]);
+  const all = drafts.filter(({ role }) => role !== "system")
+    .flatMap((draft) => same.get(canonicalJson(draft))?.shift() ?? toMessages(draft, results));
+  const isUnchanged = all.length === messages.length && all.every((message, index) => message === messages[index]);
   return {
-    messages: unchanged ? messages : told,
+    messages: isUnchanged ? messages : all,
     system: drafts.filter(({ role }) => role === "system").map(textIn),
   };
 }
 
-function made(draft: Message, results: readonly CallResult[]): readonly OurMessage[] {
+function toMessages(draft: Message, results: readonly CallResult[]): readonly OurMessage[] {
   if (draft.role === "assistant") return [assistantMessage(draft)];
   const answered = partsOf(draft).flatMap((part) => {
     if (part.type !== "tool_result") return [];
@@ -138,7 +138,7 @@ function made(draft: Message, results: readonly CallResult[]): readonly OurMessa
   return rest.parts.length > 0 ? [...tool, rest] : tool;
 }
 
-/** A message of the user, whoever the hook says it is of. */
+/** Converts a draft of any role to a message of the user. */
 export function userMessage(draft: Message): UserMessage {
   const { from } = draft;
   const parts = partsOf(draft).filter((part): part is OurPart => part.type === "text" || part.type === "media");
@@ -160,7 +160,6 @@ function partsOf({ content }: Message): readonly ContentPart[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-/** The text of a message. */
 function textIn(draft: Message): string {
   return partsOf(draft).map((part) => part.type === "text" ? part.text : "").join("");
 }

@@ -1,5 +1,5 @@
 /**
- * Calls that are put off: answered for the provider, and made again by the next run.
+ * Open calls: calls that hooks skip are answered for the provider, and submitted again by the next run.
  *
  * @module
  */
@@ -15,31 +15,31 @@ import {
   state,
 } from "../../../mod.ts";
 
-/** A call that is put off. */
+/** A call that a hook has skipped. */
 export interface OpenCall {
-  /** Its id. It has another one when it is made again. */
+  /** Its id. It gets another one when it is submitted again. */
   readonly id: string;
   /** The tool. */
   readonly name: string;
-  /** The input, as the model wrote it. */
+  /** The original input. */
   readonly input: unknown;
 }
 
 interface Listed extends OpenCall {
-  /** Whether this run is to make it again. */
+  /** Whether this run submits it again. */
   readonly due: boolean;
 }
 
 const ofSession = state<readonly Listed[]>("yoi_hooks.open", () => [], { lifetime: "session" });
 const ofRun = state<readonly Listed[]>("yoi_hooks.open", () => []);
 
-/** Where the calls of a run are listed: an agent that is a tool has no session that outlives its run. */
+/** Returns the list of a run. The list of a subagent ends with its run, because it has no session of its own. */
 function listOf({ run }: Scope): State<readonly Listed[]> {
   return run.parent ? ofRun : ofSession;
 }
 
 /**
- * The calls that hooks have put off, in the order in which the next run makes them again.
+ * Returns the calls that hooks have skipped, in the order in which the next run submits them again.
  *
  * ```ts
  * import { agent, type Middleware, tool } from "@jizai/jizai";
@@ -67,34 +67,34 @@ export function openCalls(ctx: Scope): readonly OpenCall[] {
   return listOf(ctx).get(ctx).map(({ id, name, input }) => ({ id, name, input }));
 }
 
-/** Has the run that begins, or goes on, make them again. */
-export function makeDue(ctx: Scope): void {
+/** Marks all open calls: this run submits them again. */
+export function markDue(ctx: Scope): void {
   listOf(ctx).update(ctx, (open) => open.map((call) => ({ ...call, due: true })));
 }
 
-/** Puts a call off. */
-export function putOff(ctx: Scope, { id, name, input }: Call): void {
+/** Adds a call to the list. */
+export function addOpen(ctx: Scope, { id, name, input }: Call): void {
   listOf(ctx).update(ctx, (open) => [...open.filter((call) => call.id !== id), { id, name, input, due: false }]);
 }
 
-/** Forgets that a call was put off: it is decided about anew. */
-export function takeUp(ctx: Scope, { id }: Call): void {
+/** Removes a call from the list: hooks decide about it again. */
+export function removeOpen(ctx: Scope, { id }: Call): void {
   if (isOpen(ctx, id)) listOf(ctx).update(ctx, (open) => open.filter((call) => call.id !== id));
 }
 
-/** Whether a call is put off. */
+/** Whether a call is open. */
 export function isOpen(ctx: Scope, id: string): boolean {
   return listOf(ctx).get(ctx).some((call) => call.id === id);
 }
 
-/** Puts off every call of the message that has this one. */
-export function putOffBatch(ctx: Scope, id: string, messages: readonly Message[]): void {
+/** Adds every call of the message that contains this one. */
+export function addOpenBatch(ctx: Scope, id: string, messages: readonly Message[]): void {
   const batches = messages.map((message) => message.role === "assistant" ? callsOf(message) : []);
-  for (const call of batches.findLast((calls) => calls.some((call) => call.id === id)) ?? []) putOff(ctx, call);
+  for (const call of batches.findLast((calls) => calls.some((call) => call.id === id)) ?? []) addOpen(ctx, call);
 }
 
-/** The calls that this run is to make again, as a response of the model with calls of new ids; nothing where there are none. */
-export function madeAgain(ctx: ModelContext): ModelResponse | undefined {
+/** Returns the calls that this run submits again, as a response with new call ids; undefined without any. */
+export function dueResponse(ctx: ModelContext): ModelResponse | undefined {
   const open = listOf(ctx).get(ctx);
   if (!open.some(({ due }) => due)) return undefined;
   listOf(ctx).set(ctx, open.filter(({ due }) => !due));

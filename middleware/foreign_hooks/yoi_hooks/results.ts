@@ -1,30 +1,30 @@
 /**
- * What hooks give, as they write it at home: a word, or a word and what it carries.
+ * The answers of hooks, as yoi writes them: a word, or a word with a value.
  *
  * @module
  */
 import * as z from "zod";
-import { contextForm, type Message } from "./messages.ts";
+import { contextSchema, type Message } from "./messages.ts";
 
-/** What `on_prompt_submit` gives. */
+/** The answer of `on_prompt_submit`. */
 export type OnPromptSubmitResult = "Continue" | { readonly Cancel: string };
-/** Makes what `on_prompt_submit` gives. */
+/** Creates answers of `on_prompt_submit`. */
 export const OnPromptSubmitResult: {
   readonly Continue: "Continue";
   readonly Cancel: (reason: string) => OnPromptSubmitResult;
 } = { Continue: "Continue", Cancel };
 
-/** What `pre_llm_request` gives. */
+/** The answer of `pre_llm_request`. */
 export type PreLlmRequestResult = "Continue" | { readonly Cancel: string };
-/** Makes what `pre_llm_request` gives. */
+/** Creates answers of `pre_llm_request`. */
 export const PreLlmRequestResult: {
   readonly Continue: "Continue";
   readonly Cancel: (reason: string) => PreLlmRequestResult;
 } = { Continue: "Continue", Cancel };
 
-/** What `pre_tool_call` gives. */
+/** The answer of `pre_tool_call`. */
 export type PreToolCallResult = "Continue" | "Skip" | "Pause" | { readonly Abort: string };
-/** Makes what `pre_tool_call` gives. */
+/** Creates answers of `pre_tool_call`. */
 export const PreToolCallResult: {
   readonly Continue: "Continue";
   readonly Skip: "Skip";
@@ -32,17 +32,17 @@ export const PreToolCallResult: {
   readonly Abort: (reason: string) => PreToolCallResult;
 } = { Continue: "Continue", Skip: "Skip", Pause: "Pause", Abort };
 
-/** What `post_tool_call` gives. */
+/** The answer of `post_tool_call`. */
 export type PostToolCallResult = "Continue" | { readonly Abort: string };
-/** Makes what `post_tool_call` gives. */
+/** Creates answers of `post_tool_call`. */
 export const PostToolCallResult: {
   readonly Continue: "Continue";
   readonly Abort: (reason: string) => PostToolCallResult;
 } = { Continue: "Continue", Abort };
 
-/** What `on_turn_end` gives. */
+/** The answer of `on_turn_end`. */
 export type OnTurnEndResult = "Finish" | "Paused" | { readonly ContinueWithMessages: readonly Message[] };
-/** Makes what `on_turn_end` gives. */
+/** Creates answers of `on_turn_end`. */
 export const OnTurnEndResult: {
   readonly Finish: "Finish";
   readonly Paused: "Paused";
@@ -57,35 +57,19 @@ function Abort(reason: string): { readonly Abort: string } {
   return { Abort: reason };
 }
 
-/** A word that carries nothing. */
-export type Word<T extends string> = [word: T, carried?: unknown];
-/** A word that carries a reason. */
-export type Because<T extends string> = [word: T, reason: string];
-/** What the hooks of each event may give, as the word and what it carries. */
-export interface Answers {
-  /** At `on_prompt_submit`. */
-  readonly on_prompt_submit: z.ZodType<Word<"Continue"> | Because<"Cancel">>;
-  /** At `pre_llm_request`. */
-  readonly pre_llm_request: z.ZodType<Word<"Continue"> | Because<"Cancel">>;
-  /** At `pre_tool_call`. */
-  readonly pre_tool_call: z.ZodType<Word<"Continue" | "Skip" | "Pause"> | Because<"Abort">>;
-  /** At `post_tool_call`. */
-  readonly post_tool_call: z.ZodType<Word<"Continue"> | Because<"Abort">>;
-  /** At `on_turn_end`. */
-  readonly on_turn_end: z.ZodType<Word<"Finish" | "Continue" | "Paused"> | ["ContinueWithMessages", Message[]]>;
-}
+const cancelling = z.preprocess(split, z.union([word("Continue"), because("Cancel")]));
 
-/** Reads what hooks give. Nothing at all lets the others go on, and a reason that is missing is no reason not to act. */
-export const answers: Answers = {
-  on_prompt_submit: z.preprocess(split, z.union([word("Continue"), because("Cancel")])),
-  pre_llm_request: z.preprocess(split, z.union([word("Continue"), because("Cancel")])),
+/** The schemas of answers, as the word and its value. No answer means `Continue`, and a missing reason is replaced. */
+export const answers = {
+  on_prompt_submit: cancelling,
+  pre_llm_request: cancelling,
   pre_tool_call: z.preprocess(split, z.union([word("Continue", "Skip", "Pause"), because("Abort")])),
   post_tool_call: z.preprocess(split, z.union([word("Continue"), because("Abort")])),
   on_turn_end: z.preprocess(
     split,
     z.union([
       word("Finish", "Continue", "Paused"),
-      z.tuple([z.literal("ContinueWithMessages"), z.preprocess((given) => [given].flat(), contextForm)]),
+      z.tuple([z.literal("ContinueWithMessages"), z.preprocess((given) => [given].flat(), contextSchema)]),
     ]),
   ),
 };
@@ -98,7 +82,7 @@ function because<T extends string>(word: T) {
   return z.tuple([z.literal(word), z.string().catch("A hook gave no reason.")]);
 }
 
-/** Splits `"Skip"`, `{ Abort: "..." }` and `{ type: "Abort", reason: "..." }` into the word and what it carries. */
+/** Splits `"Skip"`, `{ Abort: "..." }` and `{ type: "Abort", reason: "..." }` into the word and its value. */
 function split(given: unknown): readonly unknown[] {
   if (typeof given !== "object" || given === null) return [given ?? "Continue", undefined];
   const { type, reason, messages } = { type: undefined, reason: undefined, messages: undefined, ...given };

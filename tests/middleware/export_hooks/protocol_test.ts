@@ -47,7 +47,7 @@ const came = (for_llm: string) => ({ result: { for_llm } });
 Deno.test("Export: a hook process answers hook.hello and requests, and nothing else", async () => {
   const { rpc, ask } = asking(permissions({ deny: ["rm"] }));
   assertEquals(await ask("hello", { name: "x", version: 1, modes: ["tool"] }), { ok: true, name: "gate" });
-  assertEquals(await ask("before_lunch"), { code: -32601, message: "There is no hook.before_lunch" });
+  assertEquals(await ask("before_lunch"), { code: -32601, message: "Unknown method: hook.before_lunch" });
   for (
     const message of [undefined, null, 7, "x", [], {}, { id: 1 }, { method: "hook.hello" }, {
       id: "1",
@@ -60,7 +60,11 @@ Deno.test("Export: a hook process answers hook.hello and requests, and nothing e
 });
 
 Deno.test("Export: middleware without a supported point is refused", () => {
-  assertThrows(() => export_hooks(inject("x")), TypeError, "Cannot export middleware that hooks none of session");
+  assertThrows(
+    () => export_hooks(inject("x")),
+    TypeError,
+    "Cannot export middleware: expected a hook at one of session",
+  );
   assertThrows(() => export_hooks([]), TypeError, "Cannot export");
 });
 
@@ -157,7 +161,7 @@ Deno.test("Export: a hook at model continues at after_llm; an answer of its own 
   const response = { content: "Hi!", finish_reason: "stop", usage };
   assertEquals(await ask("after_llm", { model: "m", response }), {
     action: "modify",
-    response: { model: "m", response: { ...response, content: "HI!" } },
+    response: { model: "m", response: { ...response, role: "assistant", content: "HI!" } },
   });
   assertEquals(log, ["asked m 1", "answered stop 3"]);
   const cache = asking({ name: "cache", model: () => Promise.resolve(reply("cached")) });
@@ -181,7 +185,7 @@ Deno.test("Export: guards answer approve_tool, and a question is a denial", asyn
   });
   assertEquals(await one(() => Promise.resolve(allow({ input: {} }))), {
     approved: false,
-    reason: "It may only be made with {}",
+    reason: "It is only allowed with {}",
   });
   assertEquals(await one(() => Promise.reject(new Error("secret"))), { approved: false, reason: "A guard failed." });
   assertEquals(await one((ctx) => Promise.reject(ctx.run.pause("Sure?"))), { approved: false, reason: "Sure?" });

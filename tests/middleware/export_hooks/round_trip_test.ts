@@ -175,7 +175,7 @@ Deno.test("Export: a decision without an equivalent is a refusal with an explana
       Promise.resolve(ctx.name === "weather" ? allow({ input: { city: "oslo" } }) : { type: "deny", reason: "no" }),
   };
   const rpc = await came([throughRpc(() => [edits])]);
-  assertEquals(rpc.said.slice(3, 5), Array(2).fill('denied It may only be made with {"city":"oslo"}'));
+  assertEquals(rpc.said.slice(3, 5), Array(2).fill('denied It is only allowed with {"city":"oslo"}'));
   const claude = await came([throughClaude(() => [edits])]);
   assertEquals(claude.said.slice(3, 5).map((line) => line.slice(0, 14)), ["ok sun in oslo", "ok sun in oslo"]);
   const asks = () => [permissions({ ask: [{ tool: "*", why: "May it?" }] })];
@@ -186,7 +186,7 @@ Deno.test("Export: a decision without an equivalent is a refusal with an explana
   assertEquals((await came([throughClaude(asks)])).status, "paused");
   const renames: Middleware = { name: "renames", tool: (_, next) => next({ name: "weather" }) };
   const renamed = await came([throughClaude(() => [renames])]);
-  assertEquals(renamed.said[5], "denied It may only be made as weather");
+  assertEquals(renamed.said[5], "denied It is only allowed as weather");
   const rewrites: Middleware = {
     name: "rewrites",
     prompt: (_, next) => next({ prompt: { role: "user", parts: [{ type: "text", text: "Ho" }] } }),

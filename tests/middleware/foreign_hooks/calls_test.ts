@@ -120,7 +120,7 @@ Deno.test("Table: a deny before a call is final; a call that yoi skips is submit
   };
   const denied = await under(denying(), async (hooks) => (await ended(hooks, one, { tools, use: [bypass] })).lines[2]);
   assertEquals([denied, log], [{
-    yoi: "skipped Not made now: it is made again later.",
+    yoi: "skipped Not run now: it is submitted again later.",
     claude: "denied No.",
     copilot: "denied Denied by preToolUse hook: No.",
     rpc: "denied Tool execution denied by hook: No.",
@@ -302,5 +302,5 @@ Deno.test("Table: yoi's ToolExecutionContext gives a tool its call id, batch id 
     ["d", 1, 0, "hook z"],
     ["d", 1, 0, "tool z"],
   ]);
-  assertEquals(lines.slice(2, 5), ["skipped Not made now: it is made again later.", "ok cached", "ok 2"]);
+  assertEquals(lines.slice(2, 5), ["skipped Not run now: it is submitted again later.", "ok cached", "ok 2"]);
 });

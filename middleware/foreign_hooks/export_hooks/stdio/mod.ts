@@ -1,5 +1,5 @@
 /**
- * Middleware as programs that are hooks of other systems, on Deno.
+ * Runs middleware as programs that are hooks of other systems. For Deno.
  *
  * @module
  */
@@ -9,10 +9,10 @@ import { linesOf } from "../../rpc_hooks/lines.ts";
 import { export_hooks, type Exported, type ExportOptions } from "../mod.ts";
 
 /**
- * Serves middleware as a hook process of PicoClaw, until the standard input ends. Messages are answered as soon as they can be, in any order. What goes wrong is
- * written to the standard error, unless `onError` says otherwise.
+ * Serves middleware as a hook process of PicoClaw, until the standard input ends. Messages are answered at the same time, in any order. Errors are written to
+ * the standard error, unless `onError` is given.
  *
- * The program is one line, and PicoClaw is told of it under `hooks.processes`, by the `command` that runs it:
+ * The program is one line. PicoClaw runs it with a `command` under `hooks.processes`:
  *
  * ```ts
  * import { serveRpc } from "@jizai/jizai/middleware/export_hooks/stdio";
@@ -22,7 +22,7 @@ import { export_hooks, type Exported, type ExportOptions } from "../mod.ts";
  * ```
  */
 export async function serveRpc(use: Middleware | readonly Middleware[], options: ExportOptions = {}): Promise<void> {
-  const { rpc } = export_hooks(use, { onError: complain, ...options });
+  const { rpc } = export_hooks(use, { onError: writeError, ...options });
   const answering = new Set<Promise<void>>();
   for await (const line of linesOf(Deno.stdin.readable.values())) {
     const answered = answer(line, rpc).finally(() => answering.delete(answered));
@@ -32,15 +32,15 @@ export async function serveRpc(use: Middleware | readonly Middleware[], options:
 }
 
 async function answer(line: string, rpc: Exported["rpc"]): Promise<void> {
-  const said = await rpc(parseJson(line));
-  if (said) write(Deno.stdout, JSON.stringify(said));
+  const message = await rpc(parseJson(line));
+  if (message) write(Deno.stdout, JSON.stringify(message));
 }
 
 /**
- * Runs middleware as a command hook of Claude: reads an event from the standard input, and writes what is said to it. Where it fails it writes why to the
- * standard error, unless `onError` says otherwise, and its exit code is 1.
+ * Runs middleware as a command hook of Claude: reads an event from the standard input and writes the output. If it fails, the error goes to `onError` (default:
+ * the standard error), and the exit code is 1.
  *
- * The program is one line, and Claude is told of it under `hooks`, by the `command` that runs it:
+ * The program is one line. Claude runs it with a `command` under `hooks`:
  *
  * ```ts
  * import { runCommand } from "@jizai/jizai/middleware/export_hooks/stdio";
@@ -50,7 +50,7 @@ async function answer(line: string, rpc: Exported["rpc"]): Promise<void> {
  * ```
  */
 export async function runCommand(use: Middleware | readonly Middleware[], options: ExportOptions = {}): Promise<void> {
-  const { onError = complain } = options;
+  const { onError = writeError } = options;
   const { command } = export_hooks(use, { ...options, onError });
   try {
     const event = await new Response(Deno.stdin.readable).json();
@@ -61,7 +61,7 @@ export async function runCommand(use: Middleware | readonly Middleware[], option
   }
 }
 
-function complain(error: unknown): void {
+function writeError(error: unknown): void {
   write(Deno.stderr, error instanceof Error ? error.stack ?? error.message : String(error));
 }
 

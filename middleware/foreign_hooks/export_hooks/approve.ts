@@ -1,5 +1,5 @@
 /**
- * What guards say of a call of another system.
+ * Approval of calls of another system.
  *
  * @module
  */
@@ -7,11 +7,11 @@ import { type Approval, deny, isInterrupt, type ToolContext } from "../../../mod
 import type { Onions } from "./onions.ts";
 import type { OnError } from "./runs.ts";
 
-/** What guards say over `beneath`, which is what the other system says. One that fails denies; what ends or pauses the run passes. */
-export async function judge(onions: Onions, call: ToolContext, beneath: Approval, onError: OnError): Promise<Approval> {
+/** Asks the guards about a call. `inner` is the verdict of the other system. A guard that fails denies; an end or a pause of the run is thrown. */
+export async function approve(onions: Onions, call: ToolContext, inner: Approval, onError: OnError): Promise<Approval> {
   const { batchId: _, index: __, resumed: ___, ...ctx } = call;
   try {
-    return await onions.approval(ctx, () => Promise.resolve(beneath));
+    return await onions.approval(ctx, () => Promise.resolve(inner));
   } catch (error) {
     if (isInterrupt(error)) throw error;
     onError(error);

@@ -1,15 +1,15 @@
 /**
- * What commands are told, and how they say what they say.
+ * The inputs and outputs of commands.
  *
  * @module
  */
 import * as z from "zod";
 
-/** What is said to an event; what is not said is no opinion. */
+/** The output of a command. An empty object means no opinion. */
 export type CommandOutput = Readonly<Record<string, unknown>>;
 
-/** What a command is told of an event. */
-export const told = z.looseObject({
+/** The schema of the input of a command. */
+export const commandInput = z.looseObject({
   hook_event_name: z.string(),
   session_id: z.string().default(""),
   prompt_id: z.string().optional(),
@@ -24,10 +24,10 @@ export const told = z.looseObject({
   last_assistant_message: z.string().default(""),
 });
 
-/** What a command is told of an event. */
-export type Told = z.output<typeof told>;
+/** The input of a command. */
+export type CommandInput = z.output<typeof commandInput>;
 
-/** What is decided about a call. */
+/** Returns the output of a decision about a call. */
 export function decided(
   permissionDecision: "deny" | "ask",
   permissionDecisionReason: string,
@@ -36,7 +36,7 @@ export function decided(
   return specific("PreToolUse", { permissionDecision, permissionDecisionReason, ...more });
 }
 
-/** What is said to one event alone. */
-export function specific(hookEventName: string, said: object): CommandOutput {
-  return Object.keys(said).length === 0 ? {} : { hookSpecificOutput: { hookEventName, ...said } };
+/** Returns an output with fields of one event. */
+export function specific(hookEventName: string, fields: object): CommandOutput {
+  return Object.keys(fields).length === 0 ? {} : { hookSpecificOutput: { hookEventName, ...fields } };
 }
