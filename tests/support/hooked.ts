@@ -1,5 +1,5 @@
 /**
- * Agents with hooks of other systems.
+ * Agents with hooks of Claude and Qoder.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export function command(id: string, command = id, name = "Bash"): Required<Scrip
   return { id, name, input: { command } };
 }
 
-/** A tool that runs commands; writes down which. */
+/** A tool that runs commands and logs them. */
 export function shell(
   { name = "Bash", ask = false, log = [], execute = (text) => `ran ${text}` }: {
     readonly name?: string;
@@ -42,31 +42,31 @@ export function shell(
   });
 }
 
-/** What an agent with hooks is made of. */
+/** Options of an agent with hooks. */
 export interface HookedOptions extends ClaudeHooksOptions {
-  /** What the model calls at once. Default: `Bash` with `ls`. */
+  /** The calls of the first response. Default: `Bash` with `ls`. */
   readonly calls?: readonly ScriptedCall[];
-  /** Default: `Bash`. */
+  /** The tools. Default: `Bash`. */
   readonly tools?: readonly AnyTool[];
-  /** What stands before the hooks. */
+  /** The middleware outside the hooks. */
   readonly before?: readonly Middleware[];
-  /** What stands after them. */
+  /** The middleware inside them. */
   readonly after?: readonly Middleware[];
   readonly limits?: Partial<Limits>;
 }
 
-/** An agent with hooks, whose model makes some calls at once and then is done. */
+/** Creates an agent with hooks, whose model makes some calls in one response and then answers. */
 export function hooked(config: HookConfig, options: HookedOptions = {}): Batch {
   const { calls = [command("a", "ls")], tools = [shell()], before = [], after = [], limits = {}, ...rest } = options;
   return batch(calls, { tools, limits, use: [...before, claude_hooks(config, rest), ...after] });
 }
 
-/** What came of running it once. */
+/** Runs an agent with hooks once. */
 export async function ran(config: HookConfig, options?: HookedOptions): Promise<Came> {
   return await hooked(config, options).run().came;
 }
 
-/** What came of running it once and of going on, after `answers`. */
+/** Runs an agent with hooks and resumes it with `answers`. */
 export async function resumed(
   config: HookConfig,
   answers: readonly PersonAnswer[],
@@ -77,27 +77,27 @@ export async function resumed(
   return [first, await agent.resume(first.result.session, answers).came];
 }
 
-/** A hook that always says the same. */
+/** A hook that always returns `answer`. */
 export function saying(answer: HookAnswer): HookCallback {
   return () => answer;
 }
 
-/** A hook that always says the same to its event, whichever that is. */
+/** A hook that always returns the same `hookSpecificOutput`, for its own event. */
 export function saysOf(said: Omit<HookSpecificOutput, "hookEventName">): HookCallback {
   return ({ hook_event_name: hookEventName }) => ({ hookSpecificOutput: { hookEventName, ...said } });
 }
 
-/** A configuration of an event with one matcher of these hooks. */
+/** The matchers of an event: one with these hooks. */
 export function hooks(...hooks: readonly HookCallback[]) {
   return [{ hooks }];
 }
 
-/** What the person was told. */
+/** The texts of the notices. */
 export function notices(events: readonly Event[]): string[] {
   return events.flatMap((event) => event.type === "notice" ? [event.text] : []);
 }
 
-/** What whoever watches was warned of. */
+/** The messages of the warnings. */
 export function warnings(events: readonly Event[]): string[] {
   return events.flatMap((event) => event.type === "warning" ? [event.message] : []);
 }

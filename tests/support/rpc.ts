@@ -1,5 +1,5 @@
 /**
- * Hooks of PicoClaw for tests: in this process, or in programs of which every word is known.
+ * Hooks of PicoClaw for tests: in this process, or as scripted programs.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import {
 } from "@jizai/jizai/middleware/rpc_hooks";
 import { linesOf, linesWire } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
 
-/** Hooks of this process, which are asked in the order of their names. */
+/** Creates the middleware with hooks in this process, in the order of their names. */
 export function builtins(
   hooks: Readonly<Record<string, Builtin>>,
   { defaults = {}, ...options }: RpcHooksOptions & { readonly defaults?: Readonly<Record<string, number>> } = {},
@@ -26,23 +26,23 @@ export function builtins(
   });
 }
 
-/** A message, as a program reads it. */
+/** A message that a program receives. */
 export interface Told {
   readonly id?: number;
   readonly method: string;
-  // deno-lint-ignore no-explicit-any -- a program knows no types
+  // deno-lint-ignore no-explicit-any -- params of any method
   readonly params: any;
 }
 
-/** What a program says. A text is a line as it is. */
+/** Sends a message of a program. A text is a raw line. */
 export type Say = (
   message: string | { readonly id?: number; readonly result?: unknown; readonly error?: unknown },
 ) => Promise<void>;
 
-/** A program: what it does with each message that it reads. `exit` ends it. */
+/** A program: handles each message. `exit` ends it. */
 export type Program = (message: Told, say: Say, exit: () => void) => void | Promise<void>;
 
-/** Starts programs in this process, by the name that their command begins with. */
+/** Creates a `stdio` that runs programs in this process, by the first word of their command. */
 export function programs(all: Readonly<Record<string, Program>>): { readonly stdio: OpenWire; readonly ran: string[] } {
   const ran: string[] = [];
   return {
@@ -69,16 +69,16 @@ async function run(
   const leaving = new AbortController();
   const say: Say = async (message) => {
     const line = typeof message === "string" ? message : JSON.stringify({ jsonrpc: "2.0", ...message });
-    await writer.write(encoder.encode(`${line}\n`)).catch(() => {}); // nobody listens any more
+    await writer.write(encoder.encode(`${line}\n`)).catch(() => {}); // the reader was closed
   };
   for await (const line of linesOf(input)) {
     await program(JSON.parse(line), say, () => leaving.abort());
     if (leaving.signal.aborted) break;
   }
-  await writer.close().catch(() => {}); // nobody listens any more
+  await writer.close().catch(() => {}); // the reader was closed
 }
 
-/** A program that answers to `hook.hello`, and to the rest by what `answers` says of a method. */
+/** A program that answers `hook.hello`, and other methods with `answers`. */
 export function answering(answers: Readonly<Record<string, (params: Told["params"]) => unknown>>): Program {
   return async ({ id, method, params }, say) => {
     const answer = answers[method];
@@ -87,7 +87,7 @@ export function answering(answers: Readonly<Record<string, (params: Told["params
   };
 }
 
-/** The warnings among events, each as the middleware's message. */
+/** The messages of the warnings. */
 export function warnings(events: readonly Event[]): string[] {
   return events.flatMap((event) => event.type === "warning" ? [event.message] : []);
 }

@@ -168,7 +168,7 @@ Deno.test("Export: a hook at model continues at after_llm; an answer of its own 
   assertEquals(await cache.ask("before_llm", request), { action: "continue" });
   const answer = await cache.ask("after_llm", { model: "m", response });
   assertEquals((answer as { response: { response: object } }).response.response, { // a modification
-    ...{ content: "cached", finish_reason: "stop" },
+    ...{ role: "assistant", content: "cached", finish_reason: "stop" },
     usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
   });
 });
