@@ -76,10 +76,10 @@ export async function* readFrames(server: Server, request: ServerRequest, signal
     for (;;) {
       const { done, value } = await within(reader.read());
       if (done) return;
-      const lines = (rest + value).split("\n"); // Number() and JSON.parse() ignore a \r at the end
+      const lines = (rest + value).split("\n"); // numbers and JSON.parse() ignore a \r at the end
       rest = lines.pop() ?? "";
       for (const line of lines) {
-        if (line.startsWith("id:")) id = Number(line.slice(3));
+        if (line.startsWith("id:")) id = +line.slice(3);
         else if (line.startsWith("data:")) yield { id, event: JSON.parse(line.slice(5)) };
       }
     }

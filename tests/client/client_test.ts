@@ -231,7 +231,7 @@ Deno.test("client() waits longer before each attempt, with jitter, and then give
       while (at.length < 8) await time.nextAsync();
       const error = await over;
       assertEquals([error.message, error.code, error.status], [
-        "Cannot read run in 8 attempts",
+        "Cannot read the run in 8 attempts",
         "lost",
         0,
       ]);
@@ -252,10 +252,10 @@ Deno.test("client() gives up after the configured number of attempts, and an eve
   const heard = three([lost, { type: "cut", after: 500 }, lost, { type: "cut", after: 500 }, lost]);
   assertEquals((await heard.over).status, "paused");
   const silent = three([lost, lost, lost]);
-  await assertRejects(() => silent.over, ClientError, "Cannot read run in 3 attempts");
+  await assertRejects(() => silent.over, ClientError, "Cannot read the run in 3 attempts");
   assertEquals(silent.server.requests.length, 3);
   const nothingNew = three([{ type: "cut", after: 500 }, { type: "cut", after: 3 }, { type: "cut", after: 3 }]);
-  await assertRejects(() => nothingNew.over, ClientError, "Cannot read run in 3 attempts");
+  await assertRejects(() => nothingNew.over, ClientError, "Cannot read the run in 3 attempts");
 });
 
 Deno.test("client() gives up on a run that never ends", async () => {
@@ -267,7 +267,7 @@ Deno.test("client() gives up on a run that never ends", async () => {
 Deno.test("client() gives up on a run with a missing event, and never shows later events", async () => {
   const server = logServer([[...first.slice(0, 5), ...first.slice(6)]]);
   const leg = client("", server).run({ prompt: "Go" });
-  await assertRejects(() => soon(() => leg.result()), ClientError, "Cannot read run");
+  await assertRejects(() => soon(() => leg.result()), ClientError, "Cannot read the run");
   assertEquals(leg.state, first.slice(0, 5).reduce(fold, noRun));
 });
 
@@ -401,7 +401,7 @@ Deno.test("client() removes its abort listener after each wait", async () => {
     throw new TypeError("The network is down");
   };
   const leg = client("", { fetch }).run({ prompt: "Go", signal });
-  await assertRejects(() => soon(() => leg.result()), ClientError, "Cannot read run");
+  await assertRejects(() => soon(() => leg.result()), ClientError, "Cannot read the run");
   assertEquals([added.calls.length, removed.calls.length], [7, 7]);
 });
 
