@@ -87,7 +87,7 @@ Deno.test("Claude: systemMessage of an asynchronous command goes to the model", 
   assertEquals(await told("qoder"), [["Tests fail."], []]);
 });
 
-Deno.test("Claude: if runs the hook for commands that nobody can foresee, and for paths relative to the directory", async () => {
+Deno.test("Claude: if runs the hook for commands that cannot be evaluated without a shell, and for paths relative to the directory", async () => {
   const hook = { type: "command", command: "exit 2", if: "Bash(git *)" } as const;
   const commands = ["$CMD push", "x=$(cat cmd); $x", "`cat cmd`", 'echo "open', "echo 'git push'", "ls"];
   const calls = commands.map((text, index) => command(String(index), text));

@@ -46,7 +46,7 @@ export const foreignRules: readonly ForeignRule[] = [
     "Exit code 2 has no effect at PermissionRequest, PermissionDenied and Notification.",
     "exit code 2 has no effect",
   ),
-  of("Claude", "`if` runs the hook for every command that nobody can foresee.", "if "),
+  of("Claude", "`if` runs the hook for every command that cannot be evaluated without a shell.", "if "),
   of("Claude", "CLAUDE_ENV_FILE sets variables for later commands.", "CLAUDE_ENV_FILE"),
   of("Claude", "http handlers post the input; addresses are restricted.", "an http handler"),
   of("Claude", "prompt, agent and mcp_tool handlers decide.", "a prompt handler", "an mcp_tool handler"),

@@ -201,7 +201,7 @@ export interface SessionEndHookInput<T = number> extends HookInput<T> {
 export interface SessionEndHookOutput {
   /** Hides the final answer from the person. */
   suppressOutput?: boolean;
-  /** What was cleaned up: in an event `data` named `copilot_hooks.session_end`. */
+  /** The actions of the cleanup: in an event `data` named `copilot_hooks.session_end`. */
   cleanupActions?: (string | Record<string, unknown>)[];
   /** A summary: in the same event. */
   sessionSummary?: string;

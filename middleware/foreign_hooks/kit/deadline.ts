@@ -18,9 +18,10 @@ export async function callWithin<T>(
   signal.throwIfAborted();
   const late = new AbortController();
   const own = AbortSignal.any([signal, late.signal]);
+  const call = async () => await work(own);
   const timer = startTimer(() => late.abort(lateAfter(ms)), ms);
   try {
-    const result = await withGracePeriod(Promise.try(work, own), cancellationOf(own), grace, () => {});
+    const result = await withGracePeriod(call(), cancellationOf(own), grace, () => {});
     own.throwIfAborted();
     return result;
   } catch (error) {

@@ -64,7 +64,7 @@ export interface Hooks {
   readonly end: (ctx: Scope, reason: string) => End;
 }
 
-/** The text for the model in the results of calls that such an end cuts short. */
+/** The text for the model in the results of calls that the end of the run cuts short. */
 export const endReason = "a hook stopped the run";
 
 /** Creates the hooks of one middleware. */

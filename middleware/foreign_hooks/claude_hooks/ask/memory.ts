@@ -33,7 +33,7 @@ export interface Memory {
   /** The text before the first prompt. */
   readonly firstMessage: State<string>;
   readonly batch: State<CallBatch>;
-  /** What PreToolUse said of calls that have not come out. */
+  /** The answers of PreToolUse about calls without a result. */
   readonly judgements: State<Readonly<Record<string, unknown>>>;
   readonly permissions: State<Permissions>;
   /** The files in `watchPaths`; undefined until a hook returns some. */

@@ -19,7 +19,7 @@ export interface Dialect {
     readonly values: RegExp;
     readonly other: { readonly [E in HookEvent]?: RegExp };
   };
-  /** What an invalid regular expression matches: its own text, or nothing. */
+  /** The match of an invalid regular expression: its own text, or nothing. */
   readonly malformed: "itself" | "nothing";
   /** Decisions, the weakest first. Any other word is no decision. */
   readonly decisions: readonly Decision[];
@@ -53,7 +53,7 @@ export interface Dialect {
   readonly ignoresExit2: readonly HookEvent[];
   /** The events whose `systemMessage` is discarded. */
   readonly discardsMessages: readonly HookEvent[];
-  /** Who receives the `systemMessage` of an asynchronous command. */
+  /** The receiver of the `systemMessage` of an asynchronous command. */
   readonly lateMessages: "person" | "model";
   /** Whether PermissionDenied also fires when a rule, not a classifier, denies a call. */
   readonly reportsRules: boolean;

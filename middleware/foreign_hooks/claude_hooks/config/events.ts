@@ -14,7 +14,7 @@ export interface EventRow {
   readonly matches?: string;
   /** Whether a hook can prevent what the event announces. */
   readonly guards?: boolean;
-  /** What exit code 2 of a command does: it blocks, or adds context for the model. Default: the person receives a notice. */
+  /** The effect of exit code 2 of a command: it blocks, or adds context for the model. Default: the person receives a notice. */
   readonly exit2?: "block" | "context";
   /** Whether plain output of a command is context for the model. */
   readonly plainText?: boolean;

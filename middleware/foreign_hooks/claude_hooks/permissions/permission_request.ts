@@ -56,8 +56,8 @@ export function permissionRequest(
     const input = structuredClone(ctx.input) as Record<string, unknown>; // the input of every tool is an object
     const agent = run.parent && { agentID: run.id };
     const options = { signal, suggestions: suggestionsFor(ctx), toolUseID: call.id, requestId: call.id, ...agent };
-    const given = Promise.try(canUseTool, name, input, options);
-    return readPermission(await withGracePeriod(given, cancellationOf(signal), 0, () => {}));
+    const ask = async () => await canUseTool(name, input, options);
+    return readPermission(await withGracePeriod(ask(), cancellationOf(signal), 0, () => {}));
   }
 
   async function firstAnswer(ctx: ApprovalContext): Promise<Permission | undefined> {

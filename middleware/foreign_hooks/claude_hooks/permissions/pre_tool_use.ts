@@ -12,7 +12,7 @@ import type { Decision } from "../config/dialect.ts";
 import type { CallFields } from "../config/input.ts";
 import { mcpToolOf } from "../../kit/run.ts";
 
-/** What the hooks said of a call. Plain JSON: it is kept with a question, so that no hook is asked again when the run resumes. */
+/** The answer of the hooks about a call. Plain JSON: it is saved with a question, so that no hook is asked again on resume. */
 export interface Judgement {
   readonly name: string;
   /** The input that the hooks were asked about. */
@@ -24,7 +24,7 @@ export interface Judgement {
   readonly context: readonly string[];
 }
 
-/** What the middleware around a call, the outermost first, have kept of it, and in which batch. */
+/** The saved answers about a call, of the outermost middleware first, with the batches in which they were given. */
 const keptForm = z.array(z.object({
   batch: z.string(),
   judgement: z.object({

@@ -21,7 +21,7 @@ export interface Rule {
 export interface MatchOptions {
   /** The working directory, which paths are relative to. */
   readonly cwd: string;
-  /** How many parts of a shell command have to match: "all" of them, as for an allow; "any"; or "maybe", which also accepts a command that nobody can foresee. */
+  /** How many parts of a shell command have to match: "all" of them, as for an allow; "any"; or "maybe", which also accepts a command that cannot be evaluated without a shell. */
   readonly parts: "all" | "any" | "maybe";
 }
 
@@ -63,7 +63,7 @@ function matchesCommand(content: string, command: string, need: MatchOptions["pa
   return [...parts, ...inner].some((part) => matchesText(content, part));
 }
 
-/** Whether the shell computes parts of a command, or the command cannot be parsed: then nobody knows what runs. */
+/** Whether the shell computes parts of a command, or the command cannot be parsed. */
 function isOpaque(command: string): boolean {
   const unquoted = command.replace(/'[^']*'/g, "");
   return /[$`]/.test(unquoted) || /'/.test(unquoted.replace(/"[^"]*"/g, "")) || unquoted.split('"').length % 2 === 0;
