@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { readBody } from "../kit/body.ts";
 import type { Process } from "./config.ts";
 import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./transport.ts";
 
@@ -24,7 +25,7 @@ export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">
 
   return () => ({
     async ask(request, signal) {
-      const answer: unknown = JSON.parse(await textOf(await post(request, signal)));
+      const answer: unknown = JSON.parse(await readBody(await post(request, signal), mostBytes));
       if (answeredBy(answer) !== request.id) throw new TypeError("The answer of the hook has another id");
       return answer;
     },
@@ -33,17 +34,4 @@ export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
-}
-
-/** Reads the text of a response, up to the limit of a message. */
-async function textOf({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let size = 0;
-  let text = "";
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > mostBytes) throw new RangeError(`The answer of the hook has more than ${mostBytes} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

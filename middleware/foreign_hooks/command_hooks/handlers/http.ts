@@ -5,6 +5,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { readBody } from "../../kit/body.ts";
 import { commandError, outputOf } from "../output.ts";
 import type { HttpHook } from "../settings.ts";
 import type { Handler } from "./handler.ts";
@@ -18,6 +19,9 @@ export interface HttpHandlerOptions {
   /** Sends the request. Default: the platform's `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
 }
+
+/** The most bytes of a response. */
+const most = 1_000_000;
 
 /** Creates the handler. Throws a `TypeError` for an address that is not allowed. */
 export function httpHandler(
@@ -54,8 +58,11 @@ export function httpHandler(
       redirect: "error",
       signal,
     });
-    const stdout = await response.text();
-    if (!response.ok) throw commandError(`status ${response.status}`, url);
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw commandError(`status ${response.status}`, url);
+    }
+    const stdout = await readBody(response, most);
     return outputOf({ code: 0, stdout, stderr: "" }, { event: input.hook_event_name, dialect, name: url });
   };
 }
