@@ -33,12 +33,12 @@ import { lines } from "../support/transcript_lines.ts";
 
 type Options = Partial<AgentOptions<unknown, Schema>>;
 
-/** What came of a prompt under hooks. */
+/** Runs a prompt with hooks. */
 async function came(steps: readonly ScriptedAnswer[], hooks: SessionHooks, options: Options = {}) {
   return await under(steps, [copilot_hooks(hooks)], options);
 }
 
-/** What came of a prompt under middleware. */
+/** Runs a prompt with middleware. */
 async function under(steps: readonly ScriptedAnswer[], use: readonly Middleware[], options: Options = {}) {
   const model = scripted(...steps);
   const assistant = agent({ model, tools: [weather()], ...options, use });
@@ -55,7 +55,7 @@ function warningOf(event: Event): string[] {
   return event.type === "warning" ? [`${event.point} ${event.message}`] : [];
 }
 
-/** What the events of one type say. */
+/** Returns the events of one type. */
 function said<T extends Event["type"]>(events: readonly Event[], type: T): Extract<Event, { type: T }>[] {
   return events.filter((event): event is Extract<Event, { type: T }> => event.type === type);
 }
@@ -98,7 +98,7 @@ Deno.test("copilot_hooks() uses only the points that its hooks need", () => {
   assertEquals(points({ onErrorOccurred: nothing }), ["error"]);
 });
 
-// ── the hooks of the document, as they stand there ──
+// ── the hooks of the document, unchanged ──
 
 const documented: SessionHooks = {
   onSessionStart: (input) => ({ additionalContext: `Project root: ${input.cwd}` }),

@@ -30,7 +30,7 @@ import { FakeTime } from "@std/testing/time";
 import { batch, call, came, drop, gauge, settled, three, weather } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-/** An agent under hooks, and what its model was asked. */
+/** Creates an agent with hooks, and its scripted model. */
 function worker(
   steps: readonly ScriptedAnswer[],
   hooks: YoiHook | readonly YoiHook[],
@@ -40,7 +40,7 @@ function worker(
   return { model, assistant: agent({ model, tools, use: [yoi_hooks(hooks)], limits: { grace: 100 } }) };
 }
 
-/** A run once it has ended. */
+/** Returns the outcome of a run. */
 async function ended({ events, result }: Pick<RunHandle<unknown>, "events" | "result">) {
   const all = await Array.fromAsync(events);
   return { ...await result, events: all, warnings: all.flatMap(warningOf), open: all.flatMap(openOf) };
@@ -54,7 +54,7 @@ function openOf(event: Event): unknown[] {
   return event.type === "data" && event.name === "yoi_hooks.open" ? [event.data] : [];
 }
 
-/** Writes down what it is asked about calls. */
+/** A hook that logs calls. */
 function noting(log: string[], name = ""): YoiHook {
   return {
     pre_tool_call: ({ call }) => void log.push(`pre${name} ${call.id}`),
@@ -62,7 +62,7 @@ function noting(log: string[], name = ""): YoiHook {
   };
 }
 
-/** Says something about one call. */
+/** A hook with an answer for one call. */
 function before(id: string, result: PreToolCallResult): YoiHook {
   return { pre_tool_call: ({ call }) => call.id === id ? result : PreToolCallResult.Continue };
 }
@@ -92,7 +92,7 @@ Deno.test("yoi_hooks() uses only the points that its hooks need", () => {
   assertEquals(points({ post_tool_call: () => {} }), ["session", "model", "tool", "execute"]);
 });
 
-// ── the hooks of the document, as they stand there ──
+// ── the hooks of the document, unchanged ──
 
 class InputValidator implements YoiHook {
   // deno-lint-ignore require-await

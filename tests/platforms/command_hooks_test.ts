@@ -11,7 +11,7 @@ import { command, notices, shell, warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
 
-/** Commands as hooks of one event. */
+/** Settings with commands for one event. */
 function on(event: string, ...commands: readonly (string | Partial<CommandHook>)[]): CommandSettings {
   return { hooks: { [event]: [{ hooks: commands.map(hookOf) }] } };
 }
@@ -43,13 +43,13 @@ async function lives(pid: number): Promise<boolean> {
   return /^[^Z]/.test(new TextDecoder().decode(stdout).trim());
 }
 
-/** Whether a process runs that writes its id to a file; one that was killed before it came to that does not. */
+/** Whether the process runs whose id is in a file. Without the file, it was killed before it could write. */
 async function runs(file: string): Promise<boolean> {
   const pid = await Deno.readTextFile(file).catch(() => "");
   return pid !== "" && await lives(Number(pid));
 }
 
-/** Whether such a process ends: one that is killed takes a moment, and none would end by itself so soon. */
+/** Whether that process ends soon. It would not end by itself within this time. */
 async function ends(file: string): Promise<boolean> {
   for (let look = 0; look < 2_000; look++) {
     if (!await runs(file)) return true;

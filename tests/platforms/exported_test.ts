@@ -11,7 +11,7 @@ import { lines } from "../support/transcript_lines.ts";
 const program = new URL("exported.ts", import.meta.url).pathname;
 const command = [Deno.execPath(), "run", "--allow-all", program];
 
-/** What came of commands that an agent runs. */
+/** Runs commands with an agent. */
 async function run(use: Middleware) {
   const bash = tool({
     name: "bash",

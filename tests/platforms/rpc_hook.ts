@@ -1,5 +1,5 @@
 /**
- * A hook of PicoClaw that is a program. What it is given says what it does.
+ * A hook of PicoClaw that is a program. Its argument selects its behaviour.
  *
  * @module
  */
@@ -13,7 +13,7 @@ function say(text: string): void {
   for (let written = 0; written < bytes.length;) written += Deno.stdout.writeSync(bytes.subarray(written));
 }
 
-/** What it answers to a call. */
+/** The reply to a call. */
 function answerTo(command: string): unknown {
   switch (does) {
     case "place":

@@ -1,5 +1,5 @@
 /**
- * A program whose hook nobody leaves.
+ * A program that does not dispose its hooks.
  *
  * @module
  */

@@ -23,7 +23,7 @@ const denies = saysOf({ permissionDecision: "deny", permissionDecisionReason: "N
 const asks = saysOf({ permissionDecision: "ask", permissionDecisionReason: "Sure?" });
 const allows = saysOf({ permissionDecision: "allow" });
 
-/** A hook that answers when it is told to. */
+/** A hook that answers when it is released. */
 function held(answer: HookCallback) {
   const { promise, resolve } = Promise.withResolvers<void>();
   const hook: HookCallback = async (...told) => {
@@ -33,7 +33,7 @@ function held(answer: HookCallback) {
   return { hook, resolve };
 }
 
-/** Events by their names, as hooks hear them. */
+/** A configuration whose hooks log their events. */
 function heard(...events: readonly (keyof HookConfig)[]) {
   const log: string[] = [];
   const hook: HookCallback = ({ hook_event_name }) => void log.push(hook_event_name);

@@ -5,7 +5,7 @@ import { inject } from "@jizai/jizai/middleware/inject";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { settled } from "../../support/batch.ts";
 
-/** What is answered to messages, one after another. */
+/** Sends messages one after another. */
 function asking(...use: readonly Middleware[]) {
   const errors: unknown[] = [];
   const { rpc } = export_hooks(use, { name: "gate", onError: (error) => errors.push(error) });
@@ -23,7 +23,7 @@ function asking(...use: readonly Middleware[]) {
 
 const bash = (command: string) => ({ tool: "bash", arguments: { command } });
 
-/** Writes down how calls go in and out. */
+/** A middleware that logs calls on the way in and out. */
 function watching(log: string[]): Middleware {
   return {
     name: "watching",

@@ -24,7 +24,7 @@ import { call, drop, weather } from "../../support/batch.ts";
 import { warnings } from "../../support/rpc.ts";
 import { lines } from "../../support/transcript_lines.ts";
 
-/** Middleware that went to PicoClaw and came back. */
+/** Middleware, exported to PicoClaw and run by `rpc_hooks()`. */
 function throughRpc(make: () => readonly Middleware[], options: ExportOptions = {}): Middleware {
   const { rpc } = export_hooks(make(), options);
   const intercept = ["before_llm", "before_tool", "approve_tool"];
@@ -36,7 +36,7 @@ function throughRpc(make: () => readonly Middleware[], options: ExportOptions = 
   });
 }
 
-/** Middleware that went to Claude and came back. */
+/** Middleware, exported to Claude and run by `claude_hooks()`. */
 function throughClaude(make: () => readonly Middleware[], options: ExportOptions = {}): Middleware {
   const command: HookCallback = (input) => export_hooks(make(), options).command(input); // another process for each event
   const events = [
@@ -55,7 +55,7 @@ function throughClaude(make: () => readonly Middleware[], options: ExportOptions
 
 const calls = [call("a"), call("b"), call("c", { name: "drop" }), call("d", { name: "drop" })];
 
-/** What came of a run, without who says it: the other systems say so in front of each denial. */
+/** The outcome of a run, without the prefix that the other systems add to each denial. */
 async function came(use: readonly Middleware[], prompt = "Hi") {
   const model = scripted({ text: "Let me see, hunter2.", calls }, "Done, hunter2.", "Done again.");
   const tools = [
@@ -81,7 +81,7 @@ async function came(use: readonly Middleware[], prompt = "Hi") {
 
 type Came = Partial<Awaited<ReturnType<typeof came>>>;
 
-/** Tests that middleware does the same through another system, but for what is said here. */
+/** Tests that middleware behaves the same through another system, except for the given differences. */
 function same(
   name: string,
   make: () => readonly Middleware[],

@@ -1,5 +1,5 @@
 /**
- * What hooks of other systems become, row by row of the table of hooks: those around requests and calls.
+ * The hooks of all systems around requests and calls, compared.
  */
 import { agent, allow, deny, type Middleware, text } from "@jizai/jizai";
 import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";

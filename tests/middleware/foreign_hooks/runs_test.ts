@@ -1,5 +1,5 @@
 /**
- * What hooks of other systems become, row by row of the table of hooks: those around a run.
+ * The hooks of all systems around a run, compared.
  */
 import { agent, compacted, type Middleware, ModelError, user } from "@jizai/jizai";
 import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";

@@ -1,5 +1,5 @@
 /**
- * What hooks of other systems become, row by row of the table of hooks: what is told to the person, and what to the model.
+ * The texts of all systems for the person and for the model, compared.
  */
 import { ModelError } from "@jizai/jizai";
 import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";

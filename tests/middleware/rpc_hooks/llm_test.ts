@@ -16,7 +16,7 @@ import { call, weather } from "../../support/batch.ts";
 import { builtins, warnings } from "../../support/rpc.ts";
 import { lines } from "../../support/transcript_lines.ts";
 
-/** A run of an agent that knows the weather, with one hook. */
+/** Runs a weather agent with one hook. */
 async function ran(
   hook: Builtin,
   { model = scripted("Done."), messages = [user("Hi")], use = [], options, ...rest }: {
@@ -335,7 +335,7 @@ Deno.test("PicoClaw: in the version head, hooks cannot change system messages an
   assertEquals(lines(appended.requests[0]?.messages ?? []), ["user Hi", "user x"]);
 });
 
-/** The names of everything in a value, those within others after a dot. */
+/** Returns the paths of all fields in a value. */
 function names(value: unknown, within = ""): string[] {
   if (Array.isArray(value)) return value.length > 0 ? names(value[0], within) : [];
   if (typeof value !== "object" || value === null) return [];

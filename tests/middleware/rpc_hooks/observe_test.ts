@@ -15,7 +15,7 @@ interface Told {
   readonly Payload: Readonly<Record<string, unknown>>;
 }
 
-/** A hook that hears of everything, and what it has heard. */
+/** A hook that observes everything, and its log. */
 function ears() {
   const heard: Told[] = [];
   const hook = { event: (event: object) => void heard.push(event as Told) }; // of the document's version

@@ -8,7 +8,7 @@ import { batch, call, came, drop, three, weather } from "../../support/batch.ts"
 import { builtins, warnings } from "../../support/rpc.ts";
 import { lines } from "../../support/transcript_lines.ts";
 
-/** A hook that writes down what it is asked, and answers as `answers` say. */
+/** A hook that logs its requests and replies with `answers`. */
 function noting(log: string[], name: string, { before_tool, after_tool, approve_tool }: Builtin = {}): Builtin {
   const note =
     <P>(stage: string, answer: (params: P, options: BuiltinOptions) => unknown) =>

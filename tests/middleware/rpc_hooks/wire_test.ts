@@ -7,7 +7,7 @@ import { answering, type Program, programs, type Say, type Told, warnings } from
 
 const intercept = ["before_tool"];
 
-/** The middleware with one program. */
+/** Creates the middleware with one program. */
 function using(program: Program, { intercept: stages = intercept, observe = [] as string[], defaults = {} } = {}) {
   const { stdio, ran } = programs({ p: program });
   const processes = { p: { enabled: true, command: ["p"], intercept: stages, observe } };
@@ -234,7 +234,7 @@ Deno.test("PicoClaw: runs at the same time ask at the same time", async () => {
   assertEquals([all.map(({ lines }) => lines[1]), asking.peak], [["ok sun in a", "ok sun in b", "ok sun in c"], 3]);
 });
 
-/** The middleware with one hook behind a URL, and what was posted to it. */
+/** Creates the middleware with one hook behind a URL, and the log of its requests. */
 function posting(
   respond: (message: Told, request: Request) => Response | Promise<Response>,
   { intercept: stages = intercept, defaults = {} } = {},
