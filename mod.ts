@@ -20,38 +20,21 @@
  *
  * @module
  */
-export { CapacityError } from "./src/core/bounded_cache.ts";
-export { type ClaimOptions, SessionError } from "./src/core/claim.ts";
+export { CapacityError } from "./src/core/persistence/bounded_cache.ts";
 export {
   type Agent,
   agent,
   type AgentOptions,
-  type AsToolOptions,
-  type CompactingOptions,
-  type CompactOptions,
-  type Empty,
   type PromptOptions,
   type ResumeOptions,
-  type RunHandle,
   type RunOptions,
   type Vars,
   vars,
   type VarsOption,
-} from "./src/core/agent.ts";
-export * from "./src/core/answers.ts";
-export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/interrupt.ts";
-export { defaultLimits, deploy, type Limits, workers } from "./src/core/limits.ts";
-export type { NumberedEvent, OnError } from "./src/core/events.ts";
-export type { Hook, Next } from "./src/core/onion.ts";
-export type * from "./src/core/points.ts";
-export { mapTexts, rewrite, type RewriteOptions, type Rewriter, windowed } from "./src/core/rewrite.ts";
-export type { Opened, Started, StopOptions } from "./src/core/run.ts";
-export type { Infer, Issue, Schema, Validation } from "./src/core/schema.ts";
-export type { Change, QuestionOptions, Run, Scope, Used } from "./src/core/scope.ts";
-export { only, when } from "./src/core/select.ts";
-export { type State, state, type StateOptions } from "./src/core/state.ts";
-export type { SendOptions } from "./src/core/inbox.ts";
-export { type ListOptions, memory, type MemoryOptions, type Store } from "./src/core/store.ts";
+} from "./src/core/agent/agent.ts";
+export type { RunHandle } from "./src/core/agent/run_handle.ts";
+export type { AnswerFormat, WrapHooks } from "./src/core/agent/definition.ts";
+export type { Infer, Issue, Schema, Validation } from "./src/core/agent/schema.ts";
 export {
   type AnyTool,
   type Tool,
@@ -59,7 +42,25 @@ export {
   ToolError,
   type ToolExecutionContext,
   type ToolOptions,
-} from "./src/core/tool.ts";
+} from "./src/core/agent/tool.ts";
+export type { SendOptions } from "./src/core/features/steering.ts";
+export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
+export type { Middleware, ToolHooks } from "./src/core/hooks/middleware.ts";
+export type { Hook, Next } from "./src/core/hooks/onion.ts";
+export type * from "./src/core/hooks/points.ts";
+export * from "./src/core/hooks/results.ts";
+export { mapTexts, rewrite, type RewriteOptions, type Rewriter, windowed } from "./src/core/hooks/rewrite.ts";
+export type { Change, QuestionOptions, Run, Scope, Used } from "./src/core/hooks/scope.ts";
+export { only, when } from "./src/core/hooks/select.ts";
+export { type State, state, type StateOptions } from "./src/core/hooks/state.ts";
+export { SessionError } from "./src/core/persistence/claim.ts";
+export { memory, type MemoryOptions } from "./src/core/persistence/memory.ts";
+export type { Rule, Session } from "./src/core/persistence/session.ts";
+export type { ListOptions, Store, StoreAdapter } from "./src/core/persistence/store.ts";
+export type { StopOptions } from "./src/core/run/control.ts";
+export type { NumberedEvent, OnError } from "./src/core/run/events.ts";
+export { defaultLimits, deploy, type Limits, workers } from "./src/core/run/limits.ts";
+export type { Opened, Started } from "./src/core/run/start.ts";
 export type { AnyEnv, Busy, ClientGone, RequestVars, ServedAgent, ServeOptions } from "./src/http/options.ts";
 export type { OnFailure } from "./src/http/respond/error_response.ts";
 export { serve } from "./src/http/serve.ts";
@@ -68,5 +69,4 @@ export type * from "./src/protocol/event.ts";
 export type * from "./src/protocol/files.ts";
 export * from "./src/protocol/message.ts";
 export type * from "./src/protocol/question.ts";
-export * from "./src/protocol/session.ts";
 export type { Sink } from "./src/stream/channel.ts";

@@ -68,7 +68,6 @@ const alive = ["blueprint", "entry", "keep", "live", "way"].map((name) => `src/c
 
 /** Folders that are being divided. */
 const crowded = [
-  "src/core",
   "middleware/tools/workspace",
 ];
 
@@ -139,7 +138,7 @@ imports("the rooms of src import one way", src, (target, from) => {
   "src/core/upward.ts": `import type { App } from "../http/app.ts";`,
   "src/session/across.ts": `await import("../wire/sse.ts");`,
   "src/wire/outward.ts": `export * from "../../mod.ts";`,
-  "src/elsewhere/room.ts": `import "../core/agent.ts";`,
+  "src/elsewhere/room.ts": `import "../core/agent/agent.ts";`,
 });
 
 imports("src never imports middleware", [...mod, ...src], (target) => target.startsWith("middleware/"), {
@@ -162,7 +161,7 @@ imports("a middleware imports only what the package exports", middleware, (targe
     !searches && !usesNode && !published.has(target);
 }, {
   "middleware/limits/one.ts": `import { two } from "./two.ts";`,
-  "middleware/limits/internal.ts": `import { onionOf } from "../../src/core/onion.ts";`,
+  "middleware/limits/internal.ts": `import { onionOf } from "../../src/core/hooks/onion.ts";`,
   "middleware/limits/schema.ts": `import * as z from "zod";`,
   "middleware/limits/search.ts": `import { RE2JS } from "re2js";`,
   "middleware/limits/client.ts": `import { Client } from "@modelcontextprotocol/client";`,

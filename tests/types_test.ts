@@ -26,6 +26,7 @@ import {
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { lines } from "./support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 
@@ -171,7 +172,7 @@ Deno.test("what a middleware needs and nobody has is an error", () => {
   agent({ vars: vars<{ request: string }>(), model: scripted(), tools: [mine] });
   // @ts-expect-error: two that need different vars need a witness
   agent({ model: scripted(), use: [needsUser, needsRequest] });
-  const child = agent({ model: scripted(), tools: [mine] }).asTool({ name: "child", description: "Asks" });
+  const child = asTool(agent({ model: scripted(), tools: [mine] }), { name: "child", description: "Asks" });
   // @ts-expect-error: a child needs what its tools need
   agent({ vars: vars<{ request: string }>(), model: scripted(), tools: [child] });
   agent({ vars: vars<{ user: User; more: 1 }>(), model: scripted(), tools: [mine], use: [needsUser, nothing] });
@@ -287,7 +288,7 @@ Deno.test("only() knows the input of a tool, not of a name, and refuses what kno
   ];
   is<Equal<ReturnType<typeof wrong>["length"], number>>();
   const model: Middleware = { name: "m", model: (_, next) => next() };
-  assertThrows(() => only(weather, model), TypeError, "at model there is none");
+  assertThrows(() => only(weather, model), TypeError, "its hook at model concerns no tool");
 });
 
 Deno.test("state has the type of what it begins with", () => {

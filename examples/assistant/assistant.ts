@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Agent, agent, type Middleware, type Model } from "@jizai/jizai";
+import { type Agent, agent, type Middleware, type Model, type WrapHooks } from "@jizai/jizai";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { readDocs } from "./docs.ts";
 import { library } from "./search.ts";
@@ -22,20 +22,20 @@ const policy = permissions({
   otherwise: "deny",
 });
 
-/** What may be added to the assistant: middleware before its own, and a trace of what each of them does. */
+/** Additions to the assistant: middleware before its own, and a trace of all hooks. */
 export interface Additions {
   readonly use?: readonly Middleware[];
-  readonly trace?: boolean;
+  readonly trace?: WrapHooks;
 }
 
 /** Makes the assistant. */
-export function assistant(model: Model, { use = [], trace = false }: Additions = {}): Agent<unknown, unknown> {
+export function assistant(model: Model, { use = [], ...additions }: Additions = {}): Agent<unknown, unknown> {
   return agent({
     name: "assistant",
     model,
     instructions: "Answer from the documentation: search it, read what fits, and quote it with its source.",
     tools: [...docsTools(docs), calculate],
     use: [...use, policy],
-    trace,
+    ...additions,
   });
 }

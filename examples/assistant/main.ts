@@ -18,12 +18,13 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { assistant } from "./assistant.ts";
 import { chooseModel } from "./model.ts";
+import { trace } from "@jizai/jizai/trace";
 
 const log = logger(({ point, tool, outcome, ms }) => {
   console.log(" ", ...[point, tool, outcome].filter((word) => word !== undefined), `${ms.toFixed(1)} ms`);
 });
 const model = chooseModel();
-const served = serve(assistant(model, { use: [log], trace: true }), {
+const served = serve(assistant(model, { use: [log], trace }), {
   page: playground(),
   wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
   log: memoryLog(),

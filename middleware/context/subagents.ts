@@ -4,6 +4,7 @@
  * @module
  */
 import type { Agent, Middleware } from "../../mod.ts";
+import { asTool } from "../../src/core/features/subagents.ts";
 
 /**
  * Adds each agent as a tool with its name and its description. A call starts a run of that agent, whose events appear among those of the caller. The caller's
@@ -29,5 +30,5 @@ import type { Agent, Middleware } from "../../mod.ts";
  * ```
  */
 export function subagents<V = unknown>(agents: readonly Agent<V, unknown>[]): Middleware<V> {
-  return { name: "subagents", tools: agents.map((agent) => agent.asTool()) };
+  return { name: "subagents", tools: agents.map((agent) => asTool(agent)) };
 }

@@ -4,14 +4,14 @@
  *
  * @module
  */
-export { type Cancellation, cancellationOf, delay, startTimer, withGracePeriod } from "./abandon.ts";
-export { canonicalJson } from "./canonical.ts";
-export { eachHook, points, type WrapHook } from "./each_hook.ts";
-export { estimateTokens } from "./estimate.ts";
-export { Locks } from "./locks.ts";
-export { describeIssues, schemaOf } from "./schema.ts";
-export type { Beneath, Layered, Review, Wrap } from "./onion.ts";
-export { onlyIf, reviewIf } from "./select.ts";
-export { type Shown, trackShownText } from "./shown.ts";
-export { Semaphore } from "./slots.ts";
-export { type Division, groupMessages, splitTranscript } from "./trim.ts";
+export { describeIssues, schemaOf } from "./agent/schema.ts";
+export { type Division, groupMessages, splitTranscript } from "./features/trim.ts";
+export { eachHook, points, type WrapHook } from "./hooks/each_hook.ts";
+export type { Layer, Layered, PointPolicy, Review, Wrap } from "./hooks/onion.ts";
+export { onlyIf, reviewIf } from "./hooks/select.ts";
+export { type Shown, trackShownText } from "./hooks/shown_text.ts";
+export { type Cancellation, cancellationOf, delay, startTimer, withGracePeriod } from "./lib/cancellation.ts";
+export { canonicalJson } from "./lib/canonical_json.ts";
+export { estimateTokens } from "./lib/estimate.ts";
+export { Locks } from "./lib/locks.ts";
+export { Semaphore } from "./lib/semaphore.ts";

@@ -4,10 +4,11 @@
  * @module
  */
 import type { Context, Env } from "hono";
-import type { NumberedEvent } from "../core/events.ts";
-import { defaultLimits, limited, type Limits } from "../core/limits.ts";
-import type { Started } from "../core/run.ts";
-import { memory, type Store } from "../core/store.ts";
+import type { NumberedEvent } from "../core/run/events.ts";
+import { defaultLimits, limited, type Limits } from "../core/run/limits.ts";
+import type { Started } from "../core/run/start.ts";
+import { memory } from "../core/persistence/memory.ts";
+import type { Store } from "../core/persistence/store.ts";
 import type { Log } from "../session/log.ts";
 import type { ResumeTokens } from "../session/resume_token/resume_token.ts";
 import type { Sink } from "../stream/channel.ts";

@@ -5,7 +5,6 @@
  */
 import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
-import type { Empty } from "../core/agent.ts";
 import { idempotency } from "./admit/idempotency.ts";
 import { sessionQueue } from "./admit/session_queue.ts";
 import { liveRuns } from "./launch/live_runs.ts";
@@ -59,7 +58,7 @@ export function serve<V, E extends Env = AnyEnv>(
   options: ServeOptions & RequestVars<NoInfer<V>, E>,
 ): Hono<E>;
 /** Serves an agent that needs no vars. */
-export function serve(agent: ServedAgent<Empty>, options?: ServeOptions): Hono<AnyEnv>;
+export function serve(agent: ServedAgent<Record<never, never>>, options?: ServeOptions): Hono<AnyEnv>;
 export function serve(agent: ServedAgent<never>, given?: ServeOptions): Hono<AnyEnv> {
   const options = resolveOptions(given);
   const runs = liveRuns(agent, options);

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { boundedCache } from "../core/bounded_cache.ts";
-import type { Log, LogPage } from "./log.ts";
+import { boundedCache } from "../core/persistence/bounded_cache.ts";
 import { follow, notifier } from "./notifier.ts";
+import type { Log, LogPage } from "./log.ts";
 import { records } from "./record/records.ts";
 
 /** The bounds of `memoryLog()`. */

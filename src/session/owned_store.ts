@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Store } from "../core/store.ts";
-import type { Session } from "../protocol/session.ts";
+import type { Store } from "../core/persistence/store.ts";
+import type { Session } from "../core/persistence/session.ts";
 
 /**
  * Returns the key under which a session or run of `owner` is stored; without an owner, its id. Two owners can use the same id.
@@ -37,7 +37,7 @@ export function ifOwnedBy(owner: string | undefined, session: Session | undefine
 export function ownedStore(store: Store, owner: string): Store {
   const prefix = ownedKey(owner, "").slice(0, -2);
   return {
-    ...(store.volatile !== undefined && { volatile: store.volatile }),
+    writer: store.writer,
     async load(id) {
       const session = ifOwnedBy(owner, await store.load(ownedKey(owner, id)));
       return session && { ...session, id };

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Session } from "../protocol/session.ts";
+import type { Session } from "../core/persistence/session.ts";
 
 /** Splits `text` into pieces of at most `length` code units. No piece ends within a surrogate pair. */
 export function piecesOf(text: string, length: number): string[] {

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { RunHandle } from "../core/agent.ts";
-import type { RunResult } from "../core/points.ts";
+import type { RunHandle } from "../core/agent/run_handle.ts";
+import type { RunResult } from "../core/hooks/points.ts";
 import type { Event } from "../protocol/event.ts";
 
 /** A run, from its first event to how it ended. */

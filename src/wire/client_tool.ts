@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { canonicalJson } from "../core/canonical.ts";
-import { Pause } from "../core/interrupt.ts";
-import { replySchema } from "../core/question.ts";
-import { schemaOf } from "../core/schema.ts";
-import { type AnyTool, named, names, tool } from "../core/tool.ts";
+import { canonicalJson } from "../core/lib/canonical_json.ts";
+import { Pause } from "../core/hooks/interrupt.ts";
+import { replySchema } from "../core/calls/question.ts";
+import { schemaOf } from "../core/agent/schema.ts";
+import { type AnyTool, named, names, tool } from "../core/agent/tool.ts";
 import type { Question } from "../protocol/question.ts";
 import { invalid, type Shape, string } from "../protocol/shape.ts";
 

@@ -4,11 +4,11 @@
  *
  * @module
  */
-import type { AnyTool } from "../core/tool.ts";
+import type { AnyTool } from "../core/agent/tool.ts";
 import type { Event } from "../protocol/event.ts";
 import type { PersonAnswer, Question } from "../protocol/question.ts";
 import type { Message } from "../protocol/message.ts";
-import type { Session } from "../protocol/session.ts";
+import type { Session } from "../core/persistence/session.ts";
 
 /** A client dialect. */
 export interface Wire {

@@ -8,6 +8,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { order } from "../support/asking.ts";
 import { inBrowser, type Page, say, visit } from "./chromium.ts";
+import { trace } from "@jizai/jizai/trace";
 
 /** Waits until it is let go, or stopped. */
 function gate() {
@@ -61,7 +62,7 @@ async function talking(
     readonly before?: MiddlewareHandler;
   },
 ) {
-  const assistant = agent({ model: scripted(...steps), tools, use: [logger(() => {})], trace: true });
+  const assistant = agent({ model: scripted(...steps), tools, use: [logger(() => {})], trace });
   const served = serve(assistant, { page: playground(), log: memoryLog(), onClientGone: "detach" });
   return await visit(new Hono().use(before).route(at, served), at || "/");
 }

@@ -5,6 +5,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import * as z from "zod";
 import { eventsOf, post } from "../support/requests.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 const usage = { input: 3, output: 2 };
 const model = { type: "model.started", turn: 1, model: "m" } as const;
@@ -352,7 +353,7 @@ Deno.test("fold() reaches the same messages as the transcript", async () => {
   const app = serve(
     agent({
       model: script,
-      tools: [look, child.asTool({ name: "deep", description: "Goes deep" })],
+      tools: [look, asTool(child, { name: "deep", description: "Goes deep" })],
       use: [
         { name: "mask", model: rewrite({ text: windowed(8, (text) => text.replaceAll("Secret", "***")) }) },
         {

@@ -3,8 +3,8 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { agent, type Emit, type Event, type Limits, type Middleware, text, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { cancellationOf, delay, startTimer, withGracePeriod } from "../../src/core/abandon.ts";
-import { Semaphore } from "../../src/core/slots.ts";
+import { cancellationOf, delay, startTimer, withGracePeriod } from "../../src/core/lib/cancellation.ts";
+import { Semaphore } from "../../src/core/lib/semaphore.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
 
@@ -151,7 +151,7 @@ Deno.test("a hook that ignores the end of its run is left behind, wherever it wa
       const left = events.findIndex((line) => line.startsWith("warning"));
       assertEquals([status, ...events.slice(left, -1)], [
         "aborted",
-        "warning hook.abandoned A hook did not stop when it was told to.",
+        "warning hook.abandoned A hook did not stop when its signal aborted.",
         ...point === "tool" ? ["tool.finished 1 call_1"] : [],
         "session.closed",
       ], `${point}, ${when}`);
@@ -232,7 +232,7 @@ Deno.test("a cleanup that ignores its signal is left behind", async () => {
   await time.tickAsync(0);
   assertEquals(eventLines(await eventsOfRun(run)).slice(5), [
     "notice cleaning",
-    "warning hook.abandoned A cleanup did not stop when it was told to. abort",
+    "warning hook.abandoned A cleanup did not stop when its signal aborted. abort",
     "session.closed",
     "run.failed uuid The run failed.",
   ]);
@@ -315,13 +315,15 @@ Deno.test("the cleanup is not for what ends, pauses or reaches a limit by itself
       await play({}),
       await play({}, { turns: 0 }),
       await play({ stop: (ctx) => Promise.reject(ctx.run.end("enough")) }),
-      await play({ stop: (ctx) => Promise.reject(ctx.run.end("no", { as: "failed" })) }),
       await play({ stop: (ctx) => Promise.reject(ctx.run.pause("Sure?")) }),
       await play({ prompt: () => Promise.resolve({ status: "cancelled", text: "" }) }),
     ],
-    ["done", "limit", "done", "failed", "paused", "cancelled"],
+    ["done", "limit", "done", "paused", "cancelled"],
   );
   assertEquals(cleaned, 0);
+  assertEquals(await play({ stop: (ctx) => Promise.reject(ctx.run.end("no", { as: "failed" })) }), "failed");
+  assertEquals(await play({ stop: (ctx) => Promise.reject(ctx.run.end("no", { as: "cancelled" })) }), "cancelled");
+  assertEquals(cleaned, 2);
 });
 
 Deno.test("instructions that ignore the end of their run are left behind", async () => {

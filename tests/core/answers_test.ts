@@ -18,6 +18,7 @@ import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { withoutSchemas } from "../support/without_schemas.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 const pay = tool({
   name: "pay",
@@ -209,18 +210,18 @@ function family(deep: boolean, { use = [], ask = false, again = 0 }: {
     tools: [pay],
     use,
   });
-  const asTool = (child: typeof clerk, name: string) => ({ ...child.asTool({ name, description: "Does it" }), ask });
+  const toolOf = (child: typeof clerk, name: string) => ({ ...asTool(child, { name, description: "Does it" }), ask });
   const office = agent({
     name: "office",
     model: scripted({ calls: [["clerk", { prompt: "Pay" }]] }, "Settled."),
-    tools: [asTool(clerk, "clerk")],
+    tools: [toolOf(clerk, "clerk")],
   });
   const [name, child] = deep ? ["office", office] : ["clerk", clerk];
   const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
   const root = agent({
     name: "root",
     model: scripted({ calls: [[name, { prompt: "Pay" }], ["look", {}]] }, "Done."),
-    tools: [asTool(child, name), look],
+    tools: [toolOf(child, name), look],
   });
   const resume = async (answers: readonly PersonAnswer[]) => {
     await store.save({ ...JSON.parse(JSON.stringify(await store.load("s"))) }); // as another process finds it

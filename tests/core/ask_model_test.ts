@@ -21,6 +21,7 @@ import {
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { compacting } from "../support/compacting.ts";
 
 const look = tool({
   name: "look",
@@ -243,8 +244,8 @@ Deno.test("an id is not used again within a run whose first calls were left out 
   });
   const calls = [{ id: "a", name: "look", input: {} }];
   const model = scripted({ calls }, { calls }, { calls }, "Done.");
-  await agent({ model, tools: [work], limits: { context: 150 } }).run("Hi").result;
-  assertEquals(keys, ["run:a:1", "run:a_2:2", "run:a_3:3"]);
+  await compacting({ model, tools: [work], limits: { context: 150 } }).run("Hi").result;
+  assertEquals(keys, ["run:1:0", "run:2:0", "run:3:0"]);
 });
 
 Deno.test("what makes no sense of a call fails the request", async () => {
@@ -252,7 +253,7 @@ Deno.test("what makes no sense of a call fails the request", async () => {
     const { errors, status } = await hear([...events, called]);
     return [status, ...errors.map((error) => error instanceof ModelError && error.message)];
   };
-  const failed = ["failed", "Cannot read call a: it did not start"];
+  const failed = ["failed", 'Cannot read call "a": expected its start first'];
   assertEquals(await messages({ type: "call.delta", id: "a", text: "{}" }), failed);
   assertEquals(await messages({ type: "call.end", id: "a" }), failed);
   assertEquals(await messages(...call("a", "{}"), { type: "call.end", id: "a" }), failed);
@@ -426,7 +427,7 @@ Deno.test("a filter that leaves out more than it may fails the run, and says why
   };
   const refused = (type: string) => [
     "failed",
-    `Cannot leave out ${type}: a filter may drop only deltas, progress, notices and data`,
+    `Cannot drop ${type}: a filter may drop only deltas, progress, notices and data`,
   ];
   assertEquals(await left("prompt.accepted", "session"), refused("prompt.accepted"));
   assertEquals(await left("turn.started", "prompt"), refused("turn.started"));
@@ -540,7 +541,7 @@ Deno.test("a model that ignores its signal is left behind, and what it says late
   await time.tickAsync(500);
   const ending = [
     "text.delta 1 0 Once",
-    "warning hook.abandoned The model scripted did not stop when it was told to. model",
+    "warning hook.abandoned The model scripted did not stop when its signal aborted. model",
     "session.closed",
     "run.aborted stop Once",
   ];

@@ -1,7 +1,6 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import {
   type Agent,
-  agent,
   compacted,
   type Event,
   memory,
@@ -21,6 +20,8 @@ import * as z from "zod";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { history, look, short } from "../support/long.ts";
 import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { compact } from "@jizai/jizai/middleware/compaction";
+import { compacting } from "../support/compacting.ts";
 
 /** Sums a conversation up, and keeps what came last. */
 const summing: Middleware = {
@@ -47,7 +48,7 @@ function refusal({ status, error }: RunResult): unknown[] {
 
 Deno.test("a session that was compacted names the one that keeps its transcript as it was, and so on", async () => {
   const store = await keeping({ owner: "ada" });
-  const assistant = agent({ model: scripted("Three.", "Four."), use: [summing], limits: { context: 100 } });
+  const assistant = compacting({ model: scripted("Three.", "Four."), use: [summing], limits: { context: 100 } });
   const options = { session: "s", store, owner: "ada" };
   await assistant.run({ ...options, prompt: "Third" }).result;
   await assistant.run({ ...options, prompt: "x".repeat(400) }).result;
@@ -55,7 +56,7 @@ Deno.test("a session that was compacted names the one that keeps its transcript 
   for (let id: string | undefined = "s"; id !== undefined;) {
     const kept: Session | undefined = await store.load(id);
     chain.push([kept?.owner, kept?.run, ...short(kept?.messages ?? [])]);
-    id = kept?.earlier;
+    id = kept?.archive;
   }
   const summary = "summing All of it.";
   assertEquals(chain, [
@@ -68,16 +69,16 @@ Deno.test("a session that was compacted names the one that keeps its transcript 
 
 Deno.test("a run can go on with the transcript as it was", async () => {
   const store = await keeping();
-  const assistant = agent({ model: scripted("Three."), use: [summing] });
-  await assistant.compact({ session: "s", store }).result;
-  const { earlier = "" } = await store.load("s") ?? {};
-  const { messages } = await assistant.run({ session: earlier, store, prompt: "Third" }).result;
+  const assistant = compacting({ model: scripted("Three."), use: [summing] });
+  await compact(assistant, { session: "s", store }).result;
+  const { archive = "" } = await store.load("s") ?? {};
+  const { messages } = await assistant.run({ session: archive, store, prompt: "Third" }).result;
   assertEquals(short(messages), [...whole, "user Third", "assistant Three."]);
 });
 
 Deno.test("a run that nobody keeps keeps no transcript as it was", async () => {
   const store = memory();
-  const assistant = agent({ model: scripted("Three."), use: [summing], limits: { context: 100 } });
+  const assistant = compacting({ model: scripted("Three."), use: [summing], limits: { context: 100 } });
   const { messages } = await assistant.run({ messages: [...history, user("Third")], store }).result;
   assertEquals(short(messages), ["summing All of it.", "user Third", "assistant Three."]);
   assertEquals(await store.list(), []);
@@ -87,11 +88,12 @@ Deno.test("the transcript as it was is kept before the one that was compacted, w
   const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   const model = scripted({ text: "Three.", before: () => assertEquals(saved.length, 5) });
-  await agent({ model, use: [summing], limits: { context: 100 } }).run({ session: "s", store, prompt: "Third" }).result;
-  assertEquals(saved.slice(1).map(({ id, messages }) => `${id === "s" ? id : "earlier"} ${messages.length}`), [
+  await compacting({ model, use: [summing], limits: { context: 100 } }).run({ session: "s", store, prompt: "Third" })
+    .result;
+  assertEquals(saved.slice(1).map(({ id, messages }) => `${id === "s" ? id : "archive"} ${messages.length}`), [
     "s 4",
     "s 5",
-    "earlier 5",
+    "archive 5",
     "s 2",
     "s 3",
   ]);
@@ -103,8 +105,8 @@ Deno.test("a store that cannot keep the transcript as it was fails the run, and 
     ...store,
     save: (session) => session.id === "s" ? store.save(session) : Promise.reject(new Error("full")),
   };
-  const assistant = agent({ model: scripted(), use: [summing] });
-  const { status, messages } = await assistant.compact({ session: "s", store: full }).result;
+  const assistant = compacting({ model: scripted(), use: [summing] });
+  const { status, messages } = await compact(assistant, { session: "s", store: full }).result;
   assertEquals([status, short(messages)], ["failed", whole]);
   assertEquals(short((await store.load("s"))?.messages ?? []), whole);
 });
@@ -115,18 +117,19 @@ Deno.test("a store that has room for one session alone, as that of a resume toke
     ...store,
     save: (session) => Promise.resolve(session.id === "s" ? store.save(session) : undefined),
   };
-  const { status } = await agent({ model: scripted(), use: [summing] }).compact({ session: "s", store: small }).result;
-  const { messages = [], earlier } = await store.load("s") ?? {};
-  assertEquals([status, short(messages), earlier], ["done", ["summing All of it.", "assistant Two"], undefined]);
+  const { status } = await compact(compacting({ model: scripted(), use: [summing] }), { session: "s", store: small })
+    .result;
+  const { messages = [], archive } = await store.load("s") ?? {};
+  assertEquals([status, short(messages), archive], ["done", ["summing All of it.", "assistant Two"], undefined]);
 });
 
 Deno.test("a rollback brings back the transcript, and forgets what it was compacted to", async () => {
   const store = await keeping();
   const use: Middleware[] = [summing, { stop: (ctx) => Promise.reject(ctx.run.end("enough", { rollback: true })) }];
-  await agent({ model: scripted("Three."), use, limits: { context: 100 } })
+  await compacting({ model: scripted("Three."), use, limits: { context: 100 } })
     .run({ session: "s", store, prompt: "Third" }).result;
-  const { messages = [], earlier } = await store.load("s") ?? {};
-  assertEquals([short(messages), earlier], [whole, undefined]);
+  const { messages = [], archive } = await store.load("s") ?? {};
+  assertEquals([short(messages), archive], [whole, undefined]);
 });
 
 Deno.test("a rollback in another process brings back what stands for the transcript", async () => {
@@ -136,7 +139,7 @@ Deno.test("a rollback in another process brings back what stands for the transcr
     compact: ({ transcript }) => Promise.resolve(compacted([user("All of it.", "summing"), ...transcript.slice(-2)])),
   };
   const calls = { calls: [["look", { at: "a" }]] } as const;
-  const assistant = agent({
+  const assistant = compacting({
     model: scripted(calls, "Done."),
     tools: [look],
     use: [keepsEnd],
@@ -144,20 +147,20 @@ Deno.test("a rollback in another process brings back what stands for the transcr
   });
   await assistant.run({ session: "s", store, prompt: "Third" }).result;
   const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.end("enough", { rollback: true })) }];
-  const died = saved.findLast(({ run }) => run);
+  const died = saved.findLast(({ run }) => run?.position.at === "model");
   const other = await storeWith(died);
-  const { messages } = await agent({ model: scripted("Done."), tools: [look], use })
+  const { messages } = await compacting({ model: scripted("Done."), tools: [look], use })
     .resume({ session: "s", store: other.store, answers: [], lost: () => true }).result;
   assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
-  assertEquals((await other.store.load("s"))?.earlier, died?.earlier);
+  assertEquals((await other.store.load("s"))?.archive, died?.archive);
 });
 
 // ── by hand ──
 
 Deno.test("compact() compacts a session that no run has, and a run goes on with it", async () => {
   const store = await keeping({ state: [["kept", 1]], rules: [{ tool: "look" }] });
-  const assistant = agent({ model: scripted("Three."), use: [summing] });
-  const handle = assistant.compact({ session: "s", store });
+  const assistant = compacting({ model: scripted("Three."), use: [summing] });
+  const handle = compact(assistant, { session: "s", store });
   assertEquals(eventLines(await eventsOfRun(handle)), [
     "run.started run s false",
     "session.opened resume",
@@ -169,19 +172,19 @@ Deno.test("compact() compacts a session that no run has, and a run goes on with 
   const { status, text, usage, messages } = await handle.result;
   assertEquals([handle.session, status, text, usage], ["s", "done", "", { input: 0, output: 0 }]);
   assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
-  const { version: _, last, earlier, ...kept } = await store.load("s") ?? {};
+  const { version: _, last, archive, ...kept } = await store.load("s") ?? {};
   assertEquals(last?.event.type, "run.finished");
   assertEquals(kept, { id: "s", messages, state: [["kept", 1]], rules: [{ tool: "look" }] });
-  assertEquals(short((await store.load(earlier ?? ""))?.messages ?? []), whole);
+  assertEquals(short((await store.load(archive ?? ""))?.messages ?? []), whole);
   const next = await assistant.run({ session: "s", store, prompt: "Third" }).result;
   assertEquals(short(next.messages), ["summing All of it.", "assistant Two", "user Third", "assistant Three."]);
 });
 
 Deno.test("compact() of a session that is not there, or somebody else's, is refused", async () => {
   const store = await keeping({ owner: "ada" });
-  const assistant = agent({ model: scripted(), use: [summing] });
+  const assistant = compacting({ model: scripted(), use: [summing] });
   for (const [session, owner] of [["other", "ada"], ["s", "bob"]] as const) {
-    const { result, events } = assistant.compact({ session, store, owner });
+    const { result, events } = compact(assistant, { session, store, owner });
     assertEquals(refusal(await result), ["failed", "unknown", `Cannot compact session "${session}": there is none`]);
     assertEquals(await Array.fromAsync(events), []);
   }
@@ -199,26 +202,26 @@ Deno.test("compact() of a session that a run has is refused, and so is a run whi
       return await next();
     },
   };
-  const assistant = agent({ model: scripted("Three."), use: [slow, summing] });
-  const compacting = assistant.compact({ session: "s", store });
+  const assistant = compacting({ model: scripted("Three."), use: [slow, summing] });
+  const running = compact(assistant, { session: "s", store });
   await begun.promise;
   const busy = ["failed", "busy"];
   assertEquals(refusal(await assistant.run({ session: "s", store, prompt: "Third" }).result).slice(0, 2), busy);
-  assertEquals(refusal(await assistant.compact({ session: "s", store }).result), [
+  assertEquals(refusal(await compact(assistant, { session: "s", store }).result), [
     ...busy,
     `Cannot compact session "s": a run has it`,
   ]);
   gate.resolve();
-  assertEquals((await compacting.result).status, "done");
+  assertEquals((await running.result).status, "done");
   assertEquals((await store.list()).length, 2);
 });
 
 Deno.test("compact() of a session whose run waits for a person is refused", async () => {
   const store = memory();
   const pay = tool({ name: "pay", description: "Pays", input: z.object({}), ask: true, execute: () => "Paid" });
-  const assistant = agent({ model: scripted({ calls: [["pay", {}]] }, "Done."), tools: [pay], use: [summing] });
+  const assistant = compacting({ model: scripted({ calls: [["pay", {}]] }, "Done."), tools: [pay], use: [summing] });
   const { run } = await assistant.run({ session: "s", store, prompt: "Pay" }).result;
-  const { error, status } = await assistant.compact({ session: "s", store }).result;
+  const { error, status } = await compact(assistant, { session: "s", store }).result;
   assertInstanceOf(error, SessionError);
   assertEquals([status, error.code, error.run], ["failed", "busy", run]);
   const answers = [{ callId: "call_1", type: "approve" as const }];
@@ -233,36 +236,36 @@ Deno.test("compact() passes the session's hooks: they refuse it, and choose its 
     session: (_, next) => refuse ? Promise.resolve(refused("Not here.")) : next({ settings: { model: other } }),
     compact: (ctx, next) => (ids.push(ctx.model.id), next()),
   }, summing];
-  const refusing = agent({ model: scripted(), use: use(true) }).compact({ session: "s", store });
+  const refusing = compact(compacting({ model: scripted(), use: use(true) }), { session: "s", store });
   assertEquals(eventLines(await eventsOfRun(refusing)).at(-1), "run.finished cancelled  Not here.");
   assertEquals((await store.load("s"))?.messages.length, 4);
-  await agent({ model: scripted(), use: use(false) }).compact({ session: "s", store }).result;
+  await compact(compacting({ model: scripted(), use: use(false) }), { session: "s", store }).result;
   assertEquals(ids, ["other"]);
 });
 
 Deno.test("compact() takes the vars that the agent needs", async () => {
   const store = await keeping();
   const seen: string[] = [];
-  const assistant = agent({
+  const assistant = compacting({
     vars: vars<{ user: string }>(),
     model: ({ vars: { user } }) => ({ ...scripted(), id: `model of ${user}` }),
     use: [{ compact: (ctx, next) => (seen.push(`${ctx.vars.user} ${ctx.model.id}`), next()) }],
   });
-  await assistant.compact({ session: "s", store, vars: { user: "Ada" } }).result;
+  await compact(assistant, { session: "s", store, vars: { user: "Ada" } }).result;
   assertEquals(seen, ["Ada model of Ada"]);
 });
 
 Deno.test("compact() without a store compacts what the agent keeps itself", async () => {
-  const assistant = agent({ model: scripted("One.", "Two."), use: [summing] });
+  const assistant = compacting({ model: scripted("One.", "Two."), use: [summing] });
   for (const prompt of ["First", "Second"]) await assistant.run({ session: "s", prompt }).result;
-  const { messages } = await assistant.compact({ session: "s" }).result;
+  const { messages } = await compact(assistant, { session: "s" }).result;
   assertEquals(short(messages), ["summing All of it.", "assistant Two."]);
 });
 
 Deno.test("a server begins a compaction into a sink of its own, under an id of its own", async () => {
   const store = await keeping();
   const events: Event[] = [];
-  const assistant = agent({ model: scripted(), use: [summing] });
+  const assistant = compacting({ model: scripted(), use: [summing] });
   const start = assistant.start as (options: object, sink: object) => ReturnType<Agent<unknown, unknown>["start"]>; // ids are the server's
   const started = start({ session: "s", store, run: "r1", compact: { instructions: "" } }, {
     write: ({ event }: { readonly event: Event }) => events.push(event),
@@ -281,21 +284,22 @@ Deno.test("a server begins a compaction into a sink of its own, under an id of i
 Deno.test("a compaction by hand whose process died is made where it goes on, and nothing is said to the model", async () => {
   const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
-  await agent({ model: scripted(), use: [summing] }).compact({ session: "s", store, instructions: "Mind." }).result;
+  await compact(compacting({ model: scripted(), use: [summing] }), { session: "s", store, instructions: "Mind." })
+    .result;
   const begun = saved.find(({ run }) => run);
-  assertEquals(begun?.run?.pending, { questions: [], compact: { instructions: "Mind." } });
+  assertEquals(begun?.run?.position, { at: "compact", instructions: "Mind." });
 
   const minded: string[] = [];
   const use: Middleware[] = [{ compact: (ctx, next) => (minded.push(ctx.instructions), next()) }, summing];
   const again = await storeWith(begun);
   const model = scripted("Three.");
   const options = { session: "s", store: again.store, lost: () => true };
-  const resumed = await agent({ model, use }).resume({ ...options, answers: [] }).result;
+  const resumed = await compacting({ model, use }).resume({ ...options, answers: [] }).result;
   assertEquals([resumed.status, short(resumed.messages)], ["done", ["summing All of it.", "assistant Two"]]);
   assertEquals([minded, (await again.store.load("s"))?.run], [["Mind."], undefined]);
 
   const other = await storeWith(begun);
-  const { status, messages } = await agent({ model, use })
+  const { status, messages } = await compacting({ model, use })
     .run({ ...options, store: other.store, prompt: "Third" }).result;
   assertEquals([status, short(messages)], ["done", [...whole, "user Third", "assistant Three."]]);
   assertEquals(minded.length, 1);
@@ -315,10 +319,10 @@ Deno.test("a compaction may wait for a person, however it begins", async () => {
     await store.save({ id: "s", version: 0, messages: history });
     const steps = trigger === "overflow" ? [{ error: tooLarge }, { error: tooLarge }, "Done."] : ["Done."];
     const limits = { context: trigger === "auto" ? 400 : Infinity };
-    const assistant = agent({ model: scripted(...steps), use: [asking, summing], limits });
+    const assistant = compacting({ model: scripted(...steps), use: [asking, summing], limits });
     const options = { session: "s", store };
     const first =
-      await (trigger === "manual" ? assistant.compact(options) : assistant.run({ ...options, prompt: "Now" }))
+      await (trigger === "manual" ? compact(assistant, options) : assistant.run({ ...options, prompt: "Now" }))
         .result;
     const second = await assistant.resume({ ...options, answers: [{ type: "reply", text: "Yes" }] }).result;
     outcomes.push([first.status, first.questions.flatMap(({ questions }) => questions), second.status]);
@@ -341,7 +345,7 @@ Deno.test("a run that was compacted pauses and goes on, in another process, and 
   });
   const steps = [{ calls: [["pay", { sum: 1 }], ["look", { at: "a" }]] }, { calls: [["look", { at: "b" }]] }] as const;
   const make = (from: number) =>
-    agent({ model: scripted(...steps.slice(from), "Done."), tools: [pay, look], limits: { context: 250 } });
+    compacting({ model: scripted(...steps.slice(from), "Done."), tools: [pay, look], limits: { context: 250 } });
   const paused = await make(0).run({ session: "s", store, prompt: "Now" }).result;
   assertEquals([paused.status, short(paused.messages)], ["paused", ["user First", "user Now"]]);
 
@@ -351,16 +355,16 @@ Deno.test("a run that was compacted pauses and goes on, in another process, and 
   const events = await eventsOfRun(resumed);
   assertEquals(eventLines(events).filter((line) => /^(compact.f|turn.s|warning)/.test(line)), [
     "turn.started 1",
-    "compact.finished auto declined 305 305 There is nothing that could be left out.",
     "turn.started 2",
-    "compact.finished auto compacted 374 186",
+    "compact.finished auto declined 305 305 There is nothing that could be left out.",
     "turn.started 3",
+    "compact.finished auto compacted 374 186",
   ]);
   const { status, messages, text } = await resumed.result;
   assertEquals([status, text, done], ["done", "Done.", ["1"]]);
   assertEquals(short(messages), ["user First", "user Now", "call look", "ok Seen b", "assistant Done."]);
   const kept = await other.store.load("s");
-  const earlier = await other.store.load(kept?.earlier ?? "");
-  assertEquals(short(earlier?.messages ?? []).slice(0, 4), ["user First", "user Now", "call pay look", "ok Paid 1"]);
-  assertEquals(earlier?.earlier, saved.at(-1)?.earlier); // which the other process has not got
+  const archive = await other.store.load(kept?.archive ?? "");
+  assertEquals(short(archive?.messages ?? []).slice(0, 4), ["user First", "user Now", "call pay look", "ok Paid 1"]);
+  assertEquals(archive?.archive, saved.at(-1)?.archive); // which the other process has not got
 });

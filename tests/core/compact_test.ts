@@ -3,7 +3,6 @@ import { FakeTime } from "@std/testing/time";
 import {
   abortRun,
   type Agent,
-  agent,
   compacted,
   type CompactTrigger,
   declined,
@@ -19,10 +18,12 @@ import {
   tryAgain,
   user,
 } from "@jizai/jizai";
+import { compact } from "@jizai/jizai/middleware/compaction";
 import { scripted, type ScriptedAnswer, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { history, look, short } from "../support/long.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
+import { compacting } from "../support/compacting.ts";
 
 const tooLarge = new ModelError("The prompt is too long", { overflow: true });
 
@@ -54,7 +55,7 @@ const ways: Readonly<Record<CompactTrigger, Way>> = {
   overflow: { steps: [{ error: tooLarge }, "Done."], begin: ask },
   manual: {
     steps: [],
-    begin: (assistant, options) => assistant.compact({ instructions: "By hand.", ...options }),
+    begin: (assistant, options) => compact(assistant, { instructions: "By hand.", ...options }),
   },
 };
 
@@ -70,7 +71,7 @@ async function play(
   const store = memory();
   await store.save({ id: "s", version: 0, messages: history });
   const onError = (error: unknown) => errors.push(error);
-  const handle = begin(agent({ model, use, limits }), { session: "s", store, onError, signal });
+  const handle = begin(compacting({ model, use, limits }), { session: "s", store, onError, signal });
   const events = eventLines(await eventsOfRun(handle)).filter((line) => /^(compact|run|warning|model)/.test(line));
   const { status, messages } = await handle.result;
   return { status, events, messages: short(messages), errors, model };
@@ -228,13 +229,13 @@ Deno.test("a request that is too large again goes the way of every failure", asy
   }];
   const model = scripted({ error: tooLarge }, { error: tooLarge }, "Never.");
   const errors: unknown[] = [];
-  const run = agent({ model, use }).run({
+  const run = compacting({ model, use }).run({
     messages: [...history, user("Now")],
     onError: (error) => errors.push(error),
   });
   const { status, error, messages } = await run.result;
   assertEquals([status, error, model.requests.length], ["failed", tooLarge, 2]);
-  assertEquals(seen, [[tooLarge, "model", false, 2]]);
+  assertEquals(seen, [[tooLarge, "model", false, 1]]);
   assertEquals(errors, [tooLarge, tooLarge]);
   assertEquals(short(messages), ["user First", "user Now"]);
 });
@@ -242,7 +243,7 @@ Deno.test("a request that is too large again goes the way of every failure", asy
 Deno.test("each request may be too large once", async () => {
   const calls = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted({ error: tooLarge }, calls, { error: tooLarge }, "Done.");
-  const run = agent({ model, tools: [look] }).run({ messages: [...history, user("Now")] });
+  const run = compacting({ model, tools: [look] }).run({ messages: [...history, user("Now")] });
   const events = await eventsOfRun(run);
   assertEquals(eventLines(events).filter((line) => /^(compact|turn.started)/.test(line)), [
     "turn.started 1",
@@ -260,13 +261,13 @@ Deno.test("a model that takes more is asked before a request counts as too large
   const use: Middleware[] = [{
     model: (_, next) => next().catch(() => next({ request: { model: other } })),
   }];
-  const run = agent({ model: scripted({ error: tooLarge }), use }).run({ messages: [...history, user("Now")] });
+  const run = compacting({ model: scripted({ error: tooLarge }), use }).run({ messages: [...history, user("Now")] });
   assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact")), []);
 });
 
 Deno.test("what a provider refuses for another reason compacts nothing", async () => {
   const model = scripted({ error: new ModelError("Bad key", { status: 401 }) });
-  const run = agent({ model }).run({ messages: [...history, user("Now")] });
+  const run = compacting({ model }).run({ messages: [...history, user("Now")] });
   assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact")), []);
 });
 
@@ -280,7 +281,7 @@ Deno.test("Engine: additions of hooks to a request are made again after a compac
     },
   }];
   const model = scripted({ error: tooLarge }, "Done.");
-  await agent({ model, use }).run({ messages: [...history, user("Now")] }).result;
+  await compacting({ model, use }).run({ messages: [...history, user("Now")] }).result;
   const said = (attempt: number) => ["user Now", "turn It is noon.", `hook Try ${attempt}`];
   assertEquals(model.requests.map(({ messages }) => short(messages)), [
     [...whole, ...said(1)],
@@ -291,7 +292,7 @@ Deno.test("Engine: additions of hooks to a request are made again after a compac
 
 Deno.test("what was shown of an answer before its request was too large is taken back", async () => {
   const model = scripted({ text: "Half", error: tooLarge }, "Done.");
-  const run = agent({ model }).run({ messages: [...history, user("Now")] });
+  const run = compacting({ model }).run({ messages: [...history, user("Now")] });
   assertEquals(eventLines(await eventsOfRun(run)).filter((line) => /^(text|model|compact.s)/.test(line)), [
     "model.started 1 scripted",
     "text.delta 1 0 Half",
@@ -305,7 +306,7 @@ Deno.test("what was shown of an answer before its request was too large is taken
 Deno.test("a turn may get over a request that stays too large", async () => {
   const use: Middleware[] = [{ turn: (_, next) => next().catch(() => ({ response: reply("Sorry."), results: [] })) }];
   const model = scripted({ error: tooLarge }, { error: tooLarge });
-  const { status, messages } = await agent({ model, use }).run({ messages: [...history, user("Now")] }).result;
+  const { status, messages } = await compacting({ model, use }).run({ messages: [...history, user("Now")] }).result;
   assertEquals([status, short(messages)], ["done", ["user First", "user Now", "assistant Sorry."]]);
 });
 
@@ -351,7 +352,7 @@ Deno.test("what a compaction took of a model counts among the tokens of the run"
   const use: Middleware[] = [{ compact: () => Promise.resolve(compacted([user("Less")], { usage })) }];
   const { model } = await play("auto");
   assertEquals(model.requests.length, 1);
-  const run = agent({ model: scripted("Done."), use, limits: { context: 1 } }).run("Hi");
+  const run = compacting({ model: scripted("Done."), use, limits: { context: 1 } }).run("Hi");
   assertEquals((await run.result).usage, { input: 101, output: 11 });
 });
 
@@ -371,7 +372,7 @@ Deno.test("a compaction that separates a call from its result is mended, and nam
 Deno.test("a call's id is not used again where its message was left out", async () => {
   const calls = (at: string) => ({ calls: [{ id: "same", name: "look", input: { at } }] });
   const ids: string[] = [];
-  const run = agent({
+  const run = compacting({
     model: scripted(calls("a"), calls("b"), calls("c"), "Done."),
     tools: [look],
     use: [{ tool: ({ call }, next) => (ids.push(call.id), next()) }],
@@ -385,7 +386,7 @@ Deno.test("a call's id is not used again where its message was left out", async 
 Deno.test("without a limit nothing is compacted", async () => {
   const never: Middleware = { compact: () => Promise.reject(new Error("never")) };
   const model = scripted("Hello!");
-  const { status } = await agent({ model, use: [never] }).run("x".repeat(1_000_000)).result;
+  const { status } = await compacting({ model, use: [never] }).run("x".repeat(1_000_000)).result;
   assertEquals(status, "done");
 });
 
@@ -399,14 +400,14 @@ Deno.test("each message is measured once, however long the run", async () => {
   ];
   const call = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted(...Array.from({ length: 20 }, () => call), "Done.");
-  await agent({ model, tools: [look], limits: { context: 100_000 } }).run({ messages }).result;
+  await compacting({ model, tools: [look], limits: { context: 100_000 } }).run({ messages }).result;
   assertEquals([measured, model.requests.length], [1, 21]);
 });
 
 Deno.test("between two compactions a request begins with the whole of the one before, and all begin alike", async () => {
   const call = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted(...Array.from({ length: 100 }, () => call), "Done.");
-  const run = agent({ model, tools: [look], limits: { context: 1_000, turns: 101 } }).run("Look");
+  const run = compacting({ model, tools: [look], limits: { context: 1_000, turns: 101 } }).run("Look");
   const events = await eventsOfRun(run);
   let anew = 0;
   for (const [index, { messages }] of model.requests.entries()) {

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { type Message, user } from "@jizai/jizai";
-import { estimateTokens } from "../../src/core/estimate.ts";
+import { estimateTokens } from "../../src/core/lib/estimate.ts";
 
 /** A result that has these parts. */
 function result(...parts: Extract<Message, { role: "user" }>["parts"]): Message {

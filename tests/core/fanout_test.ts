@@ -308,7 +308,7 @@ Deno.test("an execute hook that gives no result is named", async () => {
   });
   assertEquals(lines, ["call weather", "error weather failed.", "assistant Done."]);
   assertEquals(errors.map(String), [
-    'TypeError: Cannot leave execute: "wrong" returned no result; text(), denied() and failed() make one',
+    'TypeError: Cannot leave execute: "wrong" returned no result; expected text(), denied() or failed()',
   ]);
 });
 
@@ -318,7 +318,7 @@ Deno.test("a tool hook that gives no result is named", async () => {
     const { result } = await came([call("a")], { use: [{ name: "wrong", tool: () => Promise.resolve(wrong) }] });
     assertEquals(
       String(result.error),
-      'TypeError: Cannot leave tool: "wrong" returned no result; text(), denied() and failed() make one',
+      'TypeError: Cannot leave tool: "wrong" returned no result; expected text(), denied() or failed()',
     );
   }
 });
@@ -352,7 +352,7 @@ Deno.test("a filter that leaves out what must be said fails the run, and everybo
       }],
     });
     const complaint = "a filter may drop only deltas, progress, notices and data";
-    assertEquals(String(result.error), `TypeError: Cannot leave out ${type}: ${complaint}`);
+    assertEquals(String(result.error), `TypeError: Cannot drop ${type}: ${complaint}`);
     assertEquals(
       log.filter((line) => line.startsWith("in")).length,
       log.filter((line) => line.startsWith("fin")).length,

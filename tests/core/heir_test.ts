@@ -4,6 +4,7 @@ import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { barrier, gauge, settled } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 const drop = tool({ name: "drop", description: "Drops", input: z.object({}), execute: () => "Dropped" });
 const dropping = { calls: [["drop", {}]] } as const;
@@ -21,13 +22,13 @@ function tree(
   const second = agent({
     name: "middle",
     model: scripted({ calls: [["leaf", { prompt: "Drop" }]] }, "Passed on."),
-    tools: [last.asTool()],
+    tools: [asTool(last)],
     use: middle,
   });
   const first = agent({
     name: "root",
     model: scripted({ calls: [["middle", { prompt: "Drop" }]] }, "Done."),
-    tools: [second.asTool()],
+    tools: [asTool(second)],
     use: root,
   });
   return first.run("Go");
@@ -119,7 +120,7 @@ Deno.test("the tools of what is inherited are there beneath", async () => {
   const child = agent({ name: "child", model });
   const root = agent({
     model: scripted({ calls: [["child", { prompt: "Time?" }]] }, "Done."),
-    tools: [child.asTool()],
+    tools: [asTool(child)],
     use: [timely],
   });
   assertEquals(lines((await root.run("Time?").result).messages)[2], "ok Noon.");
@@ -128,13 +129,13 @@ Deno.test("the tools of what is inherited are there beneath", async () => {
 
 Deno.test("asTool() has the name, the description and the limits that the agent has, or others", async () => {
   const child = agent({ name: "child", description: "Helps", model: scripted(dropping, "Never."), tools: [drop] });
-  const { definition: own } = child.asTool();
-  const { definition: other } = child.asTool({ name: "helper", description: "Helps more" });
+  const { definition: own } = asTool(child);
+  const { definition: other } = asTool(child, { name: "helper", description: "Helps more" });
   assertEquals([own.name, own.description, other.name, other.description], ["child", "Helps", "helper", "Helps more"]);
-  assertThrows(() => agent({ name: "no name", model: scripted() }).asTool(), TypeError, `Cannot make tool "no name"`);
+  assertThrows(() => asTool(agent({ name: "no name", model: scripted() })), TypeError, `Cannot create tool "no name"`);
   const root = agent({
     model: scripted({ calls: [["child", { prompt: "Go" }]] }, "Done."),
-    tools: [child.asTool({ limits: { turns: 1 } })],
+    tools: [asTool(child, { limits: { turns: 1 } })],
   });
   const { messages } = await root.run("Go").result;
   assertEquals(lines(messages)[2], "error child did not finish: turns");
@@ -150,7 +151,7 @@ Deno.test("no more agents work at once for a run than its limits say", async () 
     execute: () => working.during(() => two().then(settled)),
   });
   const child = () => agent({ name: "child", model: scripted({ calls: [["busy", {}]] }, "Done."), tools: [busy] });
-  const children = Array.from({ length: 6 }, (_, index) => child().asTool({ name: `child${index}` }));
+  const children = Array.from({ length: 6 }, (_, index) => asTool(child(), { name: `child${index}` }));
   const calls = children.map(({ name }) => [name, { prompt: "Go" }] as const);
   const root = agent({ model: scripted({ calls }, "Done."), tools: children, limits: { agents: 2 } });
   assertEquals([(await root.run("Go").result).status, working.peak], ["done", 2]);
@@ -174,7 +175,7 @@ Deno.test("what an agent had said when it was stopped is told, and not to the mo
   });
   const root = agent({
     model: scripted({ calls: [["child", { prompt: "Go" }]] }, "Done."),
-    tools: [child.asTool()],
+    tools: [asTool(child)],
     use: [stop],
   });
   const run = root.run("Go");

@@ -1,7 +1,7 @@
 import type { Message, PersonAnswer, Question, RunResult, Session } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { repairTranscript } from "../../src/core/mend.ts";
+import { repairTranscript } from "../../src/core/lib/repair.ts";
 import { type Done, randomAgent } from "../support/random_agent/agent.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { storeWith } from "../support/recording_store.ts";
@@ -53,7 +53,7 @@ async function live(seed: number, chance: Chance, death?: Death): Promise<Life> 
 
   const { run } = death?.kept ?? {};
   let { result } = death
-    ? make(done).resume({ ...options, answers: run?.status === "paused" ? answersTo(run.pending?.questions) : [] })
+    ? make(done).resume({ ...options, answers: run?.exit ? answersTo(run.exit.questions) : [] })
     : make(done).run({ ...options, prompt: "Go" });
   while ((await result).status === "paused") {
     assert(asked.length < 1_000, "It pauses for ever");
@@ -72,10 +72,12 @@ function linger({ below }: Chance): Promise<void> {
 
 /** Whether `life`, which went on after `deaths`, came to what it would have come to. */
 function check(whole: Life, life: Life, deaths: readonly Death[]): void {
-  const pending = deaths.map(({ kept }) => kept.run?.pending);
-  const started = pending.flatMap((pending) => pending?.batch?.started ?? []);
-  const known = started.flatMap(({ callId, raw }) => raw && raw.status !== "aborted" ? [callId] : []);
-  const cut = new Set(started.map(({ callId }) => callId).filter((callId) => !known.includes(callId)));
+  const records = deaths.flatMap(({ kept: { run } }) => run?.position.at === "tools" ? run.position.calls : []);
+  const started = records.filter(({ state }) => state === "running" || state === "ran");
+  const known = started.flatMap((record) =>
+    record.state === "ran" && record.raw.status !== "aborted" ? [record.call.id] : []
+  );
+  const cut = new Set(started.map(({ call }) => call.id).filter((callId) => !known.includes(callId)));
   const { status, messages } = life.result;
   assertEquals([status, repairTranscript(messages).problems], [whole.result.status, []]);
   assertEquals(without(cut, messages), without(cut, whole.result.messages));
@@ -84,7 +86,7 @@ function check(whole: Life, life: Life, deaths: readonly Death[]): void {
   const more = life.done.filter(({ what, idempotent }) => !idempotent && !take(deeds, what));
   assertEquals(more, [], "What may not be done twice was.");
 
-  const answered = pending.flatMap((pending) => pending?.answered ?? []).map(({ question }) => aboutCall(question));
+  const answered = deaths.flatMap(({ kept }) => kept.run?.answers ?? []).map(({ question }) => aboutCall(question));
   const again = life.asked.map(aboutCall).filter((question) => question && answered.includes(question));
   assertEquals(again, [], "What was answered is asked again.");
 }

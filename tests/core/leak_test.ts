@@ -6,6 +6,7 @@ import { exclusively, watchLeaks } from "../../src/testing/middleware/leaks.ts";
 import { call, drop, three, weather } from "../support/batch.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { piecesOf, post } from "../support/requests.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 /** Does `work` so many times, and gives what timers are left, and what listeners on a signal that it was lent every time. */
 async function leftAfter(times: number, work: (signal: AbortSignal) => Promise<unknown>): Promise<readonly string[]> {
@@ -79,7 +80,7 @@ const ways: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> 
     return await result;
   },
   "has an agent beneath it": (signal) => {
-    const child = agent({ model: scripted("sun") }).asTool({ name: "child", description: "A child" });
+    const child = asTool(agent({ model: scripted("sun") }), { name: "child", description: "A child" });
     const model = scripted({ calls: [["child", { prompt: "Hi" }]] }, "Done.");
     return agent({ model, tools: [child] }).run({ prompt: "Hi", signal }).result;
   },

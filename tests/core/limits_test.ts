@@ -32,7 +32,7 @@ Deno.test("limits are numbers of 0 or more, of those there are", () => {
   assertThrows(make({ calls: NaN }), RangeError, 'Cannot set limit "calls" to NaN');
   assertThrows(make({ parallel: 0 }), RangeError, 'Cannot set limit "parallel" to 0: expected a number of 1 or more');
   const unknown = { turns: 1, steps: 3 };
-  assertThrows(make(unknown), TypeError, 'Cannot limit "steps": there is turns, calls, continuations');
+  assertThrows(make(unknown), TypeError, 'Cannot set limit "steps": expected one of turns, calls, continuations');
   make({ turns: 0, calls: Infinity, ...workers, ...deploy })();
 });
 

@@ -16,6 +16,7 @@ import {
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { compacting } from "../support/compacting.ts";
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
 const looking = { text: "I look.", calls: [["look", {}]] } as const;
@@ -131,7 +132,7 @@ Deno.test("turn may get over a failure beneath it, also after a compaction", asy
   }];
   for (const context of [Infinity, 1]) {
     const model = scripted({ text: "Hel", error: new Error("cut") });
-    const { status, messages } = await agent({ model, use, limits: { context } })
+    const { status, messages } = await compacting({ model, use, limits: { context } })
       .run({ messages: [user("Earlier"), { role: "assistant", parts: [{ type: "text", text: "Yes?" }] }, user("Hi")] })
       .result;
     assertEquals([status, lines(messages).at(-1), lines(messages).length], [

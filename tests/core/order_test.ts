@@ -2,6 +2,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { agent, type Middleware, only, tool, when } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { explain } from "@jizai/jizai/explain";
 
 const make = (...use: Middleware[]) => () => agent({ model: scripted(), use });
 
@@ -47,7 +48,7 @@ const look = tool({ name: "look", description: "Looks", input: z.object({}), exe
 
 Deno.test("two tools of one name are refused, with who brings them", () => {
   const error = (first: string, second: string) =>
-    `Cannot make an agent: "${first}" and "${second}" both bring a tool "look"`;
+    `Cannot create the agent: "${first}" and "${second}" both have a tool "look"`;
   const bring = { name: "bring", tools: [look] };
   assertThrows(() => agent({ model: scripted(), tools: [look, look] }), TypeError, error("tools", "tools"));
   assertThrows(() => agent({ model: scripted(), tools: [look], use: [bring] }), TypeError, error("tools", "bring"));
@@ -64,7 +65,7 @@ Deno.test("explain() says the chain of every point, the outermost first, and the
     use: [guard, inner, when(() => false, { ...guard, name: "maybe" }), { name: "plain", model: (_, next) => next() }],
   });
   assertEquals(
-    assistant.explain(),
+    explain(assistant),
     `
 assistant
 session   core
@@ -82,5 +83,5 @@ abort     core
 tools     look, inner
 `.trim(),
   );
-  assertEquals(agent({ model: scripted() }).explain().split("\n").at(-1), "tools     none");
+  assertEquals(explain(agent({ model: scripted() })).split("\n").at(-1), "tools     none");
 });

@@ -119,11 +119,11 @@ Deno.test("a schema that throws fails the run", async () => {
   assertEquals([status, error instanceof Error && error.message], ["failed", "picky"]);
 });
 
-Deno.test("a schema that cannot say itself is refused when the agent is made", () => {
+Deno.test("agent() rejects an output schema without JSON Schema", () => {
   const mute: Schema = { "~standard": { version: 1, vendor: "mute", validate: (value) => ({ value }) } };
   assertThrows(
     () => agent({ model: scripted(), output: mute }),
     TypeError,
-    "Cannot describe output: its mute schema cannot say itself as JSON Schema",
+    "Cannot describe output: its mute schema does not convert to JSON Schema",
   );
 });

@@ -14,6 +14,7 @@ import { assertEquals, assertNotEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { at, batch, call, came, drop, gauge, settled, three, watch, weather } from "../support/batch.ts";
 import { named } from "../support/run_events.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 /** A tool that never settles, whatever its signal says; for the city `b`. */
 const deaf = weather(({ city }) => city === "b" ? new Promise(() => {}) : `sun in ${city}`);
@@ -31,9 +32,9 @@ Deno.test("a tool knows its call, its batch, its place and its turn", async () =
   });
   const result = await assistant.run("Hi").result;
   assertEquals(named(seen, result), [
-    { callId: "a", batchId: "run:1", callIndex: 0, turn: 1, idempotencyKey: "run:a:1" },
-    { callId: "c", batchId: "run:1", callIndex: 2, turn: 1, idempotencyKey: "run:c:1" },
-    { callId: "d", batchId: "run:2", callIndex: 0, turn: 2, idempotencyKey: "run:d:2" },
+    { callId: "a", batchId: "run:1", callIndex: 0, turn: 1, idempotencyKey: "run:1:0" },
+    { callId: "c", batchId: "run:1", callIndex: 2, turn: 1, idempotencyKey: "run:1:2" },
+    { callId: "d", batchId: "run:2", callIndex: 0, turn: 2, idempotencyKey: "run:2:0" },
   ]);
 });
 
@@ -56,9 +57,9 @@ Deno.test("a call that goes in again after a pause has a new batch, and the same
   assertEquals(named(seen, result), [
     "tool a run:1 0 1 false",
     "tool b run:1 1 1 false",
-    "execute a run:1 0 1 run:a:1",
+    "execute a run:1 0 1 run:1:0",
     "tool b run:2 1 1 true",
-    "execute b run:2 1 1 run:b:1",
+    "execute b run:2 1 1 run:1:1",
   ]);
 });
 
@@ -70,13 +71,13 @@ Deno.test("a call of an id that the session knows gets one of its own", async ()
     tools: [look],
   });
   const result = await assistant.run("Hi").result;
-  assertEquals(named(keys, result), ["a run:a:1", "a_2 run:a_2:1", "a_3 run:a_3:2"]);
+  assertEquals(named(keys, result), ["a run:1:0", "a_2 run:1:1", "a_3 run:2:0"]);
 });
 
 Deno.test("execute is entered again by a retry, under the same key, and each try starts clean", async () => {
   const tries: string[] = [];
   const flaky = weather(({ city }, { idempotencyKey, signal }) => {
-    tries.push(`${city} ${idempotencyKey.split(":")[1]} ${signal.aborted}`);
+    tries.push(`${city} ${idempotencyKey.split(":")[2]} ${signal.aborted}`);
     if (city === "b" && tries.filter((line) => line.startsWith("b")).length < 3) throw new Error("flaky");
     return city;
   });
@@ -94,7 +95,7 @@ Deno.test("execute is entered again by a retry, under the same key, and each try
   };
   const { lines } = await came(three, { tools: [flaky], use: [retry] });
   assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
-  assertEquals(tries, ["a a false", "b b false", "c c false", "b b false", "b b false"]);
+  assertEquals(tries, ["a 0 false", "b 1 false", "c 2 false", "b 1 false", "b 1 false"]);
 });
 
 Deno.test("execute can be answered without running the tool", async () => {
@@ -176,11 +177,14 @@ Deno.test("a place is taken only around the work: not while a retry waits", asyn
 });
 
 Deno.test("a child agent does not hold the place that its own tools need", async () => {
-  const child = agent({
-    name: "child",
-    model: scripted({ calls: [call("inner")] }, "Helped."),
-    tools: [weather()],
-  }).asTool({ name: "child", description: "Helps" });
+  const child = asTool(
+    agent({
+      name: "child",
+      model: scripted({ calls: [call("inner")] }, "Helped."),
+      tools: [weather()],
+    }),
+    { name: "child", description: "Helps" },
+  );
   const calls = [{ id: "a", name: "child", input: { prompt: "Help" } }, call("b")];
   const { lines } = await came(calls, { tools: [child, weather()], limits: { parallel: 1 } });
   assertEquals(lines, ["call child weather", "ok Helped.", "ok sun in b", "assistant Done."]);
@@ -190,8 +194,10 @@ Deno.test("agents beneath share the places of the run", async () => {
   const inside = gauge();
   const slow = (name: string) => weather(({ city }) => inside.during(async () => (await settled(), city)), { name });
   const child = (name: string) =>
-    agent({ name, model: scripted({ calls: three }, "Helped."), tools: [slow("weather")] })
-      .asTool({ name, description: "Helps" });
+    asTool(agent({ name, model: scripted({ calls: three }, "Helped."), tools: [slow("weather")] }), {
+      name,
+      description: "Helps",
+    });
   const calls = ["one", "two"].map((name) => ({ id: name, name, input: { prompt: "Help" } }));
   await came([...calls, call("c")], { tools: [child("one"), child("two"), slow("weather")], limits: { parallel: 2 } });
   assertEquals(inside.peak, 2);
@@ -276,7 +282,7 @@ Deno.test("a tool that ignores its signal is left behind and reported; its late 
     assertEquals(events.filter(({ type }) => type === "warning"), [{
       type: "warning",
       code: "tool.abandoned",
-      message: "The tool weather did not stop when it was told to.",
+      message: "The tool weather did not stop when its signal aborted.",
       point: "execute",
     }]);
     assertEquals(events.flatMap((event) => event.type === "tool.progress" ? [event.data] : []), ["begun"]);
@@ -431,12 +437,15 @@ Deno.test("the cleanup is told which calls were cut", async () => {
 });
 
 Deno.test("a child agent that is stopped with its parent is an aborted call", async () => {
-  const child = agent({
-    name: "child",
-    model: scripted({
-      before: (_, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+  const child = asTool(
+    agent({
+      name: "child",
+      model: scripted({
+        before: (_, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+      }),
     }),
-  }).asTool({ name: "child", description: "Helps" });
+    { name: "child", description: "Helps" },
+  );
   const running = batch([{ id: "a", name: "child", input: { prompt: "Help" } }], { tools: [child] }).run();
   await settled();
   running.stop();
@@ -447,8 +456,10 @@ Deno.test("a child agent that is stopped with its parent is an aborted call", as
 
 Deno.test("a child agent with a tool that ignores its signal is waited for", async () => {
   using time = new FakeTime();
-  const child = agent({ name: "child", model: scripted({ calls: [call("b")] }), tools: [deaf], limits: { grace: 100 } })
-    .asTool({ name: "child", description: "Helps" });
+  const child = asTool(
+    agent({ name: "child", model: scripted({ calls: [call("b")] }), tools: [deaf], limits: { grace: 100 } }),
+    { name: "child", description: "Helps" },
+  );
   const running = batch([{ id: "a", name: "child", input: { prompt: "Help" } }], {
     tools: [child],
     limits: { grace: 100 },
@@ -547,7 +558,7 @@ Deno.test("a run stopped while a failure waits to be tried again answers the cal
 
 Deno.test("a child that is refused, or fails, is a failed call", async () => {
   const child = (name: string, step: ScriptedAnswer) =>
-    agent({ name, model: scripted(step) }).asTool({ name, description: "Helps" });
+    asTool(agent({ name, model: scripted(step) }), { name, description: "Helps" });
   const refuse: Middleware = {
     name: "refuse",
     subagent: async (ctx, next) => ctx.child === "forbidden" ? refused("not that one") : await next(),

@@ -14,6 +14,7 @@ import {
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import { settled } from "../support/batch.ts";
 import { type AnyHook, at, reach } from "../support/reach.ts";
+import {} from "@jizai/jizai/trace";
 
 /** What is held of one point, beside what holds of all. */
 interface Held {
@@ -62,7 +63,7 @@ const points: Readonly<Record<Point, Held>> = {
     answered: ["done", "user Hi", "assistant Answered."],
     before: ["failed", "user Hi"],
     after: ["failed", "user Hi", "assistant Done."],
-    change: { context: ["new"] },
+    change: { context: ["new"], transcript: [user("Hi")] },
   },
   model: {
     core: true,
@@ -312,7 +313,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
       assertStrictEquals(signals[1], signals[2]);
       assertEquals(outcome, held.passed);
     } else {
-      const hint = point === "tool" ? ": a retry belongs at execute" : "";
+      const hint = point === "tool" ? ": retry at execute" : "";
       assertEquals(log, ["outer in", ...core, `outer threw Cannot call next() twice at ${point} in "twice"${hint}`]);
       assertEquals(outcome, held.after);
     }
@@ -367,7 +368,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
         await next();
       });
       const { outcome } = await reach(point, [logged(point, "outer", log), empty], { log: [] });
-      const complaint = "returned nothing; return what next() gave, or an answer";
+      const complaint = "returned nothing; return the result of next(), or an answer";
       assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "empty" ${complaint}`]);
       assertEquals(outcome, held.after);
     });
@@ -421,14 +422,14 @@ Deno.test("a middleware without a name is named by its place", async () => {
     return await next();
   });
   const { errors } = await reach("turn", [at("turn", "first", (_, next) => next()), nameless]);
-  assertEquals(refusals, [`Cannot change "run" at turn in "use[1]": expected signal, emit, context`]);
+  assertEquals(refusals, [`Cannot change "run" at turn in "use[1]": expected signal, emit, context, transcript`]);
   assertEquals(errors.map(String), [`TypeError: Cannot call next() twice at turn in "use[1]"`]);
 });
 
 Deno.test("a trace does not change what is said of a hook that does not await next()", async () => {
   for (const point of Object.keys(points) as Point[]) {
     const log: string[] = [];
-    await reach(point, [logged(point, "outer", log), heedless(point)], { log: [], trace: true });
+    await reach(point, [logged(point, "outer", log), heedless(point)], { log: [], traces: true });
     assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
   }
 });
@@ -503,7 +504,7 @@ for (const [point, key] of [["session", "status"], ["prompt", "status"], ["stop"
         return given;
       });
       const { result } = await reach(point, [wrong], { log: [] });
-      const complaint = `TypeError: Cannot leave ${point}: "wrong" returned no answer, which has a ${key}`;
+      const complaint = `TypeError: Cannot leave ${point}: "wrong" returned a value without "${key}"`;
       assertEquals([result.status, String(result.error)], ["failed", complaint]);
     });
   }

@@ -1,16 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import {
-  agent,
-  callsOf,
-  type Middleware,
-  type RunResult,
-  type Session,
-  SessionError,
-  state,
-  text,
-  tool,
-} from "@jizai/jizai";
+import { agent, type Middleware, type RunResult, type Session, SessionError, state, text, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { advanceUntilSettled } from "../support/fake_time.ts";
@@ -26,7 +16,7 @@ function tools(done: string[], after: (name: string) => Promise<void> | void = (
       input: z.object({}),
       ...options,
       execute: async (_, { idempotencyKey }) => {
-        done.push(`${name} ${idempotencyKey.split(":")[1]}`);
+        done.push(`${name} ${idempotencyKey.split(":").at(-1)}`);
         await after(name);
         return `did ${name}`;
       },
@@ -51,7 +41,7 @@ async function goOn(session: Session | undefined, { use = [], answers = [] }: {
 } = {}) {
   const done: string[] = [];
   const { store, saved } = await storeWith(session);
-  const turns = session?.messages.some(({ role }) => role === "assistant") || session?.run?.pending?.batch;
+  const turns = session?.messages.some(({ role }) => role === "assistant") || session?.run?.position.at === "tools";
   const model = turns ? scripted("Done.") : scripted({ text: "I do.", calls }, "Done.");
   const run = agent({ model, tools: tools(done), use }).resume({ session: "s", store, answers, lost: () => true });
   const events = await Array.fromAsync(run.events);
@@ -64,22 +54,21 @@ Deno.test("a run says at every save how far it is", async () => {
   const { saved, whole } = await record();
   assertEquals(lines(whole.messages), transcript);
   const told = saved.map(({ messages, run }) => {
-    const { prompt, batch } = run?.pending ?? {};
+    const { position } = run ?? {};
     return [
       messages.length,
-      run?.status,
-      prompt && lines(prompt),
-      batch && callsOf(batch.message).length,
-      batch?.started?.map(({ tool, raw }) => raw ? `${tool}!` : tool),
+      position?.at,
+      position?.at === "input" ? lines(position.messages) : undefined,
+      position?.at === "tools" ? position.calls.map(({ call, state }) => `${call.name} ${state}`) : undefined,
     ];
   });
   assertEquals(told, [
-    [0, "running", ["user Go"], undefined, undefined],
-    [1, "running", undefined, undefined, undefined],
-    [1, "running", undefined, 2, ["read", "send"]],
-    [1, "running", undefined, 2, ["read!", "send!"]],
-    [3, "running", undefined, undefined, undefined],
-    [4, undefined, undefined, undefined, undefined],
+    [0, "input", ["user Go"], undefined],
+    [1, "model", undefined, undefined],
+    [1, "tools", undefined, ["read running", "send running"]],
+    [1, "tools", undefined, ["read ran", "send ran"]],
+    [3, "model", undefined, undefined],
+    [4, undefined, undefined, undefined],
   ]);
   assertEquals(saved.at(-1)?.last?.event.type, "run.finished");
 });
@@ -97,9 +86,9 @@ Deno.test("a run whose process died goes on where its record ends, and does noth
   }
   const interrupted = "aborted Interrupted: it is not known whether it was done.";
   assertEquals(outcomes, [
-    ["read call_1", "send call_2", "ok did read", "ok did send"],
-    ["read call_1", "send call_2", "ok did read", "ok did send"],
-    ["read call_1", "ok did read", interrupted],
+    ["read 0", "send 1", "ok did read", "ok did send"],
+    ["read 0", "send 1", "ok did read", "ok did send"],
+    ["read 0", "ok did read", interrupted],
     ["ok did read", "ok did send"],
     ["ok did read", "ok did send"],
   ]);
@@ -112,12 +101,12 @@ Deno.test("a result that no hook had reviewed when the process died is reviewed"
   assertEquals([done, lines(result.messages).slice(3, 5)], [[], ["ok reviewed", "ok reviewed"]]);
 });
 
-Deno.test("a call that is something else now than what was let run counts as interrupted", async () => {
+Deno.test("a call that was allowed before its process died runs again with the recorded input, whatever hooks change now", async () => {
   const { saved } = await record();
   const use: Middleware[] = [{ name: "change", tool: (_, next) => next({ input: { other: true } }) }];
   const { result, done } = await goOn(saved[2], { use });
   const interrupted = "aborted Interrupted: it is not known whether it was done.";
-  assertEquals([done, lines(result.messages).slice(3, 5)], [[], [interrupted, interrupted]]);
+  assertEquals([done, lines(result.messages).slice(3, 5)], [["read 0"], ["ok did read", interrupted]]);
 });
 
 /** Pauses once, where a run goes on. */
@@ -144,7 +133,7 @@ Deno.test("a run that pauses after its process died knows still which calls were
     const second = await goOn(first.saved.at(-1), { use: [doubting] });
     assertEquals([second.result.status, second.done, lines(second.result.messages)[4]], [
       "done",
-      index === 2 ? ["read call_1"] : [],
+      index === 2 ? ["read 0"] : [],
       outcome,
     ]);
   }
@@ -179,7 +168,7 @@ Deno.test("a run that was being stopped when its process died is ended, with wha
   const run = agent({ model, tools: [stopping], use: [slow] }).run({ prompt: "Go", session: "s", store, lease: 300 });
   const { status } = await advanceUntilSettled(time, run.result);
   const left = saved.findLast(({ run }) => run);
-  assertEquals([status, left?.run?.closing], ["aborted", "enough"]);
+  assertEquals([status, left?.lease?.closing], ["aborted", "enough"]);
   const { result, done } = await goOn(left);
   assertEquals([result.status, result.reason, done], ["aborted", "enough", []]);
   assertEquals(lines(result.messages), [
@@ -227,7 +216,7 @@ Deno.test("a prompt to a session whose process died: its calls have results befo
   const assistant = agent({ model, tools: tools(done) });
   const { status, messages, run } = await assistant.run({ prompt: "And?", session: "s", store, lost: () => true })
     .result;
-  assertEquals([status, done, run === saved[0]?.run?.id], ["done", ["read call_1"], false]);
+  assertEquals([status, done, run === saved[0]?.run?.id], ["done", ["read 0"], false]);
   assertEquals(lines(messages), [
     ...transcript.slice(0, 4),
     "aborted Interrupted: it is not known whether it was done.",
@@ -332,10 +321,10 @@ Deno.test("answers that were taken before the process died count, and come again
   const { questions } = await assistant.run({ prompt: "Pay", session: "s", store }).result;
   const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
   await assistant.resume({ session: "s", store, answers }).result;
-  const taken = saved.find(({ run }) => run?.status === "running" && run.pending?.answered);
+  const taken = saved.find(({ run }) => run && !run.exit && run.answers.length > 0);
   for (const again of [answers, []]) {
     const { result, done } = await goOn(taken, { answers: again });
-    assertEquals([result.status, done], ["done", ["pay call_1"]]);
+    assertEquals([result.status, done], ["done", ["pay 0"]]);
   }
   const other = await goOn(taken, { answers: [{ callId: "call_1", type: "deny" }] });
   assertEquals(refusal(other.result), ["failed", "unasked", false]);

@@ -24,6 +24,7 @@ import {
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun, named, startedOver } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { compacting } from "../support/compacting.ts";
 
 /** A tool that waits until so many of its calls run. */
 function meeting(size: number): AnyTool {
@@ -328,7 +329,7 @@ Deno.test("a run that takes too long ends as a limit, after its cleanup", async 
   await time.tickAsync(1_000); // the model ignores its signal: that is its grace
   assertEquals(eventLines(await eventsOfRun(run)).slice(-4), [
     "text.delta 1 0 Once",
-    "warning hook.abandoned The model lasting did not stop when it was told to. model",
+    "warning hook.abandoned The model lasting did not stop when its signal aborted. model",
     "session.closed",
     "run.finished limit Once deadline",
   ]);
@@ -474,7 +475,7 @@ Deno.test("a rollback brings back what was there before, also after a compaction
   await assistant.run({ prompt: "1", session: "s", store }).result;
   await assistant.run({ prompt: "2", session: "s", store }).result;
   const before = ["user 1", "assistant One.", "user 2", "assistant Two."];
-  const { messages } = await agent({ model, use: [last], limits: { context: 1 } })
+  const { messages } = await compacting({ model, use: [last], limits: { context: 1 } })
     .run({ prompt: "3", session: "s", store }).result;
   assertEquals(lines(messages), before);
   assertEquals(lines((await store.load("s"))?.messages ?? []), before);
@@ -597,7 +598,8 @@ Deno.test("error is told where it was thrown", async () => {
   };
   const fail = () => Promise.reject(new Error("no"));
   for (const point of ["session", "prompt", "turn", "model", "stop", "compact"] as const) {
-    await agent({ model: scripted("Hello!"), use: [use, { [point]: fail }], limits: { context: 1 } }).run("Hi").result;
+    await compacting({ model: scripted("Hello!"), use: [use, { [point]: fail }], limits: { context: 1 } }).run("Hi")
+      .result;
   }
   assertEquals(sources, [
     ["session", false, 1],

@@ -14,10 +14,12 @@ import {
   when,
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
-import { eachHook, points } from "../../src/core/each_hook.ts";
-import { compose, type Hook, type Named } from "../../src/core/onion.ts";
-import { onlyIf, reviewIf } from "../../src/core/select.ts";
+import { eachHook, points } from "../../src/core/hooks/each_hook.ts";
+import { compose, type Hook, type Named } from "../../src/core/hooks/onion.ts";
+import { onlyIf, reviewIf } from "../../src/core/hooks/select.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { explain } from "@jizai/jizai/explain";
+import { trace } from "@jizai/jizai/trace";
 
 function named(name: string): AnyTool {
   return tool({ name, description: name, input: z.object({}), execute: () => name });
@@ -91,7 +93,7 @@ Deno.test("only() refuses points that know no tool", () => {
       assertThrows(
         () => only("x", middleware),
         TypeError,
-        `Cannot choose tools for "odd": at ${point} there is none`,
+        `Cannot limit "odd" to tools: its hook at ${point} concerns no tool`,
       );
     }
   }
@@ -178,7 +180,7 @@ Deno.test("eachHook() wraps every hook there is, and tells which", () => {
   });
   assertEquals(wrapped, [...points]);
   assertEquals(Object.keys(made), ["name", ...points]);
-  const { length } = agent({ model: scripted(), use: [made] }).explain().match(/all → core/g) ?? [];
+  const { length } = explain(agent({ model: scripted(), use: [made] })).match(/all → core/g) ?? [];
   assertEquals(length, points.length);
 });
 
@@ -189,16 +191,17 @@ async function through(
 ): Promise<readonly string[]> {
   const log: string[] = [];
   const named = hooks.map((make, index): Named<string, string, string> => ({ name: `h${index}`, hook: make(log) }));
-  const onion = compose<string, string, string, undefined>(
-    named,
-    async (ctx, _, review) => {
+  const onion = compose<string, string, string>(named);
+  const came = await onion("a", undefined, {
+    point: "tool",
+    ...law,
+    change: (_, change) => change,
+    async core(ctx, _, review) {
       log.push(`core ${ctx}`);
       await undefined;
       return review ? review(`(${ctx})`) : `(${ctx})`;
     },
-    { point: "tool", ...law, change: (_, change) => change },
-  );
-  const came = await onion("a", undefined).catch(String);
+  }).catch(String);
   return [...log, came];
 }
 
@@ -255,7 +258,7 @@ for (const law of [{}, { late: true }]) {
     const empty = () => reviewIf<string, string, string>(() => true, () => Promise.resolve(undefined as never)); // what no type allows
     assertEquals(await through(law, empty), [
       "core a",
-      'TypeError: Cannot leave tool: "h0" returned nothing; return what next() gave, or an answer',
+      'TypeError: Cannot leave tool: "h0" returned nothing; return the result of next(), or an answer',
     ]);
     const passes = () =>
       onlyIf(marks("x")([]), () => {
@@ -284,7 +287,7 @@ Deno.test("hooks that have nothing to do are told in a trace as those that pass"
     model: scripted({ calls: [["read", {}]] }, "Done."),
     tools,
     use: [idle],
-    trace: true,
+    trace,
     observe: (event) => {
       if (event.type === "hook.acted") events.push(`${event.middleware} ${event.point} ${event.did}`);
     },
@@ -295,9 +298,13 @@ Deno.test("hooks that have nothing to do are told in a trace as those that pass"
 Deno.test("a hook that hands on what next() gives adds nothing to it", async () => {
   let promise: Promise<string> | undefined;
   const pass: Hook<string, string, string> = (_, next) => promise = next();
-  const law = { point: "tool" as const, late: true, change: (_: string, change: string) => change };
-  const onion = compose([{ name: "pass", hook: pass }], (ctx: string) => Promise.resolve(ctx), law);
-  const came = onion("a", undefined);
+  const onion = compose([{ name: "pass", hook: pass }]);
+  const came = onion("a", undefined, {
+    point: "tool",
+    late: true,
+    change: (_, change) => change,
+    core: (ctx) => Promise.resolve(ctx),
+  });
   assertStrictEquals(came, promise);
   assertEquals(await came, "a");
 });

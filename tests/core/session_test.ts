@@ -734,8 +734,9 @@ Deno.test("a prompt is saved before the model is asked, and results before it is
   const store = memory();
   const kept: unknown[] = [];
   const look = async () => {
-    const session = await store.load("s");
-    kept.push([session?.run?.status, ...lines(session?.messages ?? [])]);
+    const { run, messages = [] } = await store.load("s") ?? {};
+    const prompt = run?.position.at === "input" ? run.position.messages : [];
+    kept.push([run ? "running" : undefined, ...lines([...messages, ...prompt])]);
   };
   const model = scripted({ calls: [["look", {}]], before: look }, { text: "Done.", before: look });
   await agent({ model, tools }).run({ prompt: "Look", session: "s", store }).result;
@@ -784,7 +785,7 @@ Deno.test("a session that somebody else took is said to be unsaved", async () =>
   const run = agent({ model: scripted("Hello!"), use }).run({ prompt: "Hi", session: "s", store });
   assertEquals(eventLines(await eventsOfRun(run)).slice(-3), [
     "session.closed",
-    "warning session.unsaved The session was taken by somebody else.",
+    "warning session.unsaved The session was taken by another process.",
     "run.finished done Hello!",
   ]);
   assertEquals(lines((await store.load("s"))?.messages ?? []), ["user Mine"]);
@@ -809,7 +810,7 @@ Deno.test("a hook that ignores the end of its run does not keep the session", as
   assertEquals(eventLines(await eventsOfRun(run)), [
     "run.started run s false",
     "session.opened new",
-    "warning hook.abandoned A hook did not stop when it was told to.",
+    "warning hook.abandoned A hook did not stop when its signal aborted.",
     "session.closed",
     "run.aborted stop ",
   ]);

@@ -3,6 +3,7 @@ import { agent, type Middleware, state, type StateOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { recordingStore } from "../support/recording_store.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 Deno.test("state begins anew in every run, and is one within it", async () => {
   const seen = state<string[]>("seen", () => []);
@@ -72,7 +73,7 @@ Deno.test("state of a session is shared with the agents beneath", async () => {
   const { seen, use } = counting({});
   const child = agent({ name: "child", model: scripted("Helped.") });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
-  await agent({ model, tools: [child.asTool()], use: [use] }).run({
+  await agent({ model, tools: [asTool(child)], use: [use] }).run({
     prompt: "Hi",
     session: "s",
     store: recordingStore().store,

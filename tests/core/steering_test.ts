@@ -1,3 +1,4 @@
+import { waitingMessages } from "../../src/core/features/steering.ts";
 import { assertEquals, assertRejects } from "@std/assert";
 import {
   agent,
@@ -5,6 +6,7 @@ import {
   type Limits,
   type Middleware,
   type RunHandle,
+  type Session,
   SessionError,
   state,
   text,
@@ -45,6 +47,11 @@ const working = (...works: readonly string[]) => ({ calls: works.map((what) => [
 
 const injected = (events: readonly Event[]) =>
   events.flatMap((event) => event.type === "steering.injected" ? [lines(event.messages)] : []);
+
+/** True if a message waits for the session's run. */
+function hasWaiting({ run }: Session): boolean {
+  return waitingMessages(run?.state ?? []).length > 0;
+}
 
 Deno.test("what is said to a run while its calls run comes after their results", async () => {
   const model = scripted(working("a", "b"), "Yes, red.");
@@ -128,7 +135,7 @@ Deno.test("what was not delivered is kept for whoever goes on with the session, 
   });
   const { status, messages } = await run.result;
   assertEquals([status, lines(messages).at(-1)], ["limit", "user Are you there?"]);
-  assertEquals(saved.map(({ run }) => lines(run?.inbox ?? [])).filter((said) => said.length > 0)[0], [
+  assertEquals(saved.map(({ run }) => lines(waitingMessages(run?.state ?? []))).filter((said) => said.length > 0)[0], [
     "user Are you there?",
   ]);
 });
@@ -198,13 +205,13 @@ Deno.test("a run whose process died as it was about to finish still answers what
   const use: Middleware[] = [{
     name: "late",
     stop: async (_, next) => {
-      if (!deaths.saved.some(({ run }) => run?.inbox)) await run.send("Wait!");
+      if (!deaths.saved.some(hasWaiting)) await run.send("Wait!");
       return await next();
     },
   }];
   const run = agent({ model: scripted("One.", "Two."), use }).run({ prompt: "Go", session: "s", store: deaths.store });
   await run.result;
-  const { store } = await storeWith(deaths.saved.find(({ run }) => run?.inbox));
+  const { store } = await storeWith(deaths.saved.find(hasWaiting));
   const again = agent({ model: scripted("Three.") }).resume({ session: "s", store, answers: [], lost: () => true });
   assertEquals(lines((await again.result).messages), ["user Go", "assistant One.", "user Wait!", "assistant Three."]);
 });

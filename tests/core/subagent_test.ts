@@ -20,6 +20,7 @@ import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { barrier, gauge, settled } from "../support/batch.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 const named = { name: "ask_child", description: "Asks the child" };
 const asking = (...prompts: string[]): ScriptedStep => ({
@@ -29,7 +30,13 @@ const asking = (...prompts: string[]): ScriptedStep => ({
 /** The run of an agent that asks a child once. */
 function parent(model: Model, { use = [], limits = {} }: { use?: Middleware[]; limits?: Partial<Limits> } = {}) {
   const child = agent({ name: "child", model });
-  return agent({ name: "parent", model: scripted(asking("Help"), "Done."), tools: [child.asTool(named)], use, limits });
+  return agent({
+    name: "parent",
+    model: scripted(asking("Help"), "Done."),
+    tools: [asTool(child, named)],
+    use,
+    limits,
+  });
 }
 
 Deno.test("an agent as a tool answers a call by a run of its own, told among the caller's events", async () => {
@@ -74,14 +81,14 @@ Deno.test("a child knows its path, its caller's vars, and has state of its own",
   const child = agent({
     name: "child",
     model: scripted(asking("Deeper"), "Helped."),
-    tools: [grandchild.asTool(named)],
+    tools: [asTool(grandchild, named)],
     use: [note],
   });
   const top = agent({
     vars: vars<{ user: string }>(),
     name: "top",
     model: scripted(asking("Help"), "Done."),
-    tools: [child.asTool(named)],
+    tools: [asTool(child, named)],
     use: [note],
   });
   await top.run({ prompt: "Hi", vars: { user: "Ada" } }).result;
@@ -92,7 +99,7 @@ Deno.test("agents may be so deep, and no deeper", async () => {
   const requests: number[] = [];
   const nested = (depth: number): Agent<unknown, string> => {
     const model = scripted({ ...asking("Deeper"), before: () => void requests.push(depth) }, "Back.");
-    return agent({ name: `a${depth}`, model, tools: depth < 5 ? [nested(depth + 1).asTool(named)] : [] });
+    return agent({ name: `a${depth}`, model, tools: depth < 5 ? [asTool(nested(depth + 1), named)] : [] });
   };
   const results: string[] = [];
   const run = nested(0).run("Hi");
@@ -145,7 +152,7 @@ Deno.test("a child that does not finish is an error for the model", async () => 
 Deno.test("an input without a prompt is refused", async () => {
   const child = agent({ model: scripted() });
   const model = scripted({ calls: [["ask_child", { task: "Help" }]] }, "Done.");
-  const { messages } = await agent({ model, tools: [child.asTool(named)] }).run("Hi").result;
+  const { messages } = await agent({ model, tools: [asTool(child, named)] }).run("Hi").result;
   assertEquals(lines(messages)[2], "error The input of ask_child is not valid: prompt: expected a text");
 });
 
@@ -161,7 +168,7 @@ Deno.test("a child stops with its caller, and its caller ends after it", async (
       },
     }],
   });
-  const run = agent({ model: scripted(asking("A story")), tools: [child.asTool(named)] }).run("Hi");
+  const run = agent({ model: scripted(asking("A story")), tools: [asTool(child, named)] }).run("Hi");
   const stop = () => run.stop("enough");
   const { status, reason, messages } = await run.result;
   assertEquals([status, reason, ...lines(messages)], [
@@ -198,7 +205,7 @@ Deno.test("a child whose tool ignores its signal is left behind with it", async 
       },
     }],
   });
-  const run = agent({ model: scripted(asking("Hear")), tools: [child.asTool(named)], limits: { grace: 100 } })
+  const run = agent({ model: scripted(asking("Hear")), tools: [asTool(child, named)], limits: { grace: 100 } })
     .run("Hi");
   await started.promise;
   run.stop();
@@ -216,7 +223,7 @@ Deno.test("a parent that has the only place does not keep it from its child", as
     tools: [look],
   });
   const model = scripted(asking("Look"), "Done.");
-  const { messages } = await agent({ model, tools: [child.asTool(named)], limits: { parallel: 1 } }).run("Hi").result;
+  const { messages } = await agent({ model, tools: [asTool(child, named)], limits: { parallel: 1 } }).run("Hi").result;
   assertEquals(lines(messages)[2], "ok Looked.");
 });
 
@@ -232,7 +239,7 @@ Deno.test("children run beside each other, and share the places of their caller"
   const working: ScriptedStep = { calls: [["work", {}], ["work", {}]] };
   const child = agent({ model: ({ run }) => scripted(run.path.length > 0 ? working : "", "Helped."), tools: [work] });
   const model = scripted(asking("a", "b", "c"), "Done.");
-  const { messages } = await agent({ model, tools: [child.asTool(named)], limits: { parallel: 3 } }).run("Hi").result;
+  const { messages } = await agent({ model, tools: [asTool(child, named)], limits: { parallel: 3 } }).run("Hi").result;
   assertEquals([running.peak, ...lines(messages).slice(2, -1)], [3, "ok Helped.", "ok Helped.", "ok Helped."]);
 });
 
@@ -263,7 +270,7 @@ Deno.test("a tool that fails within a child may be tried again by the child", as
     tools: [flaky],
     use: [{ error: () => Promise.resolve(tryAgain()) }],
   });
-  const { messages } = await agent({ model: scripted(asking("Try"), "Done."), tools: [child.asTool(named)] })
+  const { messages } = await agent({ model: scripted(asking("Try"), "Done."), tools: [asTool(child, named)] })
     .run("Hi").result;
   assertEquals([tries, lines(messages)[2]], [2, "ok Helped."]);
 });

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { agent, denied, deny, type Event, type Middleware, reply, text, tool, ToolError } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventsOfRun } from "../support/run_events.ts";
+import { trace } from "@jizai/jizai/trace";
 
 const look = tool({
   name: "look",
@@ -16,7 +17,7 @@ type Acted = Omit<Extract<Event, { type: "hook.acted" }>, "type" | "ms">;
 /** What every hook of a run did that calls `look` once. */
 async function acts(...use: Middleware[]): Promise<Acted[]> {
   const model = scripted({ calls: [["look", { at: "x" }]] }, "Done.");
-  const events = await eventsOfRun(agent({ model, tools: [look], use, trace: true }).run("Hi"));
+  const events = await eventsOfRun(agent({ model, tools: [look], use, trace }).run("Hi"));
   return events.flatMap((event) => {
     if (event.type !== "hook.acted") return [];
     const { type: _, ms, ...acted } = event;
@@ -115,9 +116,9 @@ Deno.test("a trace stands where the hook left, and changes nothing else", async 
     { name: "cache", model: (ctx, next) => ctx.turn === 1 ? next() : Promise.resolve(reply("Mine.")) },
     { name: "mark", tool: async (_, next) => ({ ...text("Seen"), ...await next() }) },
   ];
-  const play = async (trace: boolean) => {
+  const play = async (traces: boolean) => {
     const model = scripted({ calls: [["look", { at: "x" }]] });
-    return await eventsOfRun(agent({ model, tools: [look], use, trace }).run("Hi"));
+    return await eventsOfRun(agent({ model, tools: [look], use, ...(traces && { trace }) }).run("Hi"));
   };
   const [traced, plain] = [await play(true), await play(false)];
   assertEquals(traced.filter(({ type }) => type !== "hook.acted"), plain);

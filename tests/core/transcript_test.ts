@@ -2,9 +2,10 @@ import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import type { AssistantMessage, CallResult, Message, ToolMessage } from "@jizai/jizai";
 import { agent, callsOf, compacted, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { repairTranscript } from "../../src/core/mend.ts";
+import { repairTranscript } from "../../src/core/lib/repair.ts";
 import { eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { compacting } from "../support/compacting.ts";
 
 function calling(...ids: string[]): AssistantMessage {
   return { role: "assistant", parts: ids.map((id) => ({ type: "call", id, name: "look", input: {} })) };
@@ -159,7 +160,7 @@ Deno.test("messages that a hook breaks are mended, and the warning says whose th
   const orphan = { role: "tool", results: [result("x")] } as const;
   const warnings = async (use: Parameters<typeof agent>[0]["use"] & object) => {
     const model = scripted("One.", "Two.");
-    const run = agent({ model, use, limits: { context: 1 } }).run("Hi");
+    const run = compacting({ model, use, limits: { context: 1 } }).run("Hi");
     const events = await eventsOfRun(run);
     assert(model.requests.every(({ messages }) => isValid(messages)));
     assert(isValid((await run.result).messages));

@@ -237,7 +237,7 @@ Deno.test("Engine: an empty answer is an answer; a missing answer is an error", 
   const none = await came([call("a")], { tools, use: [{ name: "none", tool: () => Promise.resolve(missing) }] });
   assertEquals(
     String(none.result.error),
-    `TypeError: Cannot leave tool: "none" returned nothing; return what next() gave, or an answer`,
+    `TypeError: Cannot leave tool: "none" returned nothing; return the result of next(), or an answer`,
   );
   assertEquals(log, []);
 });
@@ -532,7 +532,7 @@ Deno.test("Engine: a run that was stopped or failed is cleaned up once", async (
   assertEquals([result.status, result.reason, log], ["limit", "deadline", ["deadline"]]);
 });
 
-Deno.test("Engine: a run that paused, ended, was refused or reached a limit has no cleanup", async () => {
+Deno.test("Engine: a run that paused, was refused or reached a limit has no cleanup", async () => {
   const paused = await cleanups([{ name: "asks", approval: () => Promise.resolve(ask("Sure?")) }]);
   assertEquals([paused.result.status, paused.log], ["paused", []]);
 
@@ -543,7 +543,7 @@ Deno.test("Engine: a run that paused, ended, was refused or reached a limit has 
     },
   };
   const ended = await cleanups([ends]);
-  assertEquals([ended.result.status, ended.log], ["failed", []]);
+  assertEquals([ended.result.status, ended.log], ["failed", ["enough"]]);
 
   const refuses = await cleanups([{ name: "refuses", prompt: () => Promise.resolve(cancelled("no")) }]);
   assertEquals([refuses.result.status, refuses.log], ["cancelled", []]);

@@ -1,10 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
-import { agent, type Message, type Middleware, user } from "@jizai/jizai";
+import { type Message, type Middleware, user } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
-import { estimateTokens } from "../../src/core/estimate.ts";
-import { repairTranscript } from "../../src/core/mend.ts";
+import { estimateTokens } from "../../src/core/lib/estimate.ts";
+import { repairTranscript } from "../../src/core/lib/repair.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { look, short, someTranscript } from "../support/long.ts";
+import { compacting } from "../support/compacting.ts";
 
 function isPersons(message: Message): boolean {
   return message.role === "user" && message.from === undefined;
@@ -17,7 +18,7 @@ function looking(...at: string[]): ScriptedStep {
 Deno.test("a transcript that grew too long is trimmed before the model reads it, to half of what it may have", async () => {
   const model = scripted(looking("a", "b"), looking("c"), looking("d", "e"), looking("f"), "Done.");
   const context: Middleware = { session: (_, next) => next({ context: ["Be kind."] }) };
-  const run = agent({ model, tools: [look], use: [context], limits: { context: 350 } }).run("Look");
+  const run = compacting({ model, tools: [look], use: [context], limits: { context: 350 } }).run("Look");
   const { messages } = await run.result;
   const head = ["session Be kind.", "user Look"];
   const three = [...head, "call look look", "ok Seen a", "ok Seen b", "call look", "ok Seen c"];
@@ -34,9 +35,9 @@ Deno.test("a transcript that grew too long is trimmed before the model reads it,
     "turn.started 3",
     "model.started 3 scripted",
     "turn.finished 3",
+    "turn.started 4",
     "compact.started auto",
     "compact.finished auto compacted 364 156",
-    "turn.started 4",
     "model.started 4 scripted",
     "turn.finished 4",
     "turn.started 5",
@@ -61,7 +62,7 @@ Deno.test("the person's last word stays, and so does what came last, with what h
   ];
   const model = scripted(({ messages }) => short(messages).join());
   const prompts: Middleware = { prompt: (_, next) => next({ prompt: user(`Now ${said}`, "stop") }) };
-  await agent({ model, use: [prompts], limits: { context: 1 } }).run({ messages: history }).result;
+  await compacting({ model, use: [prompts], limits: { context: 1 } }).run({ messages: history }).result;
   assertEquals(model.requests.map(({ messages }) => short(messages)), [
     ["user First", "user Third", "prompt Beside", "assistant Four", "stop Now"],
   ]);
@@ -73,7 +74,7 @@ Deno.test("what opened the conversation stays, also before there is an answer", 
     session: (_, next) => next({ context: ["Be kind."] }),
     prompt: (_, next) => next({ context: ["Be quick."] }),
   };
-  const { messages } = await agent({ model, use: [context], limits: { context: 10 } }).run("Look").result;
+  const { messages } = await compacting({ model, use: [context], limits: { context: 10 } }).run("Look").result;
   assertEquals(short(messages), ["session Be kind.", "user Look", "prompt Be quick.", "assistant Done."]);
 });
 
@@ -85,7 +86,7 @@ Deno.test("where there is nothing to leave out, nothing is", async () => {
   ];
   for (const messages of [calls.slice(0, 1), [user("Be kind.", "session"), user("Look")], [calls[0], user("a")]]) {
     const given = messages.filter((message) => message !== undefined);
-    const run = agent({ model: scripted("Done."), limits: { context: 1 } }).run({ messages: given });
+    const run = compacting({ model: scripted("Done."), limits: { context: 1 } }).run({ messages: given });
     const [line] = eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact.finished"));
     const size = estimateTokens(given);
     assertEquals(line, `compact.finished auto declined ${size} ${size} There is nothing that could be left out.`);
@@ -95,7 +96,7 @@ Deno.test("where there is nothing to leave out, nothing is", async () => {
 Deno.test("trimming leaves no call without its result, and fits where it can", async () => {
   for (let budget = 1; budget < 700; budget += 40) {
     const model = scripted(looking("a"), looking("b", "c"), looking("d"), looking("e", "f", "g"), "Done.");
-    const run = agent({ model, tools: [look], limits: { context: budget } }).run("Look");
+    const run = compacting({ model, tools: [look], limits: { context: budget } }).run("Look");
     const events = await eventsOfRun(run);
     assertEquals(events.filter(({ type }) => type === "warning"), []);
     for (const [index, { messages }] of model.requests.entries()) {
@@ -112,7 +113,7 @@ Deno.test("whatever a transcript is, trimming needs no mending, keeps its beginn
     const given = [...someTranscript(seed), user(`Now ${seed}`)];
     const context = 20 + seed * 7;
     const model = scripted("Done.");
-    const events = await eventsOfRun(agent({ model, limits: { context } }).run({ messages: given }));
+    const events = await eventsOfRun(compacting({ model, limits: { context } }).run({ messages: given }));
     assertEquals(events.filter(({ type }) => type === "warning"), [], `seed ${seed}`);
     const sent = model.requests[0]?.messages ?? [];
     const [first] = given;
@@ -133,7 +134,7 @@ Deno.test("whatever a transcript is, trimming needs no mending, keeps its beginn
 });
 
 Deno.test("what opened a conversation does not grow, however often it is trimmed", async () => {
-  const assistant = agent({
+  const assistant = compacting({
     model: scripted(...Array.from({ length: 60 }, (_, index) => `Answer ${index} ${"x".repeat(400)}`)),
     use: [{
       name: "beside",

@@ -41,9 +41,10 @@ Deno.test("POST /runs with the same key is the same run, while it goes on and af
 });
 
 Deno.test("POST /runs with the same key, sent many times at once, is one run", async () => {
-  for (const among of [shared(), { store: memory(), log: memoryLog() }]) {
+  const alone = { store: memory(), log: memoryLog() };
+  for (const among of [shared(), alone]) {
     const model = scripted("Hello!");
-    const apps = among.store.volatile
+    const apps = among === alone
       ? [serve(agent({ model }), among)]
       : [1, 2, 3].map(() => processOf(among, agent({ model })).app);
     const all = await Promise.all([...apps, ...apps, ...apps].map((app) => eventsOf(prompt(app, "k1"))));

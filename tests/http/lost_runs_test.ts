@@ -228,7 +228,7 @@ Deno.test("GET /runs/:id tells how a run ended whose process died before it said
 
 Deno.test("GET /runs/:id returns run.paused if the process died before it logged the event", async () => {
   using time = new FakeTime();
-  const isPaused = ({ run }: Session) => run?.status === "paused";
+  const isPaused = ({ run }: Session) => run?.exit?.status === "paused";
   for (const way of ["follow", "answer"]) {
     const { among, run, session } = await dying(isPaused, scripted({ calls: [["drop", { table: "a" }]] }));
     const { app } = processOf(among, agent({ model: scripted("Done."), tools: [drop] }));

@@ -15,6 +15,8 @@ import { spanUpdates } from "../../src/http/playground/spans.ts";
 import { viewReducer } from "../../src/http/playground/view_reducer.ts";
 import type { Frame, View } from "../../src/http/playground/view.ts";
 import { order } from "../support/asking.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { trace } from "@jizai/jizai/trace";
 
 const empty: View = { at: 0, status: "idle", entries: [], spans: [], questions: [], began: 1_000, waited: 0 };
 
@@ -118,7 +120,7 @@ Deno.test("the page shows the conversation, and the run as an onion", async () =
     "It is 5.",
   );
   const view = viewAfter(
-    await happened(agent({ model, tools: [add], use: [double], trace: true }).run("What is 1 + 2?")),
+    await happened(agent({ model, tools: [add], use: [double], trace }).run("What is 1 + 2?")),
   );
   assertEquals([view.status, view.questions], ["done", []]);
   assertEquals(lines(view), [
@@ -177,7 +179,7 @@ Deno.test("the page shows a hook around the hooks that finished before it", () =
 
 Deno.test("the page asks the person, and does not count the time of a pause", async () => {
   const model = scripted({ calls: [["order", { what: "tea" }]] }, "It is on its way.");
-  const assistant = agent({ model, tools: [order], trace: true });
+  const assistant = agent({ model, tools: [order], trace });
   const events = await happened(assistant.run({ prompt: "Tea!", session: "s1" }));
   const paused = viewAfter(events);
   assertEquals([paused.status, paused.questions.map(({ tool, input }) => [tool, input])], [
@@ -208,9 +210,9 @@ Deno.test("the page asks the person, and does not count the time of a pause", as
 });
 
 Deno.test("the page shows the run of a subagent", async () => {
-  const child = agent({ name: "child", model: scripted("It rains."), trace: true });
+  const child = agent({ name: "child", model: scripted("It rains."), trace });
   const model = scripted({ calls: [["child", { prompt: "Weather?" }]] }, "Take an umbrella.");
-  const view = viewAfter(await happened(agent({ model, tools: [child.asTool()] }).run("Umbrella?")));
+  const view = viewAfter(await happened(agent({ model, tools: [asTool(child)] }).run("Umbrella?")));
   assertEquals(lines(view), [
     "you | Umbrella?",
     "call | child | ok | It rains.",

@@ -234,9 +234,33 @@ Deno.test("serve() saves nothing of a run before it is logged", async () => {
   const app = serve(agent({ model, tools }), { store: { ...store, save }, log: { ...log, append } });
   await eventsOf(post(app, "/runs", { prompt: "Go" }));
   assertEquals(told, [
-    ...["save 0 ", "run.started", "session.opened", "save 0 ", "prompt.accepted", "turn.started", "model.started"],
-    ...["call.delta", "call.ready", "model.finished", "tool.started", "approval.decided", "save 1 ", "save 1 ok"],
-    ...["tool.finished", "turn.finished", "save 1 ", "turn.started", "model.started", "text.delta", "model.finished"],
+    ...[
+      "save input",
+      "run.started",
+      "session.opened",
+      "save model",
+      "prompt.accepted",
+      "turn.started",
+      "model.started",
+    ],
+    ...[
+      "call.delta",
+      "call.ready",
+      "model.finished",
+      "tool.started",
+      "approval.decided",
+      "save tools running",
+      "save tools ran",
+    ],
+    ...[
+      "tool.finished",
+      "turn.finished",
+      "save model",
+      "turn.started",
+      "model.started",
+      "text.delta",
+      "model.finished",
+    ],
     ...["turn.finished", "session.closed", "save end", "run.finished"],
   ]);
 });

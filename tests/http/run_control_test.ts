@@ -4,6 +4,7 @@ import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { compaction } from "@jizai/jizai/middleware/compaction";
 
 /** A served run whose tool waits, until it is told to go on. */
 async function working(owner?: "ada") {
@@ -106,7 +107,7 @@ Deno.test("serve() lets only its owner control a run", async () => {
 Deno.test("POST /sessions/:id/compact compacts a session that no run has", async () => {
   const made = agent({
     model: scripted("One.", "Two."),
-    use: [{
+    use: [compaction({ summarize: false }), {
       name: "brief",
       compact: ({ instructions }) => Promise.resolve(compacted([user(`Brief: ${instructions}`)])),
     }],

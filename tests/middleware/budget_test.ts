@@ -25,6 +25,8 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { barrier } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { compacting } from "../support/compacting.ts";
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen." });
 
@@ -368,7 +370,7 @@ function parent(helper: Agent<unknown, unknown>, calls: number, use: readonly Mi
   const model = scripted({ calls: called }, "Done.");
   return {
     model,
-    run: () => agent({ model, tools: [helper.asTool({ name: "help", description: "" })], use }).run("Hi"),
+    run: () => agent({ model, tools: [asTool(helper, { name: "help", description: "" })], use }).run("Hi"),
   };
 }
 
@@ -386,7 +388,7 @@ Deno.test("budget() shares one ledger between a run and its subagents, at any de
   const use = [{ ...note, inherit: true }, spend]; // which is inherited by itself
   const inner = agent({ name: "inner", model: scripted({ text: "Deep.", usage: { input: 5, output: 5 } }) });
   const model = scripted({ calls: [["deeper", { prompt: "Go on" }], ["look", {}]] }, "Helped.");
-  const tools = [look, inner.asTool({ name: "deeper", description: "" })];
+  const tools = [look, asTool(inner, { name: "deeper", description: "" })];
   await parent(agent({ name: "middle", model, tools }), 1, use).run().result;
   assertEquals(seen.map(({ tokens, calls }) => [tokens, calls]), [
     [10_000 - 2 - 2 - 10, 7],
@@ -450,7 +452,7 @@ Deno.test("budget() starts no subagent when nothing is left", async () => {
   const helper = agent({ name: "helper", model, use: [spend] });
   const one = (prompt: string) => ({ calls: [["help", { prompt }] as const] });
   const asking = scripted(one("One"), (request) => isLast(request) ? "Stop." : one("Two"));
-  const tools = [helper.asTool({ name: "help", description: "" })];
+  const tools = [asTool(helper, { name: "help", description: "" })];
   const { status, text } = await agent({ model: asking, tools, use: [spend] }).run("Hi").result;
   assertEquals([status, text, model.left], ["limit", "Stop.", 1]);
 
@@ -556,6 +558,6 @@ Deno.test("budget() counts the tokens of a compaction", async () => {
     },
   };
   const model = scripted({ text: "Hello!", usage: { input: 5, output: 5 } });
-  await agent({ model, use: [spend, note, summarize], limits: { context: 1 } }).run("A rather long prompt").result;
+  await compacting({ model, use: [spend, note, summarize], limits: { context: 1 } }).run("A rather long prompt").result;
   assertEquals(left, [690]);
 });

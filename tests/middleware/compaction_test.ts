@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { agent, type Event, memory, type Message, type Middleware, ModelError, textOf, user } from "@jizai/jizai";
-import { compaction, type SummaryOptions } from "@jizai/jizai/middleware/compaction";
+import { compact, compaction, type SummaryOptions } from "@jizai/jizai/middleware/compaction";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { estimateTokens } from "../../src/core/estimate.ts";
-import { repairTranscript } from "../../src/core/mend.ts";
+import { estimateTokens } from "../../src/core/lib/estimate.ts";
+import { repairTranscript } from "../../src/core/lib/repair.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { history, look, short, someTranscript } from "../support/long.ts";
 
@@ -44,9 +44,9 @@ Deno.test("compaction() replaces the middle of the transcript with a summary by 
     "run.started run session false",
     "session.opened new",
     "prompt.accepted",
+    "turn.started 1",
     "compact.started auto",
     "compact.finished auto compacted 441 143",
-    "turn.started 1",
     "model.started 1 scripted",
     "text.delta 1 0 Done.",
     "model.finished 1 stop 1",
@@ -127,8 +127,8 @@ Deno.test("compaction() gives the summarizer the instructions of hooks and of ag
     compact: ({ instructions }, next) => next({ instructions: `${instructions} And the dates.` }),
   };
   const model = scripted("Summary.");
-  const { messages } = await agent({ model, use: [mind, compaction({ keep: 0 })] })
-    .compact({ session: "s", store, instructions: "The names." }).result;
+  const assistant = agent({ model, use: [mind, compaction({ keep: 0 })] });
+  const { messages } = await compact(assistant, { session: "s", store, instructions: "The names." }).result;
   assert(model.requests[0]?.instructions.endsWith("\n\nMind this too: The names. And the dates."));
   assertEquals(short(messages), ["user First", `${heading}Summary.`, "user Second", "assistant Two"]);
 });

@@ -30,6 +30,7 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { at, batch, call, drop, three, weather } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 type Options = Partial<AgentOptions<unknown, Schema>>;
 
@@ -750,7 +751,7 @@ Deno.test("Copilot: calls of a subagent fire the hooks of its caller with the su
     onPostToolUse: note("post"),
     onAgentStop: note("stop"),
     onSessionEnd: note("end"),
-  }, { tools: [child.asTool()] });
+  }, { tools: [asTool(child)] });
   assertEquals(seen, [
     ["start", "", "s", "s"],
     ["prompt", "", "s", "s"],

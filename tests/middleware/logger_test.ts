@@ -8,6 +8,8 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { settled } from "../support/batch.ts";
 import { named } from "../support/run_events.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { compaction } from "@jizai/jizai/middleware/compaction";
 
 const work = tool({
   name: "work",
@@ -78,17 +80,20 @@ Deno.test("logger() writes at error, compact, subagent and abort", async () => {
     "done",
   ]);
 
-  assertEquals(await logged({ model: scripted("Done."), limits: { context: 1 } }), [
-    "compact declined",
-    "model 1 stop",
-    "turn 1 stop",
-    "stop finish",
-    "prompt done",
-    "session done",
-    "done",
-  ]);
+  assertEquals(
+    await logged({ model: scripted("Done."), limits: { context: 1 }, use: [compaction({ summarize: false })] }),
+    [
+      "compact declined",
+      "model 1 stop",
+      "turn 1 stop",
+      "stop finish",
+      "prompt done",
+      "session done",
+      "done",
+    ],
+  );
 
-  const child = agent({ name: "child", model: scripted("Helped.") }).asTool({ name: "help", description: "Helps" });
+  const child = asTool(agent({ name: "child", model: scripted("Helped.") }), { name: "help", description: "Helps" });
   const model = scripted({ calls: [["help", { prompt: "Help" }]] }, "Done.");
   assertEquals((await logged({ model, tools: [child] })).slice(0, 4), [
     "model 1 calls",

@@ -28,6 +28,8 @@ import * as z from "zod";
 import { named } from "../support/run_events.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { type Recorded, recorder } from "../support/recorder.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { trace } from "@jizai/jizai/trace";
 
 const city = z.object({ city: z.string() });
 const weather = tool({
@@ -390,8 +392,8 @@ Deno.test("otel() emits new spans for a resumed run", async () => {
 /** An agent whose model calls `helper` so often at once. */
 function above(helper: Agent<unknown, unknown>, times: number, use: readonly Middleware[]) {
   const prompts = Array.from({ length: times }, () => ["help", { prompt: "Help" }] as const);
-  const tools = [helper.asTool({ name: "help", description: "Helps" })];
-  return agent({ name: "assistant", model: scripted({ calls: prompts }, "Done."), tools, use, trace: true });
+  const tools = [asTool(helper, { name: "help", description: "Helps" })];
+  return agent({ name: "assistant", model: scripted({ calls: prompts }, "Done."), tools, use, trace });
 }
 
 Deno.test("otel() nests the run of a subagent in its call", async () => {
@@ -417,7 +419,7 @@ Deno.test("otel() nests the run of a subagent in its call", async () => {
 Deno.test("otel() is inherited by subagents, unless `inherit` is false", async () => {
   const helping = (otherwise: Pick<Middleware, "inherit">) => {
     const { api, tree } = recorder();
-    const helper = agent({ name: "helper", model: scripted("Helped."), trace: true });
+    const helper = agent({ name: "helper", model: scripted("Helped."), trace });
     return { run: above(helper, 1, [{ ...otel(api), ...otherwise }]).run("Hi").result, tree };
   };
   const inherited = helping({});
@@ -455,7 +457,7 @@ Deno.test("otel() emits a span for each hook that changed something, if the agen
     stop: (_, next) => next(),
   };
   const broken: Middleware = { name: "broken", stop: () => Promise.reject(new Error("secret")) };
-  const { assistant, tree, spans } = watched([calls("Kyoto"), "Sun."], { before: [rules], use: [broken], trace: true });
+  const { assistant, tree, spans } = watched([calls("Kyoto"), "Sun."], { before: [rules], use: [broken], trace });
   await assistant.run("Hi").result;
   assertEquals(tree(), [
     "invoke_agent assistant !Error",
@@ -552,7 +554,7 @@ Deno.test("otel() masks the content with a function, wherever it stands", async 
     const { api, spans } = recorder();
     const model = scripted(step, "It was hunter2.");
     const use = [...order(otel(api, { content: hide.mask }), hide), late];
-    await agent({ model, tools: [weather], use, instructions: "hunter2", trace: true }).run("hunter2?").result;
+    await agent({ model, tools: [weather], use, instructions: "hunter2", trace }).run("hunter2?").result;
     const recorded = JSON.stringify(spans);
     assertEquals([recorded.includes("[redacted]"), recorded.includes("hunter2")], [true, false]);
   }

@@ -34,6 +34,8 @@ import * as z from "zod";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { trace } from "@jizai/jizai/trace";
 
 const secrets = ["hunter2"];
 
@@ -611,7 +613,7 @@ Deno.test("redact() masks progress, notices and data, also of an agent that runs
     },
   });
   const model = () => scripted({ calls: [["work", {}]] }, "Done.");
-  const child = agent({ name: "child", model: model(), tools: [work] }).asTool({ name: "work", description: "" });
+  const child = asTool(agent({ name: "child", model: model(), tools: [work] }), { name: "work", description: "" });
   const told = async (tools: readonly AnyTool[], model: Model) => {
     const events = await eventsOfRun(agent({ model, tools, use: [redact({ secrets })] }).run("Go"));
     return events.map((event) => event.type === "subagent.event" ? event.event : event)
@@ -642,7 +644,7 @@ Deno.test("redact() neither emits nor keeps the held text of a stopped answer", 
   const events = await advanceUntilSettled(time, eventsOfRun(run));
   const { messages } = await run.result;
   assertEquals(eventLines(events).slice(-3), [
-    "warning hook.abandoned The model scripted did not stop when it was told to. model",
+    "warning hook.abandoned The model scripted did not stop when its signal aborted. model",
     "session.closed",
     "run.aborted enough It is [redacted], not ",
   ]);
@@ -690,7 +692,7 @@ Deno.test("redact() changes nothing if there is nothing to mask", async () => {
     model: scripted(step, "Done."),
     tools: [look],
     use: [redact({ secrets })],
-    trace: true,
+    trace,
     observe: (event) => {
       if (event.type === "hook.acted") acts.push(`${event.point} ${event.did.join(" ")} ${event.changed?.join(" ")}`);
     },

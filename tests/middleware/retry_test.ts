@@ -170,12 +170,12 @@ Deno.test("retry() executes an idempotent tool again with the same idempotency k
   const { messages } = await advanceUntilSettled(time, run.result);
   assertEquals(lines(messages), ["user Go", "call fetch fetch", "ok Fetched 1.", "ok Fetched 2.", "assistant Done."]);
   assertEquals(calls, [
-    "1 run:call_1:1",
-    "2 run:call_2:1",
-    "1 run:call_1:1",
-    "2 run:call_2:1",
-    "1 run:call_1:1",
-    "2 run:call_2:1",
+    "1 run:1:0",
+    "2 run:1:1",
+    "1 run:1:0",
+    "2 run:1:1",
+    "1 run:1:0",
+    "2 run:1:1",
   ]);
 });
 

@@ -18,7 +18,7 @@ Deno.test("subagents() adds each agent with its name and description", async () 
 
 Deno.test("subagents() throws for invalid and duplicate names", () => {
   const child = (name: string) => agent({ name, model: scripted() });
-  assertThrows(() => subagents([child("a b")]), TypeError, `Cannot make tool "a b"`);
+  assertThrows(() => subagents([child("a b")]), TypeError, `Cannot create tool "a b"`);
   const both = subagents([child("a"), child("a")]);
-  assertThrows(() => agent({ model: scripted(), use: [both] }), TypeError, `both bring a tool "a"`);
+  assertThrows(() => agent({ model: scripted(), use: [both] }), TypeError, `both have a tool "a"`);
 });

@@ -29,6 +29,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { batch, call, came, drop, gauge, settled, three, weather } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 /** Creates an agent with hooks, and its scripted model. */
 function worker(
@@ -797,7 +798,7 @@ Deno.test("yoi: a subagent submits its skipped calls again on resume", async () 
     use: [hooks],
   });
   const model = scripted({ calls: [call("a"), { id: "b", name: "child", input: { prompt: "Go" } }] }, "Done.");
-  const { messages, open } = await ended(agent({ model, tools: [weather(), child.asTool()], use: [hooks] }).run("Hi"));
+  const { messages, open } = await ended(agent({ model, tools: [weather(), asTool(child)], use: [hooks] }).run("Hi"));
   assertEquals(lines(messages), ["user Hi", "call weather child", notNow, "ok Child done.", "assistant Done."]);
   assertEquals(open, [[{ id: "a", name: "weather", input: { city: "a" } }]]);
 });

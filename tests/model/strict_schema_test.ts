@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { jsonSchemaOf } from "../../src/core/schema.ts";
+import { jsonSchemaOf } from "../../src/core/agent/schema.ts";
 import { strictSchema } from "../../src/model/strict_schema.ts";
 
 const of = (schema: z.ZodType) => strictSchema(jsonSchemaOf(schema, "it"));

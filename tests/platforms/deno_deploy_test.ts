@@ -64,7 +64,7 @@ Deno.test("on Deno, of calls that a kill has cut one runs again with its key, an
   const heard = await cut(killed, prompt, `"type":"tool.progress","turn":1,"call":"call_2"`);
   const ran = [await killed.line("runs "), await killed.line("runs ")];
   const { run } = first("run.started", heard);
-  assertEquals(ran, [`runs count call_1 ${run}:call_1:1`, `runs deliver call_2 ${run}:call_2:1`]);
+  assertEquals(ran, [`runs count call_1 ${run}:1:0`, `runs deliver call_2 ${run}:1:1`]);
   await using program = await shop(disk.path, 0);
   assertEquals(told([...heard, ...await rest(program, heard)]), [...begun, ...goneOnWith]);
   assertEquals(await program.line("runs "), ran[0]);

@@ -9,6 +9,8 @@ import { retry } from "@jizai/jizai/middleware/retry";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as api from "@opentelemetry/api";
 import * as z from "zod";
+import { asTool } from "@jizai/jizai/subagents";
+import { trace } from "@jizai/jizai/trace";
 
 const [collector = "", content] = Deno.args;
 
@@ -48,9 +50,9 @@ const boss = agent({
     },
     { text: "Found it.", usage: { input: 300, output: 30 } },
   ),
-  tools: [look, { ...look, name: "drop" }, helper.asTool({ name: "help", description: "Helps" })],
+  tools: [look, { ...look, name: "drop" }, asTool(helper, { name: "help", description: "Helps" })],
   use: [retry({ attempts: 2, delay: 0 }), guard, watch],
-  trace: true,
+  trace,
 });
 
 const { text } = await boss.run({ prompt: "Where is it?", session: "s1" }).result;

@@ -1,11 +1,13 @@
 import { agent, compacted, type Middleware, text, user } from "@jizai/jizai";
 import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";
+import { compaction } from "@jizai/jizai/middleware/compaction";
 import { transcript } from "@jizai/jizai/middleware/transcript";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { hooks, shell, warnings } from "../support/hooked.ts";
 import { folder } from "./folder.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 interface Line {
   readonly type: string;
@@ -36,7 +38,7 @@ Deno.test("no session id leads out of the directory", async () => {
   const child = agent({ name: "child", description: "Helps", model: scripted("Done.") });
   const assistant = agent({
     model: scripted({ calls: [["child", { prompt: "Help" }]] }, "Done."),
-    tools: [child.asTool()],
+    tools: [asTool(child)],
     use: [transcript({ dir: `${disk.path}/deep` })],
   });
   await assistant.run({ session: "..", prompt: "Hi" }).result;
@@ -107,7 +109,7 @@ Deno.test("a subagent has its own file", async () => {
   const child = agent({ name: "child", model: scripted("Helped.") });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
   const use = [transcript({ dir: disk.path }), claude_hooks({ SubagentStop: hear })];
-  await agent({ model, tools: [child.asTool()], use }).run({ session: "s", prompt: "Hi" }).result;
+  await agent({ model, tools: [asTool(child)], use }).run({ session: "s", prompt: "Hi" }).result;
   const [main, own, id] = paths;
   const here = `${Deno.cwd()}/${disk.path}`;
   assertEquals([main, own], [`${here}/s.jsonl`, `${here}/s/subagents/agent-${id}.jsonl`]);
@@ -125,7 +127,7 @@ Deno.test("a compaction appends its messages, and written lines do not change", 
   };
   const assistant = agent({
     model: scripted("One.", "Two."),
-    use: [transcript({ dir: disk.path }), short],
+    use: [transcript({ dir: disk.path }), short, compaction({ summarize: false })],
     limits: { context: 30 },
   });
   await assistant.run({ session: "s", prompt: "Hi" }).result;

@@ -5,6 +5,7 @@
  */
 import { type Agent, memory, serve, type ServeOptions, type Store } from "@jizai/jizai";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
+import { durable } from "@jizai/jizai/session/durable";
 import type { App } from "./requests.ts";
 
 /** What processes share. */
@@ -22,7 +23,7 @@ export interface Process {
 
 /** A store and a log that outlive processes. */
 export function shared(): Shared {
-  return { store: { ...memory(), volatile: false }, log: memoryLog({ expireIn: Infinity }) };
+  return { store: durable(memory()), log: memoryLog({ expireIn: Infinity }) };
 }
 
 /** A process that serves an agent. */

@@ -18,6 +18,9 @@ import {
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { lines } from "./transcript_lines.ts";
+import { compaction } from "@jizai/jizai/middleware/compaction";
+import { trace } from "@jizai/jizai/trace";
+import { asTool } from "@jizai/jizai/subagents";
 
 /** Lets a hook stop the run it is in. */
 export interface Stoppable {
@@ -49,7 +52,7 @@ export interface Reached {
 export async function reach(
   point: Point,
   use: readonly Middleware<Stoppable>[],
-  { log = [], trace = false }: { readonly log?: string[]; readonly trace?: boolean } = {},
+  { log = [], traces = false }: { readonly log?: string[]; readonly traces?: boolean } = {},
 ): Promise<Reached> {
   const scene = scenes[point](() => log.push("core"));
   const errors: unknown[] = [];
@@ -59,8 +62,8 @@ export async function reach(
     model: scripted(...scene.steps),
     tools: scene.tools ?? [],
     limits: scene.limits ?? {},
-    use,
-    trace,
+    use: point === "compact" ? [compaction({ summarize: false }), ...use] : use,
+    ...(traces && { trace }),
     observe: (event) => scene.observe?.(event, stop),
   }).run({ prompt: "Hi", vars: { stop }, onError: (error) => errors.push(error) });
   for await (const event of run.events) events.push(event);
@@ -115,8 +118,10 @@ const scenes: Readonly<Record<Point, (core: () => void) => Scene>> = {
   compact: () => ({ steps: [({ messages }) => `Heard: ${lines(messages).join()}`], limits: { context: 1 } }),
   subagent: (core) =>
     call(
-      agent({ name: "child", model: scripted({ text: "Helped.", before: core }) })
-        .asTool({ name: "work", description: "Helps" }),
+      asTool(agent({ name: "child", model: scripted({ text: "Helped.", before: core }) }), {
+        name: "work",
+        description: "Helps",
+      }),
     ),
   error: () => call(work(broken)),
   abort: () => ({

@@ -4,6 +4,7 @@
  * @module
  */
 import { memory, type Session, type Store } from "@jizai/jizai";
+import { durable } from "@jizai/jizai/session/durable";
 
 /** A store, and its history. */
 export interface RecordingStore {
@@ -18,15 +19,14 @@ export function recordingStore(): RecordingStore {
   const saved: Session[] = [];
   return {
     saved,
-    store: {
+    store: durable({
       ...kept,
-      volatile: false,
       async save(session) {
         const version = await kept.save(session);
         if (version !== undefined) saved.push(JSON.parse(JSON.stringify({ ...session, version })));
         return version;
       },
-    },
+    }),
   };
 }
 

@@ -7,26 +7,33 @@ import type { Session } from "../../mod.ts";
 
 /** The id of the run that has a session, and whether it is running or paused. */
 export function storedRun(session: Session | undefined) {
-  return session?.run && { id: session.run.id, status: session.run.status };
+  return session?.run && { id: session.run.id, status: session.run.exit ? "paused" : "running" };
 }
 
 /** Why the run is being stopped, if it is. */
 export function storedReason(session: Session | undefined): string | undefined {
-  return session?.run?.closing;
+  return session?.lease?.closing;
 }
 
 /** How many messages and requests other processes have saved for the run. */
 export function storedMail(session: Session | undefined): number {
-  return session?.run?.mail?.length ?? 0;
+  return session?.mail?.length ?? 0;
 }
 
-/** The progress of the run that a save contains: its turns, and the status of each raw result; "end" without a run. */
+/** The progress of the run that a save contains: its position, and the state of each call; "end" without a run. */
 export function storedProgress({ run }: Session): string {
-  const raw = run?.pending?.batch?.started?.map(({ raw }) => raw?.status) ?? "";
-  return run ? `${run.used.turns} ${raw}` : "end";
+  if (!run) return "end";
+  const { position } = run;
+  return position.at === "tools" ? `tools ${position.calls.map(({ state }) => state)}` : position.at;
 }
 
 /** The same session with its run in this status. */
 export function inStatus(session: Session, status: "running" | "paused"): Session {
-  return session.run ? { ...session, run: { ...session.run, status } } : session;
+  const { run } = session;
+  if (!run) return session;
+  const { exit, ...rest } = run;
+  return {
+    ...session,
+    run: status === "paused" ? { ...rest, exit: exit ?? { status: "paused", questions: [] } } : rest,
+  };
 }

@@ -2,6 +2,8 @@ import { agent, type Middleware, tool, user } from "@jizai/jizai";
 import { collect, scripted } from "@jizai/jizai/testing";
 import { assertEquals, assertRejects } from "@std/assert";
 import * as z from "zod";
+import { asTool } from "@jizai/jizai/subagents";
+import { trace } from "@jizai/jizai/trace";
 
 const usage = { input: 1, output: 1 };
 
@@ -42,7 +44,7 @@ Deno.test("collect() gives every event and the result, the ids replaced by names
           callId: call,
           name: "key",
           status: "ok",
-          parts: [{ type: "text", text: `run:${call}:${call.at(-1)} in batch-${turn}` }],
+          parts: [{ type: "text", text: `batch-${turn}:0 in batch-${turn}` }],
         },
       },
       { type: "turn.finished", turn },
@@ -68,7 +70,7 @@ Deno.test("collect() gives every event and the result, the ids replaced by names
 Deno.test("collect() names the run of a child, and the id of an error", async () => {
   const helper = agent({ name: "helper", model: scripted({ calls: [["key", {}]] }, "Helped."), tools: [key] });
   const model = scripted({ calls: [["helper", { prompt: "Help" }]] }, { error: new Error("broken") });
-  const tools = [helper.asTool({ name: "helper", description: "Helps" })];
+  const tools = [asTool(helper, { name: "helper", description: "Helps" })];
   const { events, result } = await collect(agent({ model, tools }).run("Hi"));
   const ids = events.flatMap((event) => {
     const inner = event.type === "subagent.event" ? event.event : event;
@@ -99,7 +101,7 @@ Deno.test("collect() keeps a session that the caller named, and data that is not
 
 Deno.test("collect() says that a hook took no time", async () => {
   const passing: Middleware = { name: "passing", prompt: (_, next) => next() };
-  const { events } = await collect(agent({ model: scripted("Hello!"), use: [passing], trace: true }).run("Hi"));
+  const { events } = await collect(agent({ model: scripted("Hello!"), use: [passing], trace }).run("Hi"));
   assertEquals(events.filter(({ type }) => type === "hook.acted"), [
     { type: "hook.acted", middleware: "passing", point: "prompt", did: ["passed"], decided: "done", ms: 0 },
   ]);
@@ -119,7 +121,7 @@ Deno.test("collect() refuses a run in which a hook broke the transcript, and nam
 Deno.test("collect() refuses what a child had to repair", async () => {
   const helper = agent({ name: "helper", model: scripted("Helped."), use: [breaking] });
   const model = scripted({ calls: [["helper", { prompt: "Help" }]] }, "Done.");
-  const tools = [helper.asTool({ name: "helper", description: "Helps" })];
+  const tools = [asTool(helper, { name: "helper", description: "Helps" })];
   await assertRejects(
     () => collect(agent({ model, tools }).run("Hi")),
     Error,

@@ -2,6 +2,7 @@ import { agent, ask, type Event, type Middleware, tool, user } from "@jizai/jiza
 import { collect, outline, scripted } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
+import { trace } from "@jizai/jizai/trace";
 
 const weather = tool({
   name: "weather",
@@ -53,7 +54,7 @@ Deno.test("outline() tells a run with its calls", async () => {
 Deno.test("outline() tells a pause, a person's answer, and what each hook did", async () => {
   const careful: Middleware = { name: "careful", approval: () => Promise.resolve(ask("Really?")) };
   const model = scripted({ calls: [["weather", { city: "Kyoto" }]] }, "Sunny.");
-  const assistant = agent({ model, tools: [weather], use: [careful], trace: true });
+  const assistant = agent({ model, tools: [weather], use: [careful], trace });
   const handle = assistant.run("Weather?");
   const lines = outline((await collect(handle)).events);
   const { events } = await collect(

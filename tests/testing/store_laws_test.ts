@@ -1,11 +1,11 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { memory, type Session, type Store } from "@jizai/jizai";
+import { memory, type Session, type Store, type StoreAdapter } from "@jizai/jizai";
 import { type Make, storeLaws } from "@jizai/jizai/testing";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 
 /** A store that keeps the very objects that it is given. */
-function sharing(): Store {
+function sharing(): StoreAdapter {
   const sessions = new Map<string, Session>();
   return {
     load: (id) => Promise.resolve(sessions.get(id)),
@@ -22,7 +22,7 @@ function sharing(): Store {
 }
 
 /** Makes a store that is another than `memory()` in some respect. */
-function but(change: (store: Store) => Partial<Store>): Make<Store> {
+function but(change: (store: Store) => Partial<Store>): Make<StoreAdapter> {
   return (options) => {
     const store = memory(options);
     return { ...store, ...change(store) };
@@ -30,11 +30,11 @@ function but(change: (store: Store) => Partial<Store>): Make<Store> {
 }
 
 /** Makes a store that keeps other texts than it was given. */
-function rewriting(change: (text: string) => string): Make<Store> {
+function rewriting(change: (text: string) => string): Make<StoreAdapter> {
   return but(({ save }) => ({ save: (session) => save(JSON.parse(change(JSON.stringify(session)))) }));
 }
 
-const cases: readonly (readonly [name: string, make: Make<Store>, broken: readonly string[]])[] = [
+const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken: readonly string[]])[] = [
   ["keeps what it is given", sharing, ["keeps what it was given from being changed", "forgets what has expired"]],
   ["knows one byte for a character", rewriting((text) => text.replace(/[^\0-\xff]/g, "?")), [
     "gives back what it was given",

@@ -184,7 +184,7 @@ Deno.test("testMiddleware() finds a second next() where it is not allowed, and s
   }));
   assertEquals(report, [
     '"twice" breaks the law that a middleware calls next() as the point allows, and awaits it:',
-    '- at tool, Cannot call next() twice at tool in "twice": a retry belongs at execute (in a plain run)',
+    '- at tool, Cannot call next() twice at tool in "twice": retry at execute (in a plain run)',
   ]);
 });
 
@@ -383,7 +383,7 @@ Deno.test("testMiddleware() finds a middleware that waits without listening to i
   waiting.forEach((resolve) => resolve());
   assertEquals(report, [
     '"deaf" breaks the law that a middleware stops when its signal aborts:',
-    "- A hook did not stop when it was told to. (when an inner hook is stopped at stop)",
+    "- A hook did not stop when its signal aborted. (when an inner hook is stopped at stop)",
   ]);
 });
 

@@ -15,6 +15,7 @@ import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { reaching } from "../support/chat.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 type Options = Parameters<typeof agent>[0];
 
@@ -361,7 +362,7 @@ Deno.test("agUi() streams subagents, and questions about their calls", async () 
     tools,
   });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
-  const { client } = served({ model, tools: [child.asTool()] });
+  const { client } = served({ model, tools: [asTool(child)] });
   const { types } = await say(client, "Go");
   assertEquals(types.slice(5), [
     "SUBAGENT_STARTED",
@@ -404,7 +405,7 @@ Deno.test("agUi() streams the failure of a subagent, and the run continues", asy
   const child = agent({ name: "child", model: scripted({ text: "Hm", error: new Error("down") }) });
   const { client } = served({
     model: scripted({ calls: [["child", { prompt: "Help" }]] }, "Done."),
-    tools: [child.asTool()],
+    tools: [asTool(child)],
   });
   const { types, result } = await say(client, "Go");
   assertEquals([types.includes("SUBAGENT_ERROR"), result], [true, "Done."]);
@@ -445,7 +446,7 @@ Deno.test("agUi() reports a stopped run, also inside a subagent", async () => {
   const { model, begun } = halting();
   const child = agent({ name: "child", model });
   const { client } = served(
-    { model: scripted({ calls: [["child", { prompt: "Help" }]] }), tools: [child.asTool()] },
+    { model: scripted({ calls: [["child", { prompt: "Help" }]] }), tools: [asTool(child)] },
     { signal: shutdown.signal },
   );
   const outcomes: unknown[] = [];

@@ -13,6 +13,7 @@ import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { Chat } from "../support/chat.ts";
 import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 type Options = Parameters<typeof agent>[0];
 
@@ -183,7 +184,7 @@ Deno.test("aiSdkMessages() returns questions about the calls of subagents", asyn
   const { did, tools } = own();
   const child = agent({ name: "child", model: scripted(drops, "Both."), tools });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
-  const app = served({ model, tools: [child.asTool()] });
+  const app = served({ model, tools: [asTool(child)] });
   await new Chat(app).sendMessage({ text: "Go" });
   const chat = await loaded(app);
   assertEquals(shown(chat), [

@@ -18,6 +18,7 @@ import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
 import { recordingStore, storeWith } from "../support/recording_store.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 const wires = [aiSdkUi()];
 
@@ -475,7 +476,7 @@ Deno.test("aiSdkUi() streams the calls of subagents as parts, with the questions
     tools: both,
   });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
-  const app = serve(agent({ model, tools: [child.asTool()] }), { wires });
+  const app = serve(agent({ model, tools: [asTool(child)] }), { wires });
   const heard: unknown[] = [];
   const chat = new Chat(app, {
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,

@@ -14,9 +14,11 @@ import {
   user,
   type UserMessage,
 } from "../../../mod.ts";
+import { compactionHooks } from "../../../src/core/engine.ts";
 import { estimateTokens, groupMessages, splitTranscript } from "../../../src/core/kit.ts";
 import { type Summary, summaryBy, type SummaryOptions } from "./summary.ts";
 
+export { compact, type CompactOptions } from "../../../src/core/engine.ts";
 export type { SummaryOptions };
 
 /** Summarizes messages, the first of which may be an earlier summary. */
@@ -28,22 +30,22 @@ export interface CompactionOptions {
   readonly at?: number;
   /** Tokens at the end of the transcript that stay as they are, including the last prompt. Default: a quarter of `at`. */
   readonly keep?: number;
-  /** The model or the function that writes the summary. Default: the model of the run. */
-  readonly summarize?: Model | Summarize;
+  /** The author of the summary: a model, or a function; false to drop the oldest messages without a summary. Default: the model of the run. */
+  readonly summarize?: Model | Summarize | false;
 }
 
 const name = "compaction";
 
 /**
  * Replaces the middle of a conversation with a summary: when the transcript reaches `at` tokens, when a provider refuses a request as too large, and when
- * `agent.compact()` is called. The first messages and the last ones stay as they are, calls together with their results. The summary is a user message from
+ * `compact()` is called. The first messages and the last ones stay as they are, calls together with their results. The summary is a user message from
  * "compaction"; the next compaction includes it in its summary.
  *
  * It stands last among the middleware with a `compact` hook, because it does not call `next()`. Instructions from `next({ instructions })` and from
- * `agent.compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. If the summary fails, the run continues
+ * `compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. If the summary fails, the run continues
  * without the oldest messages. Requests for a summary do not pass the `model` hooks; their tokens count for the run.
  *
- * If the session is stored, the previous transcript is stored too: `Session.earlier` is the id of its session, which a run can continue.
+ * If the session is stored, the previous transcript is stored too: `Session.archive` is the id of its session, which a run can continue.
  *
  * Throws a `RangeError` if `at` is not positive, or `keep` is negative or not less than `at`.
  *
@@ -80,15 +82,21 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
     { model, most, ...options }: SummaryOptions & { readonly model: Model; readonly most: number },
   ): Promise<Summary> {
     if (typeof summarize === "function") return { text: await summarize(messages, options), usage: noUsage };
-    return await summaryBy(summarize ?? model, messages, { ...options, most });
+    return await summaryBy(summarize || model, messages, { ...options, most });
   }
 
-  return {
+  const fit: Middleware = {
     name,
+    ...compactionHooks,
     async session(ctx, next) {
       const { limits } = ctx.settings;
       return await next({ settings: { limits: { ...limits, context: Math.min(limits.context, at) } } });
     },
+  };
+  if (summarize === false) return fit;
+
+  return {
+    ...fit,
     async compact(ctx) {
       const { trigger, transcript, budget, instructions, signal, model } = ctx;
       const { opened, left, kept } = splitTranscript(transcript, budget, keep);

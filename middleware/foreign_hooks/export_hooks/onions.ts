@@ -25,13 +25,21 @@ import type {
   ToolContext,
   ToolResult,
 } from "../../../mod.ts";
-import { approvalLaw, compose, type Law, lawOf, merged, nameOf, resultBy } from "../../../src/core/engine.ts";
+import {
+  approvalPolicyOf,
+  compose,
+  merged,
+  nameOf,
+  type PointPolicy,
+  policyOf,
+  toolResultOf,
+} from "../../../src/core/engine.ts";
 
-/** The core of an onion: the other system. */
-export type Core<C, R> = (ctx: C) => Promise<R>;
+/** The innermost layer: the foreign system. */
+export type Beneath<C, R> = (ctx: C) => Promise<R>;
 
-/** The hooks of one point around a core. */
-export type Around<C, R> = (ctx: C, core: Core<C, R>) => Promise<R>;
+/** The hooks of one point, around an innermost layer. */
+export type Around<C, R> = (ctx: C, beneath: Beneath<C, R>) => Promise<R>;
 
 /** The points that other systems support. */
 export interface Onions {
@@ -43,46 +51,53 @@ export interface Onions {
   readonly stop: Around<StopContext, Stop>;
 }
 
-const laws = {
-  session: lawOf<SessionContext, SessionChange, RunResult, never>("session", ["settings", "context"]),
-  prompt: lawOf<PromptContext, PromptChange, Answer, never>("prompt", ["prompt", "context"]),
-  model: lawOf<ModelContext, ModelChange, ModelResponse, never>("model", ["request"], {
-    derive: (beneath, above) => ({ ...beneath, request: merged(above.request, beneath.request) }),
-  }),
-  tool: lawOf<ToolContext, ToolChange, ToolResult, never>("tool", ["input", "name"], {
-    seal: ({ name, returned }) => resultBy(name, "tool", returned),
-  }),
-  approval: approvalLaw,
-  stop: lawOf<StopContext, Change, Stop, never>("stop", []),
-};
+/** A policy whose own value is the innermost layer. */
+type Policy<C, D, R> = PointPolicy<C, D, R, Beneath<C, R>>;
 
-/** The data that the engine passes along. None of these laws uses it. */
-const nothing = undefined as never;
+/** The core of every point: the innermost layer. */
+function core<C, R>(ctx: C, beneath: Beneath<C, R>): Promise<R> {
+  return beneath(ctx);
+}
 
-/** Composes middleware. Throws a `TypeError` if it has no hook at a supported point. */
+const session: Policy<SessionContext, SessionChange, RunResult> = policyOf("session", ["settings", "context"], {
+  core,
+});
+const prompt: Policy<PromptContext, PromptChange, Answer> = policyOf("prompt", ["prompt", "context"], { core });
+const model: Policy<ModelContext, ModelChange, ModelResponse> = policyOf("model", ["request"], {
+  core,
+  derive: (inner, outer) => ({ ...inner, request: merged(outer.request, inner.request) }),
+});
+const tool: Policy<ToolContext, ToolChange, ToolResult> = policyOf("tool", ["input", "name"], {
+  core,
+  finalize: ({ name, returned }) => toolResultOf(name, "tool", returned),
+});
+const approval: Policy<ApprovalContext, Change, Approval> = approvalPolicyOf(core);
+const stop: Policy<StopContext, Change, Stop> = policyOf("stop", [], { core });
+
+/** Composes middleware. Throws a `TypeError` if none of it has a hook at a point that other systems have. */
 export function onionsOf(use: readonly Middleware[]): Onions {
   const points = ["session", "prompt", "model", "tool", "approval", "stop"] as const;
   if (!use.some((middleware) => points.some((point) => middleware[point]))) {
     throw new TypeError(`Cannot export middleware: expected a hook at one of ${points.join(", ")}`);
   }
 
-  function fold<C extends Scope, D extends Change, R, E>(
+  function fold<C extends Scope, D extends Change, R>(
     pick: (middleware: Middleware) => Hook<C, D, R> | undefined,
-    law: Law<C, D, R, E>,
+    policy: Policy<C, D, R>,
   ): Around<C, R> {
-    const hooks = use.flatMap((middleware, index) => {
+    const onion = compose(use.flatMap((middleware, index) => {
       const hook = pick(middleware)?.bind(middleware);
       return hook ? [{ name: nameOf(middleware, index), hook }] : [];
-    });
-    return (ctx, core) => compose(hooks, core, law)(ctx, nothing);
+    }));
+    return (ctx, beneath) => onion(ctx, beneath, policy);
   }
 
   return {
-    session: fold(({ session }) => session, laws.session),
-    prompt: fold(({ prompt }) => prompt, laws.prompt),
-    model: fold(({ model }) => model, laws.model),
-    tool: fold(({ tool }) => tool, laws.tool),
-    approval: fold(({ approval }) => approval, laws.approval),
-    stop: fold(({ stop }) => stop, laws.stop),
+    session: fold(({ session }) => session, session),
+    prompt: fold(({ prompt }) => prompt, prompt),
+    model: fold(({ model }) => model, model),
+    tool: fold(({ tool }) => tool, tool),
+    approval: fold(({ approval }) => approval, approval),
+    stop: fold(({ stop }) => stop, stop),
   };
 }

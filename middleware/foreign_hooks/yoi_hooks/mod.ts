@@ -224,7 +224,8 @@ export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "list
     },
     async abort(ctx, next) {
       await next();
-      const { reason } = ctx;
+      const { reason, source } = ctx;
+      if (source === "hook") return; // reported where the hook ended the run
       const why = reason === "failure" ? failure.get(ctx) : reason;
       await reportAbort(outwards, ctx, ["failure", "deadline", "lost"].includes(reason) ? why : "Cancelled");
     },

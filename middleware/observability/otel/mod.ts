@@ -46,7 +46,7 @@ export interface OtelOptions {
 
 /**
  * Emits a span for every run (`invoke_agent`), every request to a model (`chat`) and every call of a tool (`execute_tool`), with the attributes of the semantic
- * conventions for generative AI. With `agent({ trace: true })`, it also emits a span for every hook that changed something. It records durations in
+ * conventions for generative AI. With `agent({ trace })`, it also emits a span for every hook that changed something. It records durations in
  * `gen_ai.client.operation.duration` and tokens in `gen_ai.client.token.usage`. `api` is the module `@opentelemetry/api`; register a provider
  * before. Deno has one built in: `OTEL_DENO=true`.
  *
@@ -60,11 +60,12 @@ export interface OtelOptions {
  * import { agent } from "@jizai/jizai";
  * import { otel } from "@jizai/jizai/middleware/otel";
  * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { trace } from "@jizai/jizai/trace";
  * import * as api from "@opentelemetry/api";
  * import { assertEquals } from "@std/assert";
  *
  * const telemetry = otel(api, { provider: "openai" });
- * const assistant = agent({ name: "assistant", model: scripted("Hello!"), use: [telemetry], trace: true });
+ * const assistant = agent({ name: "assistant", model: scripted("Hello!"), use: [telemetry], trace });
  *
  * const { text } = await assistant.run("Hi").result;
  * assertEquals(text, "Hello!");

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { SessionError } from "../../core/claim.ts";
+import { SessionError } from "../../core/persistence/claim.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { Session } from "../../protocol/session.ts";
+import type { Session } from "../../core/persistence/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
 import { isPaused, isRunning, lastEventNumber, questionsOf, runOf } from "../../session/record/run_state.ts";

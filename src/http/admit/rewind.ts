@@ -3,16 +3,17 @@
  *
  * @module
  */
-import { canonicalJson } from "../../core/canonical.ts";
+import { canonicalJson } from "../../core/lib/canonical_json.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { Session } from "../../protocol/session.ts";
-import { withoutRun } from "../../session/record/run_state.ts";
+import type { Session } from "../../core/persistence/session.ts";
+import { allMessages, withoutRun } from "../../session/record/run_state.ts";
 
 /** Returns the session as it was before its last prompt with the content of `prompt`, without a paused run. Returns undefined if it has no such prompt. */
 export function rewound(session: Session, prompt: Message): Session | undefined {
   const content = contentOf(prompt);
-  const index = session.messages.findLastIndex((message) => contentOf(message) === content);
-  return index < 0 ? undefined : { ...withoutRun(session), messages: session.messages.slice(0, index) };
+  const messages = allMessages(session);
+  const index = messages.findLastIndex((message) => contentOf(message) === content);
+  return index < 0 ? undefined : { ...withoutRun(session), messages: messages.slice(0, index) };
 }
 
 /** Returns the content of a message of the user, as a text to compare. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { SessionError } from "../../core/claim.ts";
+import { SessionError } from "../../core/persistence/claim.ts";
 import { ownedKey } from "../../session/owned_store.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
@@ -40,13 +40,14 @@ export function sessionQueue(runs: LiveRuns, options: ServerOptions): SessionQue
   /** Launches the run, and tries again when the run that has the session is over. */
   async function retry<T>({ position, client, busy, launch }: QueuedPrompt<T>): Promise<T> {
     let replace: "replace" | undefined;
+    let missed: string | undefined;
     for (let attempt = 1;; attempt++) {
       try {
         return await launch(replace);
       } catch (error) {
         const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== position.run;
         if (!isBusy || attempt === most) throw error;
-        if (busy === "queue") await untilOver(error, client);
+        if (busy === "queue") missed = await untilOver(error, client, missed);
         else replace = await stopOther(error, position.session, client);
         await checkWanted(position, client);
       }
@@ -59,12 +60,15 @@ export function sessionQueue(runs: LiveRuns, options: ServerOptions): SessionQue
     throw new SessionError(`Cannot run session "${position.session}": the client has left`, "busy", position.run);
   }
 
-  async function untilOver(error: SessionError, client: Client): Promise<void> {
+  /** Waits until the run that has the session is over. Returns its id if it was not found: it may have just ended. Throws if it was not found before. */
+  async function untilOver(error: SessionError, client: Client, missed?: string): Promise<string | undefined> {
     const { run } = error;
-    if (run === undefined) return; // the session may be free by now
+    if (run === undefined) return undefined; // the session may be free by now
     const live = runs.get(run, client);
-    if (live) await live.over;
-    else if (!await runs.records?.untilOver(run, client, client.leaving)) throw error;
+    if (live) return void await live.over;
+    if (await runs.records?.untilOver(run, client, client.leaving)) return undefined;
+    if (run === missed) throw error;
+    return run;
   }
 
   /** Stops the run that has the session. Returns "replace" if only the next launch can stop it. */

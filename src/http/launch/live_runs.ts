@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { SessionError } from "../../core/claim.ts";
-import { nullSink, type Started } from "../../core/run.ts";
+import { SessionError } from "../../core/persistence/claim.ts";
+import { nullSink, type Started } from "../../core/run/start.ts";
 import { ifOwnedBy, ownedKey, ownedStore } from "../../session/owned_store.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import type { Recorder } from "../../session/record/recorder.ts";

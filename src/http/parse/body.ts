@@ -12,7 +12,7 @@ import {
   user,
 } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
-import type { Mail } from "../../protocol/session.ts";
+import type { Mail } from "../../core/persistence/session.ts";
 import { answerFields } from "../../wire/answer.ts";
 import {
   array,

@@ -5,7 +5,7 @@
  */
 import type { Context } from "hono";
 import { invalid, type Shape } from "../../protocol/shape.ts";
-import type { Session } from "../../protocol/session.ts";
+import type { Session } from "../../core/persistence/session.ts";
 import { runView } from "../../session/record/run_state.ts";
 import type { ServerOptions } from "../options.ts";
 import { RequestError } from "../respond/error_response.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { AnyTool } from "../../core/tool.ts";
-import type { Session } from "../../protocol/session.ts";
-import type { Mail } from "../../protocol/session.ts";
+import type { AnyTool } from "../../core/agent/tool.ts";
+import type { Session } from "../../core/persistence/session.ts";
+import type { Mail } from "../../core/persistence/session.ts";
 import type { ChatInput } from "../../wire/wire.ts";
 import type { Busy } from "../options.ts";
 import type { ResponseFormat } from "../respond/response_format.ts";

@@ -32,7 +32,7 @@ export function html({ style, script, nonce }: Readonly<Record<"style" | "script
 <aside aria-labelledby="run">
   <h2 id="run">Run</h2>
   <ol id="onion" aria-labelledby="run" tabindex="0"></ol>
-  <p class="empty">This list shows each point of the run with its time. Create the agent with trace: true to see its hooks and their decisions.</p>
+  <p class="empty">This list shows each point of the run with its time. Create the agent with trace to see its hooks and their decisions.</p>
 </aside>
 <script nonce="${nonce}">${script}</script>
 </html>

@@ -29,9 +29,10 @@ import { viewReducer } from "./view_reducer.ts";
  * import { scripted } from "@jizai/jizai/model/scripted";
  * import { playground } from "@jizai/jizai/playground";
  * import { memoryLog } from "@jizai/jizai/session/log";
+ * import { trace } from "@jizai/jizai/trace";
  * import { assertStringIncludes } from "@std/assert";
  *
- * const assistant = agent({ model: scripted("Hello!"), trace: true });
+ * const assistant = agent({ model: scripted("Hello!"), trace });
  * const app = serve(assistant, { page: playground(), log: memoryLog(), onClientGone: "detach" });
  * assertStringIncludes(await (await app.request("/")).text(), "<title>Playground</title>");
  * ```

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { NumberedEvent } from "../../core/events.ts";
+import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Lines } from "../../session/log.ts";
 import type { Sink } from "../../stream/channel.ts";
 

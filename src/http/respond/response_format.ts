@@ -4,7 +4,7 @@
  * @module
  */
 import type { Context } from "hono";
-import type { NumberedEvent } from "../../core/events.ts";
+import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Lines } from "../../session/log.ts";
 import { lineOf } from "../../stream/line.ts";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Store } from "../../core/store.ts";
+import { durable } from "../../core/persistence/session_writer.ts";
+import type { Store } from "../../core/persistence/store.ts";
 import { hashOf } from "../hash.ts";
 import { piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import { type DenoKvOptions, forget, type Head, isLive, type Piece, pieceLength, replace, see } from "./commit.ts";
@@ -56,7 +57,7 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
     return texts.join("");
   }
 
-  return {
+  return durable({
     async load(id) {
       for (let missed: string | null = null;;) {
         const { head, versionstamp } = await see<SessionHead>(kv, headOf(id));
@@ -107,5 +108,5 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
       }
       return ids;
     },
-  };
+  });
 }

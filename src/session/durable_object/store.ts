@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Store } from "../../core/store.ts";
+import { durable } from "../../core/persistence/session_writer.ts";
+import type { Store } from "../../core/persistence/store.ts";
 import { piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import { type DurableObjectOptions, expiry, firstOf, type ObjectStorage, pieceLength, sweep } from "./storage.ts";
 
@@ -68,7 +69,7 @@ export function durableObjectStore(
     sweep(storage, "jizai_session", "id");
   });
 
-  return {
+  return durable({
     load: (id) =>
       Promise.try(() => {
         const version = versionOf(id);
@@ -103,5 +104,5 @@ export function durableObjectStore(
         );
         return [...rows].map(({ id }) => String(id));
       }),
-  };
+  });
 }

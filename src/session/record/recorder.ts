@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { CapacityError } from "../../core/bounded_cache.ts";
-import type { NumberedEvent } from "../../core/events.ts";
+import { CapacityError } from "../../core/persistence/bounded_cache.ts";
+import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";

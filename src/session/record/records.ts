@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { SessionError } from "../../core/claim.ts";
-import type { Mail, Session } from "../../protocol/session.ts";
+import { SessionError } from "../../core/persistence/claim.ts";
+import type { Mail, Session } from "../../core/persistence/session.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
 import type { Lines, Log, LogPage, RecordsOf } from "../log.ts";

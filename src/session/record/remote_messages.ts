@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { most } from "../../core/inbox.ts";
-import type { Mail } from "../../protocol/session.ts";
+import { maxWaiting } from "../../core/features/steering.ts";
+import type { Mail } from "../../core/persistence/session.ts";
 import type { Requester, RunHost } from "./run_host.ts";
 import { addMail, isRunning, waitingMessages } from "./run_state.ts";
 
@@ -19,7 +19,7 @@ export async function sendToRemoteRun(
     const session = await host.load(id, requester);
     const changed = session && isRunning(session, run) ? addMail(session, message) : undefined;
     if (!changed) return undefined;
-    if (message.type === "message" && waitingMessages(session) >= most) return false;
+    if (message.type === "message" && waitingMessages(session) >= maxWaiting) return false;
     if (await host.save(changed, requester) !== undefined) return true;
   }
 }

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Started, StartOptions } from "../../core/run.ts";
-import type { Session } from "../../protocol/session.ts";
+import type { Started, StartOptions } from "../../core/run/start.ts";
+import type { Session } from "../../core/persistence/session.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";
 
 /** The client of one request. Requesters reach the sessions and runs of their own owner only. */

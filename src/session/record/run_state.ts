@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { waitingMessages as messagesInState } from "../../core/features/steering.ts";
 import type { Event } from "../../protocol/event.ts";
-import { noUsage } from "../../protocol/message.ts";
+import { type Message, noUsage } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
-import type { Mail, Session } from "../../protocol/session.ts";
+import type { Mail, Session } from "../../core/persistence/session.ts";
 
 /** A session, or nothing where there is none. */
 type Stored = Session | undefined;
@@ -28,17 +29,17 @@ export function hasEnded(session: Stored, run: string): boolean {
 
 /** Whether a run of this session waits for a person. */
 export function isPaused(session: Stored): boolean {
-  return session?.run?.status === "paused";
+  return session?.run?.exit?.status === "paused";
 }
 
 /** Whether `run`, or any run by default, has the session and is not paused. Its process may be dead. */
 export function isRunning(session: Stored, run = runOf(session)): boolean {
-  return session?.run?.status === "running" && session.run.id === run;
+  return session?.run !== undefined && !session.run.exit && session.run.id === run;
 }
 
 /** Returns the open questions of the run that has the session. */
 export function questionsOf(session: Stored): readonly Question[] {
-  return session?.run?.pending?.questions ?? [];
+  return session?.run?.exit?.questions ?? [];
 }
 
 /** Returns the number of the last event of the run that has the session, or 0. */
@@ -48,7 +49,7 @@ export function lastEventNumber(session: Stored): number {
 
 /** Returns when the lease of the run ends, in milliseconds since 1970. */
 export function leaseEnd(session: Stored): number {
-  return session?.run?.until ?? Infinity;
+  return session?.lease?.until ?? Infinity;
 }
 
 /** Returns the session without the run that has it. */
@@ -64,7 +65,7 @@ export function requestOf(session: Stored): string | undefined {
 /** Returns what a client may see of the run that has the session. */
 export function runView(session: Session): { id: string; status: string; questions: readonly Question[] } | undefined {
   const { run } = session;
-  return run && { id: run.id, status: run.status, questions: questionsOf(session) };
+  return run && { id: run.id, status: run.exit ? "paused" : "running", questions: questionsOf(session) };
 }
 
 /** Returns the last event of a run that has paused or ended. A run that its session does not know was lost. */
@@ -79,12 +80,16 @@ export function finalEvent(session: Stored, run: string): Event {
 
 /** Returns how many messages wait for the run. */
 export function waitingMessages(session: Stored): number {
-  const { inbox = [], mail = [] } = session?.run ?? {};
-  return inbox.length + mail.filter(({ type }) => type === "message").length;
+  const { run, mail = [] } = session ?? {};
+  return messagesInState(run?.state ?? []).length + mail.filter(({ type }) => type === "message").length;
 }
 
 /** Returns the session with a message or a request to finish added for its run; nothing if no run has it. */
 export function addMail(session: Session, mail: Mail): Session | undefined {
-  const { run } = session;
-  return run && { ...session, run: { ...run, mail: [...run.mail ?? [], mail] } };
+  return session.run && { ...session, mail: [...session.mail ?? [], mail] };
+}
+
+/** Returns the messages of a session, and the prompt that its run has not accepted yet. */
+export function allMessages({ messages, run }: Session): readonly Message[] {
+  return run?.position.at === "input" ? [...messages, ...run.position.messages] : messages;
 }

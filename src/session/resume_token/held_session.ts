@@ -3,9 +3,10 @@
  *
  * @module
  */
-import type { NumberedEvent } from "../../core/events.ts";
-import type { Store } from "../../core/store.ts";
-import type { Session } from "../../protocol/session.ts";
+import { writeInMemory } from "../../core/persistence/memory.ts";
+import type { NumberedEvent } from "../../core/run/events.ts";
+import type { Store } from "../../core/persistence/store.ts";
+import type { Session } from "../../core/persistence/session.ts";
 import { isPaused } from "../record/run_state.ts";
 import type { Sink } from "../../stream/channel.ts";
 
@@ -28,7 +29,7 @@ export function holdSession(
   let resumeToken: string | undefined;
 
   const store: Store = {
-    volatile: true,
+    writer: writeInMemory,
     load: (id) => Promise.resolve(current?.id === id ? current : undefined),
     async save(session) {
       if ((current?.version ?? 0) !== session.version) return undefined;

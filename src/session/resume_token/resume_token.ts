@@ -9,7 +9,7 @@
  *
  * @module
  */
-import type { Session } from "../../protocol/session.ts";
+import type { Session } from "../../core/persistence/session.ts";
 import { isPaused } from "../record/run_state.ts";
 import { ResumeTokenError, type ResumeTokenProblem } from "./resume_token_error.ts";
 import { type HeldSession, holdSession } from "./held_session.ts";

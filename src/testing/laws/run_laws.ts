@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { cancellationOf, withGracePeriod } from "../../core/abandon.ts";
-import { canonicalJson } from "../../core/canonical.ts";
+import { cancellationOf, withGracePeriod } from "../../core/lib/cancellation.ts";
+import { canonicalJson } from "../../core/lib/canonical_json.ts";
 
 /** Reports a value whose JSON differs from the expected one. */
 export type Expect = (what: string, seen: unknown, expected: unknown) => void;

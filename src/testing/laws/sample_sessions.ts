@@ -4,7 +4,8 @@
  * @module
  */
 import { type Message, user } from "../../protocol/message.ts";
-import type { RunRecord, Session } from "../../protocol/session.ts";
+import type { Session } from "../../core/persistence/session.ts";
+import type { RunSnapshot } from "../../core/run/position.ts";
 
 /** Returns a session with one message. */
 export function sessionWith(id: string, text: string, version = 0): Session {
@@ -57,26 +58,39 @@ const messages: readonly Message[] = [
   },
 ];
 
-const run: RunRecord = {
+const run: RunSnapshot = {
   id: "run_1",
-  status: "paused",
   startedAt: 1_700_000_000_000,
-  events: 42,
-  usage: { input: 100, output: 20, cached: 3 },
-  used: { turns: 2, calls: 3, continuations: 1, batches: 2, outputs: 0 },
-  before: 1,
-  state: [["limit.used", 3], ["seen", { deep: [[[]]], "__proto_": null }], ["none", null]],
-  pending: {
+  position: {
+    at: "tools",
+    turn: 2,
+    message: { role: "assistant", parts: [{ type: "call", id: "call_3", name: "pay", input: { sum: 5 } }] },
+    calls: [
+      {
+        call: { id: "call_3", name: "pay", input: { sum: 5 } },
+        state: "waiting",
+        questions: [{ callId: "call_3", tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] }],
+        saved: { deep: [[[]]] },
+      },
+      {
+        call: { id: "call_4", name: "look", input: {} },
+        state: "done",
+        result: { callId: "call_4", name: "look", status: "denied", parts: [], context: ["Seen"] },
+      },
+    ],
+  },
+  exit: {
+    status: "paused",
     questions: [{ callId: "call_3", tool: "pay", input: { sum: 5 }, questions: ["Run pay?"] }, {
       questions: ["Go on?"],
     }],
-    prompt: [user("Later")],
-    batch: {
-      message: { role: "assistant", parts: [{ type: "call", id: "call_3", name: "pay", input: { sum: 5 } }] },
-      results: [{ callId: "call_4", name: "look", status: "denied", parts: [], context: ["Seen"] }],
-    },
-    stopping: true,
   },
+  counters: { turns: 2, calls: 3, continuations: 1, batches: 2, outputs: 0 },
+  usage: { input: 100, output: 20, cached: 3 },
+  state: [["limit.used", 3], ["seen", { deep: [[[]]], "__proto_": null }], ["none", null]],
+  answers: [],
+  before: 1,
+  events: 42,
 };
 
 /** Sessions with every field, without any, and with unusual text. */

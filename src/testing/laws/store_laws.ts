@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Store } from "../../core/store.ts";
+import type { StoreAdapter } from "../../core/persistence/store.ts";
 import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, type Make } from "./run_laws.ts";
 import { long, sessions, sessionWith } from "./sample_sessions.ts";
 
@@ -28,11 +28,11 @@ import { long, sessions, sessionWith } from "./sample_sessions.ts";
  * await assertRejects(() => storeLaws(forgetful), Error, "gives back what it was given");
  * ```
  */
-export async function storeLaws(make: Make<Store>, options: LawOptions = {}): Promise<void> {
+export async function storeLaws(make: Make<StoreAdapter>, options: LawOptions = {}): Promise<void> {
   await checkLaws(make, laws, expiryLaws, options);
 }
 
-const laws: Laws<Store> = {
+const laws: Laws<StoreAdapter> = {
   async "knows nothing of what it was never given"(store, expect) {
     expect("load()", await store.load("none"), undefined);
     expect("list()", await store.list(), []);
@@ -164,7 +164,7 @@ const laws: Laws<Store> = {
   },
 };
 
-const expiryLaws: ExpiryLaws<Store> = (pass) => ({
+const expiryLaws: ExpiryLaws<StoreAdapter> = (pass) => ({
   async "forgets what has expired"(store, expect) {
     const long = "x".repeat(200_000);
     await store.save(sessionWith("old", long));
@@ -184,7 +184,7 @@ const expiryLaws: ExpiryLaws<Store> = (pass) => ({
 });
 
 /** All ids, `limit` at a time. */
-async function paged(store: Store, limit: number): Promise<readonly (readonly string[])[]> {
+async function paged(store: StoreAdapter, limit: number): Promise<readonly (readonly string[])[]> {
   const pages: (readonly string[])[] = [];
   for (let after: string | undefined = ""; after !== undefined && pages.length < 100; after = pages.at(-1)?.at(-1)) {
     pages.push(await store.list({ after, limit }));

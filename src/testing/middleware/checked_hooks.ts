@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { eachHook } from "../../core/each_hook.ts";
-import { isInterrupt } from "../../core/interrupt.ts";
-import type { Hook } from "../../core/onion.ts";
-import type { Middleware } from "../../core/points.ts";
-import type { Change, Scope } from "../../core/scope.ts";
+import { eachHook } from "../../core/hooks/each_hook.ts";
+import { isInterrupt } from "../../core/hooks/interrupt.ts";
+import type { Hook } from "../../core/hooks/onion.ts";
+import type { Middleware } from "../../core/hooks/middleware.ts";
+import type { Change, Scope } from "../../core/hooks/scope.ts";
 import type { Emit, Point } from "../../protocol/event.ts";
 import type { Report } from "./findings.ts";
 

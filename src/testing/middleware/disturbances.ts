@@ -3,12 +3,22 @@
  *
  * @module
  */
-import { cancelled, continueWith, declined, denied, deny, refused, reply, skip, skipped } from "../../core/answers.ts";
-import { ofOneCall } from "../../core/each_hook.ts";
-import { isInterrupt } from "../../core/interrupt.ts";
-import type { Hook } from "../../core/onion.ts";
-import type { Middleware } from "../../core/points.ts";
-import type { Change, Scope } from "../../core/scope.ts";
+import {
+  cancelled,
+  continueWith,
+  declined,
+  denied,
+  deny,
+  refused,
+  reply,
+  skip,
+  skipped,
+} from "../../core/hooks/results.ts";
+import { callPoints } from "../../core/hooks/each_hook.ts";
+import { isInterrupt } from "../../core/hooks/interrupt.ts";
+import type { Hook } from "../../core/hooks/onion.ts";
+import type { Middleware } from "../../core/hooks/middleware.ts";
+import type { Change, Scope } from "../../core/hooks/scope.ts";
 import type { Point } from "../../protocol/event.ts";
 import { expectAborted, half, type Participants, type Scenario, type Scene } from "./scenarios.ts";
 
@@ -144,7 +154,7 @@ const tryTwice: AnyHook = async (_, next) => {
 
 /** Returns a middleware with a hook at `point` that acts once. */
 function once(point: Point, scene: Scene, hook: AnyHook, late = false): Middleware {
-  let remaining = ofOneCall.includes(point) ? 2 : 1; // the second call, so that the first one waits at its gate
+  let remaining = callPoints.includes(point) ? 2 : 1; // the second call, so that the first one waits at its gate
   return at(point, async (ctx, next) => {
     if (--remaining !== 0) return await next();
     const result = late ? await next() : undefined;

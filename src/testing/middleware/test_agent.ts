@@ -3,11 +3,13 @@
  *
  * @module
  */
-import { type Agent, agent } from "../../core/agent.ts";
-import type { Limits } from "../../core/limits.ts";
-import type { Middleware } from "../../core/points.ts";
-import { type Schema, schemaOf } from "../../core/schema.ts";
-import { type AnyTool, tool } from "../../core/tool.ts";
+import { type Agent, agent } from "../../core/agent/agent.ts";
+import { compactionHooks } from "../../core/features/compaction.ts";
+import { asTool } from "../../core/features/subagents.ts";
+import type { Limits } from "../../core/run/limits.ts";
+import type { Middleware } from "../../core/hooks/middleware.ts";
+import { type Schema, schemaOf } from "../../core/agent/schema.ts";
+import { type AnyTool, tool } from "../../core/agent/tool.ts";
 import type { Model, ModelRequest } from "../../model/model.ts";
 import { scripted, type ScriptedStep } from "../../model/scripted.ts";
 import { textOf } from "../../protocol/message.ts";
@@ -44,7 +46,7 @@ export function testAgent({ use, tools, calls, first, limits, onRequest }: TestA
     model: ({ run }) => testModel({ calls, first, onRequest: (request) => onRequest?.(request, run.session) }),
     instructions: "Play your part.",
     tools: [echo, fail, careful, helper, ...tools.map((tool) => Object.freeze({ ...tool }))],
-    use,
+    use: [{ name: "test.compaction", ...compactionHooks }, ...use],
     limits,
   });
 }
@@ -103,5 +105,7 @@ const careful = tool({
   execute: () => "Done with care.",
 });
 
-const helper = agent({ name: "helper", model: () => testModel({ calls: [] }) })
-  .asTool({ name: "helper", description: "An agent that helps" });
+const helper = asTool(agent({ name: "helper", model: () => testModel({ calls: [] }) }), {
+  name: "helper",
+  description: "An agent that helps",
+});

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { canonicalJson } from "../../core/canonical.ts";
+import { canonicalJson } from "../../core/lib/canonical_json.ts";
 import type { Event } from "../../protocol/event.ts";
 import { type Call, type CallResult, textOf } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";

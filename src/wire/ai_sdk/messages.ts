@@ -5,7 +5,7 @@
  */
 import type { Question } from "../../protocol/question.ts";
 import { type AnswerPart, type CallResult, textOf, type UserMessage } from "../../protocol/message.ts";
-import type { Session } from "../../protocol/session.ts";
+import type { Session } from "../../core/persistence/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
 import { approvalId, contentPart, steeringPart, subagentCalls } from "./parts.ts";
@@ -22,10 +22,13 @@ interface UiMessage {
  * Returns the messages of a session. The output of the last run is one message, whose id is the run's id, so that a stream of the same run replaces it.
  */
 export function messagesOf({ id: session, messages: stored, run: current, last }: Session): readonly UiMessage[] {
-  const { questions = [], prompt = [], batch } = current?.pending ?? {};
+  const { position, exit } = current ?? {};
+  const prompt = position?.at === "input" ? position.messages : [];
+  const batch = position?.at === "tools" ? position : undefined;
+  const reviewed = batch?.calls.flatMap((record) => record.state === "done" ? [record.result] : []) ?? [];
   const { id: run, before = stored.length } = current ?? { id: last?.run, before: last?.before };
-  const asked = questions.filter((question) => !isForClient(question));
-  const results = [...stored.flatMap((each) => each.role === "tool" ? each.results : []), ...batch?.results ?? []];
+  const asked = (exit?.questions ?? []).filter((question) => !isForClient(question));
+  const results = [...stored.flatMap((each) => each.role === "tool" ? each.results : []), ...reviewed];
   const states = callStates(results, asked, current?.events ?? 0);
   const shown: UiMessage[] = [];
 

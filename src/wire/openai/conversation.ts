@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { inputOf } from "../../core/hearing.ts";
+import { parseInput } from "../../core/steps/response.ts";
 import {
   type AnswerPart,
   type CallPart,
@@ -119,5 +119,5 @@ function originalId(id: string): string {
 
 /** Creates the part for a call whose input is JSON text. */
 export function callPart(id: string, name: string, input: string): CallPart {
-  return { type: "call", id: originalId(id), name, ...inputOf(input) };
+  return { type: "call", id: originalId(id), name, ...parseInput(input) };
 }

@@ -4,8 +4,10 @@ import { compaction } from "@jizai/jizai/middleware/compaction";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { options } from "./assistant.ts";
 import { store } from "./features/store.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { trace } from "@jizai/jizai/trace";
 
 const helper = agent({ ...options, name: "helper" });
-const assistant = agent({ ...options, tools: [...options.tools, helper.asTool()], use: [compaction()], trace: true });
+const assistant = agent({ ...options, tools: [...options.tools, asTool(helper)], use: [compaction()], trace });
 
 export default serve(assistant, { store, log: memoryLog() });

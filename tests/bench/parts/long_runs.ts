@@ -4,6 +4,7 @@
  * @module
  */
 import { agent, type Model, type NumberedEvent, type Sink, type Store, tool } from "@jizai/jizai";
+import { durable } from "@jizai/jizai/session/durable";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import * as z from "zod";
 import type { Measure } from "../kit/measure.ts";
@@ -53,7 +54,7 @@ function reading(): Model {
 }
 
 /** A store that serializes sessions and keeps none. */
-const discarding: Store = {
+const discarding: Store = durable({
   load: () => Promise.resolve(undefined),
   save(session) {
     JSON.stringify(session);
@@ -61,7 +62,7 @@ const discarding: Store = {
   },
   delete: () => Promise.resolve(),
   list: () => Promise.resolve([]),
-};
+});
 
 /** A sink that discards events. */
 const ignoring: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };

@@ -9,6 +9,7 @@ import { assertEquals } from "@std/assert";
 import { settled } from "../../support/batch.ts";
 import { hooked, hooks, ran, saying, saysOf, shell, warnings } from "../../support/hooked.ts";
 import { lines } from "../../support/transcript_lines.ts";
+import { compacting } from "../../support/compacting.ts";
 
 // ── prompts, sessions, stops ──
 
@@ -54,7 +55,7 @@ Deno.test("context of SessionStart after a compaction is at the end of the kept 
     compact: ({ transcript }) => Promise.resolve(compacted(transcript.slice(-1))),
   };
   const model = scripted("One.", "Two.");
-  const assistant = agent({
+  const assistant = compacting({
     model,
     use: [claude_hooks({ SessionStart: [{ matcher: "compact", hooks: [start] }] }), short],
     limits: { context: 30 },
@@ -75,7 +76,7 @@ Deno.test("Claude: a block at PreCompact declines the compaction; Qoder: it has 
       name: "short",
       compact: ({ transcript }) => Promise.resolve(compacted(transcript.slice(-1))),
     };
-    const assistant = agent({ model, use: [claude_hooks(config, { dialect }), short], limits: { context: 30 } });
+    const assistant = compacting({ model, use: [claude_hooks(config, { dialect }), short], limits: { context: 30 } });
     await assistant.run({ session: "s", prompt: "Hi" }).result;
     await assistant.run({ session: "s", prompt: "x".repeat(100) }).result;
     return model.requests[1]?.messages.length;

@@ -11,6 +11,8 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { command, hooks, ran, shell } from "../../support/hooked.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { compacting } from "../../support/compacting.ts";
 
 /** Hooks of these events, which record the fields that only their event has. */
 function listening(...events: readonly HookInput["hook_event_name"][]) {
@@ -200,7 +202,7 @@ Deno.test("SubagentStart and SubagentStop fire for a subagent", async () => {
     tools: [shell()],
   });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
-  await agent({ model, tools: [child.asTool()], use: [claude_hooks(config)] }).run("Hi").result;
+  await agent({ model, tools: [asTool(child)], use: [claude_hooks(config)] }).run("Hi").result;
   const id = told[1]?.agent_id;
   const own = { agent_id: id, agent_type: "child" };
   assertEquals(told, [
@@ -253,7 +255,7 @@ Deno.test("PreCompact, PostCompact and SessionStart fire around a compaction", a
     name: "summarizes",
     compact: ({ transcript }) => Promise.resolve(compacted([user("In short.", "summary"), ...transcript.slice(-1)])),
   };
-  const assistant = agent({
+  const assistant = compacting({
     model: scripted("One.", "Two."),
     use: [claude_hooks(config), summarizes],
     limits: { context: 30 },

@@ -18,6 +18,7 @@ import {
   warnings,
 } from "../../support/hooked.ts";
 import { lines } from "../../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 const denies = saysOf({ permissionDecision: "deny", permissionDecisionReason: "Not here." });
 const asks = saysOf({ permissionDecision: "ask", permissionDecisionReason: "Sure?" });
@@ -581,7 +582,7 @@ Deno.test("Claude, Qoder: a subagent inherits the hooks, which receive its agent
   const parent = agent({
     name: "parent",
     model: scripted({ calls: [["child", { prompt: "Help" }]] }, "Done."),
-    tools: [child.asTool()],
+    tools: [asTool(child)],
     use: [
       claude_hooks({ ...config, SubagentStart: [...all, { hooks: [saysOf({ additionalContext: "Be brief." })] }] }),
     ],

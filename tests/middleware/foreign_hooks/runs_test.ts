@@ -13,6 +13,8 @@ import { batch, call, settled, weather } from "../../support/batch.ts";
 import { hooks, saying, saysOf } from "../../support/hooked.ts";
 import { builtins } from "../../support/rpc.ts";
 import { ended, observer, under } from "../../support/systems.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { compaction } from "@jizai/jizai/middleware/compaction";
 
 const one = [{ calls: [call("a")] }, "Done."] as const;
 const busy: ScriptedAnswer = { error: new ModelError("busy", { recoverable: true }) };
@@ -234,7 +236,7 @@ Deno.test("Table: compaction hooks fire around a compaction", async () => {
   };
   const long = { calls: [call("a", { city: "x".repeat(400) })] };
   const came = await under(telling, async (hooks) => {
-    await ended(hooks, [long, "Done."], { use: [short], limits: { context: 150 } });
+    await ended(hooks, [long, "Done."], { use: [compaction({ summarize: false }), short], limits: { context: 150 } });
     return log.splice(0);
   });
   assertEquals(came, {
@@ -261,7 +263,7 @@ Deno.test("Table: subagent hooks fire for a child run", async () => {
   const came = await under(telling, async (hooks) => {
     const child = agent({ name: "child", model: scripted(...one), tools: [weather()] });
     const asking = { calls: [{ id: "c", name: "child", input: { prompt: "Weather?" } }] };
-    await ended(hooks, [asking, "Done."], { tools: [child.asTool()] });
+    await ended(hooks, [asking, "Done."], { tools: [asTool(child)] });
     return log.splice(0);
   });
   assertEquals(came, {

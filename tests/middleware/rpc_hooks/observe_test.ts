@@ -6,6 +6,8 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { FakeTime } from "@std/testing/time";
 import { batch, call, settled, weather } from "../../support/batch.ts";
 import { answering, builtins, programs, warnings } from "../../support/rpc.ts";
+import { asTool } from "@jizai/jizai/subagents";
+import { compacting } from "../../support/compacting.ts";
 
 /** An event, as hooks receive it in the version of the document. */
 interface Told {
@@ -147,7 +149,7 @@ Deno.test("PicoClaw: an observer receives subagents, compactions and steering", 
   const child = agent({ name: "child", model: scripted("Sunny.") });
   const parent = agent({
     model: scripted({ calls: [{ id: "a", name: "child", input: { prompt: "Weather?" } }] }, "Done."),
-    tools: [child.asTool()],
+    tools: [asTool(child)],
     use: [builtins({ ear: hook })],
   });
   const { run } = await parent.run("Hi").result;
@@ -183,7 +185,7 @@ Deno.test("PicoClaw: an observer receives subagents, compactions and steering", 
   assertEquals(heard[5]?.Meta.ParentTurnID, run);
   heard.length = 0;
   const messages = [user("x".repeat(400)), user("y".repeat(400)), user("Hi")];
-  await agent({
+  await compacting({
     model: scripted("Done."),
     limits: { context: 50 },
     use: [builtins({ ear: hook }), { name: "short", compact: () => Promise.resolve(compacted([user("Hi")])) }],

@@ -7,6 +7,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { batch, call, came, drop, three, weather } from "../../support/batch.ts";
 import { builtins, warnings } from "../../support/rpc.ts";
 import { lines } from "../../support/transcript_lines.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 /** A hook that logs its requests and replies with `answers`. */
 function noting(log: string[], name: string, { before_tool, after_tool, approve_tool }: Builtin = {}): Builtin {
@@ -405,7 +406,7 @@ Deno.test("PicoClaw: subagents inherit the hooks, with the run of the caller as 
   const parent = agent({
     name: "parent",
     model: scripted({ calls: [{ id: "a", name: "child", input: { prompt: "Weather?" } }] }, "Done."),
-    tools: [child.asTool()],
+    tools: [asTool(child)],
     use: [
       builtins({ a: { before_tool: ({ meta, tool }) => void seen.push([tool, meta.AgentID, meta.ParentTurnID]) } }),
     ],

@@ -7,6 +7,7 @@ import { memory, type Store } from "@jizai/jizai";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
+import { durable } from "@jizai/jizai/session/durable";
 import { storage } from "../sql.ts";
 import { gated } from "./gated.ts";
 
@@ -27,7 +28,7 @@ export interface Place {
 /** The adapters: each opens a new place, which is empty. */
 export const adapters = {
   memory(_: Deno.Kv): Place {
-    const kept = { store: { ...memory(), volatile: false }, log: memoryLog({ expireIn: Infinity }) };
+    const kept = { store: durable(memory()), log: memoryLog({ expireIn: Infinity }) };
     return { open: () => kept, sole: false };
   },
   deno_kv(kv: Deno.Kv): Place {

@@ -14,12 +14,14 @@ import {
   type Scope,
   tool,
 } from "@jizai/jizai";
+import { compaction } from "@jizai/jizai/middleware/compaction";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { type Chance, seeded } from "../seeded.ts";
 import { answering } from "./at_once.ts";
 import { type Person, person, type Vars } from "./person.ts";
 import { counts, type Quirk, quirksBy } from "./quirks.ts";
+import { asTool } from "@jizai/jizai/subagents";
 
 /** An agent that is made anew in each process. */
 export interface RandomAgent {
@@ -109,12 +111,17 @@ function made({ name, steps, quirks, limits, helper }: Role, person: Person, don
       return scripted(well).stream(request, options);
     },
   });
-  const child = helper && made(helper, person, done).asTool({ name: "helper", description: "Helps" });
+  const child = helper && asTool(made(helper, person, done), { name: "helper", description: "Helps" });
   return agent<Vars>({
     name,
     model,
     tools: [...tools(done), ...child ? [child] : []],
-    use: [counts(), ...name === "root" ? answering(person) : [], ...quirks.map((quirk) => quirk())],
+    use: [
+      compaction({ summarize: false }),
+      counts(),
+      ...name === "root" ? answering(person) : [],
+      ...quirks.map((quirk) => quirk()),
+    ],
     limits,
   });
 }

@@ -101,7 +101,9 @@ export function runHooks(
     },
     async abort(ctx, next) {
       if (ctx.reason !== "failure") {
-        observers.notify("interrupt_received", ctx, ctx.run.used.turns, () => interrupted("hard_abort"));
+        if (ctx.source !== "hook") {
+          observers.notify("interrupt_received", ctx, ctx.run.used.turns, () => interrupted("hard_abort"));
+        }
       }
       await next();
     },

@@ -1,10 +1,11 @@
 /** A store that a user wrote, with what it takes to share it between processes: leases, checkpoints and messages. */
-import { agent, serve, type Session, type Store } from "@jizai/jizai";
+import { agent, serve, type Session } from "@jizai/jizai";
+import { durable } from "@jizai/jizai/session/durable";
 import { options } from "../assistant.ts";
 
 const sessions = new Map<string, Session>();
 
-export const store: Store = {
+export const store = durable({
   load: (id) => Promise.resolve(sessions.get(id)),
   save(session) {
     const version = session.version + 1;
@@ -13,6 +14,6 @@ export const store: Store = {
   },
   delete: (id) => Promise.resolve(void sessions.delete(id)),
   list: () => Promise.resolve([...sessions.keys()]),
-};
+});
 
 export default serve(agent(options), { store });

@@ -1,0 +1,123 @@
+/**
+ * The definition of an agent: its parts, composed once. Every run reads it, and none changes it.
+ *
+ * @module
+ */
+import type { Model, ModelRequest } from "../../model/model.ts";
+import type { Event, Point } from "../../protocol/event.ts";
+import type { ToolResult, UserMessage } from "../../protocol/message.ts";
+import { type Middleware, nameOf } from "../hooks/middleware.ts";
+import { compose, type Hook, type Layered, type Onion } from "../hooks/onion.ts";
+import type * as at from "../hooks/points.ts";
+import type { Change, Scope } from "../hooks/scope.ts";
+import type { Limits } from "../run/limits.ts";
+import type { Steps } from "../run/step.ts";
+import type { AnyTool } from "./tool.ts";
+
+/** The hooks of every point, composed. */
+export interface Onions {
+  /** The hooks around a run. */
+  readonly session: Onion<at.SessionContext, at.SessionChange, at.RunResult>;
+  /** The hooks around a prompt and its answer. */
+  readonly prompt: Onion<at.PromptContext, at.PromptChange, at.Answer>;
+  /** The hooks around a turn. */
+  readonly turn: Onion<at.TurnContext, at.TurnChange, at.TurnResult>;
+  /** The hooks around a model request. */
+  readonly model: Onion<at.ModelContext, at.ModelChange, at.ModelResponse>;
+  /** The hooks around a call and its result. */
+  readonly tool: Onion<at.ToolContext, at.ToolChange, ToolResult>;
+  /** The hooks around an approval. */
+  readonly approval: Onion<at.ApprovalContext, Change, at.Approval>;
+  /** The hooks around an execution. */
+  readonly execute: Onion<at.ExecuteContext, Change, ToolResult>;
+  /** The hooks around the decision to stop. */
+  readonly stop: Onion<at.StopContext, Change, at.Stop>;
+  /** The hooks around a compaction. */
+  readonly compact: Onion<at.CompactContext, at.CompactChange, at.Compaction>;
+  /** The hooks around the run of a subagent. */
+  readonly subagent: Onion<at.SubagentContext, at.SubagentChange, at.RunResult>;
+  /** The hooks around the handling of an error. */
+  readonly error: Onion<at.ErrorContext, Change, at.ErrorDecision>;
+  /** The hooks around the cleanup of a run. */
+  readonly abort: Onion<at.AbortContext, Change, void>;
+}
+
+/** The format of the final answer. */
+export interface AnswerFormat {
+  /** Adds the format to a request. */
+  shape(request: ModelRequest): ModelRequest;
+  /** Reads the final text. Returns the structured answer, or a message that asks the model again. */
+  read(text: string): Promise<{ readonly output: unknown } | { readonly retry: UserMessage }>;
+}
+
+/** Wraps each hook of an agent. */
+export type WrapHooks = <C extends Scope, D extends object, R>(
+  point: Point,
+  middleware: string,
+  hook: Hook<C, D, R>,
+) => Hook<C, D, R>;
+
+/** The parts of an agent. `S` is the scope of the engine's steps. */
+export interface AgentParts<S> {
+  /** The agent's name. */
+  readonly name: string;
+  /** What the agent does, for the model of a parent agent. */
+  readonly description: string;
+  /** The model, or a function that picks one per request. */
+  readonly model: Model | ((scope: Scope) => Model | Promise<Model>);
+  /** The system prompt, or a function that returns it. */
+  readonly instructions: string | ((scope: Scope) => string | Promise<string>);
+  /** The agent's own tools. */
+  readonly tools: readonly AnyTool[];
+  /** The limits of a run. */
+  readonly limits: Limits;
+  /** The format of the final answer. Undefined for plain text. */
+  readonly format: AnswerFormat | undefined;
+  /** Functions that receive each event of a run. */
+  readonly observers: readonly ((event: Event) => void)[];
+  /** The middleware, outermost first. */
+  readonly use: readonly Middleware[];
+  /** Wraps each hook, as `trace` does. Undefined if nothing does. */
+  readonly wrapHooks: WrapHooks | undefined;
+  /** Steps for further positions. */
+  readonly steps: Steps<S>;
+  /** Throws a `TypeError` if a limit needs a feature that the agent does not have. */
+  readonly checkLimits: (limits: Limits) => void;
+}
+
+/** An agent, composed. */
+export interface AgentDefinition<S> extends AgentParts<S> {
+  /** The hooks of every point, composed. */
+  readonly onions: Onions;
+}
+
+/** Composes the hooks of an agent. */
+export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
+  const { use, wrapHooks } = parts;
+
+  function fold<C extends Scope, D extends Change, R>(point: Point): Onion<C, D, R> {
+    return compose(use.flatMap((middleware, index) => {
+      const hook = middleware[point] as Hook<C, D, R> | Layered<C, D, R> | undefined; // C, D and R are those of the point
+      if (!hook) return [];
+      const name = nameOf(middleware, index);
+      if (wrapHooks) return [{ name, hook: wrapHooks(point, name, hook.bind(middleware)) }];
+      return [{ name, hook: "~layer" in hook ? hook : hook.bind(middleware) }];
+    }));
+  }
+
+  const onions: Onions = {
+    session: fold("session"),
+    prompt: fold("prompt"),
+    turn: fold("turn"),
+    model: fold("model"),
+    tool: fold("tool"),
+    approval: fold("approval"),
+    execute: fold("execute"),
+    stop: fold("stop"),
+    compact: fold("compact"),
+    subagent: fold("subagent"),
+    error: fold("error"),
+    abort: fold("abort"),
+  };
+  return { ...parts, onions };
+}

@@ -1,0 +1,40 @@
+/**
+ * Handles of runs: the events as a stream, beside the result.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import { channel, type Sink } from "../../stream/channel.ts";
+import type { RunResult } from "../hooks/points.ts";
+import type { NumberedEvent } from "../run/events.ts";
+import type { Started } from "../run/start.ts";
+
+/** A run that has started. */
+export interface RunHandle<O> {
+  /** The session's id. */
+  readonly session: string;
+  /** The events. They are kept until they are read. A reader that stops does not stop the run. */
+  readonly events: ReadableStream<Event>;
+  /** The result. It resolves whether or not the events are read. */
+  readonly result: Promise<RunResult<O>>;
+  /** Stops the run. Default reason: "stop". */
+  readonly stop: Started["stop"];
+  /**
+   * Sends a message to the run, which receives it at the next safe place. Resolves once it is saved. Rejects with a `RangeError` if ten messages wait,
+   * and with a `SessionError` if the run is over.
+   */
+  readonly send: Started["send"];
+  /** Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. */
+  readonly finish: Started["finish"];
+}
+
+/** Starts a run, and returns its handle. */
+export function runHandle<O>(start: (sink: Sink<NumberedEvent>) => Started): RunHandle<O> {
+  const { sink, stream } = channel<NumberedEvent, Event, Event>({
+    keep: ({ event }) => event,
+    pack: (events, send) => events.forEach(send),
+    highWater: Infinity, // the reader never slows the run
+  });
+  const { session, result, stop, send, finish } = start(sink);
+  return { session, events: stream, result: result as Promise<RunResult<O>>, stop, send, finish }; // validated by the output's schema
+}

@@ -1,0 +1,66 @@
+/**
+ * Schemas: any Standard Schema that converts to JSON Schema, such as Zod.
+ *
+ * @module
+ */
+
+/** A Standard Schema. */
+export interface Schema<I = unknown, O = I> {
+  /** The interface that Standard Schema defines. */
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Validation<O> | Promise<Validation<O>>;
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: "draft-2020-12" }) => { [key: string]: unknown };
+      readonly output: (options: { readonly target: "draft-2020-12" }) => { [key: string]: unknown };
+    };
+    readonly types?: { readonly input: I; readonly output: O } | undefined;
+  };
+}
+
+/** The result of a validation: the value, or the issues. */
+export type Validation<O> =
+  | { readonly value: O; readonly issues?: undefined }
+  | { readonly issues: readonly Issue[] };
+
+/** One issue of a validation. */
+export interface Issue {
+  /** The message for a person. */
+  readonly message: string;
+  /** The path of the field. */
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** The type of a schema's validated values. */
+export type Infer<S> = S extends { readonly "~standard": { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly output: infer O } ? O : unknown
+  : unknown;
+
+/** Creates a schema from a JSON Schema and a validation function. Default of `validate`: accepts any value. */
+export function schemaOf<T>(
+  json: { readonly [key: string]: unknown },
+  validate: (value: unknown) => Validation<T> = (value) => ({ value: value as T }), // the caller vouches for the type
+): Schema<T> {
+  const copy = () => ({ ...json });
+  return { "~standard": { version: 1, vendor: "jizai", validate, jsonSchema: { input: copy, output: copy } } };
+}
+
+/** Returns the JSON Schema of the input of `schema`. Throws a `TypeError` if the schema library cannot convert it. */
+export function jsonSchemaOf(schema: Schema, what: string): { readonly [key: string]: unknown } {
+  const { jsonSchema, vendor } = schema["~standard"];
+  if (!jsonSchema) {
+    throw new TypeError(
+      `Cannot describe ${what}: its ${vendor} schema does not convert to JSON Schema; expected a Standard Schema that does, such as Zod 4.2`,
+    );
+  }
+  return jsonSchema.input({ target: "draft-2020-12" });
+}
+
+/** Returns the issues as one line that a model can act on. */
+export function describeIssues(issues: readonly Issue[]): string {
+  return issues.map(({ path = [], message }) => {
+    const place = path.map((key) => String(typeof key === "object" ? key.key : key)).join(".");
+    return place ? `${place}: ${message}` : message;
+  }).join("; ");
+}

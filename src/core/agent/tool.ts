@@ -1,0 +1,103 @@
+/**
+ * Tools: functions that the model may call.
+ *
+ * @module
+ */
+import type { ToolDefinition } from "../../model/model.ts";
+import type { ToolResult } from "../../protocol/message.ts";
+import { type Infer, jsonSchemaOf, type Schema } from "./schema.ts";
+import type { Scope } from "../hooks/scope.ts";
+
+/** The context of a tool's execution. There is no scheduler: a tool that must wait for another one waits inside `execute`. */
+export interface ToolExecutionContext<V = unknown> extends Scope<V> {
+  /** The provider's id of the call. */
+  readonly callId: string;
+  /** The id of the batch of calls: new for every model response, and for a resumed batch. */
+  readonly batchId: string;
+  /** The call's place in the model's order, from 0. Answered calls count too. */
+  readonly callIndex: number;
+  /** The turn, from 1. */
+  readonly turn: number;
+  /** The idempotency key for other services: the same for every attempt of this call, also after a resume. */
+  readonly idempotencyKey: string;
+  /** Emits a `tool.progress` event. */
+  readonly progress: (data: unknown) => void;
+}
+
+/** A tool. `I` is its parsed input, `O` its return value, `V` the vars it needs. */
+export interface Tool<I, O, V> {
+  /** The name that the model uses. */
+  readonly name: string;
+  /** The purpose of the tool, for the model. */
+  readonly description: string;
+  /** The schema of its input. */
+  readonly input: Schema;
+  /** The definition that the model receives. */
+  readonly definition: ToolDefinition;
+  /** Whether a person must approve: every call, or those for which the function returns true. */
+  readonly ask?: boolean | ((input: I, scope: Scope<V>) => boolean | Promise<boolean>);
+  /** True if a call may run again, with the same idempotency key, after its process died. */
+  readonly idempotent?: boolean;
+  /** False if a call must not overlap with other calls of its batch: never, or if the function returns false for its input. Default: true. */
+  readonly parallel?: boolean | ((input: I) => boolean);
+  /** Does the work. */
+  readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
+  /** Replaces `execute` for a feature of the engine, which receives the open call. It holds no slot. */
+  readonly "~execute"?: (ctx: never, call: never) => Promise<ToolResult>;
+}
+
+/** Any tool of an agent with vars `V`. */
+export type AnyTool<V = unknown> = Tool<never, unknown, V>;
+
+/** The options of `tool()`. */
+export interface ToolOptions<S extends Schema, O, V> {
+  /** The name: 1 to 64 of `A-Z a-z 0-9 _ -`, as providers accept it. */
+  readonly name: string;
+  /** The purpose of the tool, for the model. */
+  readonly description: string;
+  /** The schema of its input: any Standard Schema that converts to JSON Schema. */
+  readonly input: S;
+  /** Whether a person must approve a call before it runs. Default: false. */
+  readonly ask?: boolean | ((input: NoInfer<Infer<S>>, scope: Scope<V>) => boolean | Promise<boolean>);
+  /**
+   * True if a call may run again, with the same `idempotencyKey`, after its process died. Default: false, and the model reads that the call was
+   * interrupted.
+   */
+  readonly idempotent?: boolean;
+  /** False if a call must not overlap with other calls of its batch. A function decides by the input. Default: true. */
+  readonly parallel?: boolean | ((input: NoInfer<Infer<S>>) => boolean);
+  /** Does the work. A string or a `ToolResult` is sent to the model as it is, any other value as JSON. A thrown error becomes an error result. */
+  readonly execute: (input: NoInfer<Infer<S>>, ctx: ToolExecutionContext<V>) => O | Promise<O>;
+}
+
+/**
+ * Creates a tool. Throws a `TypeError` for a name that providers reject, or a schema without JSON Schema.
+ *
+ * ```ts
+ * import { tool } from "@jizai/jizai";
+ * import * as z from "zod";
+ *
+ * const weather = tool({
+ *   name: "weather",
+ *   description: "Current weather of a city",
+ *   input: z.object({ city: z.string() }),
+ *   execute: ({ city }) => `Sunny in ${city}`,
+ * });
+ * ```
+ */
+export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
+  const { name, description, input } = options;
+  if (!names.test(name)) throw new TypeError(`Cannot create tool ${JSON.stringify(name)}: expected a name of ${named}`);
+  return { ...options, definition: { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) } };
+}
+
+/** The pattern of tool names. */
+export const names = /^[A-Za-z0-9_-]{1,64}$/;
+/** The pattern of tool names, in words. */
+export const named = "1 to 64 of A-Z a-z 0-9 _ -";
+
+/** An error whose message the model reads. For any other error, the model reads only that the tool failed, and the operator gets the error. */
+export class ToolError extends Error {
+  /** The name of the class. */
+  override readonly name = "ToolError";
+}

@@ -1,0 +1,176 @@
+/**
+ * The decision about one call: validates its input, runs `approval`, and applies a person's answer.
+ *
+ * @module
+ */
+import type { Decider, Decision as Verdict } from "../../protocol/event.ts";
+import type { Call, ToolResult } from "../../protocol/message.ts";
+import type { PersonAnswer, Question } from "../../protocol/question.ts";
+import type { AnyTool } from "../agent/tool.ts";
+import type { Approval, ApprovalContext, ToolContext } from "../hooks/points.ts";
+import { denied, skipped, text } from "../hooks/results.ts";
+import type { Scope } from "../hooks/scope.ts";
+import { canonicalJson } from "../lib/canonical_json.ts";
+import { approve } from "./approval.ts";
+import { answerSchema, suggestions } from "./question.ts";
+import type { StepScope } from "../run/run.ts";
+import { type ParsedInput, parseToolInput } from "./tool_io.ts";
+
+/** The number of times that guards and people may change the input of one call. */
+const maxEdits = 3;
+
+/** The decision about one call: execute it, answer it, or ask a person. */
+export type Decision =
+  | {
+    readonly type: "execute";
+    readonly tool: AnyTool;
+    /** The parsed input. */
+    readonly input: unknown;
+    /** The input as JSON. */
+    readonly json: unknown;
+    /** The scope inside the `tool` hooks. */
+    readonly scope: Scope;
+  }
+  | { readonly type: "answer"; readonly result: ToolResult }
+  | { readonly type: "ask"; readonly question: Question };
+
+/** A call to decide. */
+export interface Undecided {
+  readonly scope: StepScope;
+  readonly record: { readonly call: Call };
+  readonly place: { readonly turn: number; readonly overLimit: boolean };
+  /** Receives a text for the model: that a person changed the input. */
+  note: string | undefined;
+}
+
+/** Decides a call with its final name and input. `proposed` is the result of a hook that answered in place of the tool. */
+export async function authorize(
+  ctx: ToolContext,
+  call: Undecided,
+  proposed: ToolResult | undefined,
+): Promise<Decision> {
+  const { scope: { engine }, place } = call;
+  if (proposed?.status === "denied") return decided(ctx, call, "deny", "policy", proposed);
+  if (place.overLimit) {
+    return { type: "answer", result: skipped(`Not run: this run may make ${engine.limits.calls} calls.`) };
+  }
+  let { input } = ctx;
+  for (let edits = 0; edits <= maxEdits; edits++) {
+    const checked = parseToolInput(engine, ctx, input);
+    const parsed = checked instanceof Promise ? await checked : checked; // a synchronous schema costs no turn of the microtask queue
+    if (!proposed && "wrong" in parsed) return { type: "answer", result: { ...parsed.wrong, input } };
+    const approval = await approve(contextOf(ctx, input, proposed), engine, parsed);
+    const step = apply(ctx, call, approval, { input, parsed, proposed });
+    if ("decision" in step) return step.decision;
+    input = step.input;
+  }
+  return decided(ctx, call, "deny", "policy", denied("The input was changed too often."));
+}
+
+/** One round of a decision: the input, and the result of a hook that answered. */
+interface Round {
+  readonly input: unknown;
+  readonly parsed: ParsedInput;
+  readonly proposed: ToolResult | undefined;
+}
+
+/** Applies the guards' verdict and a person's answer. Returns the decision, or an edited input for another round. */
+function apply(
+  ctx: ToolContext,
+  call: Undecided,
+  approval: Approval,
+  { input, parsed, proposed }: Round,
+): { readonly decision: Decision } | { readonly input: unknown } {
+  const { run, signal, emit, vars, tool, name } = ctx;
+  if (approval.type === "deny") {
+    return { decision: decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed.")) };
+  }
+  const person = personsAnswer(call, name, input); // a person's no, reply or edit counts even if no guard asks any more
+  if (person?.type === "deny") {
+    const { reason } = person;
+    const result = denied(reason ? `A person said no: ${reason}` : "A person said no.");
+    return { decision: decided(ctx, call, "deny", "person", result) };
+  }
+  if (person?.type === "reply") {
+    return { decision: decided(ctx, call, "allow", "person", { ...text(person.text), input }) };
+  }
+  const isOpen = approval.type === "ask" && !person;
+  const ruled = isOpen && isRuled(call, name, input);
+  if (isOpen && !ruled) return { decision: askPerson(ctx, call, approval, input) };
+  const edit = (approval.type === "allow" ? approval.input : undefined) ?? person?.input;
+  if (edit !== undefined && canonicalJson(edit) !== canonicalJson(input)) {
+    if (edit === person?.input) call.note = `A person changed the input of ${name} to ${JSON.stringify(edit)}.`;
+    return { input: edit };
+  }
+  const by = person ? "person" : ruled ? "rule" : "policy";
+  if (proposed) return { decision: decided(ctx, call, "allow", by, { ...proposed, input }) };
+  if (!tool || "wrong" in parsed) {
+    return { decision: decided(ctx, call, "deny", "policy", denied("The input was changed too often.")) };
+  }
+  announce(ctx, call, "allow", by);
+  const scope: Scope = { run, signal, emit, vars };
+  return { decision: { type: "execute", tool, input: parsed.input, json: input, scope } };
+}
+
+function contextOf(
+  { run, signal, emit, vars, call, tool, name, turn }: ToolContext,
+  input: unknown,
+  proposed: ToolResult | undefined,
+): ApprovalContext {
+  const ctx = { run, signal, emit, vars, call, tool, name, input, turn };
+  return proposed ? { ...ctx, proposed } : ctx;
+}
+
+/** Returns a person's answer. It counts for the tool and the input that they saw, and for the input that they edited. */
+function personsAnswer(
+  { scope: { engine: { loop } }, record: { call } }: Undecided,
+  name: string,
+  input: unknown,
+): PersonAnswer | undefined {
+  if (loop.answers.length === 0) return undefined;
+  const current = canonicalJson(input);
+  return loop.answers.findLast(({ question, answer }) => {
+    if (answer.callId !== call.id || question.tool !== name) return false;
+    const edited = answer.type === "approve" && answer.input !== undefined && current === canonicalJson(answer.input);
+    return edited || current === canonicalJson(question.input);
+  })?.answer;
+}
+
+/** Returns true if a person has allowed such calls for good. */
+function isRuled({ scope: { engine: { path, rules, definition } } }: Undecided, name: string, input: unknown): boolean {
+  const own = canonicalJson([...path, definition.name].slice(1));
+  return rules.some((rule) =>
+    rule.tool === name && canonicalJson(rule.path ?? []) === own &&
+    (rule.input === undefined || canonicalJson(rule.input) === canonicalJson(input))
+  );
+}
+
+function askPerson(
+  { emit, name, tool }: ToolContext,
+  { scope: { engine }, record: { call }, place: { turn } }: Undecided,
+  { type: _, ...asked }: Extract<Approval, { type: "ask" }>,
+  input: unknown,
+): Decision {
+  const question: Question = { callId: call.id, tool: name, input, questions: asked.questions };
+  engine.events.announce(emit, { type: "approval.asked", turn, call: call.id, ...question });
+  const schema = answerSchema(tool?.definition.schema);
+  return { type: "ask", question: { ...question, schema, suggestions, ...asked } };
+}
+
+/** Announces a decision that answers the call. */
+function decided(ctx: ToolContext, call: Undecided, verdict: Verdict, by: Decider, result: ToolResult): Decision {
+  announce(ctx, call, verdict, by, verdict === "deny" ? result : undefined);
+  return { type: "answer", result };
+}
+
+function announce(
+  { emit }: ToolContext,
+  { scope: { engine }, record: { call }, place: { turn } }: Undecided,
+  decision: Verdict,
+  by: Decider,
+  result?: ToolResult,
+): void {
+  const [part] = result?.parts ?? [];
+  const event = { type: "approval.decided", turn, call: call.id, decision, by } as const;
+  engine.events.announce(emit, part?.type === "text" ? { ...event, reason: part.text } : event);
+}

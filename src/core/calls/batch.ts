@@ -1,0 +1,89 @@
+/**
+ * The results of a batch: one for each call, whatever cut the batch short.
+ *
+ * @module
+ */
+import type { AssistantMessage, CallResult, Message, ToolResult } from "../../protocol/message.ts";
+import { isInterrupt, Pause } from "../hooks/interrupt.ts";
+import type { OpenCall } from "./call.ts";
+import { bounded, notRun, stopped, withheld } from "./outcome.ts";
+import type { CallRecord, ReviewedResult } from "../run/position.ts";
+import type { StepScope } from "../run/run.ts";
+import { contextMessages } from "../run/transcript.ts";
+
+/** The reason why no call of a batch may run. */
+export interface Cut {
+  readonly reason: string;
+  readonly pause?: Pause;
+}
+
+/** Returns the reason why no further call may run, as far as this call shows. */
+export function cutOf({ scope: { engine: { loop, control } }, failures }: OpenCall): Cut | undefined {
+  const pause = failures.find((error) => error instanceof Pause);
+  if (pause) return { reason: "the run was paused", pause };
+  const { exit } = loop;
+  if (exit && exit.status !== "aborted" && exit.status !== "deadline") {
+    return { reason: exit.reason ?? "the run was ended" };
+  }
+  if (exit || control.aborted) return { reason: "the run was stopped" };
+  return failures.every(isInterrupt) ? undefined : { reason: "a hook failed" };
+}
+
+/** Returns the reason of a cut, for the model. */
+export function reasonOf({ reason }: Cut = { reason: "the run was ended" }): string {
+  return reason;
+}
+
+/** Returns the result of a call. It is never a result that a hook failed to review. */
+export function resultOfCall(call: OpenCall, cut: Cut | undefined = cutOf(call)): ToolResult {
+  const { result, failures, decision, raw, waiting, scope: { engine } } = call;
+  const reason = reasonOf(cut);
+  if (waiting) return raw && raw !== stopped ? withheld("the run was ended") : notRun(reason);
+  if (result) return result;
+  const threw = !engine.control.aborted && !failures.every(isInterrupt);
+  return threw || raw || decision?.type === "answer" ? withheld(reason) : notRun(reason);
+}
+
+/** Emits the result of a call. Returns it as the transcript keeps it. */
+export function announceResult({ engine, emit }: StepScope, call: OpenCall, given: ToolResult): ReviewedResult {
+  const { status, parts, context = [], person, silent, artifacts, handled } = given;
+  const { record: { call: { id, name } }, place: { turn }, note, failures } = call;
+  const texts = note === undefined ? context : [...context, note];
+  const result: CallResult = {
+    callId: id,
+    name,
+    status,
+    parts: bounded(parts, engine.limits.output),
+    ...(artifacts && { artifacts }),
+    ...(handled && status === "ok" && { handled }),
+  };
+  try {
+    call.announce();
+    const shown = silent ? { ...result, parts: [] } : result;
+    engine.events.announce(emit, { type: "tool.finished", turn, call: id, result: shown });
+    if (person !== undefined && !silent) emit({ type: "notice", text: person });
+  } catch (error) {
+    failures.push(error);
+  }
+  return texts.length > 0 ? { ...result, context: texts } : result;
+}
+
+/** Returns the messages of a batch: the message with the calls, one result per call, and the context that they add. */
+export function batchMessages(
+  message: AssistantMessage,
+  records: readonly CallRecord[],
+  replacement?: ToolResult,
+): readonly Message[] {
+  const context: string[] = [];
+  const results = records.map((record): CallResult => {
+    const { call: { id, name } } = record;
+    if (record.state !== "done" || replacement) {
+      const { status, parts } = replacement ?? stopped;
+      return { callId: id, name, status, parts };
+    }
+    const { context: texts, ...result } = record.result;
+    if (texts) context.push(...texts);
+    return result;
+  });
+  return [message, { role: "tool", results }, ...contextMessages(context, "context")];
+}

@@ -1,0 +1,60 @@
+/**
+ * The input and the output of tools: the model's JSON becomes a parsed input, a returned value becomes a result.
+ *
+ * @module
+ */
+import type { Point } from "../../protocol/event.ts";
+import type { ToolResult } from "../../protocol/message.ts";
+import { describeIssues, type Validation } from "../agent/schema.ts";
+import type { ToolContext } from "../hooks/points.ts";
+import { failed, text } from "../hooks/results.ts";
+import type { EngineRun } from "../run/run.ts";
+
+/** A parsed input, or the result for a call that cannot run. */
+export type ParsedInput = { readonly input: unknown } | { readonly wrong: ToolResult };
+
+/** Validates `input` against the tool's schema. Returns no promise if the schema is synchronous. */
+export function parseToolInput(
+  engine: EngineRun,
+  { tool, call, name }: Pick<ToolContext, "tool" | "call" | "name">,
+  input: unknown,
+): ParsedInput | Promise<ParsedInput> {
+  if (call.malformed !== undefined && input === call.input) {
+    return { wrong: failed(`The input of ${name} is not valid JSON: ${call.malformed}`) };
+  }
+  if (!tool) {
+    const names = [...engine.settings.toolsByName.keys()].join(", ") || "none";
+    return { wrong: failed(`There is no tool "${name}". There is: ${names}`) };
+  }
+  const read = (validated: Validation<unknown>): ParsedInput =>
+    validated.issues
+      ? { wrong: failed(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`) }
+      : { input: validated.value };
+  const fail = (error: unknown): ParsedInput => {
+    engine.events.report(error);
+    return { wrong: failed(`The input of ${name} could not be checked.`) };
+  };
+  try {
+    const validated = tool.input["~standard"].validate(input);
+    return "then" in validated ? Promise.resolve(validated).then(read).catch(fail) : read(validated);
+  } catch (error) {
+    return fail(error);
+  }
+}
+
+/** Returns the value that a tool returned as a result. */
+export function toResult(returned: unknown): ToolResult {
+  if (isResult(returned)) return returned;
+  return text(typeof returned === "string" ? returned : JSON.stringify(returned) ?? "");
+}
+
+/** Returns the value that a hook returned if it is a result. Throws a `TypeError` otherwise. */
+export function toolResultOf(name: string, point: Point, returned: unknown): ToolResult {
+  if (isResult(returned)) return returned;
+  throw new TypeError(`Cannot leave ${point}: "${name}" returned no result; expected text(), denied() or failed()`);
+}
+
+function isResult(value: unknown): value is ToolResult {
+  return typeof value === "object" && value !== null && "type" in value && value.type === "result" &&
+    "parts" in value && Array.isArray(value.parts);
+}

@@ -1,0 +1,122 @@
+/**
+ * Steering: messages to a run while it works, and requests that it end. It implements the engine's port for arrivals.
+ *
+ * @module
+ */
+import type { ToolResult, UserMessage } from "../../protocol/message.ts";
+import { skipped } from "../hooks/results.ts";
+import type { Mail } from "../persistence/session.ts";
+import type { Arrivals } from "../run/arrivals.ts";
+
+/** The number of messages that may wait for one run. */
+export const maxWaiting = 10;
+
+/** The key of the waiting messages in the run's state. */
+const key = "steering";
+
+/** The options of `send()`. */
+export interface SendOptions {
+  /**
+   * "batch": the message is delivered after the running batch of calls. "calls": it is delivered when the running calls have ended, and calls that have
+   * not begun are answered as skipped. Default: "batch".
+   */
+  readonly after?: "batch" | "calls";
+}
+
+/** The part of the run's state that steering uses. */
+interface Waiting {
+  readonly messages: readonly UserMessage[];
+  readonly finishing: boolean;
+}
+
+/** Returns the messages that wait in the state of a run. */
+export function waitingMessages(state: Iterable<readonly [string, unknown]>): readonly UserMessage[] {
+  return waitingIn(new Map(state)).messages;
+}
+
+function waitingIn(state: ReadonlyMap<string, unknown>): Waiting {
+  return state.get(key) as Waiting | undefined ?? { messages: [], finishing: false }; // only steering writes this key
+}
+
+/** The messages and requests that wait for one run. They are saved with its state. */
+export class Steering implements Arrivals {
+  #state = new Map<string, unknown>();
+  #draining: string | undefined;
+  #skipped: ToolResult | undefined;
+  #closed = false;
+
+  /** True once the run is over. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+  get waiting(): boolean {
+    return waitingIn(this.#state).messages.length > 0;
+  }
+  get finishing(): boolean {
+    return waitingIn(this.#state).finishing;
+  }
+  get draining(): string | undefined {
+    return this.#draining;
+  }
+  get skipped(): ToolResult | undefined {
+    return this.#skipped;
+  }
+
+  /** Keeps the messages in the state of the run from now on. */
+  attach(state: Map<string, unknown>): void {
+    const { messages, finishing } = waitingIn(this.#state);
+    this.#state = state;
+    for (const message of messages) this.#put(message);
+    if (finishing || this.finishing) this.finish();
+  }
+
+  /** Adds a message. Throws a `RangeError` if too many wait. */
+  add(message: UserMessage, { after }: SendOptions = {}): void {
+    if (waitingIn(this.#state).messages.length >= maxWaiting) {
+      throw new RangeError(`Cannot send a message to the run: ${maxWaiting} wait already`);
+    }
+    this.#put(message, after);
+  }
+
+  /** Adds requests of other processes, which were accepted before. */
+  receive(mail: readonly Mail[]): void {
+    for (const request of mail) {
+      if (request.type === "finish") this.finish();
+      else this.#put(request.message, request.after);
+    }
+  }
+
+  /** Asks the run to end with one more answer, without tools. */
+  finish(): void {
+    this.#set({ ...waitingIn(this.#state), finishing: true });
+    this.#skipped = skipped("Skipped due to graceful interrupt.");
+  }
+
+  /** Begins no further turn. */
+  drain(reason: string): void {
+    this.#draining ??= reason;
+  }
+
+  take(): readonly UserMessage[] {
+    const { messages, finishing } = waitingIn(this.#state);
+    if (messages.length > 0) this.#set({ messages: [], finishing });
+    if (!finishing) this.#skipped = undefined;
+    return messages;
+  }
+
+  /** Accepts no further messages. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  #put(message: UserMessage, after?: SendOptions["after"]): void {
+    const { messages, finishing } = waitingIn(this.#state);
+    this.#set({ messages: [...messages, message], finishing });
+    if (after === "calls") this.#skipped = skipped("Skipped due to queued user message.");
+  }
+
+  #set(waiting: Waiting): void {
+    if (waiting.messages.length === 0 && !waiting.finishing) this.#state.delete(key);
+    else this.#state.set(key, waiting);
+  }
+}

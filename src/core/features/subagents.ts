@@ -1,0 +1,225 @@
+/**
+ * Agents as tools: a call that is a run of its own.
+ *
+ * @module
+ */
+import type { ToolResult } from "../../protocol/message.ts";
+import { user } from "../../protocol/message.ts";
+import type { PersonAnswer, Question } from "../../protocol/question.ts";
+import type { Sink } from "../../stream/channel.ts";
+import type { Agent } from "../agent/agent.ts";
+import { type AgentDefinition, defineAgent } from "../agent/definition.ts";
+import { schemaOf } from "../agent/schema.ts";
+import { type Tool, tool } from "../agent/tool.ts";
+import { Pause } from "../hooks/interrupt.ts";
+import { type Middleware, nameOf } from "../hooks/middleware.ts";
+import type { PointPolicy } from "../hooks/onion.ts";
+import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "../hooks/points.ts";
+import { mergeSettings, policyOf } from "../hooks/policy.ts";
+import { failed, text } from "../hooks/results.ts";
+import { memory } from "../persistence/memory.ts";
+import type { Session } from "../persistence/session.ts";
+import type { OpenCall } from "../calls/call.ts";
+import type { NumberedEvent } from "../run/events.ts";
+import { limited, type Limits } from "../run/limits.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+import { start } from "../run/start.ts";
+
+/** The options of `asTool()`. */
+export interface AsToolOptions {
+  /** The name that the model uses. Default: the agent's name. */
+  readonly name?: string;
+  /** The purpose of the agent, for the model. Default: the agent's description. */
+  readonly description?: string;
+  /** Changes of the agent's limits. */
+  readonly limits?: Partial<Limits>;
+}
+
+/**
+ * Returns an agent as a tool of another one: its input is a prompt, its result the answer. Throws a `TypeError` for a name that providers reject.
+ *
+ * ```ts
+ * import { agent } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { asTool } from "@jizai/jizai/subagents";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const reader = agent({ name: "reader", description: "Reads a document", model: scripted("It says: be brief.") });
+ * const editor = agent({
+ *   model: scripted({ calls: [["reader", { prompt: "The rules" }]] }, "Done."),
+ *   tools: [asTool(reader)],
+ * });
+ * const { text } = await editor.run("Make it good").result;
+ * assertEquals(text, "Done.");
+ * ```
+ */
+export function asTool<V, O>(
+  agent: Agent<V, O>,
+  { name = agent.name, description = agent.description, limits }: AsToolOptions = {},
+): Tool<{ prompt: string }, string, V> {
+  const own = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
+  const child = { ...own, limits: limited(own.limits, limits) };
+  return {
+    ...tool({ name, description, input: promptSchema(), execute: () => "" }),
+    "~execute": (ctx: ExecuteContext, call: OpenCall) => runChild(child, ctx, call),
+  };
+}
+
+/** Returns the schema of the input, written by hand so that no schema library is needed. */
+function promptSchema() {
+  return schemaOf<{ prompt: string }>(
+    {
+      type: "object",
+      properties: { prompt: { type: "string", description: "The task, with all that is needed to do it" } },
+      required: ["prompt"],
+    },
+    (value) =>
+      typeof value === "object" && value !== null && "prompt" in value && typeof value.prompt === "string"
+        ? { value: { prompt: value.prompt } }
+        : { issues: [{ message: "expected a text", path: ["prompt"] }] },
+  );
+}
+
+/** The engine's own values of the `subagent` onion. */
+interface ChildCall {
+  readonly child: AgentDefinition<StepScope>;
+  readonly parent: EngineRun;
+  /** The saved session of a child that has paused. */
+  readonly saved: Session | undefined;
+  /** Receives the session of a child that pauses. */
+  paused: Session | undefined;
+}
+
+const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, ChildCall> = /* @__PURE__ */ policyOf(
+  "subagent",
+  ["prompt", "settings"],
+  { core: startChild, derive: mergeSettings },
+);
+
+/** Runs a child for a call of its parent. */
+async function runChild(
+  child: AgentDefinition<StepScope>,
+  { run, signal, emit, vars, callId: call, input }: ExecuteContext,
+  { scope: { engine: parent }, record }: OpenCall,
+): Promise<ToolResult> {
+  const { limits, control, settings: { agentSlots }, definition } = parent;
+  const depth = parent.path.length + 1;
+  if (depth > limits.depth) return failed(`Not run: agents may be ${limits.depth} deep.`);
+  const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
+  const ctx: SubagentContext = {
+    run,
+    signal,
+    emit,
+    vars,
+    child: child.name,
+    prompt: user(prompt),
+    depth,
+    call,
+    settings: {},
+  };
+  const saved = record.state === "waiting" ? record.saved as Session | undefined : undefined; // a child's pause saved it
+  const own: ChildCall = { child, parent, saved, paused: undefined };
+  const slot = agentSlots.take(control.of(signal));
+  if (slot) await slot;
+  let result: RunResult;
+  try {
+    result = await definition.onions.subagent(ctx, own, policy);
+  } finally {
+    agentSlots.give();
+  }
+  if (result.status === "done") return text(result.text);
+  if (result.status === "aborted") signal.throwIfAborted();
+  if (result.status === "paused") {
+    throw new Pause(result.questions.map((question) => questionOfChild(call, child.name, question)), own.paused);
+  }
+  return failed(`${child.name} did not finish: ${result.reason ?? result.status}`);
+}
+
+/** Returns a question of a child as its parent asks it. */
+function questionOfChild(call: string, child: string, { callId = "", path = [], ...question }: Question): Question {
+  return { ...question, callId: `${call}/${callId}`, path: [child, ...path] };
+}
+
+/** Returns the answers to the questions that a child asks. */
+function answersForChild(call: string, { loop }: EngineRun): PersonAnswer[] {
+  return loop.answers.flatMap(({ answer, taken }) => {
+    if (taken || !answer.callId?.startsWith(`${call}/`)) return [];
+    const { callId, ...rest } = { ...answer, callId: answer.callId.slice(call.length + 1) };
+    return [(callId === "" ? rest : { ...rest, callId }) as PersonAnswer]; // the child's own question has no id
+  });
+}
+
+/** The core of `subagent`: runs the child, with its events among the parent's. A child that has paused continues. */
+async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResult> {
+  const { emit, call, child: agent, prompt, settings, signal, vars } = ctx;
+  const { parent, child, saved } = own;
+  const sink: Sink<NumberedEvent> = {
+    write: ({ event }) => emit({ type: "subagent.event", call, agent, event }),
+    cork: () => parent.sink.cork(),
+    uncork: () => parent.sink.uncork(),
+    get full() {
+      return parent.sink.full;
+    },
+    close() {},
+  };
+  const store = memory();
+  if (saved) await store.save({ ...saved, version: 0 });
+  const started = start(inheriting(parent.definition, child), {
+    ...(saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] }),
+    store,
+    signal,
+    vars,
+    parent: { run: parent, call, settings },
+  }, sink);
+  parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
+  const result = await started.result;
+  own.paused = result.status === "paused" ? await store.load(result.session) : undefined;
+  const { status, text: said } = result;
+  const partial = status !== "done" && said !== "" && { text: said }; // for clients: the model does not read it
+  parent.events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
+  return result;
+}
+
+/** The middleware that a child inherits, and the middleware that they are a part of. */
+interface Inherited {
+  readonly from: Middleware;
+  readonly middleware: Middleware;
+}
+
+/** Children with the middleware that they inherit from a parent, composed once. */
+const composed = new WeakMap<object, Map<object, AgentDefinition<StepScope>>>();
+/** The middleware that an agent inherited itself. */
+const inheritedBy = new WeakMap<object, readonly Inherited[]>();
+
+/** Returns `child` with the middleware that it inherits around its own. */
+function inheriting(
+  parent: AgentDefinition<StepScope>,
+  child: AgentDefinition<StepScope>,
+): AgentDefinition<StepScope> {
+  const known = composed.get(parent) ?? new Map();
+  composed.set(parent, known);
+  const found = known.get(child);
+  if (found) return found;
+  const ownUse = parent.use.filter((middleware) =>
+    !inheritedBy.get(parent)?.some((one) => one.middleware === middleware)
+  );
+  const all = [...inheritedBy.get(parent) ?? [], ...ownUse.flatMap(inheritedOf)];
+  const inherited = all.filter(({ from }) => !child.use.includes(from));
+  const tools = inherited.flatMap(({ middleware }) => middleware.tools ?? []);
+  const heir = inherited.length === 0 ? child : defineAgent({
+    ...child,
+    use: [...inherited.map(({ middleware }) => middleware), ...child.use],
+    tools: [...child.tools, ...tools.filter((tool) => !child.tools.includes(tool))],
+  });
+  inheritedBy.set(heir, inherited);
+  known.set(child, heir);
+  return heir;
+}
+
+/** Returns the part of a middleware that children inherit: its guard, unless it declares otherwise. */
+function inheritedOf(from: Middleware, index: number): readonly Inherited[] {
+  const { inherit, approval } = from;
+  const name = nameOf(from, index);
+  if (inherit) return [{ from, middleware: { ...from, name } }];
+  return inherit === undefined && approval ? [{ from, middleware: { name, approval: approval.bind(from) } }] : [];
+}

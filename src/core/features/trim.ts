@@ -1,0 +1,70 @@
+/**
+ * Trimming: removes the oldest messages of a transcript.
+ *
+ * @module
+ */
+import type { Message } from "../../protocol/message.ts";
+import type { CompactContext, Compaction } from "../hooks/points.ts";
+import { compacted, declined } from "../hooks/results.ts";
+import { estimateTokens, sizeOf } from "../lib/estimate.ts";
+
+/** A transcript, split for a compaction. */
+export interface Division {
+  /** The opening of the conversation. It stays, so that the provider's prompt cache stays valid. */
+  readonly opened: readonly Message[];
+  /** The messages that may be removed. */
+  readonly left: readonly Message[];
+  /** The messages that stay after them: the person's last message, and the last messages. */
+  readonly kept: readonly Message[];
+}
+
+/** The core of `compact`: removes the oldest messages, except the opening, the person's last message, and the last messages. */
+export function trim({ transcript, budget }: Pick<CompactContext, "transcript" | "budget">): Promise<Compaction> {
+  const { opened, left, kept } = splitTranscript(transcript, budget);
+  return Promise.resolve(
+    left.length === 0 ? declined("There is nothing that could be left out.") : compacted([...opened, ...kept]),
+  );
+}
+
+/** Splits a transcript so that the rest fits `budget` tokens, of which at most `keep` follow the opening, if possible. Calls stay with their results. */
+export function splitTranscript(transcript: readonly Message[], budget: number, keep = Infinity): Division {
+  const groups = groupMessages(transcript);
+  const rest = groups.splice(openingOf(groups));
+  const opened = groups.flat();
+  const sizes = rest.map(sizeOf);
+  const asked = rest.findLastIndex(isPersons);
+  const sizeAt = (index: number) => index === asked ? 0 : sizes[index] ?? 0; // it stays in any case
+  let first = rest.length - 1;
+  let room = 4 * Math.min(budget - estimateTokens(opened), keep) - (sizes[asked] ?? 0) - sizeAt(first);
+  while (first > 0 && sizeAt(first - 1) <= room) room -= sizeAt(--first);
+  const stays = (index: number) => index === asked || index >= first;
+  return {
+    opened,
+    left: rest.filter((_, index) => !stays(index)).flat(),
+    kept: rest.filter((_, index) => stays(index)).flat(),
+  };
+}
+
+/** Groups messages that belong together: a message, the results of its calls, and the context that hooks added. */
+export function groupMessages(transcript: readonly Message[]): Message[][] {
+  const groups: Message[][] = [];
+  for (const message of transcript) {
+    const last = groups.at(-1);
+    if (last && message.role !== "assistant" && !isPersons([message])) last.push(message);
+    else groups.push([message]);
+  }
+  return groups;
+}
+
+/** Returns the number of groups in the opening: up to the first answer, and at most the person's first message. */
+function openingOf(groups: readonly (readonly Message[])[]): number {
+  const said = groups.findIndex(isPersons);
+  const end = groups.findIndex((group, index) =>
+    group[0]?.role === "assistant" || (isPersons(group) && index !== said)
+  );
+  return end < 0 ? groups.length : end;
+}
+
+function isPersons([message]: readonly Message[]): boolean {
+  return message?.role === "user" && message.from === undefined;
+}

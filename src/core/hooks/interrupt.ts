@@ -1,0 +1,63 @@
+/**
+ * Interrupts: errors that unwind a run because it ends or pauses, not because it fails.
+ *
+ * @module
+ */
+import type { Question } from "../../protocol/question.ts";
+
+/** The options of `run.end()`. */
+export interface EndOptions {
+  /** The status of the result: "ended" gives done. Default: "ended". */
+  readonly as?: "ended" | "failed" | "cancelled";
+  /** Restores the transcript to the start of the run. Default: false. */
+  readonly rollback?: boolean;
+  /** Keeps no result of the current batch: all its calls are answered as withheld. Default: false. */
+  readonly withhold?: boolean;
+}
+
+/** Unwinds a run that a hook ended. Made by `ctx.run.end()`. */
+export class End extends Error {
+  /** The name of the class. */
+  override readonly name = "End";
+  /** The status of the result. */
+  readonly as: "ended" | "failed" | "cancelled";
+  /** True if the transcript is restored to the start of the run. */
+  readonly rollback: boolean;
+  /** True if no result of the current batch is kept. */
+  readonly withhold: boolean;
+
+  /** Creates the interrupt. */
+  constructor(readonly reason: string, { as = "ended", rollback = false, withhold = false }: EndOptions = {}) {
+    super(`The run ends: ${reason}`);
+    this.as = as;
+    this.rollback = rollback;
+    this.withhold = withhold;
+  }
+}
+
+/** Unwinds a run that pauses: a hook threw `ctx.run.pause()`, or a call waits for an answer. */
+export class Pause extends Error {
+  /** The name of the class. */
+  override readonly name = "Pause";
+
+  /** Creates the interrupt. `saved` is JSON that a tool receives when its call runs again. */
+  constructor(readonly questions: readonly Question[], readonly saved?: unknown) {
+    super(`The run pauses: ${questions.flatMap((question) => question.questions).join("; ")}`);
+  }
+}
+
+/** Thrown by `next()` at `tool` if the call waits for a person. Code after `next()` runs once, when there is a result. */
+export class Paused extends Error {
+  /** The name of the class. */
+  override readonly name = "Paused";
+
+  /** Creates the interrupt for a call id. */
+  constructor(call: string) {
+    super(`The call ${call} waits for an answer`);
+  }
+}
+
+/** Returns true for an interrupt. Rethrow it: the run ends or pauses. */
+export function isInterrupt(error: unknown): error is End | Pause | Paused {
+  return error instanceof End || error instanceof Pause || error instanceof Paused;
+}

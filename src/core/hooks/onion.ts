@@ -1,0 +1,186 @@
+/**
+ * The one fold: the hooks of a point around a core. Hooks are composed once, when the agent is created. The policy of a point, with its
+ * core, is passed at the call, so it is visible where the onion is called.
+ *
+ * @module
+ */
+import type { Point } from "../../protocol/event.ts";
+
+/** Runs the inner layers. Only they see `change`. */
+export type Next<D, R> = (change?: D) => Promise<R>;
+
+/** A function at a point. `C` is its context, `D` the change it may pass to `next()`, `R` its result. */
+export type Hook<C, D, R> = (ctx: C, next: Next<D, R>) => Promise<R>;
+
+/** A hook that builds its own layer, for speed. Called as a function, it does the same. */
+export interface Layered<C, D, R> extends Hook<C, D, R> {
+  /** Returns the layer around `inner`. `wrap` turns a hook into a layer. */
+  readonly "~layer": (wrap: Wrap<C, D, R>, inner: Layer<C, D, R>) => Layer<C, D, R>;
+}
+
+/** A hook and the name of its middleware. */
+export interface Named<C, D, R> {
+  /** The name of the middleware. */
+  readonly name: string;
+  /** The hook. */
+  readonly hook: Hook<C, D, R> | Layered<C, D, R>;
+}
+
+/** One hook's answer, as a policy sees it. `E` is the engine's own value, which no hook can reach. */
+export interface HookAnswer<C, R, E> {
+  /** The name of the middleware. */
+  readonly name: string;
+  /** The context that the hook received. */
+  readonly ctx: C;
+  /** The engine's own value. */
+  readonly own: E;
+  /** The value that the hook returned. */
+  readonly returned: R;
+  /** True if the hook called `next()`. */
+  readonly called: boolean;
+  /** The result of its last `next()` that did not throw. */
+  readonly below: R | undefined;
+  /** Runs the inner layers, for a hook that did not. */
+  readonly rest: () => Promise<R>;
+}
+
+/** The differences between one point and the others: data for the one fold. */
+export interface PointPolicy<C, D, R, E> {
+  /** The point's name, for errors. */
+  readonly point: Point;
+  /** The innermost function. */
+  readonly core: (ctx: C, own: E, review?: Review<R>) => Promise<R>;
+  /** Set if `next()` may be called again after the first call has settled. Returns the context for that call. */
+  readonly again?: (ctx: C, own: E) => C;
+  /** Advice in the error about a second `next()`. */
+  readonly hint?: string;
+  /** True if the core always settles after every hook that does not wait for it, and applies the review itself. Default: false. */
+  readonly late?: boolean;
+  /** True if hooks return nothing. Default: false. */
+  readonly silent?: boolean;
+  /** Returns the context of the inner layers. */
+  readonly change: (ctx: C, change: D, name: string, own: E) => C;
+  /** Replaces an answer that is not the result of the inner layers. Default: the answer stands. */
+  readonly finalize?: (answer: HookAnswer<C, R, E>) => R | Promise<R>;
+}
+
+/** A composed point. */
+export type Onion<C, D, R> = <E>(ctx: C, own: E, policy: PointPolicy<C, D, R, E>) => Promise<R>;
+
+/** Replaces a result on its way out. */
+export type Review<R> = (result: R) => R | Promise<R>;
+
+/** The inner layers of a hook. `awaited` is true if a hook outside of them must await them. */
+export type Layer<C, D, R> = <E>(
+  ctx: C,
+  own: E,
+  policy: PointPolicy<C, D, R, E>,
+  awaited: boolean,
+  review?: Review<R>,
+) => Promise<R>;
+
+/** Makes a layer of a hook and the layers inside it. */
+export type Wrap<C, D, R> = (hook: Hook<C, D, R>, inner: Layer<C, D, R>) => Layer<C, D, R>;
+
+/** Composes `hooks`. The first is the outermost. */
+export function compose<C, D, R>(hooks: readonly Named<C, D, R>[]): Onion<C, D, R> {
+  if (hooks.length === 0) return callCore;
+  const whole = hooks.reduceRight<Layer<C, D, R>>((inner, { name, hook }) => {
+    const wrap: Wrap<C, D, R> = (hook, inner) => layerOf(name, hook, inner);
+    return "~layer" in hook ? hook["~layer"](wrap, inner) : wrap(hook, inner);
+  }, innermost);
+  return (ctx, own, policy) => whole(ctx, own, policy, false);
+}
+
+/** The onion of a point without hooks. */
+function callCore<C, D, R, E>(ctx: C, own: E, policy: PointPolicy<C, D, R, E>): Promise<R> {
+  return policy.core(ctx, own);
+}
+
+/** The layer around the core. It settles after a hook that does not await it has left, so that the missing `await` is noticed. */
+function innermost<C, D, R, E>(
+  ctx: C,
+  own: E,
+  policy: PointPolicy<C, D, R, E>,
+  awaited: boolean,
+  review?: Review<R>,
+): Promise<R> {
+  if (policy.late) return policy.core(ctx, own, review);
+  return reviewed(awaited ? settleLater(policy.core(ctx, own)) : policy.core(ctx, own), review);
+}
+
+function reviewed<R>(result: Promise<R>, review?: Review<R>): Promise<R> {
+  return review ? result.then(review) : result;
+}
+
+function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
+  return function layer(ctx, own, policy, _, review) {
+    let called = false;
+    let open = 0;
+    let left = false;
+    let below: R | undefined;
+    let result: Promise<R> | undefined;
+
+    const settle = (value: R) => {
+      below = value;
+      open--;
+    };
+    const close = () => {
+      open--;
+    };
+
+    function next(change?: D): Promise<R> {
+      if (left) return Promise.reject(misuse("after it had returned", name, policy));
+      try {
+        if (open > 0) throw misuse("again before the first call has settled", name, policy);
+        if (called && !policy.again) throw misuse("twice", name, policy, policy.hint);
+        const whole = called && policy.again ? policy.again(ctx, own) : ctx;
+        called = true;
+        result = inner(change === undefined ? whole : policy.change(whole, change, name, own), own, policy, true);
+      } catch (error) {
+        result = settleLater(Promise.reject(error));
+      }
+      open++;
+      result.then(settle, close); // a failure reaches the hook that awaits `result`; leave() reports a hook that does not
+      return result;
+    }
+
+    function leave(returned: R): R | Promise<R> {
+      left = true;
+      if (open > 0) throw new TypeError(`Cannot leave ${policy.point}: "${name}" did not await next()`);
+      if (returned === undefined && !policy.silent) {
+        throw new TypeError(
+          `Cannot leave ${policy.point}: "${name}" returned nothing; return the result of next(), or an answer`,
+        );
+      }
+      if (called && returned === below) return returned;
+      return policy.finalize
+        ? policy.finalize({ name, ctx, own, returned, called, below, rest: () => inner(ctx, own, policy, true) })
+        : returned;
+    }
+
+    function fail(error: unknown): never {
+      left = true;
+      throw error;
+    }
+
+    try {
+      const returned = hook(ctx, next);
+      if (returned !== result || open !== 1) return reviewed(Promise.resolve(returned).then(leave, fail), review);
+      left = true; // the hook returned the promise of next() itself, so there is nothing to wait for
+      return reviewed(returned, review);
+    } catch (error) {
+      left = true;
+      return Promise.reject(error);
+    }
+  };
+}
+
+function misuse(how: string, name: string, { point }: { readonly point: Point }, hint = ""): TypeError {
+  return new TypeError(`Cannot call next() ${how} at ${point} in "${name}"${hint}`);
+}
+
+/** Returns a promise that settles a few microtasks after `promise`. */
+function settleLater<T>(promise: Promise<T>): Promise<T> {
+  return new Promise((resolve) => resolve(promise));
+}

@@ -1,0 +1,338 @@
+/**
+ * The points of an agent's lifecycle: the context, the allowed change and the result of each one.
+ *
+ * ```text
+ * session                    opened and closed around every run or resume of a session
+ * └ prompt                   from the prompt's arrival to its final answer
+ *   ├ turn ×n                one model response and the calls it makes
+ *   │ ├ model                one request and its streamed response            again: retry, fallback
+ *   │ └ the batch of calls
+ *   │   ├ tool   ① in        one call after another, in the model's order
+ *   │   │ └ approval         decides whether the call runs; sees the final input
+ *   │   ├ execute ×N  ②      all calls in parallel                            again: retry
+ *   │   └ tool   ③ out       one call after another, in the model's order
+ *   └ stop                   the agent is about to finish                     finish, or continue with more messages
+ * compact                    around one compaction of the transcript
+ * subagent                   around one child run
+ * error                      around the handling of one failure               retry, skip, or abort
+ * abort                      around the cleanup of a run cut short, once
+ * ```
+ *
+ * @module
+ */
+import type { Model, ModelRequest } from "../../model/model.ts";
+import type { CompactTrigger, FinishReason, Point } from "../../protocol/event.ts";
+import type { Question } from "../../protocol/question.ts";
+import type {
+  AnswerPart,
+  AssistantMessage,
+  Call,
+  CallResult,
+  Message,
+  ToolResult,
+  Usage,
+  UserMessage,
+} from "../../protocol/message.ts";
+import type { AnyTool, ToolExecutionContext } from "../agent/tool.ts";
+import type { Limits } from "../run/limits.ts";
+import type { Change, QuestionOptions, Scope } from "./scope.ts";
+
+/** The parts of a run that a `session` or `subagent` hook may replace. Tools of any vars are accepted, so a hook fits every agent. */
+export interface Settings {
+  /** The model. */
+  readonly model: Model;
+  /** The system instructions. */
+  readonly instructions: string;
+  /** The tools. */
+  readonly tools: readonly AnyTool<never>[];
+  /** The limits of the run. */
+  readonly limits: Limits;
+}
+
+/** The context of `session`. */
+export interface SessionContext<V = unknown> extends Scope<V> {
+  /** The session's id. */
+  readonly session: string;
+  /** "new" if the session has no messages yet. */
+  readonly source: "new" | "resume";
+  /** True if the run continues after a pause or a crash. */
+  readonly resumed: boolean;
+  /** The parts of the run. */
+  readonly settings: Settings;
+  /** Texts to insert before the first prompt. Append-only: a change passes the longer list. */
+  readonly context: readonly string[];
+}
+/** The change of `session`. */
+export interface SessionChange extends Change {
+  /** Settings to replace. The others stay. */
+  readonly settings?: Partial<Settings>;
+  /** The given list with more texts. */
+  readonly context?: readonly string[];
+}
+
+/** The context of `prompt`. */
+export interface PromptContext<V = unknown> extends Scope<V> {
+  /** The prompt. */
+  readonly prompt: UserMessage;
+  /** The messages so far. */
+  readonly transcript: readonly Message[];
+  /** Texts to insert after the prompt. */
+  readonly context: readonly string[];
+  /** True if the prompt was accepted before: the run continues after a pause or a crash. */
+  readonly resumed: boolean;
+}
+/** The change of `prompt`. It has no effect on a resumed run, whose prompt is accepted. */
+export interface PromptChange extends Change {
+  /** The prompt to accept instead. */
+  readonly prompt?: UserMessage;
+  /** The given list with more texts. */
+  readonly context?: readonly string[];
+}
+/** The answer to a prompt. */
+export interface Answer {
+  /** done: the agent finished. limit: a limit was reached. cancelled: the prompt was refused and is not stored. */
+  readonly status: "done" | "limit" | "cancelled";
+  /** The final text. */
+  readonly text: string;
+  /** The reason, if the status is not "done". */
+  readonly reason?: string;
+  /** The structured answer of an agent with an `output`. */
+  readonly output?: unknown;
+}
+
+/** The context of `turn`. */
+export interface TurnContext<V = unknown> extends Scope<V> {
+  /** The number of the turn, from 1. */
+  readonly index: number;
+  /** The messages so far. */
+  readonly transcript: readonly Message[];
+  /** Texts to add to this turn's request. They are not stored. */
+  readonly context: readonly string[];
+  /** True if the turn has saved progress from before a pause or a crash. */
+  readonly resumed: boolean;
+}
+/** The change of `turn`. It has no effect on a resumed turn. */
+export interface TurnChange extends Change {
+  /** The given list with more texts. */
+  readonly context?: readonly string[];
+  /** A transcript to continue with instead, such as a compacted one. It is stored. */
+  readonly transcript?: readonly Message[];
+}
+/** One model response and the results of its calls. */
+export interface TurnResult {
+  /** The model's response. */
+  readonly response: ModelResponse;
+  /** The results, in the order of the calls. */
+  readonly results: readonly CallResult[];
+}
+
+/** The context of `model`. */
+export interface ModelContext<V = unknown> extends Scope<V> {
+  /** The request. Changes affect this request only. */
+  readonly request: ModelRequest;
+  /** The number of the attempt in this turn, from 1, counted by the engine. */
+  readonly attempt: number;
+  /** The number of the turn, from 1. */
+  readonly turn: number;
+}
+/** The change of `model`. */
+export interface ModelChange extends Change {
+  /** Fields of the request to replace. The others stay. */
+  readonly request?: Partial<ModelRequest>;
+}
+/** The response of a model. `reply()` makes one. */
+export interface ModelResponse {
+  /** Text, reasoning and calls, in order. */
+  readonly parts: readonly AnswerPart[];
+  /** The reason why the model stopped. */
+  readonly finish: FinishReason;
+  /** The tokens of the request and the response. */
+  readonly usage: Usage;
+  /** The id of the model that answered. */
+  readonly model: string;
+  /** The number of requests, set by the engine. */
+  readonly attempts: number;
+}
+
+/** The context of `tool`. `I` is the type of the input, known inside `only(tool, ...)`. */
+export interface ToolContext<V = unknown, I = unknown> extends Scope<V> {
+  /** The call as the model made it. */
+  readonly call: Call;
+  /** The tool, or undefined if there is none of that name. */
+  readonly tool: AnyTool | undefined;
+  /** The name of the tool. */
+  readonly name: string;
+  /** The input as JSON. */
+  readonly input: I;
+  /** The id of the batch of calls. */
+  readonly batchId: string;
+  /** The call's place in the model's order, from 0. */
+  readonly index: number;
+  /** The number of the turn, from 1. */
+  readonly turn: number;
+  /** True if the call has saved progress from before a pause or a crash. */
+  readonly resumed: boolean;
+}
+/** The change of `tool`. */
+export interface ToolChange<I = unknown> extends Change {
+  /** The input for the inner layers. */
+  readonly input?: I;
+  /** The name of another tool. */
+  readonly name?: string;
+}
+
+/** The context of `approval`. */
+export interface ApprovalContext<V = unknown, I = unknown> extends Scope<V> {
+  /** The call as the model made it. */
+  readonly call: Call;
+  /** The tool that would run. */
+  readonly tool: AnyTool | undefined;
+  /** The name of the tool. */
+  readonly name: string;
+  /** The final input. */
+  readonly input: I;
+  /** The number of the turn, from 1. */
+  readonly turn: number;
+  /** The result of a hook that answered in place of the tool. */
+  readonly proposed?: ToolResult;
+}
+/** The decision about one call. */
+export type Approval =
+  | { readonly type: "allow"; readonly input?: unknown }
+  | ({ readonly type: "ask"; readonly questions: readonly string[] } & QuestionOptions)
+  | { readonly type: "deny"; readonly reason: string };
+
+/** The context of `execute`. */
+export interface ExecuteContext<V = unknown, I = unknown> extends ToolExecutionContext<V> {
+  /** The call as the model made it. */
+  readonly call: Call;
+  /** The tool. */
+  readonly tool: AnyTool;
+  /** The parsed input. */
+  readonly input: I;
+}
+
+/** The context of `stop`. */
+export interface StopContext<V = unknown> extends Scope<V> {
+  /** The message that would be the final answer. */
+  readonly message: AssistantMessage;
+  /** The messages so far. */
+  readonly transcript: readonly Message[];
+  /** How often `stop` has continued since the last batch of calls. */
+  readonly continuations: number;
+  /** The limit of continuations. */
+  readonly limit: number;
+  /** True if the question was reached before a pause or a crash. */
+  readonly resumed: boolean;
+}
+/** The decision at `stop`. */
+export type Stop =
+  | { readonly type: "finish" }
+  | { readonly type: "continue"; readonly messages: readonly UserMessage[] }
+  | ({ readonly type: "pause"; readonly question: string } & QuestionOptions);
+
+/** The context of `compact`. */
+export interface CompactContext<V = unknown> extends Scope<V> {
+  /** The cause of the compaction. */
+  readonly trigger: CompactTrigger;
+  /** The messages so far. */
+  readonly transcript: readonly Message[];
+  /** Instructions for the summary. */
+  readonly instructions: string;
+  /** The estimated number of tokens to reach: half of the limit. */
+  readonly budget: number;
+  /** The model of the run. */
+  readonly model: Model;
+}
+/** The change of `compact`. */
+export interface CompactChange extends Change {
+  /** Instructions for the summary. */
+  readonly instructions?: string;
+}
+/** The result of a compaction, and the tokens it used. */
+export type Compaction =
+  & (
+    | { readonly type: "compacted"; readonly messages: readonly Message[] }
+    | { readonly type: "declined"; readonly reason: string }
+  )
+  & { readonly usage?: Usage };
+
+/** The context of `subagent`. */
+export interface SubagentContext<V = unknown> extends Scope<V> {
+  /** The name of the child agent. */
+  readonly child: string;
+  /** The prompt for the child. */
+  readonly prompt: UserMessage;
+  /** The depth of the child: 1 below a run that has no parent. */
+  readonly depth: number;
+  /** The id of the call that the child works for. */
+  readonly call: string;
+  /** Settings that replace the child's own. */
+  readonly settings: Partial<Settings>;
+}
+/** The change of `subagent`. */
+export interface SubagentChange extends Change {
+  /** The prompt for the child. */
+  readonly prompt?: UserMessage;
+  /** Settings to replace. The others stay. */
+  readonly settings?: Partial<Settings>;
+}
+
+/** The context of `error`. */
+export interface ErrorContext<V = unknown> extends Scope<V> {
+  /** The thrown value. */
+  readonly error: unknown;
+  /** The point where it was thrown. */
+  readonly source: Point;
+  /** True if another attempt may succeed. */
+  readonly recoverable: boolean;
+  /** The number of failures in a row, from 1. */
+  readonly attempt: number;
+  /** The name of the tool, at `execute`. */
+  readonly name?: string;
+  /** The call, at `execute` and `tool`. */
+  readonly call?: Call;
+}
+/** The decision about a failure. */
+export type ErrorDecision =
+  | { readonly type: "retry"; readonly after: number }
+  | { readonly type: "skip" }
+  | { readonly type: "abort" };
+
+/** The context of `abort`. */
+export interface AbortContext<V = unknown> extends Scope<V> {
+  /** "stop", "client-gone", "deadline", "failure", "lost" (the process died or the session was taken over), the argument of `stop()`, or the reason that a hook gave. */
+  readonly reason: string;
+  /** The cause: a hook ended the run as failed or cancelled, the run failed, or it was stopped (also by a limit of time, or a takeover). */
+  readonly source: "hook" | "failure" | "stop";
+  /** The text of the unfinished answer, if the model was streaming one. */
+  readonly message: AssistantMessage | undefined;
+  /** The calls without a result. */
+  readonly open: readonly Call[];
+  /** The tokens used so far. */
+  readonly usage: Usage;
+}
+
+/** The result of a run. */
+export interface RunResult<O = unknown> {
+  /** done, paused (waits for answers), cancelled (refused by a hook), aborted (stopped), limit (a limit was reached), failed. */
+  readonly status: "done" | "paused" | "cancelled" | "aborted" | "limit" | "failed";
+  /** The run's id. */
+  readonly run: string;
+  /** The session's id, for `resume()` and for the next `run()` of the conversation. */
+  readonly session: string;
+  /** The final answer, or the part of it that exists. */
+  readonly text: string;
+  /** The structured answer, if the agent has an `output` and the status is "done". */
+  readonly output?: O;
+  /** The reason, if the status is not "done". */
+  readonly reason?: string;
+  /** The questions of a paused run. */
+  readonly questions: readonly Question[];
+  /** The tokens used. */
+  readonly usage: Usage;
+  /** The transcript. It is always valid. */
+  readonly messages: readonly Message[];
+  /** The thrown value of a failed run, for the operator. It is never sent to a client. */
+  readonly error?: unknown;
+}

@@ -1,0 +1,60 @@
+/**
+ * Policies of points: the keys that `next()` may change, and how a change becomes the context of the inner layers.
+ *
+ * @module
+ */
+import type { Point } from "../../protocol/event.ts";
+import type { HookAnswer, PointPolicy } from "./onion.ts";
+
+/** Completes the context of the inner layers after a change. */
+export type Derive<C, E> = (inner: C, outer: C, own: E, name: string) => C;
+
+/** The data of a policy, without the keys that may change. */
+export interface PolicyOptions<C, D, R, E> extends Omit<PointPolicy<C, D, R, E>, "point" | "change"> {
+  /** Completes the context of the inner layers. Default: the context with the change. */
+  readonly derive?: Derive<C, E>;
+}
+
+/** Creates a policy under which `signal`, `emit` and `keys` may change. Undefined values are ignored, other keys are rejected by name. */
+export function policyOf<C extends object, D extends object, R, E>(
+  point: Point,
+  keys: readonly (keyof D & string)[],
+  { derive, ...policy }: PolicyOptions<C, D, R, E>,
+): PointPolicy<C, D, R, E> {
+  const allowed: readonly string[] = ["signal", "emit", ...keys];
+  return {
+    point,
+    change(ctx, change, name, own) {
+      const stray = Object.keys(change).find((key) => !allowed.includes(key));
+      if (stray !== undefined) {
+        throw new TypeError(`Cannot change "${stray}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
+      }
+      const inner = merged<C>(ctx, change as Partial<C>); // the keys were checked: they are the context's
+      return derive ? derive(inner, ctx, own, name) : inner;
+    },
+    ...policy,
+  };
+}
+
+/** Merges changed settings one level deep: settings that the change does not name stay. */
+export function mergeSettings<C extends { readonly settings: object }>(inner: C, { settings }: C): C {
+  return inner.settings === settings ? inner : { ...inner, settings: merged(settings, inner.settings) };
+}
+
+/** Returns a `finalize` that rejects an answer without the text field `key`. Hooks written without types may return anything. */
+export function requireField<C, R extends object, E>(
+  point: Point,
+  key: keyof R & string,
+): (answer: HookAnswer<C, R, E>) => R {
+  return ({ name, returned }) => {
+    if (typeof returned?.[key] === "string") return returned;
+    throw new TypeError(`Cannot leave ${point}: "${name}" returned a value without "${key}"`);
+  };
+}
+
+/** Returns `base` with the defined values of `change`. */
+export function merged<T extends object>(base: T, change: Partial<T>): T {
+  const whole = { ...base };
+  for (const [key, value] of Object.entries(change)) if (value !== undefined) Reflect.set(whole, key, value);
+  return whole;
+}

@@ -1,0 +1,176 @@
+/**
+ * Rewriting of streamed text: the deltas, the final response and a retry stay consistent.
+ *
+ * @module
+ */
+import type { Emit, Event } from "../../protocol/event.ts";
+import type { AnswerPart, Call } from "../../protocol/message.ts";
+import type { Hook } from "./onion.ts";
+import type { ModelChange, ModelContext, ModelResponse } from "./points.ts";
+
+/**
+ * Rewrites a growing text. `text` is the part that was not emitted yet. Returns the rewritten text to emit now, and the original text to hold back.
+ * At "more", more text may follow. At "end" and "cut" (the stream was interrupted) nothing follows, and held text is dropped.
+ */
+export type Rewriter = (text: string, at: "more" | "end" | "cut") => readonly [out: string, held: string];
+
+/** The rewriters of a response. */
+export interface RewriteOptions {
+  /** For the text of the answer. */
+  readonly text?: Rewriter;
+  /** For the model's reasoning. */
+  readonly reasoning?: Rewriter;
+  /** For the input of calls: the JSON text as it grows, then every string of the complete input. The rewritten input runs and is stored. */
+  readonly call?: Rewriter;
+}
+
+/**
+ * Creates a `model` hook that rewrites the deltas and the final response.
+ *
+ * ```ts
+ * import { agent, rewrite, windowed } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const polite = { name: "polite", model: rewrite({ text: windowed(4, (text) => text.replaceAll("damn", "dear")) }) };
+ * const { text } = await agent({ model: scripted({ text: ["Oh da", "mn."] }), use: [polite] }).run("Hi").result;
+ * assertEquals(text, "Oh dear.");
+ * ```
+ */
+export function rewrite(rewriters: RewriteOptions): Hook<ModelContext, ModelChange, ModelResponse> {
+  return async function rewriteModel(ctx, next) {
+    const stream = new DeltaRewriter(rewriters, ctx.emit);
+    let response: ModelResponse;
+    try {
+      response = await next({ emit: (event) => stream.pass(event) });
+    } catch (error) {
+      stream.flush("cut");
+      throw error;
+    }
+    stream.flush("end");
+    const parts = response.parts.map((part) => rewritePart(part, rewriters));
+    return parts.every((part, index) => part === response.parts[index]) ? response : { ...response, parts };
+  };
+}
+
+/**
+ * Creates a rewriter from `change`. While more text may follow, it holds back at least the last `window` characters: the length of the longest match of
+ * `change`. The emitted text equals `change` of the whole text, however the text is split.
+ */
+export function windowed(window: number, change: (text: string) => string): Rewriter {
+  return (text, at) => {
+    const changed = change(text);
+    if (at !== "more") return [changed, ""];
+    for (let cut = text.length - window; cut > 0; cut--) {
+      if (/[\uDC00-\uDFFF]/.test(text.charAt(cut))) continue; // inside a surrogate pair
+      const out = change(text.slice(0, cut));
+      const held = text.slice(cut);
+      if (out + change(held) === changed) return [out, held]; // no match crosses the cut
+    }
+    return ["", text];
+  };
+}
+
+type Growing = Extract<Event, { type: "text.delta" | "reasoning.delta" | "call.delta" }>;
+
+/** The deltas of one request. Held text of a part is emitted before any later part. */
+class DeltaRewriter {
+  readonly #rewriters: RewriteOptions;
+  readonly #emit: Emit;
+  /** Held text by the number of a part or the id of a call. */
+  readonly #held = new Map<number | string, { readonly event: Growing; readonly rewriter: Rewriter; text: string }>();
+
+  constructor(rewriters: RewriteOptions, emit: Emit) {
+    this.#rewriters = rewriters;
+    this.#emit = emit;
+  }
+
+  pass(event: Event): void {
+    switch (event.type) {
+      case "text.delta":
+        return this.#grow(event, this.#rewriters.text, event.part);
+      case "reasoning.delta":
+        return this.#grow(event, this.#rewriters.reasoning, event.part);
+      case "call.delta":
+        return this.#grow(event, this.#rewriters.call, event.call);
+      case "call.ready":
+        this.#leave(event.call.id);
+        this.#release(event.call.id, "end");
+        return this.#emit({ ...event, call: rewriteCall(event.call, this.#rewriters.call) });
+      case "model.reset":
+        this.#held.clear();
+        return this.#emit(event);
+      default:
+        return this.#emit(event);
+    }
+  }
+
+  flush(at: "end" | "cut"): void {
+    for (const key of [...this.#held.keys()]) this.#release(key, at);
+  }
+
+  #grow(event: Growing, rewriter: Rewriter | undefined, key: number | string): void {
+    if (event.type !== "call.delta") this.#leave(key);
+    if (!rewriter) return this.#emit(event);
+    const [out, held] = rewriter((this.#held.get(key)?.text ?? "") + event.text, "more");
+    this.#held.set(key, { event, rewriter, text: held });
+    if (out !== "") this.#emit({ ...event, text: out });
+  }
+
+  /** Ends the other text parts: a part ends when another one grows or a call is complete. Calls may grow in parallel. */
+  #leave(key: number | string): void {
+    for (const other of [...this.#held.keys()]) {
+      if (typeof other === "number" && other !== key) this.#release(other, "end");
+    }
+  }
+
+  #release(key: number | string, at: "end" | "cut"): void {
+    const held = this.#held.get(key);
+    if (!held) return;
+    this.#held.delete(key);
+    const [out] = held.rewriter(held.text, at);
+    if (out !== "") this.#emit({ ...held.event, text: out });
+  }
+}
+
+function rewritePart(part: AnswerPart, { text, reasoning, call }: RewriteOptions): AnswerPart {
+  switch (part.type) {
+    case "text":
+      return rewriteText(part, text);
+    case "reasoning":
+      return rewriteText(part, reasoning);
+    case "call":
+      return rewriteCall(part, call);
+  }
+}
+
+function rewriteText<T extends { readonly text: string }>(part: T, rewriter: Rewriter | undefined): T {
+  const [text] = rewriter?.(part.text, "end") ?? [part.text];
+  return text === part.text ? part : { ...part, text };
+}
+
+/** Rewrites every string of a call's input. The parse error is replaced, since it quotes the original input. */
+function rewriteCall<T extends Call>(call: T, rewriter: Rewriter | undefined): T {
+  if (!rewriter) return call;
+  const input = mapTexts(call.input, (text) => rewriter(text, "end")[0]);
+  if (call.malformed !== undefined) return { ...call, input, malformed: "not JSON" };
+  return input === call.input ? call : { ...call, input };
+}
+
+/** Applies `change` to every string in a JSON value; keys stay. Returns the same value if nothing changed. */
+export function mapTexts<T>(value: T, change: (text: string) => string): T {
+  return mapped(value, change) as T; // only strings have changed
+}
+
+function mapped(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (typeof value !== "object" || value === null) return value;
+  let changed = false;
+  const entries = Object.entries(value).map(([key, each]) => {
+    const text = mapped(each, change);
+    changed ||= !Object.is(text, each);
+    return [key, text] as const;
+  });
+  if (!changed) return value;
+  return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries);
+}

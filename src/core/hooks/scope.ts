@@ -1,0 +1,84 @@
+/**
+ * The scope: the part of every context that hooks and tools share.
+ *
+ * @module
+ */
+import type { Emit } from "../../protocol/event.ts";
+import type { PersonAnswer, Question } from "../../protocol/question.ts";
+import type { Usage } from "../../protocol/message.ts";
+import type { Limits } from "../run/limits.ts";
+import type { End, EndOptions, Pause } from "./interrupt.ts";
+
+/** A run as hooks and tools see it. */
+export interface Run {
+  /** The run's id. It stays the same after a pause. */
+  readonly id: string;
+  /** The session's id. */
+  readonly session: string;
+  /** The start of the run, in milliseconds since 1970. */
+  readonly startedAt: number;
+  /** The names of the parent agents, outermost first. Empty for a run without a parent. */
+  readonly path: readonly string[];
+  /** A person's answers, in a run that continues after a pause. A reply without a call id answers the run's own question. */
+  readonly answers: readonly PersonAnswer[];
+  /** The name of the agent. */
+  readonly agent: string;
+  /** The parent run, if the agent is a tool of another one. */
+  readonly parent: Run | undefined;
+  /** The id of the parent's call that this run works for. */
+  readonly call: string | undefined;
+  /** State of middleware for this run, by name. Use `state()`. */
+  readonly state: Map<string, unknown>;
+  /** State of middleware for the session, by name. Child agents share it. Use `state()`. */
+  readonly sessionState: Map<string, unknown>;
+  /** The tokens used so far. */
+  readonly usage: Usage;
+  /** The amounts that count against the limits. */
+  readonly used: Used;
+  /** The limits of the run. */
+  readonly limits: Limits;
+  /** True if the run was asked to end with one more answer. */
+  readonly finishing: boolean;
+  /** Reports an error to the operator. Returns the id that a client may see. */
+  report(error: unknown): string;
+  /** Ends the run. Throw the returned value to end at once, or return normally to end after this point. */
+  end(reason: string, options?: EndOptions): End;
+  /**
+   * Pauses the run with a question. Throw the returned value. The reply is in `answers` when the run continues. If it is thrown after `next()`,
+   * the inner layers return the same result again; at `model`, `execute` and `subagent` they run again.
+   */
+  pause(question: string, options?: QuestionOptions): Pause;
+}
+
+/** Additions to the text of a question. */
+export type QuestionOptions = Pick<Question, "schema" | "suggestions">;
+
+/** The amounts that count against the limits. */
+export interface Used {
+  /** The number of model responses. */
+  readonly turns: number;
+  /** The number of tool calls. */
+  readonly calls: number;
+  /** How often `stop` has continued since the last batch of calls. */
+  readonly continuations: number;
+}
+
+/** The values that every context contains. */
+export interface Scope<V = unknown> {
+  /** The run. */
+  readonly run: Run;
+  /** Aborts when the work should stop. */
+  readonly signal: AbortSignal;
+  /** Emits an event. */
+  readonly emit: Emit;
+  /** Values of the caller: the user, the request. */
+  readonly vars: V;
+}
+
+/** The changes that every point allows. */
+export interface Change {
+  /** A narrower signal for the inner layers. `AbortSignal.any([ctx.signal, AbortSignal.timeout(ms)])` is a timeout that cancels. */
+  readonly signal?: AbortSignal;
+  /** A filter for every event of the inner layers. It may rewrite any event, and drop only deltas, progress, notices and data. */
+  readonly emit?: Emit;
+}

@@ -1,0 +1,79 @@
+/**
+ * Typed state of a run or a session, for middleware. Such data lives here, never in a factory's closure.
+ *
+ * @module
+ */
+import type { Schema } from "../agent/schema.ts";
+import type { Scope } from "./scope.ts";
+
+/** A named value in the state of a run or session. */
+export interface State<T> {
+  /** Returns the value. */
+  get(at: Scope): T;
+  /** Replaces the value. */
+  set(at: Scope, value: T): void;
+  /** Replaces the value with `change(value)` and returns the new value. */
+  update(at: Scope, change: (value: T) => T): T;
+}
+
+/** The options of `state()`. */
+export interface StateOptions {
+  /** "run": for one run, across its pauses. "session": for all runs of the session. Default: "run". */
+  readonly lifetime?: "run" | "session";
+  /** The version of the value's form. A stored value of another version is ignored. Default: 1. */
+  readonly version?: number;
+  /** A synchronous schema for stored values. A value that does not match is ignored. Default: any value. */
+  readonly schema?: Schema;
+}
+
+/**
+ * Creates a named value that every run or session starts with `init()`. It is saved with the run, so it must be JSON. Child agents share the state
+ * of the session.
+ *
+ * ```ts
+ * import { agent, type Middleware, state } from "@jizai/jizai";
+ *
+ * const used = state("counter.used", () => 0);
+ *
+ * const counter: Middleware = {
+ *   name: "counter",
+ *   async tool(ctx, next) {
+ *     used.update(ctx, (n) => n + 1);
+ *     return await next();
+ *   },
+ * };
+ * ```
+ */
+export function state<T>(
+  name: string,
+  init: () => T,
+  { lifetime = "run", version = 1, schema }: StateOptions = {},
+): State<T> {
+  const key = version === 1 ? name : `${name}@${version}`;
+  /** The maps whose value was validated. */
+  const known = schema && new WeakSet<Map<string, unknown>>();
+  const mapOf = ({ run }: Scope) => lifetime === "session" ? run.sessionState : run.state;
+
+  function read(at: Scope): T {
+    const held = mapOf(at);
+    if (!held.has(key) || (schema && !known?.has(held) && !fits(schema, held.get(key)))) held.set(key, init());
+    known?.add(held);
+    return held.get(key) as T; // only this state writes this key
+  }
+  function write(at: Scope, value: T): T {
+    const held = mapOf(at);
+    known?.add(held);
+    held.set(key, value);
+    return value;
+  }
+  return {
+    get: read,
+    set: write,
+    update: (at, change) => write(at, change(read(at))),
+  };
+}
+
+function fits(schema: Schema, value: unknown): boolean {
+  const validated = schema["~standard"].validate(value);
+  return !("then" in validated) && !validated.issues;
+}

@@ -1,0 +1,93 @@
+/**
+ * Cancellation: timers, delays, and the one place where the engine stops waiting for work that ignores its signal.
+ *
+ * @module
+ */
+
+/** A source of cancellation: an `AbortSignal`, or a run, which needs one listener for all of its calls. */
+export interface Cancellation {
+  /** True once the work should stop. */
+  readonly aborted: boolean;
+  /** The reason to stop. */
+  readonly reason: unknown;
+  /** Calls `listener` on abort. Returns a function that removes the listener. */
+  onAbort(listener: () => void): () => void;
+}
+
+/** Returns an `AbortSignal` as a `Cancellation`. */
+export function cancellationOf(signal: AbortSignal): Cancellation {
+  return {
+    get aborted() {
+      return signal.aborted;
+    },
+    get reason() {
+      return signal.reason;
+    },
+    onAbort(listener) {
+      signal.addEventListener("abort", listener, { once: true });
+      return () => signal.removeEventListener("abort", listener);
+    },
+  };
+}
+
+/**
+ * Settles with `work`. If `cancellation` aborts and `work` has not settled `grace` milliseconds later, calls `onAbandoned`, rejects with the
+ * reason, and drops the late outcome of `work`.
+ */
+export function withGracePeriod<T>(
+  work: Promise<T>,
+  cancellation: Cancellation,
+  grace: number,
+  onAbandoned: () => void,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let removeListener: (() => void) | undefined;
+    const settled = () => {
+      clearTimeout(timer);
+      removeListener?.();
+    };
+    const startGrace = () => {
+      timer = startTimer(() => {
+        settled();
+        onAbandoned();
+        reject(cancellation.reason);
+      }, grace);
+    };
+    if (cancellation.aborted) startGrace();
+    else removeListener = cancellation.onAbort(startGrace);
+    work.then((value) => {
+      settled();
+      resolve(value);
+    }, (error) => {
+      settled();
+      reject(error);
+    });
+  });
+}
+
+/** Calls `run` after `ms` milliseconds. Never calls it if `ms` exceeds 31 bits, since such a timer would fire at once. */
+export function startTimer(run: () => void, ms: number): ReturnType<typeof setTimeout> | undefined {
+  return ms < 2 ** 31 ? setTimeout(run, ms) : undefined;
+}
+
+/** Resolves after `ms` milliseconds, or rejects with the reason of `signal`. */
+export function delay(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const cancel = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = startTimer(() => {
+      signal.removeEventListener("abort", cancel);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", cancel, { once: true });
+  });
+}
+
+/** Returns an abort reason as text: the message of an error, or the value itself. */
+export function reasonOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}

@@ -1,0 +1,59 @@
+/**
+ * Token estimates: four bytes of UTF-8 per token, without a tokenizer.
+ *
+ * @module
+ */
+import type { AnswerPart, ContentPart, Message } from "../../protocol/message.ts";
+
+/** Bytes that a provider adds around each part. */
+const overhead = 28;
+
+/** Bytes that an image or a file counts as. Providers count its content, not its encoding. */
+const mediaSize = 6_400;
+
+/** Returns the estimated number of tokens of `messages`. */
+export function estimateTokens(messages: readonly Message[]): number {
+  return tokensOf(sizeOf(messages));
+}
+
+/** Returns the estimated number of tokens of `size` bytes. */
+export function tokensOf(size: number): number {
+  return Math.ceil(size / 4);
+}
+
+/** Returns the number of bytes that a model reads of `messages`. */
+export function sizeOf(messages: readonly Message[]): number {
+  let size = 0;
+  for (const message of messages) {
+    if (message.role === "tool") { for (const { parts } of message.results) size += sizeOfParts(parts); }
+    else size += sizeOfParts(message.parts);
+  }
+  return size;
+}
+
+function sizeOfParts(parts: readonly (AnswerPart | ContentPart)[]): number {
+  let size = 0;
+  for (const part of parts) size += overhead + sizeOfPart(part);
+  return size;
+}
+
+function sizeOfPart(part: AnswerPart | ContentPart): number {
+  switch (part.type) {
+    case "media":
+      return mediaSize;
+    case "call":
+      return utf8Length(part.name) + utf8Length(JSON.stringify(part.input) ?? "");
+    default:
+      return utf8Length(part.text);
+  }
+}
+
+/** Returns the length of `text` in UTF-8, without encoding it. */
+function utf8Length(text: string): number {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit > 0x7f) bytes += unit <= 0x7ff || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2; // a surrogate has two of its pair's four bytes
+  }
+  return bytes;
+}

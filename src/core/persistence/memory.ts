@@ -1,0 +1,140 @@
+/**
+ * Sessions in memory.
+ *
+ * @module
+ */
+import type { Message } from "../../protocol/message.ts";
+import { boundedCache } from "./bounded_cache.ts";
+import { endedSession, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
+
+/** The bounds of `memory()`. */
+export interface MemoryOptions {
+  /** The number of sessions without a run. Beyond, the one that was saved longest ago is deleted. Default: 1,000. */
+  readonly max?: number;
+  /**
+   * The bytes of all sessions as JSON, counted as two for each character. Beyond, sessions without a run are deleted, the one that was saved longest ago first.
+   * If only sessions with a run are left, `save()` rejects with a `CapacityError`. Default: 67,108,864.
+   */
+  readonly maxBytes?: number;
+  /** The same for the sessions of one owner. Default: a quarter of `maxBytes`. */
+  readonly maxOwnerBytes?: number;
+  /** Milliseconds after its last save that a session is deleted. Default: never. */
+  readonly expireIn?: number;
+}
+
+interface Stored {
+  readonly version: number;
+  /** The messages as JSON. */
+  readonly texts: string[];
+  /** The messages of `texts` while a run has the session: each message is serialized once, since a transcript grows at its end. */
+  readonly messages: readonly Message[];
+  readonly rest: string;
+}
+
+/**
+ * Keeps sessions in the memory of this process.
+ *
+ * ```ts
+ * import { agent, memory } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const store = memory();
+ * const assistant = agent({ model: scripted("Hello!", "Hello again!") });
+ * await assistant.run({ prompt: "Hi", session: "s1", store }).result;
+ * const { messages } = await assistant.run({ prompt: "Hi", session: "s1", store }).result;
+ * assertEquals(messages.length, 4);
+ * assertEquals(await store.list(), ["s1"]);
+ * ```
+ */
+export function memory(
+  { max = 1_000, maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 4, expireIn = Infinity }: MemoryOptions = {},
+): Store {
+  /** Sessions as JSON, so that no caller can change what is stored. */
+  const sessions = boundedCache<Stored>({ max, maxBytes, maxOwnerBytes, expireIn });
+
+  return {
+    writer: writeInMemory,
+    load(id) {
+      const stored = sessions.get(id);
+      return Promise.resolve(
+        stored && { ...JSON.parse(stored.rest), messages: JSON.parse(`[${stored.texts.join()}]`) },
+      );
+    },
+    save: ({ messages, ...session }) =>
+      Promise.try(() => {
+        const { id, run, owner } = session;
+        const stored = sessions.get(id);
+        if ((stored?.version ?? 0) !== session.version) return undefined;
+        const version = session.version + 1;
+        const rest = JSON.stringify({ ...session, version });
+        const { texts, added } = serialize(messages, stored);
+        const bytes = 2 * [...texts, ...added].reduce((sum, text) => sum + text.length, rest.length);
+        const value = { version, texts, messages: run ? messages : [], rest };
+        sessions.put(id, value, { bytes, owner, pinned: run !== undefined });
+        texts.push(...added); // only once it is known to fit
+        return version;
+      }),
+    delete(id) {
+      sessions.remove(id);
+      return Promise.resolve();
+    },
+    list({ after = "", limit = 100 } = {}) {
+      return Promise.resolve(sessions.ids().filter((id) => id > after).sort().slice(0, limit));
+    },
+  };
+}
+
+/** Returns the messages as JSON: those that were stored before, in a list that can be extended, and those to add. */
+function serialize(
+  messages: readonly Message[],
+  stored?: Stored,
+): { readonly texts: string[]; readonly added: string[] } {
+  const changed = messages.findIndex((message, index) => message !== stored?.messages[index]);
+  const same = changed < 0 ? messages.length : changed;
+  const added = messages.slice(same).map((message) => JSON.stringify(message));
+  const texts = stored?.texts.length === same ? stored.texts : stored?.texts.slice(0, same) ?? [];
+  return { texts, added };
+}
+
+/**
+ * Opens a writer for a store that ends with the process. No process can find the run after a crash, so it saves only the claim, each turn, and the end.
+ */
+export const writeInMemory: OpenWriter = (store, run, { version: stored, always }): SessionWriter => {
+  let version = stored;
+  let saves = always;
+  /** True if a copy of the messages was saved, and the session that names it was not. */
+  let archived = false;
+
+  async function save(session = run.read()): Promise<boolean> {
+    const saved = await store.save({ ...session, version });
+    if (saved === undefined) return false;
+    version = saved;
+    saves = true;
+    return true;
+  }
+
+  return {
+    durable: false,
+    claim: () => saves ? save() : Promise.resolve(true),
+    async checkpoint(position) {
+      const isDue = archived || (position.at === "model" && position.turn > 1);
+      archived = false;
+      if (saves && isDue && !await save()) run.abort("lost");
+    },
+    async end(last) {
+      await run.logged();
+      if (run.leave || (last && !saves)) return true;
+      return await save(last && endedSession(run.read(), last));
+    },
+    async archive() {
+      if (!saves) return undefined;
+      const { messages, owner, archive } = run.read();
+      const id = crypto.randomUUID();
+      const session = { id, version: 0, messages, ...(owner !== undefined && { owner }), ...(archive && { archive }) };
+      archived = await store.save(session) !== undefined;
+      return archived ? id : undefined;
+    },
+    close() {},
+  };
+};

@@ -1,0 +1,68 @@
+/**
+ * Sessions: the data that outlives a run. Plain JSON.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import type { Message, UserMessage } from "../../protocol/message.ts";
+import type { Question } from "../../protocol/question.ts";
+import type { RunSnapshot } from "../run/position.ts";
+
+/** A conversation, and the run that has it. */
+export interface Session {
+  /** The session's id. */
+  readonly id: string;
+  /** The number of its saves. 0: not saved yet. */
+  readonly version: number;
+  /** The transcript. It is always valid: the open calls of a run are in its position. */
+  readonly messages: readonly Message[];
+  /** The session that keeps the transcript from before the last compaction, and names the one before that. */
+  readonly archive?: string;
+  /** The run that has the session: it runs, has paused, or its process died. */
+  readonly run?: RunSnapshot;
+  /** The owner, if there is one. */
+  readonly owner?: string;
+  /** State of middleware for the session, by name. */
+  readonly state?: readonly (readonly [string, unknown])[];
+  /** Calls that a person has allowed for good. */
+  readonly rules?: readonly Rule[];
+  /** The last event of the last run, for clients that have missed it, and the number of messages before that run. */
+  readonly last?: { readonly run: string; readonly event: Event; readonly before?: number };
+  /** The lease of a running run. Written by durable stores. */
+  readonly lease?: Lease;
+  /** Messages from other processes that the run has not read. Written by durable stores. */
+  readonly mail?: readonly Mail[];
+}
+
+/** The claim of a process on a session. */
+export interface Lease {
+  /** The end of the lease, in milliseconds since 1970. The run is lost if it is not renewed before. */
+  readonly until: number;
+  /** The reason why the run is being stopped, if it is. A process that takes over ends the run. */
+  readonly closing?: string;
+}
+
+/** Calls that need no further approval of a person: those of a tool, or those of it with one input. A deny still wins. */
+export interface Rule {
+  /** The name of the tool. */
+  readonly tool: string;
+  /** The names of the child agents that the tool belongs to. Default: it belongs to the agent that runs. */
+  readonly path?: readonly string[];
+  /** The input, as the person saw it. Default: any input. */
+  readonly input?: unknown;
+}
+
+/** A request of another process to a run: a message, or to finish. */
+export type Mail =
+  | { readonly type: "message"; readonly message: UserMessage; readonly after?: "batch" | "calls" }
+  | { readonly type: "finish" };
+
+/** Returns true if the session's run has paused. */
+export function isPaused({ run }: Pick<Session, "run">): boolean {
+  return run?.exit?.status === "paused";
+}
+
+/** Returns the questions of a paused run. */
+export function questionsOf({ run }: Pick<Session, "run">): readonly Question[] {
+  return run?.exit?.questions ?? [];
+}

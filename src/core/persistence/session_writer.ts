@@ -1,0 +1,215 @@
+/**
+ * Durable sessions: a writer that renews a lease, retries, and receives messages from other processes.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import type { UserMessage } from "../../protocol/message.ts";
+import { clearTurn, turn } from "../../stream/turn.ts";
+import { startTimer } from "../lib/cancellation.ts";
+import type { Position } from "../run/position.ts";
+import { saveWithRetries, withRetries } from "./retries.ts";
+import type { Mail, Session } from "./session.ts";
+import {
+  endedSession,
+  type SessionWriter,
+  type Store,
+  type StoreAdapter,
+  type WriterOptions,
+  type WriterRun,
+} from "./store.ts";
+
+/**
+ * Makes a store of the adapter of a database that outlives the process. Runs save each step, renew a lease while they work, and continue in another
+ * process after a crash.
+ *
+ * ```ts
+ * import { memory, type StoreAdapter } from "@jizai/jizai";
+ * import { durable } from "@jizai/jizai/session/durable";
+ *
+ * const { load, save, delete: remove, list } = memory(); // in place of a database
+ * const adapter: StoreAdapter = { load, save, delete: remove, list };
+ * const store = durable(adapter);
+ * ```
+ */
+export function durable(adapter: StoreAdapter): Store {
+  return { ...adapter, writer: (store, run, options) => new DurableWriter(store, run, options) };
+}
+
+/** A session without its version. */
+type Unsaved = Omit<Session, "version">;
+
+/** A session to save, and the messages from other processes that have arrived since it was read. */
+interface Draft {
+  readonly session: Unsaved;
+  readonly arrived: Mail[];
+}
+
+/** Writes the session of one run. Saves run one at a time, in order. */
+class DurableWriter implements SessionWriter {
+  readonly durable: boolean;
+  readonly #store: StoreAdapter;
+  readonly #run: WriterRun;
+  readonly #id: string;
+  readonly #runId: string;
+  readonly #lease: number;
+  #version: number;
+  #saves: boolean;
+  /** The last requested save, and one that was requested and has not begun. */
+  #requested: Promise<unknown> = Promise.resolve();
+  #pending: Promise<boolean> | undefined;
+  /** The last save that has begun. */
+  #running: Promise<unknown> = Promise.resolve();
+  /** The draft that is stored, and the one that is being saved. */
+  #stored: Draft | undefined;
+  #saving: Draft | undefined;
+  #ending = false;
+  #closed = false;
+  #renewal: ReturnType<typeof setTimeout> | undefined;
+  /** A checkpoint that waits for the next turn of the event loop. */
+  #later: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(store: StoreAdapter, run: WriterRun, { version, always, lease, session, run: id }: WriterOptions) {
+    this.#store = store;
+    this.#run = run;
+    this.#id = session;
+    this.#runId = id;
+    this.#lease = lease;
+    this.#version = version;
+    this.#saves = always;
+    this.durable = always;
+  }
+
+  claim(): Promise<boolean> {
+    return this.#save();
+  }
+
+  async checkpoint(_: Position, urgent: boolean): Promise<void> {
+    if (!urgent) this.#later ??= turn(() => void this.checkpoint(_, true).catch((error) => this.#run.report(error)));
+    else if (!await this.#save()) this.#run.abort("lost");
+  }
+
+  end(last: Event | undefined): Promise<boolean> {
+    if (last && !this.#saves) return Promise.resolve(true);
+    return this.#request(() => last ? endedSession(this.#run.read(), last) : this.#run.read(), true);
+  }
+
+  async archive(): Promise<string | undefined> {
+    if (!this.#saves) return undefined;
+    const { messages, owner, archive } = this.#run.read();
+    const id = crypto.randomUUID();
+    const version = await saveWithRetries(this.#store, {
+      id,
+      version: 0,
+      messages,
+      ...(owner !== undefined && { owner }),
+      ...(archive !== undefined && { archive }),
+    });
+    return version === undefined ? undefined : id;
+  }
+
+  close(): void {
+    this.#ending = true;
+    this.#closed = true;
+    clearTimeout(this.#renewal);
+    clearTurn(this.#later);
+  }
+
+  /** Saves the run as it is when the save begins. Requests that arrive before share it. */
+  #save(): Promise<boolean> {
+    if (!this.#saves) return Promise.resolve(true);
+    return this.#pending ??= this.#request(() => {
+      this.#pending = undefined;
+      return this.#run.read();
+    }, false);
+  }
+
+  /** Queues a save. It waits until the events that the session knows of are logged. */
+  #request(read: () => Unsaved, last: boolean): Promise<boolean> {
+    if (this.#ending) return Promise.resolve(true);
+    this.#ending = last;
+    clearTurn(this.#later);
+    this.#later = undefined;
+    const done = this.#requested.then(async () => {
+      const draft: Draft = { session: read(), arrived: [] };
+      this.#saving = draft;
+      await this.#run.logged();
+      if (this.#run.leave) return true;
+      return await this.#write(draft, last);
+    });
+    this.#requested = done.catch(() => {}); // the caller of save() handles the failure
+    return done;
+  }
+
+  /** Writes one save after another. If another process has the session, it also logs the events from then on. */
+  #write(draft: Draft, last: boolean): Promise<boolean> {
+    if (this.#closed) return Promise.resolve(true);
+    this.#closed = last;
+    const done = this.#running.then(async () => {
+      clearTimeout(this.#renewal);
+      while (!await this.#put(draft)) {
+        if (await this.#receive()) continue;
+        this.#run.stopLogging();
+        return false;
+      }
+      this.#saves = true;
+      this.#renewLater();
+      return true;
+    });
+    this.#running = done.catch(() => {}); // the caller of save() handles the failure
+    return done;
+  }
+
+  /** Stores a draft with a lease. Returns false if another process was faster. */
+  async #put(draft: Draft): Promise<boolean> {
+    const version = await saveWithRetries(this.#store, { ...this.#complete(draft), version: this.#version });
+    if (version === undefined) return false;
+    this.#version = version;
+    this.#stored = draft;
+    return true;
+  }
+
+  /** Adds the lease of a running run, and the messages that have arrived. */
+  #complete({ session, arrived }: Draft): Unsaved {
+    if (!session.run) return { ...session, messages: [...session.messages, ...messagesOf(arrived)] };
+    const { closing } = this.#run;
+    const lease = { until: Date.now() + this.#lease, ...(closing !== undefined && { closing }) };
+    return {
+      ...session,
+      ...(!session.run.exit && { lease }),
+      ...(arrived.length > 0 && { mail: [...arrived] }),
+    };
+  }
+
+  /** Takes the messages that other processes put into the session. Returns false if they changed anything else. */
+  async #receive(): Promise<boolean> {
+    const { version = 0, run, mail = [] } = await withRetries(() => this.#store.load(this.#id)) ?? {};
+    const arrived = mail.slice(this.#stored?.arrived.length ?? 0);
+    const isOwn = run !== undefined && run.id === this.#runId;
+    if (!isOwn || arrived.length === 0 || version !== this.#version + arrived.length) return false;
+    this.#version = version;
+    this.#run.receive(arrived);
+    for (const draft of new Set([this.#stored, this.#saving])) draft?.arrived.push(...arrived);
+    return true;
+  }
+
+  /** Renews the lease with the last saved session. A failure is retried at the next renewal. */
+  async #renew(): Promise<void> {
+    try {
+      const draft = this.#stored ?? { session: this.#run.read(), arrived: [] };
+      if (!await this.#write(draft, false)) this.#run.abort("lost");
+    } catch (error) {
+      this.#run.report(error);
+      this.#renewLater();
+    }
+  }
+
+  #renewLater(): void {
+    if (this.#closed) return;
+    this.#renewal = startTimer(() => void this.#renew(), this.#lease / 3); // #renew() reports its failures
+  }
+}
+
+function messagesOf(mail: readonly Mail[]): UserMessage[] {
+  return mail.flatMap((request) => request.type === "message" ? [request.message] : []);
+}

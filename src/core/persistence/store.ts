@@ -1,0 +1,101 @@
+/**
+ * The store port: where sessions are kept, and how a run writes its session.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import type { Position } from "../run/position.ts";
+import type { Mail, Session } from "./session.ts";
+
+/**
+ * The operations of a database that keeps sessions as JSON. Ids are not empty. Runs wait without a limit: an operation that may hang must fail by itself.
+ * Pass an adapter to `durable()` of `@jizai/jizai/session/durable` to make a store of it.
+ */
+export interface StoreAdapter {
+  /** Returns the session, or undefined if there is none. */
+  load(id: string): Promise<Session | undefined>;
+  /**
+   * Saves `session` if the stored version equals `session.version` (0: none is stored), and returns the new version.
+   * Returns undefined, and saves nothing, if another process was faster.
+   */
+  save(session: Session): Promise<number | undefined>;
+  /** Deletes the session. */
+  delete(id: string): Promise<void>;
+  /** Returns ids of sessions, in a stable order. */
+  list(options?: ListOptions): Promise<readonly string[]>;
+}
+
+/** A store of sessions. `memory()` and the adapters of `@jizai/jizai/session/*` are stores. */
+export interface Store extends StoreAdapter {
+  /** Creates the writer of one run's session. */
+  readonly writer: OpenWriter;
+}
+
+/** The options of `list()`. */
+export interface ListOptions {
+  /** Returns only ids after this one. Default: all. */
+  readonly after?: string;
+  /** The number of ids. Default: 100. */
+  readonly limit?: number;
+}
+
+/** Creates the writer of a run's session in `store`. */
+export type OpenWriter = (store: StoreAdapter, run: WriterRun, options: WriterOptions) => SessionWriter;
+
+/** The options of a writer. */
+export interface WriterOptions {
+  /** The stored version. 0: none is stored. */
+  readonly version: number;
+  /** True to save the run while it runs. False to save only a pause: the run has no named session. */
+  readonly always: boolean;
+  /** Milliseconds for which a save claims the session. */
+  readonly lease: number;
+  /** The session's id. */
+  readonly session: string;
+  /** The run's id. */
+  readonly run: string;
+}
+
+/** Writes the session of one run. One writer has a session at a time. */
+export interface SessionWriter {
+  /** True if the saved state outlives the process, so a run saves the progress of each call. */
+  readonly durable: boolean;
+  /** Claims the session with a first save. Resolves to false if another process has it. */
+  claim(): Promise<boolean>;
+  /**
+   * Saves the run at a position. Aborts the run if another process has the session. A checkpoint that is not urgent may wait, and is left out if another
+   * save follows.
+   */
+  checkpoint(position: Position, urgent: boolean): Promise<void>;
+  /** Saves the session for the last time: with the paused run, or with the run's last event. Resolves to false if another process has it. */
+  end(last: Event | undefined): Promise<boolean>;
+  /** Saves a copy of the session's messages under a new id. Returns the id, or undefined if the store keeps one session only. */
+  archive(): Promise<string | undefined>;
+  /** Stops renewing the claim. */
+  close(): void;
+}
+
+/** A run, as its writer sees it. */
+export interface WriterRun {
+  /** Returns the session with the run as it is now, without the version. */
+  read(): Omit<Session, "version">;
+  /** Aborts the run. */
+  abort(reason: string): void;
+  /** True if another process continues the run, so nothing more is saved. */
+  readonly leave: boolean;
+  /** The reason why the run is being stopped, if it is. */
+  readonly closing: string | undefined;
+  /** Adds messages that other processes sent to the run. */
+  receive(mail: readonly Mail[]): void;
+  /** Reports an error to the operator. */
+  report(error: unknown): void;
+  /** Resolves once all events so far are logged. */
+  logged(): Promise<void>;
+  /** Stops logging events: another process logs them. */
+  stopLogging(): void;
+}
+
+/** Returns the session that a save at the end of a run stores: without the run, and with its last event. */
+export function endedSession({ run, ...session }: Omit<Session, "version">, event: Event): Omit<Session, "version"> {
+  return run ? { ...session, last: { run: run.id, event, before: run.before } } : session;
+}

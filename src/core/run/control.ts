@@ -1,0 +1,78 @@
+/**
+ * The control of a run: its signal, its deadline, and one listener for all work that stops with it.
+ *
+ * @module
+ */
+import { type Cancellation, cancellationOf, startTimer } from "../lib/cancellation.ts";
+
+/** The options of a stop. */
+export interface StopOptions {
+  /** Restores the transcript to the start of the run. Default: false. */
+  readonly rollback?: boolean;
+  /** Leaves the session as it is stored, for another process that continues the run. Default: false. */
+  readonly leave?: boolean;
+}
+
+/** Stops a run. It exists before the run has its session. */
+export class RunControl implements Cancellation {
+  readonly #controller = new AbortController();
+  /** Aborts when the run should stop. */
+  readonly signal: AbortSignal = this.#controller.signal;
+  readonly #listeners = new Set<() => void>();
+  #deadline: ReturnType<typeof setTimeout> | undefined;
+  #aborted = false;
+  #closed = false;
+  #rollback = false;
+  #leave = false;
+
+  /** True once the run should stop. A field, since reading `signal.aborted` for each call is slow. */
+  get aborted(): boolean {
+    return this.#aborted;
+  }
+  /** The reason: an `AbortError` whose message is the text given to `abort()`. */
+  get reason(): unknown {
+    return this.signal.reason;
+  }
+  /** True if a stop asked to restore the transcript. */
+  get rollback(): boolean {
+    return this.#rollback;
+  }
+  /** True if another process continues the run, so nothing more is saved. */
+  get leave(): boolean {
+    return this.#leave;
+  }
+
+  /** Calls `listener` on abort. Returns a function that removes it. */
+  onAbort(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Returns the cancellation of a signal: the run itself for its own signal, which needs no further listener. */
+  of(signal: AbortSignal): Cancellation {
+    return signal === this.signal ? this : cancellationOf(signal);
+  }
+
+  /** Stops the run. The first reason counts. */
+  abort(reason: string, { rollback = false, leave = false }: StopOptions = {}): void {
+    this.#rollback ||= rollback;
+    this.#leave ||= leave;
+    if (this.#aborted || this.#closed) return;
+    this.#aborted = true;
+    this.#controller.abort(new DOMException(reason, "AbortError"));
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Starts the wall-time limit, again if it has changed. */
+  setDeadline(ms: number): void {
+    clearTimeout(this.#deadline);
+    this.#deadline = startTimer(() => this.abort("deadline"), ms);
+  }
+
+  /** Ends the control. Later calls of `abort()` do nothing. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#deadline);
+    this.#listeners.clear();
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * The events of a run: numbered at the end of every chain of filters, then written to the sink.
+ *
+ * @module
+ */
+import type { Emit, Event, Point, WarningCode } from "../../protocol/event.ts";
+import type { Sink } from "../../stream/channel.ts";
+
+/** An event and its number in the run. */
+export interface NumberedEvent {
+  /** The event. */
+  readonly event: Event;
+  /** The number in the run, from 1. */
+  readonly id: number;
+}
+
+/** Receives every error with the id that clients see in its place. */
+export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void;
+
+/** The receivers of a run's events. */
+export interface Audience {
+  readonly sink: Sink<NumberedEvent>;
+  readonly observers: readonly ((event: Event) => void)[];
+  readonly onError: OnError | undefined;
+}
+
+/** The details of a warning. */
+export interface WarningDetails {
+  readonly middleware?: string;
+  readonly point?: Point;
+  /** The thrown value, for the operator. */
+  readonly error?: unknown;
+}
+
+/** The events of one run. */
+export class Events {
+  /** The number of the last event. */
+  count: number;
+  /** True once the run is over. Later events are dropped. */
+  closed = false;
+  readonly #run: string;
+  readonly #audience: Audience;
+  /** The type of an announced event, until it arrives. */
+  #due: Event["type"] | undefined;
+
+  /** Continues after the event with the number `count`. */
+  constructor(run: string, count: number, audience: Audience) {
+    this.#run = run;
+    this.count = count;
+    this.#audience = audience;
+  }
+
+  /** Numbers an event and writes it. */
+  readonly emit: Emit = (event) => {
+    if (this.closed) return;
+    if (event.type === this.#due) this.#due = undefined;
+    const { observers } = this.#audience;
+    if (observers.length > 0) this.#observe(observers, event);
+    this.#write(event);
+  };
+
+  /** Emits an event that no filter may drop. */
+  announce(emit: Emit, event: Event): void {
+    this.#due = event.type;
+    emit(event);
+    if (this.#due === event.type && !this.closed) {
+      throw new TypeError(`Cannot drop ${event.type}: a filter may drop only deltas, progress, notices and data`);
+    }
+  }
+
+  /** Emits a warning, and reports the error behind it to the operator. */
+  warn(code: WarningCode, message: string, { error, ...details }: WarningDetails = {}): void {
+    const id = error === undefined ? undefined : this.report(error);
+    this.emit({ type: "warning", code, message, ...details, ...(id !== undefined && { error: id }) });
+  }
+
+  /** Reports an error to the operator. Returns the id that a client may see. */
+  report(error: unknown): string {
+    const id = crypto.randomUUID();
+    try {
+      this.#audience.onError?.(error, { id, run: this.#run });
+    } catch {
+      this.#write({ type: "warning", code: "observer.failed", message: "onError failed.", error: id });
+    }
+    return id;
+  }
+
+  /** Ends the stream. */
+  close(): void {
+    this.closed = true;
+    this.#audience.sink.close();
+  }
+
+  #write(event: Event): void {
+    this.count++;
+    this.#audience.sink.write({ event, id: this.count });
+  }
+
+  #observe(observers: Audience["observers"], event: Event): void {
+    for (const observe of observers) {
+      try {
+        observe(event);
+      } catch (error) {
+        this.report(error);
+      }
+    }
+  }
+}

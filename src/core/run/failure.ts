@@ -1,0 +1,114 @@
+/**
+ * Failures: the `error` point, and the cleanup of a run that is cut short.
+ *
+ * @module
+ */
+import { ModelError } from "../../model/model.ts";
+import type { Point } from "../../protocol/event.ts";
+import type { Call } from "../../protocol/message.ts";
+import { isInterrupt } from "../hooks/interrupt.ts";
+import type { PointPolicy } from "../hooks/onion.ts";
+import type { AbortContext, ErrorContext, ErrorDecision } from "../hooks/points.ts";
+import { policyOf } from "../hooks/policy.ts";
+import { abortRun, skip } from "../hooks/results.ts";
+import type { Change } from "../hooks/scope.ts";
+import { cancellationOf, startTimer, withGracePeriod } from "../lib/cancellation.ts";
+import type { EngineRun, StepScope } from "./run.ts";
+
+const errorPolicy: PointPolicy<ErrorContext, Change, ErrorDecision, undefined> = /* @__PURE__ */ policyOf("error", [], {
+  core: defaultDecision,
+});
+
+/** The core of `error`: the model reads a tool's failure, a failed compaction drops the oldest messages, and any other failure aborts. */
+function defaultDecision({ source }: ErrorContext): Promise<ErrorDecision> {
+  return Promise.resolve(source === "execute" || source === "compact" ? skip() : abortRun());
+}
+
+/** A failure, as the `error` hooks see it. */
+export type Failure = Pick<ErrorContext, "error" | "source" | "recoverable" | "attempt" | "name" | "call">;
+
+/** The part of a scope that failures need. */
+export type FailureScope = Pick<StepScope, "engine" | "run" | "signal" | "emit" | "vars">;
+
+/** Runs the `error` hooks and reports the failure. A failure of a hook never hides the first one. */
+export async function decideOnError(
+  { engine, run, signal, emit, vars }: FailureScope,
+  failure: Failure,
+): Promise<ErrorDecision> {
+  const { definition, events, judged } = engine;
+  const ctx: ErrorContext = { run, signal, emit, vars, ...failure };
+  let decision: ErrorDecision;
+  try {
+    decision = await definition.onions.error(ctx, undefined, errorPolicy);
+  } catch (error) {
+    if (isInterrupt(error)) throw error;
+    events.warn("hook.failed", "A hook failed while it handled a failure.", { point: "error", error });
+    decision = await defaultDecision(ctx);
+  }
+  if (decision.type === "abort") judged.add(failure.error);
+  else if (!judged.has(failure.error)) events.report(failure.error);
+  return decision;
+}
+
+/** Runs `work`. If it fails, the `error` hooks see the failure once, where it was thrown. */
+export async function reportFatal<R>(scope: FailureScope, source: Point, work: Promise<R>): Promise<R> {
+  try {
+    return await work;
+  } catch (error) {
+    await judgeFatal(scope, source, error);
+    throw error;
+  }
+}
+
+/** Runs the `error` hooks for a failure that ends the run, unless they have seen it. */
+export async function judgeFatal(scope: FailureScope, source: Point, error: unknown): Promise<void> {
+  const { judged, control } = scope.engine;
+  if (isInterrupt(error) || control.aborted || judged.has(error)) return;
+  judged.add(error); // the result of the run reports it
+  await decideOnError(scope, { error, source, recoverable: false, attempt: 1 });
+}
+
+/** Returns true if the same request may succeed later. */
+export function isRecoverable(error: unknown): boolean {
+  return error instanceof ModelError && error.recoverable;
+}
+
+const abortPolicy: PointPolicy<AbortContext, Change, void, EngineRun> = /* @__PURE__ */ policyOf("abort", [], {
+  core: keepPartialText,
+  silent: true,
+});
+
+/** The core of `abort`: keeps the text of the unfinished answer. */
+function keepPartialText({ message }: AbortContext, { loop }: EngineRun): Promise<void> {
+  const parts = message?.parts.filter((part) => part.type === "text" && part.text !== "") ?? [];
+  if (parts.length > 0) loop.append([{ role: "assistant", parts }]);
+  return Promise.resolve();
+}
+
+/** Runs the `abort` hooks with a signal of their own and the grace period of the run. Never rejects. */
+export async function cleanUp(
+  engine: EngineRun,
+  { reason, source }: Pick<AbortContext, "reason" | "source">,
+  open: readonly Call[],
+): Promise<void> {
+  const { usage, limits: { grace }, partial: message, definition, events } = engine;
+  const controller = new AbortController();
+  const { signal } = controller;
+  const timer = startTimer(
+    () => controller.abort(new DOMException("The cleanup took too long", "TimeoutError")),
+    grace,
+  );
+  let abandoned = false;
+  try {
+    const ctx: AbortContext = { ...engine.scope(), signal, reason, source, message, open, usage };
+    await withGracePeriod(definition.onions.abort(ctx, engine, abortPolicy), cancellationOf(signal), 0, () => {
+      abandoned = true;
+    });
+  } catch (error) {
+    const point = { point: "abort" } as const;
+    if (abandoned) events.warn("hook.abandoned", "A cleanup did not stop when its signal aborted.", point);
+    else events.warn("hook.failed", "A hook failed during the cleanup.", { ...point, error });
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The end of a run: an exit, a valid transcript, the cleanup, and the result.
+ *
+ * @module
+ */
+import type { Event, Point } from "../../protocol/event.ts";
+import { type Call, callsOf, type Message, textOf, type ToolResult } from "../../protocol/message.ts";
+import { End, isInterrupt } from "../hooks/interrupt.ts";
+import type { AbortContext, RunResult } from "../hooks/points.ts";
+import { batchMessages } from "../calls/batch.ts";
+import { cleanUp, type FailureScope, judgeFatal } from "./failure.ts";
+import { interrupted, stopped, withheld } from "../calls/outcome.ts";
+import { type CallRecord, type Exit, exits, type Position } from "./position.ts";
+import type { EngineRun } from "./run.ts";
+
+/** Sets the exit for a value that no hook caught. The `error` hooks see a failure that they have not seen. */
+export async function exitWith(scope: FailureScope, error: unknown, source: Point): Promise<void> {
+  const { loop, events } = scope.engine;
+  loop.offerInterrupt(error);
+  loop.settle();
+  if (loop.exit?.status === "paused" && !isInterrupt(error)) {
+    events.warn("hook.failed", "A hook failed while the run paused.", { point: source, error });
+  }
+  if (loop.interrupted) return;
+  try {
+    await judgeFatal(scope, source, error);
+  } catch (interrupt) {
+    return await exitWith(scope, interrupt, source); // a hook at `error` ended or paused the run
+  }
+  loop.offer({ status: "failed", reason: "failure", error }, error);
+}
+
+/** Ends the work of a run that has an exit, runs the cleanup, and returns the result. */
+export async function conclude(engine: EngineRun): Promise<RunResult> {
+  const { loop, control } = engine;
+  engine.unwind();
+  const { position, ending } = loop;
+  const exit: Exit = loop.exit ?? { status: "failed" };
+  if (exit.status === "failed") control.abort("failure"); // stops work that nothing waits for
+  if (exit.status === "paused") return pausedResult(engine, exit, position);
+  const { cleanup, result: status } = exits[exit.status];
+  const { partial } = engine;
+  if (partial && ending && !cleanup && textOf(partial) !== "") loop.append([partial]);
+  const open = openCalls(engine, position);
+  loop.close(closingMessages(position, exit.withhold ? withheld(exit.reason ?? "") : undefined));
+  if (cleanup) await engine.cleanUp(() => cleanUp(engine, causeOf(exit), open));
+  if (exit.rollback || (control.aborted && control.rollback)) loop.rollBack();
+  const { answer } = exit;
+  const text = answer?.text ?? (cleanup && partial ? textOf(partial) : loop.transcript.lastText);
+  return {
+    ...emptyResult(engine, status, exit.reason),
+    text,
+    ...(answer?.output !== undefined && { output: answer.output }),
+    ...("error" in exit && { error: exit.error }),
+  };
+}
+
+/** Returns the cause of a cleanup. */
+function causeOf({ status, reason = status, error }: Exit): Pick<AbortContext, "reason" | "source"> {
+  const ended = status === "cancelled" || error instanceof End;
+  return { reason, source: ended ? "hook" : status === "failed" ? "failure" : "stop" };
+}
+
+function pausedResult(engine: EngineRun, { questions = [] }: Exit, position: Position): RunResult {
+  const text = position.at === "tools" ? textOf(position.message) : engine.loop.transcript.lastText;
+  return { ...emptyResult(engine, "paused"), questions, text };
+}
+
+/** Returns the fields that every result has. */
+export function emptyResult(engine: EngineRun, status: RunResult["status"], reason?: string): RunResult {
+  const { id: run, session, usage, loop: { transcript: { messages } } } = engine;
+  return { status, run, session, text: "", questions: [], usage, messages, ...(reason !== undefined && { reason }) };
+}
+
+/** Returns the messages that close the calls of a position. `rest` is the result of calls that did not start. */
+export function closingMessages(position: Position, replacement?: ToolResult, rest = stopped): readonly Message[] {
+  if (position.at !== "tools") return [];
+  const records = position.calls.map((record): CallRecord => {
+    if (record.state === "done") return record;
+    const { call } = record;
+    const { status, parts } = record.state === "pending" || record.state === "waiting" ? rest : interrupted;
+    return { call, state: "done", result: { callId: call.id, name: call.name, status, parts } };
+  });
+  return batchMessages(position.message, records, replacement);
+}
+
+/** Returns the calls that have no result of their own. */
+export function openCalls({ loop }: EngineRun, position: Position): readonly Call[] {
+  if (position.at === "tools") {
+    return position.calls.flatMap((record) =>
+      record.state === "done" && record.result.status !== "aborted" ? [] : [record.call]
+    );
+  }
+  if (position.at !== "turnEnd" || position.added === 0) return [];
+  const [message, answer] = loop.transcript.messages.slice(-position.added);
+  if (message?.role !== "assistant" || answer?.role !== "tool") return [];
+  const aborted = new Set(answer.results.flatMap(({ callId, status }) => status === "aborted" ? [callId] : []));
+  return callsOf(message).filter(({ id }) => aborted.has(id)).map(({ type: _, ...call }) => call);
+}
+
+/** Returns the last event of a run. */
+export function lastEvent(
+  { events }: EngineRun,
+  { status, text, reason, output, questions, usage, error }: RunResult,
+): Event {
+  switch (status) {
+    case "paused":
+      return { type: "run.paused", questions, usage };
+    case "failed":
+      return { type: "run.failed", error: events.report(error), message: "The run failed.", usage };
+    case "aborted":
+      return { type: "run.aborted", reason: reason ?? "stop", text, usage };
+    default:
+      return {
+        type: "run.finished",
+        status,
+        text,
+        usage,
+        ...(reason !== undefined && { reason }),
+        ...(output !== undefined && { output }),
+      };
+  }
+}

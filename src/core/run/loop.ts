@@ -1,0 +1,215 @@
+/**
+ * The loop: the only writer of a run's position, exit, counters and transcript.
+ *
+ * @module
+ */
+import type { Emit, Event } from "../../protocol/event.ts";
+import type { Message } from "../../protocol/message.ts";
+import { End, Pause } from "../hooks/interrupt.ts";
+import { type Cancellation, reasonOf } from "../lib/cancellation.ts";
+import { type AnsweredQuestion, type Exit, exits, type Move, type Position, type RunSnapshot } from "./position.ts";
+import type { Checkpoint, Region, Step, Steps } from "./step.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** The part of a scope that the loop uses. */
+interface LoopScope {
+  readonly emit: Emit;
+  /** The `emit` outside of the prompt's hooks: they do not filter the event of their own prompt. */
+  readonly outside: Emit;
+}
+
+/** The services of the loop. */
+export interface LoopOptions {
+  readonly start: RunSnapshot;
+  readonly transcript: Transcript;
+  readonly cancellation: Cancellation;
+  /** Saves the run at a position. A save that is not urgent may wait, and is left out if another one follows. */
+  readonly save: (position: Position, urgent: boolean) => Promise<void>;
+  /** Emits an event that no filter may drop. */
+  readonly announce: (emit: Emit, event: Event) => void;
+}
+
+/** The state of a run. Steps return moves, and the loop applies them. `S` is the scope of the steps. */
+export class Loop<S extends LoopScope> {
+  readonly transcript: Transcript;
+  readonly #cancellation: Cancellation;
+  readonly #save: LoopOptions["save"];
+  readonly #announce: LoopOptions["announce"];
+  #moved = false;
+  #position: Position;
+  #exit: Exit | undefined;
+  /** The error that unwinds the run to its exit. */
+  #interrupt: unknown;
+  #counters: RunSnapshot["counters"];
+  #answers: readonly AnsweredQuestion[];
+  #unsent: RunSnapshot["unsent"];
+
+  constructor({ start, transcript, cancellation, save, announce }: LoopOptions) {
+    this.transcript = transcript;
+    this.#cancellation = cancellation;
+    this.#save = save;
+    this.#announce = announce;
+    this.#position = start.position;
+    this.#counters = start.counters;
+    this.#answers = start.answers;
+    this.#unsent = start.unsent;
+  }
+
+  get position(): Position {
+    return this.#position;
+  }
+  /** True once a move was applied. Until then, the run is where it was saved. */
+  get moved(): boolean {
+    return this.#moved;
+  }
+  get exit(): Exit | undefined {
+    return this.#exit;
+  }
+  /** True if the run was interrupted: it pauses or ends before its prompt has an answer. */
+  get interrupted(): boolean {
+    return this.#exit !== undefined && exits[this.#exit.status].rank > exits.done.rank;
+  }
+  /** True if the run ends, and does not pause. */
+  get ending(): boolean {
+    return this.#exit !== undefined && exits[this.#exit.status].rank > exits.paused.rank;
+  }
+  get counters(): RunSnapshot["counters"] {
+    return this.#counters;
+  }
+  get answers(): readonly AnsweredQuestion[] {
+    return this.#answers;
+  }
+
+  /** Returns the loop's part of the snapshot. Only a paused run has an exit in it. */
+  get snapshot(): Pick<RunSnapshot, "position" | "counters" | "answers" | "exit" | "unsent" | "before"> {
+    const exit = this.#exit?.status === "paused" ? this.#exit : undefined;
+    const position = this.#position;
+    return {
+      position: position.at === "tools" ? { ...position, calls: [...position.calls] } : position, // the step updates its calls
+      counters: this.#counters,
+      answers: this.#answers,
+      before: this.transcript.before,
+      ...(exit && { exit }),
+      ...(this.#unsent && { unsent: this.#unsent }),
+    };
+  }
+
+  /** Sets the exit, unless one of the same or a higher rank is set. `interrupt` unwinds the run. */
+  offer(exit: Exit, interrupt: unknown): void {
+    if (this.#exit && exits[exit.status].rank <= exits[this.#exit.status].rank) return;
+    this.#exit = exit;
+    this.#interrupt = interrupt;
+  }
+
+  /** Sets the exit of an interrupt. Other errors set none: a hook may catch them. */
+  offerInterrupt(error: unknown): void {
+    if (error instanceof Pause) this.offer({ status: "paused", questions: error.questions }, error);
+    if (!(error instanceof End)) return;
+    const { as, reason, rollback, withhold } = error;
+    this.offer({ status: as, reason, rollback, withhold, ...(as === "failed" && { error }) }, error);
+  }
+
+  /** Sets the exit of an aborted run. */
+  settle(): void {
+    const { aborted, reason } = this.#cancellation;
+    if (!aborted) return;
+    const why = reasonOf(reason);
+    this.offer({ status: why === "deadline" ? "deadline" : "aborted", reason: why }, reason);
+  }
+
+  /** Throws if the run has an exit or was aborted. */
+  check(): void {
+    this.settle();
+    if (this.#exit) throw this.#interrupt;
+  }
+
+  /** Runs steps until the position is not in `steps`, or the run is over. Throws as soon as the run is interrupted. */
+  async advance(scope: S, steps: Steps<S>): Promise<Position> {
+    for (;;) {
+      this.check();
+      const position = this.#position;
+      const step = steps[position.at] as Step<S> | Region<S> | undefined; // the step of this very position
+      if (!step) return position;
+      try {
+        const move = typeof step === "function"
+          ? await step(scope, position, this.#checkpoint)
+          : await this.#enter(step, scope, position);
+        await this.apply(move, scope);
+      } catch (error) {
+        this.offerInterrupt(error);
+        throw error;
+      }
+      if (this.#exit) return this.#position;
+    }
+  }
+
+  #enter(region: Region<S>, scope: S, position: Position): Promise<Move> {
+    return region.enter(scope, position, async (inner, first) => {
+      if (first) await this.apply(first, inner);
+      return await this.advance(inner, region.steps);
+    });
+  }
+
+  /** Applies a move, saves it, and emits its events. */
+  async apply({ to, add, replace, counters, announce, exit, error }: Move, scope: LoopScope): Promise<void> {
+    this.#moved = true;
+    if (replace) this.transcript.replace(replace);
+    if (add) this.transcript.push(add);
+    if (counters) this.#counters = { ...this.#counters, ...counters };
+    if (to) this.#position = to;
+    if (to?.at === "turnEnd") this.#answers = this.#answers.filter(({ answer }) => answer.callId === undefined);
+    if (error) throw error.thrown;
+    if (exit) {
+      this.offer(exit, undefined);
+      return;
+    }
+    this.check(); // an end is saved once, as a whole
+    if (announce) this.#unsent = announce;
+    const urgent = announce !== undefined || replace !== undefined || to?.at === "model";
+    if (urgent) await this.#checkpoint(this.#position);
+    else if (to && to.at !== "tools") void this.#checkpoint(to, { urgent: false }); // never rejects; the tools step saves its own progress
+    this.sendUnsent(scope);
+  }
+
+  /** Replaces the transcript and saves it, in the middle of a step. */
+  async replaceTranscript(messages: readonly Message[]): Promise<void> {
+    this.transcript.replace(messages);
+    await this.#checkpoint(this.#position);
+  }
+
+  /** Emits the events of the last transition, unless they were emitted before. */
+  sendUnsent({ emit, outside }: LoopScope): void {
+    const unsent = this.#unsent ?? [];
+    this.#unsent = undefined;
+    for (const event of unsent) this.#announce(event.type === "prompt.accepted" ? outside : emit, event);
+  }
+
+  /** Appends messages at the end of the run, after the last move. */
+  append(messages: readonly Message[]): void {
+    this.transcript.push(messages);
+  }
+
+  /** Restores the transcript to the start of the run. */
+  rollBack(): void {
+    this.transcript.rollBack();
+  }
+
+  /** Ends the work on the position. Nothing is saved before the end. */
+  close(messages: readonly Message[]): void {
+    this.append(messages);
+    if (this.#position.at !== "tools") return;
+    this.#position = { at: "turnEnd", turn: this.#position.turn, added: messages.length };
+  }
+
+  readonly #checkpoint: Checkpoint = async (to, { counters, answers, save = true, urgent = true } = {}) => {
+    this.#position = to;
+    if (counters) this.#counters = { ...this.#counters, ...counters };
+    if (answers) this.#answers = answers;
+    if (!save) return;
+    try {
+      await this.#save(to, urgent);
+    } catch (error) {
+      this.offer({ status: "failed", reason: "store", error }, error);
+    }
+  };
+}

@@ -1,0 +1,306 @@
+/**
+ * A run of the engine: its services, which steps use and never replace.
+ *
+ * @module
+ */
+import type { ToolDefinition } from "../../model/model.ts";
+import type { Emit } from "../../protocol/event.ts";
+import { addUsage, type AssistantMessage, type Usage, type UserMessage } from "../../protocol/message.ts";
+import type { Rule } from "../persistence/session.ts";
+import type { Sink } from "../../stream/channel.ts";
+import { clearTurn, turn } from "../../stream/turn.ts";
+import type { AgentDefinition } from "../agent/definition.ts";
+import type { AnyTool } from "../agent/tool.ts";
+import { End, Pause } from "../hooks/interrupt.ts";
+import type { ModelResponse, Settings } from "../hooks/points.ts";
+import type { Run, Scope } from "../hooks/scope.ts";
+import { Semaphore } from "../lib/semaphore.ts";
+import type { Arrivals } from "./arrivals.ts";
+import type { RunControl } from "./control.ts";
+import { Events, type NumberedEvent, type OnError } from "./events.ts";
+import { limited, type Limits } from "./limits.ts";
+import { Loop } from "./loop.ts";
+import type { Position, RunSnapshot } from "./position.ts";
+import { replySchema } from "../calls/question.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
+export interface StepScope extends Scope {
+  readonly engine: EngineRun;
+  /** The `emit` outside of the prompt's hooks. */
+  readonly outside: Emit;
+  /** The prompt and the context, as the `prompt` hooks changed them. */
+  readonly prompt?: { readonly message: UserMessage; readonly context: readonly string[] };
+  /** The turn in progress. */
+  readonly turn?: TurnState;
+}
+
+/** The values of a turn that only its steps need. */
+export interface TurnState {
+  /** Texts for the requests of this turn. */
+  readonly context: readonly string[];
+  /** The model's response, once there is one. */
+  response?: ModelResponse;
+}
+
+/** The options of a run. */
+export interface EngineRunOptions {
+  readonly definition: AgentDefinition<StepScope>;
+  readonly session: string;
+  readonly sink: Sink<NumberedEvent>;
+  readonly vars: unknown;
+  readonly limits: Limits;
+  readonly control: RunControl;
+  readonly arrivals: Arrivals;
+  readonly start: RunSnapshot;
+  readonly transcript: (events: Events) => Transcript;
+  readonly rules: Rule[];
+  readonly sessionState: Map<string, unknown>;
+  readonly parent?: { readonly run: EngineRun; readonly call: string } | undefined;
+  readonly onError?: OnError | undefined;
+  /** Saves the run at a position. */
+  readonly save: (position: Position, urgent: boolean) => Promise<void>;
+  /** Saves a copy of the messages under a new session. Returns its id, or undefined if there is no room for it. */
+  readonly archive: () => Promise<string | undefined>;
+  /** True if the saved state outlives the process. */
+  readonly durable: boolean;
+  /** The reason to end a run that is only closed, once its open calls have results. */
+  readonly closing?: string | undefined;
+}
+
+/** The settings of a run whose session is open. */
+export interface OpenSettings extends Settings {
+  readonly toolsByName: ReadonlyMap<string, AnyTool>;
+  readonly definitions: readonly ToolDefinition[];
+  /** The slots for running tools, shared with child runs. */
+  readonly slots: Semaphore;
+  /** The slots for child runs. */
+  readonly agentSlots: Semaphore;
+}
+
+/** A run: its services and its loop. */
+export class EngineRun {
+  readonly id: string;
+  readonly startedAt: number;
+  readonly definition: AgentDefinition<StepScope>;
+  readonly session: string;
+  readonly vars: unknown;
+  readonly parent: EngineRun | undefined;
+  /** The id of the parent's call that this run works for. */
+  readonly call: string | undefined;
+  readonly path: readonly string[];
+  readonly view: Run;
+  readonly control: RunControl;
+  readonly arrivals: Arrivals;
+  readonly sink: Sink<NumberedEvent>;
+  readonly events: Events;
+  readonly loop: Loop<StepScope>;
+  readonly state: Map<string, unknown>;
+  readonly sessionState: Map<string, unknown>;
+  /** Calls that a person has allowed for good, in the whole tree of agents. */
+  readonly rules: Rule[];
+  /** Failures that the `error` hooks have seen. */
+  readonly judged = new Set<unknown>();
+  /** The idempotency id of the request that started or resumed the run. */
+  readonly request: string | undefined;
+  readonly durable: boolean;
+  readonly archive: () => Promise<string | undefined>;
+  readonly closing: string | undefined;
+  readonly #limits: Limits;
+  #usage: Usage;
+  #cleanup: Promise<void> | undefined;
+  #settings: OpenSettings | undefined;
+  #partial: (() => AssistantMessage) | undefined;
+  #gathering: ReturnType<typeof setTimeout> | undefined;
+  readonly #unwinders = new Set<() => void>();
+
+  constructor(options: EngineRunOptions) {
+    const { definition, start, sink, control, parent, onError, save } = options;
+    this.id = start.id;
+    this.startedAt = start.startedAt;
+    this.request = start.request;
+    this.durable = options.durable;
+    this.archive = options.archive;
+    this.closing = options.closing;
+    this.definition = definition;
+    this.session = options.session;
+    this.vars = options.vars;
+    this.parent = parent?.run;
+    this.call = parent?.call;
+    this.path = this.parent ? [...this.parent.path, this.parent.definition.name] : [];
+    this.control = control;
+    this.arrivals = options.arrivals;
+    this.sink = sink;
+    this.events = new Events(start.id, start.events, { sink, observers: definition.observers, onError });
+    this.state = new Map(start.state);
+    this.sessionState = options.sessionState;
+    this.rules = options.rules;
+    this.#limits = options.limits;
+    this.#usage = start.usage;
+    this.loop = new Loop({
+      start,
+      transcript: options.transcript(this.events),
+      cancellation: control,
+      save,
+      announce: (emit, event) => this.events.announce(emit, event),
+    });
+    this.view = viewOf(this);
+  }
+
+  get limits(): Limits {
+    return this.#settings?.limits ?? this.#limits;
+  }
+  /** True if the run ends or was aborted, and does not pause. */
+  get isEnding(): boolean {
+    return this.control.aborted || this.loop.ending;
+  }
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  /** The settings of the open session. */
+  get settings(): OpenSettings {
+    if (!this.#settings) throw new Error("Cannot read the settings: the session is not open");
+    return this.#settings;
+  }
+
+  /** The unfinished answer that clients have seen, if the model is streaming one. */
+  get partial(): AssistantMessage | undefined {
+    return this.#partial?.();
+  }
+
+  /** Sets the source of the unfinished answer, or clears it. */
+  streamPartial(partial: (() => AssistantMessage) | undefined): void {
+    this.#partial = partial;
+  }
+
+  /** Returns the scope of the outermost hooks. */
+  scope(): Scope {
+    return { run: this.view, signal: this.control.signal, emit: this.events.emit, vars: this.vars };
+  }
+
+  /** Opens the session with its settings. */
+  open(settings: Settings): void {
+    const { limits, tools } = settings;
+    const all = tools as readonly AnyTool[]; // run() requires the vars that they need
+    const changed = limits === this.#limits ? this.#limits : limited(this.#limits, limits);
+    if (changed.time !== this.#limits.time) this.control.setDeadline(changed.time);
+    this.definition.checkLimits(changed);
+    const toolsByName = new Map(all.map((tool) => [tool.name, tool]));
+    this.#settings = {
+      ...settings,
+      limits: changed,
+      toolsByName,
+      definitions: [...toolsByName.values()].map(({ definition }) => definition),
+      slots: this.parent?.settings.slots ?? new Semaphore(changed.parallel),
+      agentSlots: new Semaphore(changed.agents),
+    };
+  }
+
+  /** Counts tokens, in this run and in its parents. */
+  spend(usage: Usage): void {
+    this.#usage = addUsage(this.#usage, usage);
+    this.parent?.spend(usage);
+  }
+
+  /** Sends the events of one burst together: at the latest when the event loop turns. */
+  gather(): void {
+    if (this.events.closed) return;
+    this.sink.cork();
+    this.#gathering ??= turn(() => {
+      this.#gathering = undefined;
+      this.sink.uncork();
+    });
+  }
+
+  /** Runs the cleanup, once. */
+  cleanUp(work: () => Promise<void>): Promise<void> {
+    return this.#cleanup ??= work();
+  }
+
+  /** Registers a function that unwinds work in progress when the run ends without it. Returns a function that removes it. */
+  onUnwind(unwind: () => void): () => void {
+    this.#unwinders.add(unwind);
+    return () => this.#unwinders.delete(unwind);
+  }
+
+  /** Unwinds the work in progress. */
+  unwind(): void {
+    for (const unwind of this.#unwinders) unwind();
+    this.#unwinders.clear();
+  }
+
+  /** Returns the snapshot. */
+  snapshot(): RunSnapshot {
+    const { id, startedAt, usage, state, events, request, loop } = this;
+    return {
+      id,
+      startedAt,
+      usage,
+      state: [...state],
+      events: loop.exit?.status === "paused" ? events.count + 1 : events.count, // `run.paused` is still to come
+      ...(request !== undefined && { request }),
+      ...loop.snapshot,
+    };
+  }
+
+  /** Ends the run. Later events are dropped. */
+  close(): void {
+    this.control.close();
+    clearTurn(this.#gathering);
+    this.sink.uncork();
+    this.events.close();
+  }
+}
+
+/** The key of a run in its view, for features of the engine. A property, so that it works across copies of the package. */
+const engineKey = "~engine";
+
+/** Returns the run behind its view. Throws a `TypeError` for an object that no engine made. */
+export function engineOf(view: Run): EngineRun {
+  const engine = (view as Run & { readonly [engineKey]?: EngineRun })[engineKey]; // set by viewOf()
+  if (!engine) throw new TypeError(`Cannot use run "${view.id}": expected a run of an agent`);
+  return engine;
+}
+
+/** Returns a run as hooks see it. */
+function viewOf(engine: EngineRun): Run & { readonly [engineKey]: EngineRun } {
+  const { id, session, startedAt, path, state, sessionState, definition, call, events, loop, arrivals } = engine;
+  return {
+    get [engineKey]() {
+      return engine;
+    },
+    id,
+    session,
+    startedAt,
+    path,
+    state,
+    sessionState,
+    agent: definition.name,
+    call,
+    parent: engine.parent?.view,
+    get answers() {
+      return loop.answers.map(({ answer }) => answer);
+    },
+    get usage() {
+      return engine.usage;
+    },
+    get used() {
+      const { turns, calls, continuations } = loop.counters;
+      return { turns, calls, continuations };
+    },
+    get limits() {
+      return engine.limits;
+    },
+    get finishing() {
+      return arrivals.finishing;
+    },
+    report: (error) => events.report(error),
+    end(reason, options) {
+      const end = new End(reason, options);
+      loop.offerInterrupt(end);
+      return end;
+    },
+    pause: (question, options) => new Pause([{ questions: [question], schema: replySchema, ...options }]),
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * The transcript of a session while a run has it. It is always valid.
+ *
+ * @module
+ */
+import type { Point } from "../../protocol/event.ts";
+import { callsOf, type Message, textOf, type UserMessage } from "../../protocol/message.ts";
+import { sizeOf, tokensOf } from "../lib/estimate.ts";
+import { repairTranscript } from "../lib/repair.ts";
+import type { Events } from "./events.ts";
+
+/** The messages of a session. */
+export class Transcript {
+  #messages: readonly Message[];
+  #archive: string | undefined;
+  /** The messages and the archive at the start of the run, for a rollback. */
+  readonly #start: { readonly messages: readonly Message[]; readonly archive: string | undefined };
+  #before: number;
+  readonly #events: Events;
+  /** The ids of all calls, also of messages that a compaction removed. */
+  #ids: Set<string> | undefined;
+  #measured: readonly Message[] = [];
+  #size = 0;
+
+  /** Continues with `messages`, of which the first `before` are older than the run. */
+  constructor(
+    { messages, before, archive }: {
+      readonly messages: readonly Message[];
+      readonly before: number;
+      readonly archive?: string | undefined;
+    },
+    events: Events,
+  ) {
+    this.#messages = messages;
+    this.#archive = archive;
+    this.#before = before;
+    this.#start = { messages: messages.slice(0, before), archive };
+    this.#events = events;
+  }
+
+  get messages(): readonly Message[] {
+    return this.#messages;
+  }
+  /** The session that keeps the messages from before the last compaction. */
+  get archive(): string | undefined {
+    return this.#archive;
+  }
+  /** The number of messages that are older than the run. */
+  get before(): number {
+    return this.#before;
+  }
+
+  /** The estimated number of tokens. Only new messages are measured. */
+  get tokens(): number {
+    const before = this.#measured;
+    if (this.#messages !== before) {
+      const grown = before.every((message, index) => message === this.#messages[index]);
+      this.#size = grown ? this.#size + sizeOf(this.#messages.slice(before.length)) : sizeOf(this.#messages);
+      this.#measured = this.#messages;
+    }
+    return tokensOf(this.#size);
+  }
+
+  /** The text of the run's last message of the model. */
+  get lastText(): string {
+    const index = this.#messages.findLastIndex(({ role }) => role === "assistant");
+    const last = this.#messages[index];
+    return last?.role === "assistant" && index >= this.#before ? textOf(last) : "";
+  }
+
+  /** Appends messages. After the end of the run nothing is appended. */
+  push(messages: readonly Message[]): void {
+    if (this.#events.closed || messages.length === 0) return;
+    this.#messages = [...this.#messages, ...messages];
+    this.#learn(messages);
+  }
+
+  /** Replaces the messages. The ids of removed calls stay in use. */
+  replace(messages: readonly Message[]): void {
+    this.#knownIds();
+    const own = new Set(this.#messages.slice(this.#before));
+    const first = messages.findIndex((message) => own.has(message));
+    this.#before = first < 0 ? messages.length : first;
+    this.#messages = messages;
+    this.#learn(messages);
+  }
+
+  /** Names the session that keeps the messages as they are now. */
+  archiveAs(session: string): void {
+    this.#archive = session;
+  }
+
+  /** Removes everything that the run added. */
+  rollBack(): void {
+    this.#messages = this.#start.messages;
+    this.#before = this.#messages.length;
+    this.#archive = this.#start.archive;
+  }
+
+  /** Returns `messages`, repaired. Warns of repairs, with the point and the middleware that they came from. */
+  repaired(messages: readonly Message[], point: Point, middleware?: string): readonly Message[] {
+    const repaired = repairTranscript(messages);
+    if (repaired.problems.length > 0) {
+      this.#events.warn("transcript.repaired", `The messages were not valid: ${repaired.problems.join("; ")}`, {
+        point,
+        ...(middleware !== undefined && { middleware }),
+      });
+    }
+    return repaired.messages;
+  }
+
+  /** Returns true if a call has, or had, this id. */
+  knows(id: string): boolean {
+    return this.#knownIds().has(id);
+  }
+
+  #knownIds(): Set<string> {
+    if (!this.#ids) {
+      this.#ids = new Set();
+      this.#learn(this.#messages);
+    }
+    return this.#ids;
+  }
+
+  #learn(messages: readonly Message[]): void {
+    for (const message of messages) {
+      if (message.role === "assistant") { for (const { id } of callsOf(message)) this.#ids?.add(id); }
+    }
+  }
+}
+
+/** Returns context texts as one message for the model, or no message. */
+export function contextMessages(context: readonly string[], from: string): readonly UserMessage[] {
+  return context.length === 0 ? [] : [{ role: "user", from, parts: context.map((text) => ({ type: "text", text })) }];
+}

@@ -1,0 +1,218 @@
+/**
+ * The model step: one request and its streamed response, with retries that the `error` hooks decide.
+ *
+ * @module
+ */
+import { ModelError, type ModelRequest } from "../../model/model.ts";
+import type { Emit } from "../../protocol/event.ts";
+import { type AssistantMessage, callsOf, textOf } from "../../protocol/message.ts";
+import { isInterrupt } from "../hooks/interrupt.ts";
+import type { PointPolicy } from "../hooks/onion.ts";
+import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points.ts";
+import { merged, policyOf } from "../hooks/policy.ts";
+import { reply } from "../hooks/results.ts";
+import { type Cancellation, delay, withGracePeriod } from "../lib/cancellation.ts";
+import { decideOnError, isRecoverable } from "../run/failure.ts";
+import type { CallRecord, Move, PositionAt } from "../run/position.ts";
+import { ResponseAccumulator } from "./response.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+import type { Step } from "../run/step.ts";
+import { contextMessages } from "../run/transcript.ts";
+
+/** The instruction for a run that should end with one more answer. */
+const finishNow = "Finish now: answer with what you have, without tools.";
+
+/** Asks the model. Calls lead to `tools`, a plain answer to `turnEnd`. */
+export const askModel: Step<StepScope, "model"> = async (scope, position) => {
+  const { engine, engine: { arrivals } } = scope;
+  const { turn } = position;
+  if (arrivals.waiting) { // they arrived while the position was saved
+    const messages = arrivals.take();
+    return { to: position, add: messages, announce: [{ type: "steering.injected", messages }] };
+  }
+  const response = await respond(scope, turn);
+  if (scope.turn) scope.turn.response = response;
+  const message = messageOf(response);
+  const calls = message ? callsOf(message) : [];
+  if (message && calls.length > 0) return toTools(engine, { at: "tools", turn, message, calls: pending(calls) });
+  return { to: { at: "turnEnd", turn, added: message ? 1 : 0 }, ...(message && { add: [message] }) };
+};
+
+function pending(calls: ReturnType<typeof callsOf>): readonly CallRecord[] {
+  return calls.map(({ type: _, ...call }) => ({ call, state: "pending" }));
+}
+
+function toTools({ loop }: EngineRun, to: PositionAt<"tools">): Move {
+  return { to, counters: { calls: loop.counters.calls + to.calls.length } };
+}
+
+/** Returns the message that enters the transcript, or undefined for an empty response. */
+export function messageOf({ parts }: ModelResponse): AssistantMessage | undefined {
+  const kept = parts.filter((part) => part.type !== "text" || part.text !== "");
+  return kept.length > 0 ? { role: "assistant", parts: kept } : undefined;
+}
+
+/** The engine's own values of one request and its attempts. */
+interface ModelCall {
+  readonly engine: EngineRun;
+  readonly turn: number;
+  /** The number of requests that were sent. */
+  attempts: number;
+  /** True if a failed attempt may have been seen by a client. */
+  shown: boolean;
+}
+
+const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> = /* @__PURE__ */ policyOf(
+  "model",
+  ["request"],
+  {
+    core: request,
+    again: (ctx, { attempts }) => ({ ...ctx, attempt: attempts + 1 }),
+    derive(inner, outer, { engine }, name) {
+      if (inner.request === outer.request) return inner;
+      const request = merged(outer.request, inner.request);
+      if (request.messages === outer.request.messages) return { ...inner, request };
+      const messages = engine.loop.transcript.repaired(request.messages, "model", name);
+      return { ...inner, request: { ...request, messages } };
+    },
+    finalize: ({ name, returned, own: { engine } }) => renameCalls(returned, engine, name),
+  },
+);
+
+/** Renames calls whose ids the session knows: a cache returns the same response again. */
+function renameCalls(response: ModelResponse, engine: EngineRun, middleware: string): ModelResponse {
+  const ids = new Set<string>();
+  const parts = response.parts.map((part) => {
+    if (part.type !== "call") return part;
+    const id = uniqueId(engine, part.id, ids);
+    return id === part.id ? part : { ...part, id };
+  });
+  if (parts.every((part, index) => part === response.parts[index])) return response;
+  engine.events.warn("transcript.repaired", "The response was not valid: its calls had ids of other calls", {
+    middleware,
+    point: "model",
+  });
+  return { ...response, parts };
+}
+
+/** Returns `id`, or a new id made from it if another call has it. */
+function uniqueId({ loop }: EngineRun, id: string, ids: Set<string>): string {
+  let unique = id;
+  for (let n = 2; ids.has(unique) || loop.transcript.knows(unique); n++) unique = `${id}_${n}`;
+  ids.add(unique);
+  return unique;
+}
+
+/** Runs the `model` onion until it succeeds, or the `error` hooks give up. */
+async function respond(scope: StepScope, turn: number): Promise<ModelResponse> {
+  const { engine, run, signal, emit, vars } = scope;
+  const { definition, events, control } = engine;
+  const call: ModelCall = { engine, turn, attempts: 0, shown: false };
+  const request = requestOf(scope);
+  const shown = shownText(emit);
+  engine.streamPartial(() => shown.message);
+  events.announce(emit, { type: "model.started", turn, model: request.model.id });
+  for (let attempt = 1;; attempt++) {
+    try {
+      const ctx = { run, signal, vars, request, turn, attempt: call.attempts + 1, emit: shown.emit };
+      return finished(await definition.onions.model(ctx, call, policy));
+    } catch (error) {
+      if (isInterrupt(error) || control.aborted) throw error;
+      const failure = { error, source: "model", recoverable: isRecoverable(error), attempt } as const;
+      const decision = await decideOnError(scope, failure);
+      if (decision.type === "abort") throw error;
+      if (decision.type === "skip") return finished(reply(""));
+      await delay(decision.after, signal);
+    }
+  }
+
+  function finished(given: ModelResponse): ModelResponse {
+    const response = { ...given, attempts: call.attempts };
+    const { finish, usage, attempts } = response;
+    const text = textOf(response);
+    const differs = text !== shown.text;
+    engine.streamPartial(undefined);
+    engine.gather();
+    events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
+    return response;
+  }
+}
+
+/** Collects the text that clients have seen. */
+function shownText(emit: Emit) {
+  let pieces: string[] = [];
+  return {
+    emit: ((event) => {
+      if (event.type === "text.delta") pieces.push(event.text);
+      else if (event.type === "model.reset") pieces = [];
+      emit(event);
+    }) satisfies Emit,
+    get text() {
+      return pieces.join("");
+    },
+    get message(): AssistantMessage {
+      return { role: "assistant", parts: pieces.length === 0 ? [] : [{ type: "text", text: pieces.join("") }] };
+    },
+  };
+}
+
+function requestOf({ engine, turn }: StepScope): ModelRequest {
+  const { settings: { model, instructions, definitions }, arrivals, loop, definition } = engine;
+  const { messages } = loop.transcript;
+  const context = [...turn?.context ?? [], ...(arrivals.finishing ? [finishNow] : [])];
+  const request: ModelRequest = {
+    model,
+    instructions,
+    messages: context.length > 0 ? [...messages, ...contextMessages(context, "turn")] : messages,
+    tools: arrivals.finishing ? [] : definitions,
+    options: {},
+  };
+  return definition.format?.shape(request) ?? request;
+}
+
+/** The core of `model`: sends the request and reads the response. */
+function request(ctx: ModelContext, call: ModelCall): Promise<ModelResponse> {
+  const { engine: { events, control, limits }, turn } = call;
+  call.attempts++;
+  if (call.shown) {
+    call.shown = false;
+    events.announce(ctx.emit, { type: "model.reset", turn });
+  }
+  const cancellation = control.of(ctx.signal);
+  return withGracePeriod(read(ctx, call, cancellation), cancellation, limits.grace, () => {
+    const message = `The model ${ctx.request.model.id} did not stop when its signal aborted.`;
+    events.warn("hook.abandoned", message, { point: "model" });
+  });
+}
+
+async function read(ctx: ModelContext, call: ModelCall, cancellation: Cancellation): Promise<ModelResponse> {
+  const { engine, turn, attempts } = call;
+  const { sink, events } = engine;
+  const { model } = ctx.request;
+  const answer = new ResponseAccumulator({
+    turn,
+    emit: ctx.emit,
+    announce: (emit, event) => events.announce(emit, event),
+    uniqueId: (id, taken) => uniqueId(engine, id, taken),
+  });
+  try {
+    for await (const events of model.stream(ctx.request, { signal: ctx.signal })) {
+      if (cancellation.aborted) throw cancellation.reason;
+      if (events.length > 1) sink.cork(); // events that arrived together are sent together
+      try {
+        for (const event of events) answer.add(event);
+      } finally {
+        sink.uncork();
+      }
+      const full = sink.full;
+      if (full) await withGracePeriod(full, cancellation, 0, () => {});
+    }
+  } finally {
+    call.shown ||= answer.shown;
+    engine.spend(answer.usage);
+  }
+  if (cancellation.aborted) throw cancellation.reason;
+  const { finish, parts, usage } = answer;
+  if (finish) return { parts, finish, usage, model: model.id, attempts };
+  throw new ModelError(`Cannot complete turn ${turn}: the stream of ${model.id} was cut`, { recoverable: true });
+}

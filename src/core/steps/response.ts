@@ -1,0 +1,133 @@
+/**
+ * Accumulates the streamed response of a model: parts grow, deltas are emitted.
+ *
+ * @module
+ */
+import { ModelError, type ModelEvent } from "../../model/model.ts";
+import type { Emit, FinishReason } from "../../protocol/event.ts";
+import { type AnswerPart, type Call, type Json, noUsage, type Usage } from "../../protocol/message.ts";
+
+const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
+
+/** A call whose input is streaming. */
+interface StreamingCall {
+  readonly id: string;
+  readonly name: string;
+  text: string;
+}
+
+/** The services of an accumulator. */
+export interface ResponseOptions {
+  readonly turn: number;
+  readonly emit: Emit;
+  /** Emits an event that no filter may drop. */
+  readonly announce: (emit: Emit, event: Parameters<Emit>[0]) => void;
+  /** Returns an id that no other call of the session has. */
+  readonly uniqueId: (id: string, taken: Set<string>) => string;
+}
+
+/** A response in progress. */
+export class ResponseAccumulator {
+  /** The reason why the model stopped, once it has. */
+  finish: FinishReason | undefined;
+  usage: Usage = noUsage;
+  /** True once a client may have seen a part of the response. */
+  shown = false;
+  readonly #parts: AnswerPart[] = [];
+  readonly #calls = new Map<string, StreamingCall>();
+  readonly #ids = new Set<string>();
+  readonly #options: ResponseOptions;
+  readonly #emit: Emit;
+  readonly #turn: number;
+  /** The type of the growing part, and its text in pieces: a string that grew piece by piece is slow to read. */
+  #growing: "text" | "reasoning" | undefined;
+  #pieces: string[] = [];
+
+  constructor(options: ResponseOptions) {
+    this.#options = options;
+    this.#emit = options.emit;
+    this.#turn = options.turn;
+  }
+
+  /** The parts so far. */
+  get parts(): readonly AnswerPart[] {
+    return this.#growing ? [...this.#parts, { type: this.#growing, text: this.#pieces.join("") }] : this.#parts;
+  }
+
+  /** Adds an event of the model. */
+  add(event: ModelEvent): void {
+    switch (event.type) {
+      case "text":
+      case "reasoning":
+        return this.#grow(event);
+      case "call.start": {
+        const id = this.#options.uniqueId(event.id, this.#ids);
+        this.#calls.set(event.id, { id, name: event.name, text: "" });
+        return;
+      }
+      case "call.delta": {
+        const call = this.#call(event.id);
+        call.text += event.text;
+        this.shown = true;
+        return this.#emit({ type: "call.delta", turn: this.#turn, call: call.id, name: call.name, text: event.text });
+      }
+      case "call.end":
+        return this.#endCall(event);
+      case "finish":
+        this.finish = event.reason;
+        this.usage = event.usage ?? noUsage;
+    }
+  }
+
+  #grow(event: Extract<ModelEvent, { type: "text" | "reasoning" }>): void {
+    const { type, text } = event;
+    const meta = type === "reasoning" ? event.meta : undefined;
+    if (text === "" && meta === undefined) return;
+    if (this.#growing !== type) this.#endPart();
+    this.#growing = type;
+    this.#pieces.push(text);
+    if (text !== "") {
+      this.shown = true;
+      this.#emit({ type: deltas[type], turn: this.#turn, part: this.#parts.length, text });
+    }
+    if (meta !== undefined) this.#endPart(meta);
+  }
+
+  /** Ends the growing part. `meta` belongs to it. */
+  #endPart(meta?: Json): void {
+    if (!this.#growing) return;
+    const text = this.#pieces.join("");
+    this.#parts.push(
+      this.#growing === "text"
+        ? { type: "text", text }
+        : { type: "reasoning", text, ...(meta !== undefined && { meta }) },
+    );
+    this.#growing = undefined;
+    this.#pieces = [];
+  }
+
+  #endCall(event: Extract<ModelEvent, { type: "call.end" }>): void {
+    const { id, name, text } = this.#call(event.id);
+    this.#calls.delete(event.id);
+    const call: Call = { id, name, ...(event.input === undefined ? parseInput(text) : { input: event.input }) };
+    this.#endPart();
+    this.#parts.push({ type: "call", ...call });
+    this.shown = true;
+    this.#options.announce(this.#emit, { type: "call.ready", turn: this.#turn, call });
+  }
+
+  #call(id: string): StreamingCall {
+    const call = this.#calls.get(id);
+    if (!call) throw new ModelError(`Cannot read call "${id}": expected its start first`);
+    return call;
+  }
+}
+
+/** Parses the JSON text of a call's input. An empty text is an empty input. */
+export function parseInput(text: string): Pick<Call, "input" | "malformed"> {
+  try {
+    return { input: text.trim() === "" ? {} : JSON.parse(text) };
+  } catch (error) {
+    return { input: text, malformed: error instanceof Error ? error.message : "not JSON" };
+  }
+}

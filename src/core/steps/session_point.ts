@@ -1,0 +1,50 @@
+/**
+ * The `session` point: opens the session, runs the loop, and makes a result of its exit.
+ *
+ * @module
+ */
+import type { PointPolicy } from "../hooks/onion.ts";
+import type { RunResult, SessionChange, SessionContext } from "../hooks/points.ts";
+import { mergeSettings, policyOf, requireField } from "../hooks/policy.ts";
+import { conclude, exitWith } from "../run/finish.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+import { contextMessages } from "../run/transcript.ts";
+
+/** The engine's own values of the `session` onion. */
+export interface SessionCall {
+  readonly engine: EngineRun;
+  /** Stops accepting messages: the run is about to end. */
+  readonly close: () => void;
+}
+
+/** The policy of `session`. */
+export const sessionPolicy: PointPolicy<SessionContext, SessionChange, RunResult, SessionCall> =
+  /* @__PURE__ */ policyOf("session", ["settings", "context"], {
+    core: runSession,
+    derive: mergeSettings,
+    finalize: /* @__PURE__ */ requireField("session", "status"),
+  });
+
+async function runSession(
+  { run, signal, emit, vars, settings, context }: SessionContext,
+  { engine, close }: SessionCall,
+): Promise<RunResult> {
+  const { loop, control, closing, definition } = engine;
+  const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
+  try {
+    loop.check();
+    engine.open(settings);
+    if (loop.transcript.messages.length === 0) loop.append(contextMessages(context, "session"));
+    if (closing !== undefined && !(closing === "lost" && completesFirst(engine))) control.abort(closing);
+    await loop.advance(scope, definition.steps);
+  } catch (error) {
+    await exitWith(scope, error, "prompt");
+  }
+  if (loop.exit?.status !== "paused") close();
+  return await conclude(engine);
+}
+
+/** True if a lost run first accepts its prompt, or records the results of its calls, before it ends. */
+function completesFirst({ loop: { position } }: EngineRun): boolean {
+  return position.at === "input" || position.at === "tools" || position.at === "turnEnd";
+}
