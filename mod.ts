@@ -30,11 +30,9 @@ export {
   type RunOptions,
   type Vars,
   vars,
-  type VarsOption,
 } from "./src/core/agent/agent.ts";
 export type { RunHandle } from "./src/core/agent/run_handle.ts";
-export type { AnswerFormat, WrapHooks } from "./src/core/agent/definition.ts";
-export type { Infer, Issue, Schema, Validation } from "./src/core/agent/schema.ts";
+export type { Infer, Schema } from "./src/core/agent/schema.ts";
 export {
   type AnyTool,
   type Tool,
@@ -44,29 +42,44 @@ export {
   type ToolOptions,
 } from "./src/core/agent/tool.ts";
 export type { SendOptions } from "./src/core/features/steering.ts";
-export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
-export type { Middleware, ToolHooks } from "./src/core/hooks/middleware.ts";
+export { End, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
+export type { Middleware } from "./src/core/hooks/middleware.ts";
 export type { Hook, Next } from "./src/core/hooks/onion.ts";
 export type * from "./src/core/hooks/points.ts";
 export * from "./src/core/hooks/results.ts";
-export { mapTexts, rewrite, type RewriteOptions, type Rewriter, windowed } from "./src/core/hooks/rewrite.ts";
-export type { Change, QuestionOptions, Run, Scope, Used } from "./src/core/hooks/scope.ts";
+export { mapTexts, rewrite, windowed } from "./src/core/hooks/rewrite.ts";
+export type { Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
 export { only, when } from "./src/core/hooks/select.ts";
-export { type State, state, type StateOptions } from "./src/core/hooks/state.ts";
+export { type State, state } from "./src/core/hooks/state.ts";
 export { SessionError } from "./src/core/persistence/claim.ts";
-export { memory, type MemoryOptions } from "./src/core/persistence/memory.ts";
+export { memory } from "./src/core/persistence/memory.ts";
 export type { Rule, Session } from "./src/core/persistence/session.ts";
-export type { ListOptions, Store, StoreAdapter } from "./src/core/persistence/store.ts";
+export type { Store, StoreAdapter } from "./src/core/persistence/store.ts";
 export type { StopOptions } from "./src/core/run/control.ts";
-export type { NumberedEvent, OnError } from "./src/core/run/events.ts";
+export type { OnError } from "./src/core/run/events.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/run/limits.ts";
-export type { Opened, Started } from "./src/core/run/start.ts";
 export type { AnyEnv, Busy, ClientGone, RequestVars, ServedAgent, ServeOptions } from "./src/http/options.ts";
 export type { OnFailure } from "./src/http/respond/error_response.ts";
 export { serve } from "./src/http/serve.ts";
-export * from "./src/model/model.ts";
-export type * from "./src/protocol/event.ts";
-export type * from "./src/protocol/files.ts";
+export {
+  type Model,
+  ModelError,
+  type ModelErrorCode,
+  type ModelEvent,
+  type ModelOptions,
+  type ModelRequest,
+  type ToolChoice,
+  type ToolDefinition,
+} from "./src/model/model.ts";
+export type {
+  CompactTrigger,
+  Decider,
+  Decision,
+  Emit,
+  Event,
+  FinishReason,
+  Point,
+  WarningCode,
+} from "./src/protocol/event.ts";
 export * from "./src/protocol/message.ts";
 export type * from "./src/protocol/question.ts";
-export type { Sink } from "./src/stream/channel.ts";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type Agent, agent, type Middleware, type Model, type WrapHooks } from "@jizai/jizai";
+import { type Agent, agent, type Middleware, type Model } from "@jizai/jizai";
+import type { WrapHooks } from "@jizai/jizai/engine";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { readDocs } from "./docs.ts";
 import { library } from "./search.ts";

@@ -1,18 +1,36 @@
 /**
- * The parts of the engine that a server, a store, or a program that runs hooks without an agent needs.
+ * The parts of the engine that a server, a store, or a program that runs hooks without an agent needs, and the types that other types refer to.
  *
  * @module
  */
-export type { StartCompactOptions } from "./agent/agent.ts";
-export { type AgentDefinition, type AgentParts, defineAgent, type Onions } from "./agent/definition.ts";
+export type { StartCompactOptions, VarsOption } from "./agent/agent.ts";
+export {
+  type AgentDefinition,
+  type AgentParts,
+  type AnswerFormat,
+  defineAgent,
+  type Onions,
+  type WrapHooks,
+} from "./agent/definition.ts";
+export type { Issue, Validation } from "./agent/schema.ts";
 export { approvalPolicyOf } from "./calls/approval.ts";
 export { toolResultOf } from "./calls/tool_io.ts";
 export { compact, compactionHooks, type CompactOptions } from "./features/compaction.ts";
-export { nameOf } from "./hooks/middleware.ts";
+export type { EndOptions } from "./hooks/interrupt.ts";
+export { nameOf, type ToolHooks } from "./hooks/middleware.ts";
 export { compose, type HookAnswer, type Named, type Onion, type PointPolicy } from "./hooks/onion.ts";
 export { type Derive, merged, policyOf, type PolicyOptions } from "./hooks/policy.ts";
+export type { RewriteOptions, Rewriter } from "./hooks/rewrite.ts";
+export type { Used } from "./hooks/scope.ts";
+export type { StateOptions } from "./hooks/state.ts";
 export type { ClaimOptions } from "./persistence/claim.ts";
+export type { MemoryOptions } from "./persistence/memory.ts";
 export type { Lease, Mail } from "./persistence/session.ts";
-export type { OpenWriter, SessionWriter, WriterOptions, WriterRun } from "./persistence/store.ts";
+export type { ListOptions, OpenWriter, SessionWriter, WriterOptions, WriterRun } from "./persistence/store.ts";
+export type { NumberedEvent } from "./run/events.ts";
 export type * from "./run/position.ts";
+export type { Opened, Started } from "./run/start.ts";
 export type { Checkpoint, CheckpointOptions, Inner, Region, Step, Steps } from "./run/step.ts";
+export type { ModelEffort, ModelErrorOptions } from "../model/model.ts";
+export type { DeltaEvent, HookAct, RunEvent } from "../protocol/event.ts";
+export type { Sink } from "../stream/channel.ts";

@@ -15,3 +15,4 @@ export { canonicalJson } from "./lib/canonical_json.ts";
 export { estimateTokens } from "./lib/estimate.ts";
 export { Locks } from "./lib/locks.ts";
 export { Semaphore } from "./lib/semaphore.ts";
+export type { FileChange, FileContent, FileEntry, Files, FileStat } from "../protocol/files.ts";

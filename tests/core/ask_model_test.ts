@@ -12,12 +12,11 @@ import {
   ModelError,
   type ModelEvent,
   type ModelResponse,
-  type NumberedEvent,
   reply,
-  type Sink,
   tool,
   user,
 } from "@jizai/jizai";
+import type { NumberedEvent, Sink } from "@jizai/jizai/engine";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";

@@ -9,11 +9,10 @@ import {
   type ModelEvent,
   reply,
   rewrite,
-  type RewriteOptions,
-  type Rewriter,
   tool,
   windowed,
 } from "@jizai/jizai";
+import type { RewriteOptions, Rewriter } from "@jizai/jizai/engine";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 

@@ -7,7 +7,6 @@ import {
   type AnyTool,
   compacted,
   End,
-  type EndOptions,
   type Event,
   memory,
   type Message,
@@ -21,6 +20,7 @@ import {
   user,
   vars,
 } from "@jizai/jizai";
+import type { EndOptions } from "@jizai/jizai/engine";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun, named, startedOver } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";

@@ -10,9 +10,9 @@ import {
   type Scope,
   state,
   tool,
-  type ToolHooks,
   when,
 } from "@jizai/jizai";
+import type { ToolHooks } from "@jizai/jizai/engine";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { eachHook, points } from "../../src/core/hooks/each_hook.ts";
 import { compose, type Hook, type Named } from "../../src/core/hooks/onion.ts";

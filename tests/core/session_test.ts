@@ -10,14 +10,12 @@ import {
   memory,
   type Message,
   type Middleware,
-  type NumberedEvent,
   pause,
   type PersonAnswer,
   refused,
   type RunResult,
   type Scope,
   SessionError,
-  type Sink,
   state,
   type Store,
   text,
@@ -25,6 +23,7 @@ import {
   tool,
   user,
 } from "@jizai/jizai";
+import type { NumberedEvent, Sink } from "@jizai/jizai/engine";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun, named } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";

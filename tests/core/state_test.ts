@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { agent, type Middleware, state, type StateOptions } from "@jizai/jizai";
+import { agent, type Middleware, state } from "@jizai/jizai";
+import type { StateOptions } from "@jizai/jizai/engine";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { recordingStore } from "../support/recording_store.ts";

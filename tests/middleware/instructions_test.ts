@@ -1,4 +1,5 @@
-import { agent, type Files, type Middleware } from "@jizai/jizai";
+import { agent, type Middleware } from "@jizai/jizai";
+import type { Files } from "@jizai/jizai/kit";
 import { instructions, type InstructionsOptions } from "@jizai/jizai/middleware/instructions";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";

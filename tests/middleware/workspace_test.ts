@@ -1,14 +1,5 @@
-import {
-  agent,
-  allow,
-  type Files,
-  type Middleware,
-  type PersonAnswer,
-  type Scope,
-  textOf,
-  ToolError,
-  when,
-} from "@jizai/jizai";
+import { agent, allow, type Middleware, type PersonAnswer, type Scope, textOf, ToolError, when } from "@jizai/jizai";
+import type { Files } from "@jizai/jizai/kit";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { fileLaws, outline, scripted, testMiddleware } from "@jizai/jizai/testing";

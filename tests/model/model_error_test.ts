@@ -1,4 +1,5 @@
-import { ModelError, type ModelErrorOptions } from "@jizai/jizai";
+import { ModelError } from "@jizai/jizai";
+import type { ModelErrorOptions } from "@jizai/jizai/engine";
 import { assertEquals } from "@std/assert";
 
 Deno.test("ModelError derives its code from the other options unless it is given", () => {

@@ -5,12 +5,11 @@ import {
   type Message,
   type Middleware,
   type Model,
-  type NumberedEvent,
   type PersonAnswer,
-  type Sink,
   type Store,
   tool,
 } from "@jizai/jizai";
+import type { NumberedEvent, Sink } from "@jizai/jizai/engine";
 import { scripted } from "@jizai/jizai/model/scripted";
 import {
   type OpenOptions,

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { agent, type Event, type Files, type Middleware, textOf } from "@jizai/jizai";
+import { agent, type Event, type Middleware, textOf } from "@jizai/jizai";
+import type { Files } from "@jizai/jizai/kit";
 import { workspace } from "@jizai/jizai/middleware/workspace";
 import { collect, outline, scripted, type ScriptedStep } from "@jizai/jizai/testing";
 

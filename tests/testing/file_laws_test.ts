@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import type { Files } from "@jizai/jizai";
+import type { Files } from "@jizai/jizai/kit";
 import { memoryFiles } from "@jizai/jizai/middleware/workspace";
 import { fileLaws } from "@jizai/jizai/testing";
 

@@ -5,7 +5,6 @@
  */
 import {
   type Event,
-  type Files,
   type Middleware,
   type Next,
   type Scope,
@@ -14,7 +13,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../mod.ts";
-import { onlyIf, startTimer } from "../../../src/core/kit.ts";
+import { type Files, onlyIf, startTimer } from "../../../src/core/kit.ts";
 import { addressOf, shown, textAt } from "./address.ts";
 
 /** Options of `instructions()`. */

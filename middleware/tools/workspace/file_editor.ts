@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type FileChange, type FileContent, type Files, ToolError, type ToolExecutionContext } from "../../../mod.ts";
-import { cancellationOf, Locks } from "../../../src/core/kit.ts";
+import { ToolError, type ToolExecutionContext } from "../../../mod.ts";
+import { cancellationOf, type FileChange, type FileContent, type Files, Locks } from "../../../src/core/kit.ts";
 import { expectWritable, shown } from "./path.ts";
 import { decode, encode } from "./text.ts";
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type FileChange, type FileContent, type FileEntry, type Files, ToolError } from "../../../mod.ts";
+import { ToolError } from "../../../mod.ts";
+import type { FileChange, FileContent, FileEntry, Files } from "../../../src/core/kit.ts";
 import { shown } from "./path.ts";
 
 /**

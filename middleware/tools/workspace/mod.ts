@@ -5,7 +5,6 @@
  */
 import {
   denied,
-  type Files,
   type Middleware,
   type Next,
   type Run,
@@ -15,7 +14,7 @@ import {
   ToolError,
   type ToolResult,
 } from "../../../mod.ts";
-import { onlyIf } from "../../../src/core/kit.ts";
+import { type Files, onlyIf } from "../../../src/core/kit.ts";
 import { FileEditor } from "./file_editor.ts";
 import { resolve } from "./path.ts";
 import { readingTools } from "./reading_tools.ts";

@@ -1,9 +1,4 @@
-/**
- * Walks through folders.
- *
- * @module
- */
-import type { FileEntry, Files } from "../../../mod.ts";
+import type { FileEntry, Files } from "../../../src/core/kit.ts";
 import { isName, join } from "./path.ts";
 
 /** A file or folder that a walk found. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { FileChange, Scope } from "../../../mod.ts";
-import { cancellationOf } from "../../../src/core/kit.ts";
+import type { Scope } from "../../../mod.ts";
+import { cancellationOf, type FileChange } from "../../../src/core/kit.ts";
 import type { FileEditor } from "./file_editor.ts";
 import { isIgnored } from "./walk.ts";
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { agent, type Model, type NumberedEvent, type Sink, type Store, tool } from "@jizai/jizai";
+import { agent, type Model, type Store, tool } from "@jizai/jizai";
+import type { NumberedEvent, Sink } from "@jizai/jizai/engine";
 import { durable } from "@jizai/jizai/session/durable";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import * as z from "zod";

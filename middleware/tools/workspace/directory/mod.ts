@@ -5,8 +5,7 @@
  */
 import fs, { type FileHandle } from "node:fs/promises";
 import { sep } from "node:path";
-import type { FileContent, Files } from "../../../../mod.ts";
-import { Locks } from "../../../../src/core/kit.ts";
+import { type FileContent, type Files, Locks } from "../../../../src/core/kit.ts";
 import { expectWritable } from "../path.ts";
 import { isDraft, openDraft } from "./draft.ts";
 import { ignoreMissing, pathsIn, refusal } from "./paths.ts";

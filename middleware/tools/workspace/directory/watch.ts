@@ -6,7 +6,7 @@
 import { type FSWatcher, watch as watchFolder } from "node:fs";
 import fs from "node:fs/promises";
 import { sep } from "node:path";
-import type { FileChange } from "../../../../mod.ts";
+import type { FileChange } from "../../../../src/core/kit.ts";
 import { isIgnored } from "../walk.ts";
 import { isDraft } from "./draft.ts";
 import { ignoreMissing } from "./paths.ts";
