@@ -272,6 +272,21 @@ banned(
 );
 
 banned(
+  "the library uses nothing that Node 22 lacks",
+  library,
+  {
+    selector:
+      `:is(MemberExpression[object.name="Promise"][property.name="try"], MemberExpression[object.name="RegExp"][property.name="escape"], ` +
+      `MemberExpression[object.name="Error"][property.name="isError"], VariableDeclaration[kind=/using$/])`,
+    text: /Promise\.try|RegExp\.escape|Error\.isError|\busing\b/,
+  },
+  "Promise.try(run);",
+  "RegExp.escape(name);",
+  "Error.isError(error);",
+  "using file = open();",
+);
+
+banned(
   "no enums, namespaces or decorators",
   library,
   {

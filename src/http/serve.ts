@@ -14,6 +14,7 @@ import { wireRoute } from "./parse/wire_routes.ts";
 import type { Server } from "./server.ts";
 import { requestPath } from "./request_path.ts";
 import { errorResponse, RequestError, shuttingDown } from "./respond/error_response.ts";
+import { promiseTry } from "../stream/promise_try.ts";
 
 /**
  * Serves an agent as a Hono app, which is a `fetch` handler. Mount it with `route()` behind your own authentication, CORS and rate limits.
@@ -78,7 +79,7 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): Hono<Any
   }
   add("GET", "/health", (c) => options.signal?.aborted ? fail(shuttingDown(), c) : c.json({ status: "ok" }));
   const { page } = options;
-  if (page) add("GET", "/", (c) => Promise.try(page).catch((error) => fail(error, c)));
+  if (page) add("GET", "/", (c) => promiseTry(page).catch((error) => fail(error, c)));
   for (const [path, methods] of allowed) {
     const allow = methods.join() === "GET" ? "GET, HEAD" : methods.join(", ");
     app.all(path, (c) => {

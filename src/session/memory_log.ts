@@ -7,6 +7,7 @@ import { boundedCache } from "../core/persistence/bounded_cache.ts";
 import { follow, notifier } from "./notifier.ts";
 import type { Log, LogPage } from "./log.ts";
 import { records } from "./record/records.ts";
+import { promiseTry } from "../stream/promise_try.ts";
 
 /** The bounds of `memoryLog()`. */
 export interface MemoryLogOptions {
@@ -61,7 +62,7 @@ export function memoryLog(
     records,
     renewIn: expireIn / 2,
     append: (run, { after, lines, ended, owner, pinned = !ended }) =>
-      Promise.try(() => {
+      promiseTry(() => {
         const stored: Omit<RunLog, "ended"> = runs.get(run) ?? { before: after, lines: [], bytes: 0 };
         if (after !== stored.before + stored.lines.length) return false;
         const bytes = 2 * lines.reduce((sum, line) => sum + line.length, 0) + stored.bytes;

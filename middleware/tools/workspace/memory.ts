@@ -45,6 +45,16 @@ export function memoryFiles(texts: Readonly<Record<string, string>> = {}): Files
     }
   }
 
+  function write(path: string, bytes: Uint8Array, version: string | undefined): string | undefined {
+    const before = contents.get(path);
+    if (before?.version !== version) return undefined;
+    expectFilePath(path);
+    const after = { bytes: bytes.slice(), version: String(++writes) };
+    contents.set(path, after);
+    notify(path, before ? "change" : "add");
+    return after.version;
+  }
+
   return {
     stat(path) {
       const file = contents.get(path);
@@ -55,16 +65,8 @@ export function memoryFiles(texts: Readonly<Record<string, string>> = {}): Files
       const file = contents.get(path);
       return Promise.resolve(file && { ...file, bytes: file.bytes.slice() });
     },
-    write: (path, bytes, version) =>
-      Promise.try(() => {
-        const before = contents.get(path);
-        if (before?.version !== version) return undefined;
-        expectFilePath(path);
-        const after = { bytes: bytes.slice(), version: String(++writes) };
-        contents.set(path, after);
-        notify(path, before ? "change" : "add");
-        return after.version;
-      }),
+    // In a promise, so that a wrong path rejects instead of throwing.
+    write: (path, bytes, version) => new Promise((resolve) => resolve(write(path, bytes, version))),
     delete(path) {
       if (contents.delete(path)) notify(path, "unlink");
       return Promise.resolve();

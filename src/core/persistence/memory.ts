@@ -6,6 +6,7 @@
 import type { Message } from "../../protocol/message.ts";
 import { boundedCache } from "./bounded_cache.ts";
 import { endedSession, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
+import { promiseTry } from "../../stream/promise_try.ts";
 
 /** The bounds of `memory()`. */
 export interface MemoryOptions {
@@ -62,7 +63,7 @@ export function memory(
       );
     },
     save: ({ messages, ...session }) =>
-      Promise.try(() => {
+      promiseTry(() => {
         const { id, run, owner } = session;
         const stored = sessions.get(id);
         if ((stored?.version ?? 0) !== session.version) return undefined;

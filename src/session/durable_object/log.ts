@@ -8,6 +8,7 @@ import type { Addition, Log, LogPage } from "../log.ts";
 import { records } from "../record/records.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { type DurableObjectOptions, expiry, firstOf, type ObjectStorage, pieceLength, sweep } from "./storage.ts";
+import { promiseTry } from "../../stream/promise_try.ts";
 
 const tables = [
   `CREATE TABLE IF NOT EXISTS jizai_log (
@@ -91,16 +92,16 @@ export function durableObjectLog(storage: ObjectStorage, { expireIn = Infinity }
     records,
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     append: (run, addition) =>
-      Promise.try(() => {
+      promiseTry(() => {
         const done = storage.transactionSync(() => add(run, addition));
         if (done) additions.notify(run);
         return done;
       }),
-    read: (run, after) => Promise.try(() => read(run, after)),
+    read: (run, after) => promiseTry(() => read(run, after)),
     tail: (run, after, signal) =>
-      follow(after, signal, (at) => Promise.try(() => read(run, at)), () => additions.subscribe(run, signal)),
+      follow(after, signal, (at) => promiseTry(() => read(run, at)), () => additions.subscribe(run, signal)),
     delete: (run) =>
-      Promise.try(() => {
+      promiseTry(() => {
         storage.transactionSync(() => remove(run));
         additions.notify(run);
       }),

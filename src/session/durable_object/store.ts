@@ -7,6 +7,7 @@ import { durable } from "../../core/persistence/session_writer.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import { type DurableObjectOptions, expiry, firstOf, type ObjectStorage, pieceLength, sweep } from "./storage.ts";
+import { promiseTry } from "../../stream/promise_try.ts";
 
 const tables = [
   `CREATE TABLE IF NOT EXISTS jizai_session (
@@ -71,14 +72,14 @@ export function durableObjectStore(
 
   return durable({
     load: (id) =>
-      Promise.try(() => {
+      promiseTry(() => {
         const version = versionOf(id);
         if (version === 0) return undefined;
         const rows = [...sql.exec("SELECT text FROM jizai_session_piece WHERE id = ? ORDER BY part", id)];
         return sessionOf(rows.map(({ text }) => text).join(""), version);
       }),
     save: (session) =>
-      Promise.try(() => {
+      promiseTry(() => {
         const { id, version } = session;
         const pieces = piecesOf(textOfSession(session), pieceLength);
         return storage.transactionSync(() => {
@@ -88,14 +89,14 @@ export function durableObjectStore(
         });
       }),
     delete: (id) =>
-      Promise.try(() =>
+      promiseTry(() =>
         storage.transactionSync(() => {
           sql.exec("DELETE FROM jizai_session WHERE id = ?", id);
           sql.exec("DELETE FROM jizai_session_piece WHERE id = ?", id);
         })
       ),
     list: ({ after = "", limit = 100 } = {}) =>
-      Promise.try(() => {
+      promiseTry(() => {
         const rows = sql.exec(
           "SELECT id FROM jizai_session WHERE id > ? AND (expires IS NULL OR expires > ?) ORDER BY id LIMIT ?",
           after,
