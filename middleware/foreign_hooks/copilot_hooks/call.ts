@@ -17,7 +17,7 @@ import {
   type ToolResult,
   tryAgain,
 } from "../../../mod.ts";
-import { addContext, allowAsk, observeExecutions } from "../kit/call.ts";
+import { addContext, allowAsk, errorOf } from "../kit/call.ts";
 import { messageOf } from "../kit/warn.ts";
 import type { Fields, Handlers } from "./handlers.ts";
 import type { ErrorOccurredHookInput } from "./hooks.ts";
@@ -38,7 +38,6 @@ export function callHooks(
   handlers: Handlers,
   { mcp, document }: CallOptions,
 ): Required<Pick<Middleware, "tool" | "approval" | "execute" | "error">> {
-  const executions = observeExecutions();
   /** The calls whose failure the person does not see. */
   const hidden = new WeakSet<Call>();
 
@@ -46,7 +45,7 @@ export function callHooks(
   async function reviewed(ctx: ToolContext, toolArgs: unknown, result: ToolResult): Promise<ToolResult> {
     const { name: toolName, call } = ctx;
     if (result.status === "error") {
-      const fields = { toolName, toolArgs, error: executions.errorOf(call, result) };
+      const fields = { toolName, toolArgs, error: errorOf(result) };
       const { additionalContext } = await handlers.ask("onPostToolUseFailure", ctx, "tool", fields);
       const shown = hidden.has(call) ? { ...result, silent: true } : result;
       return addContext(shown, [additionalContext && guidanceOf(toolName, additionalContext)]);
@@ -84,7 +83,7 @@ export function callHooks(
     },
     async execute(ctx, next) {
       const tool = handlers.has("onPreMcpToolCall") ? mcp(ctx.tool.name) : undefined;
-      return await executions.execute(ctx, () => tool ? runWithMeta(handlers, ctx, tool, next) : next());
+      return tool ? await runWithMeta(handlers, ctx, tool, next) : await next();
     },
     async error(ctx, next) {
       const output = await handlers.ask("onErrorOccurred", ctx, "error", failureOf(ctx));

@@ -40,7 +40,7 @@ const needs: Needs<HookName | "unknown"> = {
   model: ["onPreToolUse"],
   tool: ["onPreToolUse", "onPostToolUse", "onPostToolUseFailure"],
   approval: ["onPreToolUse"],
-  execute: ["onPreMcpToolCall", "onPostToolUseFailure"],
+  execute: ["onPreMcpToolCall"],
   stop: ["onAgentStop"],
   error: ["onErrorOccurred"],
 };

@@ -1,18 +1,9 @@
 /**
- * Calls of tools: their results, their inputs, and how they ran.
+ * Calls of tools: their results, their inputs, and their errors.
  *
  * @module
  */
-import {
-  allow,
-  type Approval,
-  type Call,
-  type ContentPart,
-  type Middleware,
-  textOf,
-  type ToolContext,
-  type ToolResult,
-} from "../../../mod.ts";
+import { allow, type Approval, type ContentPart, textOf, type ToolContext, type ToolResult } from "../../../mod.ts";
 import { canonicalJson } from "../../../src/core/kit.ts";
 import { messageOf } from "./warn.ts";
 
@@ -49,42 +40,7 @@ export async function isValidCall({ tool, input }: Pick<ToolContext, "tool" | "i
   return !issues;
 }
 
-/** How the execution of a call went. */
-export interface Execution {
-  /** The time of the tool's own work, in milliseconds. */
-  readonly ms: number;
-  /** The error that the tool threw. */
-  readonly thrown?: { readonly error: unknown };
-}
-
-/** Observes executions: the `execute` hook, and the last execution of a call. */
-export interface Executions {
-  readonly execute: NonNullable<Middleware["execute"]>;
-  of(call: Call): Execution | undefined;
-  /** Returns the message of the error as the tool threw it; for a failure without an error, the text of the result. */
-  errorOf(call: Call, result: ToolResult): string;
-}
-
-/** Creates an observer of executions. */
-export function observeExecutions(): Executions {
-  const all = new WeakMap<Call, Execution>();
-  return {
-    async execute(ctx, next) {
-      const start = performance.now();
-      const keep = (more: Partial<Execution>) => all.set(ctx.call, { ms: performance.now() - start, ...more });
-      try {
-        const result = await next();
-        keep({});
-        return result;
-      } catch (error) {
-        keep({ thrown: { error } });
-        throw error;
-      }
-    },
-    of: (call) => all.get(call),
-    errorOf(call, result) {
-      const thrown = all.get(call)?.thrown;
-      return thrown && result.status !== "ok" ? messageOf(thrown.error) : textOf(result);
-    },
-  };
+/** Returns the message of a failed call as it was thrown. Returns the text of the result if nothing was thrown, or the process has died since. */
+export function errorOf(result: ToolResult): string {
+  return result.error !== undefined && result.status !== "ok" ? messageOf(result.error) : textOf(result);
 }

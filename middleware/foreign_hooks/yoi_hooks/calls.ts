@@ -15,7 +15,7 @@ import {
   type ToolResult as OurResult,
 } from "../../../mod.ts";
 import type { EndOptions } from "../../../src/core/engine.ts";
-import { type Executions, isSameJson, replaceText } from "../kit/call.ts";
+import { errorOf, isSameJson, replaceText } from "../kit/call.ts";
 import { consult, type ToolCall, type ToolCallContext, type ToolResult, type YoiHook } from "./hooks.ts";
 import { addOpen, addOpenBatch, removeOpen } from "./open.ts";
 import { answers } from "./results.ts";
@@ -71,14 +71,13 @@ export async function afterCall(
   hooks: readonly YoiHook[],
   { ctx, call }: Made,
   original: OurResult,
-  executions: Executions,
 ): Promise<OurResult> {
   if (original.status === "aborted") return original; // the call was cut short and has no result
   if (aborted.get(ctx)?.batch === ctx.batchId) return notNow; // an abort drops the results of the batch
   const { signal } = ctx;
   const result: ToolResult = {
     tool_use_id: call.id,
-    content: executions.errorOf(ctx.call, original),
+    content: errorOf(original),
     is_error: original.status !== "ok",
   };
   const { draft, answer } = await consult(hooks, {

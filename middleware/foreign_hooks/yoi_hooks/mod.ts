@@ -16,7 +16,6 @@ import {
   user,
   type UserMessage,
 } from "../../../mod.ts";
-import { observeExecutions } from "../kit/call.ts";
 import { atNeededPoints, type Needs } from "../kit/points.ts";
 import { messageOf, warnFailed } from "../kit/warn.ts";
 import { afterCall, beforeCall, reopenAborted } from "./calls.ts";
@@ -58,7 +57,6 @@ const needs: Needs<keyof YoiHook> = {
   model: ["pre_llm_request", "pre_tool_call", "post_tool_call"],
   tool: ["pre_tool_call", "post_tool_call"],
   approval: ["pre_tool_call"],
-  execute: ["post_tool_call"],
   stop: ["on_turn_end"],
   error: ["on_abort"],
   abort: ["on_abort"],
@@ -138,11 +136,9 @@ export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "list
   }
   const outwards = outward === "onion" ? inwards.toReversed() : inwards;
   const has = (event: keyof YoiHook) => inwards.some((hook) => hook[event] !== undefined);
-  const executions = observeExecutions();
   const all: Middleware & { readonly name: string; readonly inherit: boolean } = {
     name: "yoi_hooks",
     inherit: false,
-    execute: executions.execute,
     async session(ctx, next) {
       markDue(ctx);
       const result = await next();
@@ -191,7 +187,7 @@ export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "list
     async tool(ctx, next) {
       if (!ctx.tool) return await next(); // unknown tools run no hook
       const made = await beforeCall(inwards, { ...ctx, tool: ctx.tool });
-      return made.type === "result" ? made : await afterCall(outwards, made, await next(made.change), executions);
+      return made.type === "result" ? made : await afterCall(outwards, made, await next(made.change));
     },
     async approval(ctx, next) {
       const inner = await next();

@@ -73,7 +73,9 @@ export async function executeCall(
       } as const;
       const decision = await decideOnError({ ...scope, engine }, failure);
       if (decision.type === "abort") call.failures.push(error);
-      if (decision.type !== "retry" || signal.aborted) return { ...resultOfError(tool.name, error), input: json };
+      if (decision.type !== "retry" || signal.aborted) {
+        return { ...resultOfError(tool.name, error), input: json, error };
+      }
       after = decision.after;
     }
   }

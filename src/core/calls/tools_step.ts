@@ -141,7 +141,8 @@ async function executeOne(
   const { record, place: { index } } = call;
   try {
     call.raw = await executeCall(call, decision);
-    records[index] = { call: record.call, state: "ran", raw: call.raw, ...allowedOf(call, decision) };
+    const { error: _, ...raw } = call.raw; // a thrown value is not JSON
+    records[index] = { call: record.call, state: "ran", raw, ...allowedOf(call, decision) };
   } catch (error) {
     call.failures.push(error);
     call.raw = stopped;

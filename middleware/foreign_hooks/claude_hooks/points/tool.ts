@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  type Call,
   type Decider,
   denied,
   type Event,
@@ -12,7 +13,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../../mod.ts";
-import { addContext, type Executions, isValidCall, observeExecutions } from "../../kit/call.ts";
+import { addContext, errorOf, isValidCall } from "../../kit/call.ts";
 import { type Answers, blockOf, contextOf, lastOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";
 import { callFields, type Judge } from "../permissions/pre_tool_use.ts";
@@ -30,8 +31,9 @@ export function toolHooks(
   isClassifierDenial: IsClassifierDenial,
 ): Pick<Middleware, "tool" | "execute"> {
   const { memory } = hooks;
-  const executions = observeExecutions();
-  const review = reviewOf(hooks, executions);
+  /** The milliseconds that the last execution of a call took. */
+  const durations = new WeakMap<Call, number>();
+  const review = reviewOf(hooks, durations);
   const ofEvery = hooks.has("PostToolBatch");
 
   function isConcerned(name: string): boolean {
@@ -78,18 +80,23 @@ export function toolHooks(
       return ofEvery ? await completeBatch(hooks, made, after) : after;
     },
     async execute(ctx, next) {
-      return isConcerned(ctx.tool.name) ? await executions.execute(ctx, next) : await next();
+      const start = performance.now();
+      try {
+        return await next();
+      } finally {
+        durations.set(ctx.call, performance.now() - start);
+      }
     },
   };
 }
 
 /** Asks PostToolUse and PostToolUseFailure about results. */
-function reviewOf(hooks: Hooks, executions: Executions) {
+function reviewOf(hooks: Hooks, durations: WeakMap<Call, number>) {
   const { dialect } = hooks;
 
   function timeOf({ call }: ToolContext) {
-    const execution = executions.of(call);
-    return execution && { duration_ms: Math.round(execution.ms) };
+    const duration = durations.get(call);
+    return duration !== undefined && { duration_ms: Math.round(duration) };
   }
 
   /** Returns the output that replaces a result. */
@@ -115,12 +122,12 @@ function reviewOf(hooks: Hooks, executions: Executions) {
       return addContext(isSilent ? { ...replaced, silent: true } : replaced, [blockOf(answers), ...contextOf(answers)]);
     },
     async failure(ctx: ToolContext, result: ToolResult): Promise<ToolResult> {
-      const error = executions.errorOf(ctx.call, result);
+      const error = errorOf(result);
       const fields = () => ({ ...callFields(ctx), error, is_interrupt: false, ...timeOf(ctx) });
       const answers = await hooks.ask("PostToolUseFailure", ctx, fields);
       hooks.endOf("PostToolUseFailure", ctx, answers);
       const blocked = blockOf(answers);
-      const isReplaced = blocked !== undefined && dialect.replacesFailures && !executions.of(ctx.call)?.thrown;
+      const isReplaced = blocked !== undefined && dialect.replacesFailures && result.error === undefined;
       if (!isReplaced) return addContext(result, [blocked, ...contextOf(answers)]);
       return addContext({ ...result, parts: partsOf(blocked) }, contextOf(answers));
     },
