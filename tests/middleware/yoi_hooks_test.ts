@@ -90,7 +90,7 @@ Deno.test("yoi_hooks() uses only the points that its hooks need", () => {
   assertEquals(points({ pre_llm_request: () => {} }), ["model"]);
   assertEquals(points({ on_turn_end: () => {} }), ["stop"]);
   assertEquals(points({ on_abort: () => {} }), ["session", "error", "abort"]);
-  assertEquals(points({ post_tool_call: () => {} }), ["session", "model", "tool", "execute"]);
+  assertEquals(points({ post_tool_call: () => {} }), ["session", "model", "tool"]);
 });
 
 // ── the hooks of the document, unchanged ──
