@@ -45,8 +45,8 @@ export interface Notifier {
   subscribe(run: string, signal: AbortSignal): Subscription;
 }
 
-/** Creates a notifier. */
-export function notifier(): Notifier {
+/** Creates a notifier. Subscribers are also notified every `pollEvery` milliseconds, to look for additions of other processes. Default: never. */
+export function notifier(pollEvery = Infinity): Notifier {
   const subscribers = new Map<string, Set<() => void>>();
 
   function subscribe(run: string, signal: AbortSignal): Subscription {
@@ -56,6 +56,7 @@ export function notifier(): Notifier {
     const ofRun = subscribers.get(run) ?? new Set();
     subscribers.set(run, ofRun.add(onNotify));
     signal.addEventListener("abort", onAbort, { once: true });
+    const poll = pollEvery < Infinity ? setInterval(onNotify, pollEvery) : undefined;
     return {
       async next() {
         const more = await notified.promise;
@@ -64,6 +65,7 @@ export function notifier(): Notifier {
       },
       close() {
         signal.removeEventListener("abort", onAbort);
+        clearInterval(poll);
         ofRun.delete(onNotify);
         if (ofRun.size === 0) subscribers.delete(run);
       },

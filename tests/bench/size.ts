@@ -30,6 +30,7 @@ const rows: readonly Row[] = [
   { what: "served with everything, beyond Hono and Zod", bundle: "everything.ts", without: honoAndZod, budget: 24 },
   { what: "store", bundle: "features/store.ts", without: served, budget: 3 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3 },
+  { what: "sessions and logs in SQLite", bundle: "features/sqlite.ts", without: served, budget: 6.5 },
   { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2 },
   { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1 },
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5 },

@@ -4,5 +4,6 @@
  * @module
  */
 export { durableObjectLog } from "./log.ts";
-export type { DurableObjectOptions, ObjectStorage } from "./storage.ts";
+export type { DurableObjectOptions } from "./options.ts";
+export type { SqlStorage as ObjectStorage } from "../sql/storage.ts";
 export { durableObjectStore } from "./store.ts";

@@ -1,0 +1,91 @@
+/**
+ * Logs in SQLite.
+ *
+ * @module
+ */
+import { promiseTry } from "../../stream/promise_try.ts";
+import type { Addition, Log, LogPage } from "../log.ts";
+import { follow, notifier } from "../notifier.ts";
+import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
+import { records } from "../record/records.ts";
+import { expiry, firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
+
+/** Options of `sqlLog()`. */
+export interface SqlLogOptions extends SqlOptions {
+  /** Milliseconds between two looks for events that other processes have added. Infinity: only this process adds events. */
+  readonly pollEvery: number;
+}
+
+/** Creates a log in a database that has the tables. */
+export function sqlLog(storage: SqlStorage, { expireIn, sweepEvery, pollEvery }: SqlLogOptions): Log {
+  const { sql } = storage;
+  const additions = notifier(pollEvery);
+  const sweep = sweeper(storage, "jizai_log", "run", sweepEvery);
+  storage.transactionSync(sweep);
+
+  /** Reads the end of a record. */
+  function headOf(run: string): Pick<LogPage, "last" | "ended"> | undefined {
+    const row = firstOf(sql.exec(
+      "SELECT last, ended FROM jizai_log WHERE run = ? AND (expires IS NULL OR expires > ?)",
+      run,
+      Date.now(),
+    ));
+    return row && { last: Number(row.last), ended: row.ended === 1 };
+  }
+
+  function add(run: string, { after, lines, ended }: Addition): boolean {
+    const head = headOf(run);
+    if ((head?.last ?? after) !== after) return false;
+    if (!head) remove(run); // an expired record
+    const last = after + lines.length;
+    sql.exec("INSERT OR REPLACE INTO jizai_log VALUES (?, ?, ?, ?)", run, last, ended ? 1 : 0, expiry(expireIn));
+    for (const [part, text] of piecesOf(textOfLines(lines), pieceLength).entries()) {
+      sql.exec("INSERT INTO jizai_log_piece VALUES (?, ?, ?, ?)", run, after + 1, part, text);
+    }
+    sweep();
+    return true;
+  }
+
+  function read(run: string, after: number): LogPage | undefined {
+    const head = headOf(run);
+    if (!head) return undefined;
+    // Another process may add more after the head was read, hence the last number.
+    const collector = collectLines(after);
+    const pieces = sql.exec(
+      `SELECT first, part, text FROM jizai_log_piece WHERE run = ? AND first >= coalesce(
+         (SELECT max(first) FROM jizai_log_piece WHERE run = ? AND first <= ?), 0
+       ) AND first <= ? ORDER BY first, part`,
+      run,
+      run,
+      after + 1,
+      head.last,
+    );
+    for (const { first, part, text } of pieces) {
+      if (!collector.add({ first: Number(first), part: Number(part), text: String(text) })) break;
+    }
+    return { ...collector.lines(), ...head };
+  }
+
+  function remove(run: string): void {
+    for (const table of ["jizai_log_piece", "jizai_log"]) sql.exec(`DELETE FROM ${table} WHERE run = ?`, run);
+  }
+
+  return {
+    records,
+    ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
+    append: (run, addition) =>
+      promiseTry(() => {
+        const done = storage.transactionSync(() => add(run, addition));
+        if (done) additions.notify(run);
+        return done;
+      }),
+    read: (run, after) => promiseTry(() => read(run, after)),
+    tail: (run, after, signal) =>
+      follow(after, signal, (at) => promiseTry(() => read(run, at)), () => additions.subscribe(run, signal)),
+    delete: (run) =>
+      promiseTry(() => {
+        storage.transactionSync(() => remove(run));
+        additions.notify(run);
+      }),
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * SQLite as the adapters use it, and the schema that they share.
+ *
+ * @module
+ */
+
+/** An SQLite database with transactions: the part of a Durable Object's `ctx.storage` that is used. The object must have SQLite storage. */
+export interface SqlStorage {
+  /** Its database. */
+  readonly sql: {
+    /** Executes one statement, and returns its rows. */
+    exec(query: string, ...bindings: readonly (string | number | null)[]): Iterable<Readonly<Record<string, unknown>>>;
+  };
+  /** Executes `work` in a transaction, which is rolled back if `work` throws. */
+  transactionSync<T>(work: () => T): T;
+}
+
+/** How long entries are kept. */
+export interface SqlOptions {
+  /** Milliseconds after its last change that an entry expires. */
+  readonly expireIn: number;
+  /** The least number of milliseconds between two deletions of expired entries. Infinity: they are deleted once, at the start. */
+  readonly sweepEvery: number;
+}
+
+/** The tables of sessions. */
+export const sessionTables: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS jizai_session (
+    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_session_piece (
+    id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)
+  ) WITHOUT ROWID`,
+  `CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL`,
+];
+
+/** The tables of logs. */
+export const logTables: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS jizai_log (
+    run TEXT PRIMARY KEY, last INTEGER NOT NULL, ended INTEGER NOT NULL, expires INTEGER
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_log_piece (
+    run TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (run, first, part)
+  ) WITHOUT ROWID`,
+  `CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL`,
+];
+
+/** The most characters of a piece: a row of a Durable Object holds 2 MB, and a save writes each row that changes. */
+export const pieceLength = 100_000;
+
+/** Returns the first row, if there is one. */
+export function firstOf<T>(rows: Iterable<T>): T | undefined {
+  const [row] = rows;
+  return row;
+}
+
+/** Returns when an entry that changes now expires; null for never. */
+export function expiry(expireIn: number): number | null {
+  return expireIn < Infinity ? Date.now() + expireIn : null;
+}
+
+/** Returns a function that deletes the expired rows of a table and their pieces, at most once in `every` milliseconds. */
+export function sweeper({ sql }: SqlStorage, table: string, key: string, every: number): () => void {
+  let due = 0;
+  return () => {
+    const now = Date.now();
+    if (now < due) return;
+    due = now + every;
+    for (const each of [`${table}_piece`, table]) {
+      sql.exec(`DELETE FROM ${each} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= ?)`, now);
+    }
+  };
+}

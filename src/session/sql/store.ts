@@ -1,0 +1,84 @@
+/**
+ * Sessions in SQLite.
+ *
+ * @module
+ */
+import { promiseTry } from "../../stream/promise_try.ts";
+import { durable } from "../../core/persistence/session_writer.ts";
+import type { Store } from "../../core/persistence/store.ts";
+import { piecesOf, sessionOf, textOfSession } from "../pieces.ts";
+import { expiry, firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
+
+/** Creates a store in a database that has the tables. A save writes the rows that have changed: the last ones if a transcript has grown. */
+export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptions): Store {
+  const { sql } = storage;
+  const sweep = sweeper(storage, "jizai_session", "id", sweepEvery);
+  storage.transactionSync(sweep);
+
+  /** Returns the stored version; 0 if there is no session. */
+  function versionOf(id: string): number {
+    const row = firstOf(sql.exec(
+      "SELECT version FROM jizai_session WHERE id = ? AND (expires IS NULL OR expires > ?)",
+      id,
+      Date.now(),
+    ));
+    return Number(row?.version ?? 0);
+  }
+
+  function write(id: string, version: number, pieces: readonly string[]): void {
+    sql.exec("INSERT OR REPLACE INTO jizai_session VALUES (?, ?, ?)", id, version, expiry(expireIn));
+    for (const [part, text] of pieces.entries()) {
+      sql.exec(
+        `INSERT INTO jizai_session_piece VALUES (?, ?, ?)
+         ON CONFLICT (id, part) DO UPDATE SET text = excluded.text WHERE text <> excluded.text`,
+        id,
+        part,
+        text,
+      );
+    }
+    sql.exec("DELETE FROM jizai_session_piece WHERE id = ? AND part >= ?", id, pieces.length);
+  }
+
+  return durable({
+    load: (id) =>
+      promiseTry(() => {
+        // One statement reads one state of the database, whatever other processes write.
+        const rows = [...sql.exec(
+          `SELECT version, text FROM jizai_session JOIN jizai_session_piece USING (id)
+           WHERE id = ? AND (expires IS NULL OR expires > ?) ORDER BY part`,
+          id,
+          Date.now(),
+        )];
+        const version = Number(rows[0]?.version ?? 0);
+        return version === 0 ? undefined : sessionOf(rows.map(({ text }) => text).join(""), version);
+      }),
+    save: (session) =>
+      promiseTry(() => {
+        const { id, version } = session;
+        const pieces = piecesOf(textOfSession(session), pieceLength);
+        return storage.transactionSync(() => {
+          if (versionOf(id) !== version) return undefined;
+          write(id, version + 1, pieces);
+          sweep();
+          return version + 1;
+        });
+      }),
+    delete: (id) =>
+      promiseTry(() =>
+        storage.transactionSync(() => {
+          sql.exec("DELETE FROM jizai_session WHERE id = ?", id);
+          sql.exec("DELETE FROM jizai_session_piece WHERE id = ?", id);
+        })
+      ),
+    list: ({ after = "", limit = 100 } = {}) =>
+      promiseTry(() => {
+        const rows = sql.exec(
+          "SELECT id FROM jizai_session WHERE id > ? AND (expires IS NULL OR expires > ?) ORDER BY id LIMIT ?",
+          after,
+          Date.now(),
+          limit,
+        );
+        return [...rows].map(({ id }) => String(id));
+      }),
+  });
+}

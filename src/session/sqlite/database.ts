@@ -1,0 +1,86 @@
+/**
+ * The SQLite database that the caller opens, and its schema.
+ *
+ * @module
+ */
+import { logTables, sessionTables, type SqlStorage } from "../sql/storage.ts";
+
+/**
+ * The part of an SQLite database that is used: `DatabaseSync` of `node:sqlite` has it. The adapters open transactions, so no other code opens one on the same
+ * connection across an `await`.
+ */
+export interface SqliteDatabase {
+  /** Executes statements without bindings. */
+  exec(sql: string): unknown;
+  /** Prepares one statement. */
+  prepare(sql: string): SqliteStatement;
+}
+
+/** A prepared statement. */
+export interface SqliteStatement {
+  /** Executes the statement, and returns its rows. */
+  all(...bindings: (string | number | null)[]): readonly unknown[];
+  /** Executes a statement without rows. */
+  run(...bindings: (string | number | null)[]): unknown;
+}
+
+/** Options of `sqliteStore()`. */
+export interface SqliteOptions {
+  /** Milliseconds after its last change that an entry expires. Expired entries are deleted by later writes. Default: never. */
+  readonly expireIn?: number;
+}
+
+/** The schema, as SQL that changes nothing where it exists: `migrate()` executes it. */
+export const schema: string = [...sessionTables, ...logTables].map((statement) => `${statement};\n`).join("");
+
+/**
+ * Creates the tables and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
+ *
+ * ```ts
+ * import { migrate } from "@jizai/jizai/session/sqlite";
+ * import { DatabaseSync } from "node:sqlite";
+ *
+ * migrate(new DatabaseSync(":memory:"));
+ * ```
+ */
+export function migrate(database: SqliteDatabase): void {
+  database.exec("PRAGMA journal_mode = WAL");
+  database.exec(schema);
+}
+
+/** Milliseconds between two deletions of expired entries. */
+export const sweepEvery = 60_000;
+
+/** Returns the storage of a database. Throws if the schema is missing. */
+export function storageOf(database: SqliteDatabase): SqlStorage {
+  const statements = new Map<string, SqliteStatement>();
+
+  function exec(query: string, ...bindings: readonly (string | number | null)[]) {
+    const statement = statements.get(query) ?? database.prepare(query);
+    statements.set(query, statement);
+    if (query.startsWith("SELECT")) return statement.all(...bindings) as Record<string, unknown>[]; // SQLite returns rows by column name
+    statement.run(...bindings);
+    return [];
+  }
+
+  function transactionSync<T>(work: () => T): T {
+    database.exec("BEGIN IMMEDIATE"); // takes the lock at once: a lock that is upgraded later can fail without waiting
+    try {
+      const done = work();
+      database.exec("COMMIT");
+      return done;
+    } catch (error) {
+      database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  try {
+    for (const table of ["jizai_session", "jizai_log"]) exec(`SELECT 1 FROM ${table} LIMIT 0`);
+  } catch (cause) {
+    throw new Error("Cannot use the database: it does not have the schema; expected a call of migrate() before", {
+      cause,
+    });
+  }
+  return { sql: { exec }, transactionSync };
+}

@@ -1,0 +1,8 @@
+/**
+ * Sessions and logs in an SQLite file: `node:sqlite`, or a driver with the same methods.
+ *
+ * @module
+ */
+export { migrate, schema, type SqliteDatabase, type SqliteOptions, type SqliteStatement } from "./database.ts";
+export { sqliteLog, type SqliteLogOptions } from "./log.ts";
+export { sqliteStore } from "./store.ts";

@@ -1,0 +1,70 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { DatabaseSync } from "node:sqlite";
+import { user } from "@jizai/jizai";
+import { migrate, schema, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { logLaws, storeLaws } from "@jizai/jizai/testing";
+
+/** Opens an empty database with the schema. */
+function open(): DatabaseSync {
+  const database = new DatabaseSync(":memory:");
+  migrate(database);
+  return database;
+}
+
+/** Counts the rows of all tables. */
+function rows(database: DatabaseSync): readonly number[] {
+  return ["jizai_session", "jizai_session_piece", "jizai_log", "jizai_log_piece"]
+    .map((table) => Number(database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows));
+}
+
+Deno.test("sqliteStore() keeps the laws of stores", async () => {
+  using time = new FakeTime();
+  await storeLaws((options) => sqliteStore(open(), options), { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("sqliteLog() keeps the laws of logs", async () => {
+  using time = new FakeTime();
+  await logLaws((options) => sqliteLog(open(), options), { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("migrate() changes nothing in a database that has the schema", async () => {
+  const database = open();
+  const session = { id: "s", version: 0, messages: [user("自在鉤")] };
+  await sqliteStore(database).save(session);
+  migrate(database);
+  database.exec(schema);
+  assertEquals(await sqliteStore(database).load("s"), { ...session, version: 1 });
+});
+
+Deno.test("sqliteStore() and sqliteLog() reject a database without the schema", () => {
+  for (const make of [sqliteStore, sqliteLog]) {
+    assertThrows(
+      () => make(new DatabaseSync(":memory:")),
+      Error,
+      "Cannot use the database: it does not have the schema; expected a call of migrate() before",
+    );
+  }
+});
+
+Deno.test("sqliteStore() and sqliteLog() delete expired rows when they write", async () => {
+  using time = new FakeTime();
+  const database = open();
+  const [store, log] = [sqliteStore(database, { expireIn: 1_000 }), sqliteLog(database, { expireIn: 1_000 })];
+  await store.save({ id: "old", version: 0, messages: [user("a")] });
+  await log.append("old", { after: 0, lines: ["1", "2"], ended: false });
+  time.tick(60_000);
+  await store.save({ id: "new", version: 0, messages: [user("b")] });
+  await log.append("new", { after: 0, lines: ["1"], ended: false });
+  assertEquals(rows(database), [1, 1, 1, 1]);
+});
+
+Deno.test("the deletion of expired rows searches indexes, and scans no table", () => {
+  const database = open();
+  for (const [table, key] of [["jizai_session", "id"], ["jizai_log", "run"]]) {
+    const plan = database.prepare(
+      `EXPLAIN QUERY PLAN DELETE FROM ${table}_piece WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= 1)`,
+    ).all().map(({ detail }) => String(detail));
+    assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
+  }
+});
