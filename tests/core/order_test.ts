@@ -80,6 +80,7 @@ compact   core
 subagent  core
 error     core
 abort     core
+groups    not requested
 tools     look, inner
 `.trim(),
   );

@@ -89,6 +89,8 @@ export interface AgentParts<S> {
 export interface AgentDefinition<S> extends AgentParts<S> {
   /** The hooks of every point, composed. */
   readonly onions: Onions;
+  /** The functions of middleware that request groups of calls. */
+  readonly groups: readonly NonNullable<Middleware["groups"]>[];
 }
 
 /** Composes the hooks of an agent. */
@@ -119,5 +121,6 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
     error: fold("error"),
     abort: fold("abort"),
   };
-  return { ...parts, onions };
+  const groups = use.flatMap((middleware) => middleware.groups ? [middleware.groups.bind(middleware)] : []);
+  return { ...parts, onions, groups };
 }

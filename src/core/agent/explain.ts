@@ -1,5 +1,5 @@
 /**
- * Explains an agent: the chain of hooks at every point, and the tools. An import of its own: `@jizai/jizai/explain`.
+ * Explains an agent: the chain of hooks at every point, the groups of calls, and the tools. An import of its own: `@jizai/jizai/explain`.
  *
  * @module
  */
@@ -7,9 +7,10 @@ import { points } from "../hooks/each_hook.ts";
 import { nameOf } from "../hooks/middleware.ts";
 import type { Agent } from "./agent.ts";
 import type { AgentParts } from "./definition.ts";
+import type { AnyTool } from "./tool.ts";
 
 /**
- * Returns the hooks of every point, the outermost first, and the tools of an agent, as text.
+ * Returns the hooks of every point, the outermost first, the middleware that request groups of calls, and the tools of an agent, as text.
  *
  * ```ts
  * import { agent, type Middleware } from "@jizai/jizai";
@@ -27,5 +28,20 @@ export function explain<V, O>(agent: Agent<V, O>): string {
     const chain = use.flatMap((middleware, index) => middleware[point] ? [nameOf(middleware, index)] : []);
     return `${point.padEnd(9)} ${[...chain, "core"].join(" → ")}`;
   });
-  return [name, ...chains, `${"tools".padEnd(9)} ${tools.map((tool) => tool.name).join(", ") || "none"}`].join("\n");
+  const requests = use.flatMap((middleware, index) => middleware.groups ? [nameOf(middleware, index)] : []);
+  const groups = requests.length > 0 ? `requested by ${requests.join(", ")}` : "not requested";
+  const named = tools.map((tool) => `${tool.name}${noteOf(tool)}`);
+  return [
+    name,
+    ...chains,
+    `${"groups".padEnd(9)} ${groups}`,
+    `${"tools".padEnd(9)} ${named.join(", ") || "none"}`,
+  ].join("\n");
+}
+
+/** Returns the statement of a tool about calls that overlap. */
+function noteOf({ parallel, readOnly }: AnyTool): string {
+  if (typeof parallel === "function") return " (parallel by input)";
+  if (parallel !== undefined) return parallel ? " (parallel)" : " (alone)";
+  return readOnly ? " (read-only)" : "";
 }

@@ -38,8 +38,10 @@ export interface Tool<I, O, V> {
   readonly ask?: boolean | ((input: I, scope: Scope<V>) => boolean | Promise<boolean>);
   /** True if a call may run again, with the same idempotency key, after its process died. */
   readonly idempotent?: boolean;
-  /** False if a call must not overlap with other calls of its batch: never, or if the function returns false for its input. Default: true. */
+  /** Whether a call may overlap with others of its response. A function decides by the input that the model gave. */
   readonly parallel?: boolean | ((input: I) => boolean);
+  /** True if calls change nothing, so they may overlap with others where a middleware requests groups. */
+  readonly readOnly?: boolean;
   /** Does the work. */
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
   /** Replaces `execute` for a feature of the engine, which receives the open call. It holds no slot. */
@@ -64,8 +66,13 @@ export interface ToolOptions<S extends Schema, O, V> {
    * interrupted.
    */
   readonly idempotent?: boolean;
-  /** False if a call must not overlap with other calls of its batch. A function decides by the input. Default: true. */
+  /**
+   * Whether a call may overlap with others of its response. False: it runs alone, with its hooks around it. True: it may share a group also where a
+   * middleware requests groups. A function decides by the input that the model gave. Default: it overlaps, unless a middleware requests groups.
+   */
   readonly parallel?: boolean | ((input: NoInfer<Infer<S>>) => boolean);
+  /** True if calls change nothing. Where a middleware requests groups, they may overlap with others. Default: false. */
+  readonly readOnly?: boolean;
   /** Does the work. A string or a `ToolResult` is sent to the model as it is, any other value as JSON. A thrown error becomes an error result. */
   readonly execute: (input: NoInfer<Infer<S>>, ctx: ToolExecutionContext<V>) => O | Promise<O>;
 }

@@ -6,7 +6,7 @@
 import type { AssistantMessage, CallResult, Message, ToolResult } from "../../protocol/message.ts";
 import { isInterrupt, Pause } from "../hooks/interrupt.ts";
 import type { OpenCall } from "./call.ts";
-import { bounded, notRun, stopped, withheld } from "./outcome.ts";
+import { bounded, interrupted, notRun, stopped, withheld } from "./outcome.ts";
 import type { CallRecord, ReviewedResult } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import { contextMessages } from "../run/transcript.ts";
@@ -36,12 +36,13 @@ export function reasonOf({ reason }: Cut = { reason: "the run was ended" }): str
 
 /** Returns the result of a call. It is never a result that a hook failed to review. */
 export function resultOfCall(call: OpenCall, cut: Cut | undefined = cutOf(call)): ToolResult {
-  const { result, failures, decision, raw, waiting, scope: { engine } } = call;
+  const { result, failures, decision, raw, waiting, record: { state }, scope: { engine } } = call;
   const reason = reasonOf(cut);
   if (waiting) return raw && raw !== stopped ? withheld("the run was ended") : notRun(reason);
   if (result) return result;
   const threw = !engine.control.aborted && !failures.every(isInterrupt);
-  return threw || raw || decision?.type === "answer" ? withheld(reason) : notRun(reason);
+  if (threw || raw || decision?.type === "answer" || state === "ran") return withheld(reason);
+  return state === "running" ? interrupted : notRun(reason);
 }
 
 /** Emits the result of a call. Returns it as the transcript keeps it. */

@@ -1,5 +1,6 @@
 /**
- * The tools step: the calls of one response go in one after another, run in parallel, and come out one after another.
+ * The tools step: the calls of one response go in one after another, run in parallel, and come out one after another. A call that must run alone
+ * is a group of its own, and each group does all three before the next one begins.
  *
  * The step accepts call records in any state. A fresh batch, an answered question and a crash are the same code.
  *
@@ -9,10 +10,11 @@ import { End, isInterrupt, Pause, Paused } from "../hooks/interrupt.ts";
 import { OpenCall } from "./call.ts";
 import { announceResult, batchMessages, type Cut, cutOf, reasonOf, resultOfCall } from "./batch.ts";
 import { executeCall } from "./execute.ts";
+import { groupsOf } from "./groups.ts";
 import { decideOnError } from "../run/failure.ts";
 import { notRun, stopped, withheld } from "./outcome.ts";
 import type { AllowedCall, AnsweredQuestion, CallRecord, Move, PositionAt } from "../run/position.ts";
-import type { EngineRun, StepScope } from "../run/run.ts";
+import type { StepScope } from "../run/run.ts";
 import type { Checkpoint, Step } from "../run/step.ts";
 
 /** The decision to execute a call. */
@@ -40,8 +42,10 @@ export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message,
   await begin(checkpoint, position, batches);
   const batch: Batch = { scope, position, records, checkpoint, save: durable ? () => checkpoint(position) : undefined };
   const batchId = `${engine.id}:${batches}`;
-  for (const group of groupsOf(records, engine)) {
-    const move = await runGroup(batch, openCalls(batch, group, batchId));
+  const groups = (await groupsOf(scope, position)).map((group) => openCalls(batch, group, batchId));
+  for (const [index, calls] of groups.entries()) {
+    if (index > 0) await batch.save?.(); // a crash does not repeat the hooks of a finished group
+    const move = await runGroup(batch, calls, groups.slice(index + 1).flat());
     if (move) return move;
   }
   return commit(batch);
@@ -49,22 +53,6 @@ export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message,
 
 function begin(checkpoint: Checkpoint, position: PositionAt<"tools">, batches: number): Promise<void> {
   return checkpoint(position, { counters: { batches }, save: false });
-}
-
-/** Splits a batch at the calls that must run alone. Returns the indices of the calls without a result. */
-function groupsOf(records: readonly CallRecord[], { settings: { toolsByName } }: EngineRun): number[][] {
-  const groups: number[][] = [];
-  let parallel = false;
-  for (const [index, { call, state }] of records.entries()) {
-    const tool = toolsByName.get(call.name);
-    const alone = typeof tool?.parallel === "function" ? !tool.parallel(call.input as never) : tool?.parallel === false; // unparsed: the predicate sees JSON
-    const last = groups.at(-1);
-    const group = parallel && !alone && last ? last : [];
-    if (group !== last) groups.push(group);
-    parallel = !alone;
-    if (state !== "done") group.push(index);
-  }
-  return groups.filter((group) => group.length > 0);
 }
 
 function openCalls({ scope, position, records }: Batch, group: readonly number[], batchId: string): OpenCall[] {
@@ -77,11 +65,15 @@ function openCalls({ scope, position, records }: Batch, group: readonly number[]
   });
 }
 
-/** Runs the three phases of one group. Returns the move that ends the step, if the batch cannot continue. */
-async function runGroup(batch: Batch, calls: readonly OpenCall[]): Promise<Move | undefined> {
+/** Runs the three phases of one group. Returns the move that ends the step, if the calls of `later` groups may not run. */
+async function runGroup(
+  batch: Batch,
+  calls: readonly OpenCall[],
+  later: readonly OpenCall[],
+): Promise<Move | undefined> {
   const { scope: { engine }, position } = batch;
   const { loop } = engine;
-  const finished = engine.onUnwind(() => abandon(batch, calls));
+  const finished = engine.onUnwind(() => abandon(batch, [...calls, ...later]));
   try {
     loop.check();
     const cut = await enter(calls);
@@ -98,6 +90,7 @@ async function runGroup(batch: Batch, calls: readonly OpenCall[]): Promise<Move 
     for (const call of waiting) finish(batch, call, cut);
     if (loop.position !== position) return {}; // the run ended without this step
     if (!isOver) return undefined;
+    for (const call of later) finish(batch, call, cut ?? cutOf(call) ?? { reason: "a hook failed" });
     return { ...commit(batch), ...(fatal.length > 0 && { error: { thrown: fatal[0] } }) };
   } finally {
     finished();

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { ToolResult } from "../../protocol/message.ts";
+import type { Call, ToolResult } from "../../protocol/message.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { Steps } from "../run/step.ts";
 import type { Hook } from "./onion.ts";
 import type * as points from "./points.ts";
-import type { Change } from "./scope.ts";
+import type { Change, Scope } from "./scope.ts";
 
 /** The hooks around one call. */
 export interface ToolHooks<V = unknown, I = unknown> {
@@ -18,6 +18,20 @@ export interface ToolHooks<V = unknown, I = unknown> {
   readonly approval?: Hook<points.ApprovalContext<V, I>, Change, points.Approval>;
   /** Around the work itself, in parallel: timing, retry, timeout, cache, locks. `next()` may be called again. */
   readonly execute?: Hook<points.ExecuteContext<V, I>, Change, ToolResult>;
+}
+
+/** The context of a middleware's `groups`. */
+export interface GroupContext<V = unknown> extends Scope<V> {
+  /** The call as the model made it, before any hook. */
+  readonly call: Call;
+  /** The tool. Undefined for an unknown one. */
+  readonly tool: AnyTool | undefined;
+  /** The name of the tool. */
+  readonly name: string;
+  /** The turn, from 1. */
+  readonly turn: number;
+  /** The tool's own statement about the call: its `parallel`, or true if it is `readOnly`. Undefined if it makes none. */
+  readonly parallel: boolean | undefined;
 }
 
 /** A named bundle of hooks and tools. The first one in `use` is the outermost. */
@@ -33,6 +47,12 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
    * `approval` hook only, so a child agent may be stricter and never looser.
    */
   readonly inherit?: boolean;
+  /**
+   * Requests groups of calls: "alone" for a call that must be decided, run and reviewed before the next call of the response is decided. Consecutive
+   * "parallel" calls share a group. If several middleware have `groups`, one "alone" is enough; so is `parallel: false` of the tool. A function that
+   * throws counts as "alone". Default: all calls of a response share a group.
+   */
+  readonly groups?: (ctx: GroupContext<V>) => "parallel" | "alone";
   /** Tools that it adds. */
   readonly tools?: readonly AnyTool<V>[];
   /** Around every run or resume of a session. */

@@ -58,7 +58,9 @@ export function when<V>(predicate: (scope: Scope<V>) => boolean, middleware: Mid
 }
 
 function conditional<V>(middleware: Middleware<V>, holds: (ctx: Scope<V>) => boolean): Middleware<V> {
-  return eachHook(middleware, (hook) => onlyIf(hook, holds));
+  const { groups } = middleware;
+  const hooks = eachHook(middleware, (hook) => onlyIf(hook, holds));
+  return groups ? { ...hooks, groups: (ctx) => holds(ctx) ? groups(ctx) : "parallel" } : hooks;
 }
 
 /** Returns a hook that applies only if `holds` returns true. Otherwise its layer is skipped, at no cost. */

@@ -1,0 +1,47 @@
+/**
+ * Groups of calls: the calls of one response that overlap. A group ends before the next one begins.
+ *
+ * @module
+ */
+import type { Call } from "../../protocol/message.ts";
+import type { AnyTool } from "../agent/tool.ts";
+import type { GroupContext } from "../hooks/middleware.ts";
+import type { PositionAt } from "../run/position.ts";
+import type { StepScope } from "../run/run.ts";
+
+/** Splits a batch at the calls that must run alone. Returns the indices of the calls without a result. */
+export async function groupsOf(scope: StepScope, { turn, calls }: PositionAt<"tools">): Promise<readonly number[][]> {
+  const groups: number[][] = [];
+  let isOpen = false;
+  for (const [index, { call, state }] of calls.entries()) {
+    const alone = await mustBeAlone(scope, call, turn); // also for a finished call: a resumed batch has the same groups
+    const last = groups.at(-1);
+    const group = isOpen && !alone && last ? last : [];
+    if (group !== last) groups.push(group);
+    isOpen = !alone;
+    if (state !== "done") group.push(index);
+  }
+  return groups.filter((group) => group.length > 0);
+}
+
+/** Returns true if the tool or a middleware wants a group of its own for a call. A function that fails counts as such a wish. */
+async function mustBeAlone({ engine, run, signal, emit, vars }: StepScope, call: Call, turn: number): Promise<boolean> {
+  const { settings: { toolsByName }, definition: { groups }, events } = engine;
+  const tool = toolsByName.get(call.name);
+  if (groups.length === 0 && tool?.parallel === undefined) return false;
+  try {
+    const parallel = await isParallel(tool, call);
+    const ctx: GroupContext = { run, signal, emit, vars, call, tool, name: call.name, turn, parallel };
+    return parallel === false || groups.some((group) => group(ctx) === "alone");
+  } catch (error) {
+    events.report(error);
+    return true;
+  }
+}
+
+/** Returns true or false if a tool says whether a call may overlap with others; undefined if it does not. */
+async function isParallel(tool: AnyTool | undefined, { input }: Call): Promise<boolean | undefined> {
+  if (typeof tool?.parallel !== "function") return tool?.parallel ?? (tool?.readOnly ? true : undefined);
+  const validated = await tool.input["~standard"].validate(input);
+  return !validated.issues && tool.parallel(validated.value as never); // parsed by the tool's own schema
+}
