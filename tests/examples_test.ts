@@ -23,7 +23,7 @@ import { shop } from "../examples/shop/shop.ts";
 import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
 import { messagesApi } from "./support/providers/anthropic.ts";
-import { chatCompletions } from "./support/providers/openai.ts";
+import { chatCompletions, chatStream } from "./support/providers/openai.ts";
 import { withoutSchemas } from "./support/without_schemas.ts";
 
 /** The examples of hooks: what each of them shows, and what it prints. */
@@ -161,6 +161,42 @@ function decisions(events: readonly Event[]): string[] {
 }
 
 const longSum = "(1 + 2) * (3 + 4) / 5 - 6";
+
+Deno.test("the README has at most 250 lines, and its first agent is examples/first_agent", async () => {
+  const readme = await Deno.readTextFile("README.md");
+  const source = await Deno.readTextFile("examples/first_agent/main.ts");
+  assertStringIncludes(readme, source.slice(source.indexOf("import")));
+  assertEquals(readme.trimEnd().split("\n").length <= 250, true);
+});
+
+Deno.test("the README shows useChat as the page in examples/use_chat does", async () => {
+  const page = await Deno.readTextFile("examples/use_chat/page.jsx");
+  const [, shown = ""] = (await Deno.readTextFile("README.md")).match(/```jsx ignore\n([^]*?)```/) ?? [];
+  const lines = shown.split("\n").slice(2).map((line) => line.replace(/\/\/.*|;/g, "").trim()).filter(Boolean);
+  const unknown = ["})", "addToolApprovalResponse({ id: part.approval.id, approved: true })"];
+  assertEquals(lines.filter((line) => !page.includes(line)), unknown.slice(1));
+});
+
+Deno.test("the first agent of the README answers two prompts with tools, from a provider", async () => {
+  const bodies: string[] = [];
+  const call = {
+    index: 0,
+    id: "call_a",
+    type: "function",
+    function: { name: "weather", arguments: '{"city":"Oslo"}' },
+  };
+  using _ = stub(globalThis, "fetch", (_, init) => {
+    bodies.push(String(init?.body));
+    const answered = String(init?.body).includes("Sunny in Oslo");
+    const frames = answered ? [{ content: "It is sunny." }, "stop", 7] : [{ tool_calls: [call] }, "tool_calls", 7];
+    return Promise.resolve(new Response(chatStream(...frames)));
+  });
+  const { default: app } = await import("../examples/first_agent/main.ts");
+  for (const prompt of ["Weather in Oslo?", "And again?"]) {
+    assertEquals((await read(app, "/runs", { prompt })).text, "It is sunny.");
+  }
+  assertEquals(bodies.length, 4);
+});
 
 Deno.test("the assistant searches twice at once, reads twice at once, and quotes what it read", async () => {
   const { events, text } = await asked("Which point do I want for a timeout?");

@@ -1,10 +1,10 @@
 /**
- * The documentation of this project, cut into passages: the sections of its README, and the docblocks of what its modules export.
+ * The documentation of this project, cut into passages: the sections of its READMEs, and the docblocks of what its modules export.
  *
  * @module
  */
 
-/** The README, or the docblocks in the code. */
+/** The READMEs, or the docblocks in the code. */
 export type Place = "guide" | "code";
 
 /** A piece of documentation that stands on its own. */
@@ -16,6 +16,10 @@ export interface Passage {
   readonly text: string;
 }
 
+/** The guide: the README of the project, and one for each room. */
+const guides = ["", "src/core/run/", "src/http/", "src/model/", "src/session/", "src/wire/", "middleware/", "examples/"]
+  .map((folder) => `${folder}README.md`);
+
 /** Reads all passages of the project at `root`. */
 export async function readDocs(root: URL): Promise<readonly Passage[]> {
   const files = [
@@ -24,8 +28,12 @@ export async function readDocs(root: URL): Promise<readonly Passage[]> {
     ...await modulesIn(root, "middleware"),
   ];
   const read = async (path: string) => ({ path, text: await Deno.readTextFile(new URL(path, root)) });
-  const [readme, ...sources] = await Promise.all(["README.md", ...new Set(files)].map(read));
-  return [...sections(readme?.text ?? ""), ...sources.flatMap(({ path, text }) => docblocks(path, text))];
+  const documents = await Promise.all(guides.map(read));
+  const sources = await Promise.all(Array.from(new Set(files), read));
+  return [
+    ...documents.flatMap(({ path, text }) => sections(path, text)),
+    ...sources.flatMap(({ path, text }) => docblocks(path, text)),
+  ];
 }
 
 /** A public entry, and the modules from which it passes something on: what else there is concerns the engine alone. */
@@ -45,8 +53,8 @@ async function modulesIn(root: URL, folder: string): Promise<string[]> {
   return paths.flat().sort();
 }
 
-/** The sections of the README, by heading. */
-export function sections(markdown: string): Passage[] {
+/** The sections of a README, by heading. */
+export function sections(path: string, markdown: string): Passage[] {
   const parts: { title: string; lines: string[] }[] = [];
   let fenced = false;
   for (const line of markdown.split("\n")) {
@@ -56,7 +64,7 @@ export function sections(markdown: string): Passage[] {
     else parts.at(-1)?.lines.push(line);
   }
   return parts.map(({ title, lines }) => ({
-    id: `README.md#${anchor(title)}`,
+    id: `${path}#${anchor(title)}`,
     place: "guide",
     title,
     text: lines.join("\n").trim(),

@@ -16,7 +16,7 @@ async function bundled(path: string): Promise<Uint8Array<ArrayBuffer>> {
   return stdout;
 }
 
-const script = inBrowser.ignore ? "" : await bundled("tests/browser/page/use_chat.jsx");
+const script = inBrowser.ignore ? "" : await bundled("examples/use_chat/page.jsx");
 const html =
   `<!doctype html><link rel="icon" href="data:,"><div id="root"></div><script type="module" src="/page.js"></script>`;
 

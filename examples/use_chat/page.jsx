@@ -10,9 +10,7 @@ import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalRespons
 import { StrictMode, useEffect } from "npm:react@19.3.1";
 import { createRoot } from "npm:react-dom@19.3.1/client";
 
-const transport = new DefaultChatTransport({ api: "/chat" });
-
-/** The two functions of the README. */
+/** The two functions of src/wire/README.md. */
 async function messagesOf(id) {
   const response = await fetch(`/chat/${id}`);
   return response.ok ? await response.json() : [];
@@ -27,7 +25,7 @@ function Page() {
   const { messages, status, sendMessage, addToolApprovalResponse, resumeStream, regenerate } = useChat({
     id: "tab",
     messages: stored,
-    transport,
+    transport: new DefaultChatTransport({ api: "/chat" }),
     resume: true,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
