@@ -329,7 +329,7 @@ Deno.test("src holds the rooms and nothing else", async () => {
 
 Deno.test("no folder of the library has more than 15 files of its own", () => {
   const folders = Map.groupBy(library, ({ path }) => path.replace(/\/[^/]*$/, ""));
-  const full = [...folders].filter(([folder, files]) => files.length > 15);
+  const full = [...folders].filter(([, files]) => files.length > 15);
   assertEquals(full.map(([folder, files]) => `${folder}: ${files.length}`), []);
 });
 
