@@ -51,8 +51,8 @@ export interface ClaudeHooksOptions {
  *
  * All matching hooks of an event run at the same time, each with its own copy of the input, its own `AbortSignal` and its own timeout in seconds. If a hook
  * throws, is late or returns an invalid output, it has no opinion, unless it has `onFailure: "block"`; a `warning` reports it, and the error goes to `onError`.
- * A deny is final. An "allow" answers questions of inner layers and overrides no denial. `continue: false` ends the run. Texts for the person are `notice`
- * events. Texts for the model are never shown to the person.
+ * A deny is final. An "allow" answers questions of inner layers and overrides no denial. `continue: false` and `interrupt: true` end the run, and the
+ * runs that it works for. Texts for the person are `notice` events. Texts for the model are never shown to the person.
  *
  * Hooks receive the names and inputs of the tools of this agent. For hooks of `Edit|Write` that read `tool_input.file_path`, give tools these names and
  * inputs, as `Bash` below: a tool `Edit` can pass its calls to the `edit_file` among the `tools` of `workspace()`. The tools of `mcp()` have the names
@@ -85,7 +85,6 @@ export interface ClaudeHooksOptions {
  *
  * - The calls of one response run in parallel: all `PreToolUse` hooks of a response run before the first call.
  * - A question without an answer pauses the run. On resume, `PreToolUse` is not asked again.
- * - `continue: false` and `interrupt: true` in a subagent end the subagent, not its callers.
  * - `updatedPermissions` hold for the session, whatever their destination. Directories have no effect, because a workspace has one root.
  * - Context of background hooks, `Notification` and `PostModelSwitch` is in the next request, and not in the transcript.
  * - Inputs are validated against the tool's schema before `PreToolUse` and again after `updatedInput`.

@@ -94,7 +94,7 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
 
   function endOf(ctx: Scope, stage: Stage, turn: number, { action, reason }: Decision): End {
     const why = `hook aborted turn during ${stage}: ${reason || "hook requested turn abort"}`;
-    if (action === "hard_abort") return ctx.run.end(why, { as: "cancelled", rollback: true });
+    if (action === "hard_abort") return ctx.run.end(why, { as: "cancelled", rollback: true, tree: true });
     observers.notify("error", ctx, turn, () => ({ Stage: `hook.${stage}`, Message: why }));
     return ctx.run.end(why, { as: "failed" });
   }

@@ -60,7 +60,8 @@ export type RpcHooks = Middleware & AsyncDisposable;
  * Observers run later: at most 64 events wait, further ones are dropped, and failures go to `onError`. Subagents inherit the hooks.
  *
  * If a hook responds to a call, the call neither runs nor is approved by other hooks of this kind; every other guard is still asked. An approval answers no
- * question of a guard or a tool. `abort_turn` ends the run as failed and keeps the messages; `hard_abort` ends it as cancelled and removes them.
+ * question of a guard or a tool. `abort_turn` ends the run as failed and keeps the messages; `hard_abort` ends it, and the
+ * runs that it works for, as cancelled and removes them.
  *
  * Hooks are started by the first run. Every run fails if one of them does not answer `hook.hello` within 30 seconds, or within the timeout of its replies if
  * that is longer.
@@ -68,7 +69,6 @@ export type RpcHooks = Middleware & AsyncDisposable;
  * Differences from the home system:
  *
  * - The calls of one response run in parallel: all `before_tool` replies come before the first call, and all `after_tool` requests after the last one.
- * - `hard_abort` in a subagent ends the subagent, not its callers.
  * - A message that arrives during a batch skips no call of the batch; the model receives it afterwards.
  * - `media` of a result with `response_handled` becomes artifacts of the result: clients receive them as events, not through a channel.
  * - The events `session_summarize`, `follow_up_queued` and `subturn_orphan`, and those of channels, buses and gateways, never occur.

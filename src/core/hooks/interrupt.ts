@@ -13,6 +13,8 @@ export interface EndOptions {
   readonly rollback?: boolean;
   /** Keeps no result of the current batch: all its calls are answered as withheld. Default: false. */
   readonly withhold?: boolean;
+  /** Ends all parent runs too, each with the same status and reason. Default: false. */
+  readonly tree?: boolean;
 }
 
 /** Unwinds a run that a hook ended. Made by `ctx.run.end()`. */
@@ -25,13 +27,19 @@ export class End extends Error {
   readonly rollback: boolean;
   /** True if no result of the current batch is kept. */
   readonly withhold: boolean;
+  /** True if all parent runs end too. */
+  readonly tree: boolean;
 
   /** Creates the interrupt. */
-  constructor(readonly reason: string, { as = "ended", rollback = false, withhold = false }: EndOptions = {}) {
+  constructor(
+    readonly reason: string,
+    { as = "ended", rollback = false, withhold = false, tree = false }: EndOptions = {},
+  ) {
     super(`The run ends: ${reason}`);
     this.as = as;
     this.rollback = rollback;
     this.withhold = withhold;
+    this.tree = tree;
   }
 }
 

@@ -298,7 +298,9 @@ function viewOf(engine: EngineRun): Run & { readonly [engineKey]: EngineRun } {
     report: (error) => events.report(error),
     end(reason, options) {
       const end = new End(reason, options);
-      loop.offerInterrupt(end);
+      for (let run: EngineRun | undefined = engine; run; run = end.tree ? run.parent : undefined) {
+        run.loop.offerInterrupt(end);
+      }
       return end;
     },
     pause: (question, options) => new Pause([{ questions: [question], schema: replySchema, ...options }]),

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { End, Scope } from "../../../../mod.ts";
+import type { End, Run, Scope } from "../../../../mod.ts";
 import { isLate } from "../../kit/deadline.ts";
 import { joinLines } from "../../kit/fields.ts";
 import { outermostRun, transcriptFile, workingDirectory } from "../../kit/run.ts";
@@ -58,10 +58,16 @@ export interface Hooks {
   ) => void;
   /** Adds texts to the next model request. */
   readonly addLater: (ctx: Scope, texts: readonly string[]) => void;
-  /** Ends the run if an answer contains `continue: false` and the event allows it. */
+  /** Ends the session if an answer contains `continue: false` and the event allows it: the run, and the runs that it works for. */
   readonly endOf: (event: HookEvent, ctx: Scope, answers: Answers) => End | undefined;
   /** Ends the run. The person sees the reason. */
-  readonly end: (ctx: Scope, reason: string) => End;
+  readonly end: (ctx: Scope, reason: string, reach?: EndReach) => End;
+}
+
+/** Which runs a hook ends. */
+interface EndReach {
+  /** Ends also the runs that the run works for. Default: false. */
+  readonly tree?: boolean;
 }
 
 /** The text for the model in the results of calls that the end of the run cuts short. */
@@ -149,10 +155,12 @@ export function hooksOf(
     return output ? [{ ...output, given }] : [];
   }
 
-  function end(ctx: Scope, reason: string): End {
-    memory.stopped.set(ctx, reason);
+  function end(ctx: Scope, reason: string, { tree = false }: EndReach = {}): End {
+    for (let run: Run | undefined = ctx.run; run; run = tree ? run.parent : undefined) {
+      memory.stopped.set({ ...ctx, run }, reason);
+    }
     ctx.emit({ type: "notice", text: reason });
-    return ctx.run.end(endReason);
+    return ctx.run.end(endReason, { tree });
   }
 
   return {
@@ -172,7 +180,7 @@ export function hooksOf(
     endOf(event, ctx, answers) {
       const stopping = answers.filter((answer) => answer.continue === false);
       if (stopping.length === 0 || !dialect.ending.includes(event)) return undefined;
-      return end(ctx, joinLines(stopping.map(({ stopReason }) => stopReason)) ?? "Stopped by a hook.");
+      return end(ctx, joinLines(stopping.map(({ stopReason }) => stopReason)) ?? "Stopped by a hook.", { tree: true });
     },
     end,
   };

@@ -44,7 +44,7 @@ export function approvalHook(
     }
     if (answer) {
       const { message = "Permission denied by hook.", interrupt } = answer;
-      if (interrupt) hooks.end(ctx, message);
+      if (interrupt) hooks.end(ctx, message, { tree: true });
       return deny(message);
     }
     return mode === "dontAsk" ? deny("Nobody is asked here.") : question;
