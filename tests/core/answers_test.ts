@@ -9,6 +9,7 @@ import {
   type PersonAnswer,
   type Question,
   type RunResult,
+  SessionError,
   state,
   text,
   textOf,
@@ -373,4 +374,21 @@ Deno.test("an agent that waits is given up where the conversation goes on withou
   })
     .result;
   assertEquals(lines(messages).slice(2, 4), ["skipped The conversation went on without an answer.", "ok Seen"]);
+});
+
+Deno.test("an answer of an unknown type, or with an unknown scope, is invalid and leaves the run paused", async () => {
+  const made = assistant([paying(1), "Done."]);
+  await made.run();
+  const message = (expected: string) => `Cannot answer call call_1: expected ${expected}`;
+  const cases = [
+    [{ callId: "call_1", type: "allow" }, message('type "approve", "deny" or "reply", got "allow"')],
+    [{ callId: "call_1", type: "approve", always: "session" }, message('always "tool" or "input", got "session"')],
+  ] as const;
+  for (const [answer, expected] of cases) {
+    const { status, reason, error } = await made.answer(answer as never); // a caller without types
+    assertEquals([status, reason, error instanceof SessionError && error.code], ["failed", "session", "invalid"]);
+    assertEquals(error instanceof Error && error.message, expected);
+  }
+  assertEquals((await made.answer({ callId: "call_1", type: "approve" })).status, "done");
+  assertEquals(made.decided, ["allow by person"]);
 });

@@ -181,3 +181,13 @@ Deno.test("serve() begins nothing for a request that came before its signal abor
   assertEquals((await refusalOf(post(app, "/runs", { prompt: "Hi" })))[0], 503);
   assertEquals(saved, []);
 });
+
+Deno.test("POST /sessions/:id/answers refuses an answer of an unknown type or scope with 400", async () => {
+  const app = serve(agent({ model: scripted(call("a"), "Done."), tools: [drop] }));
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
+  for (const wrong of [{ type: "allow" }, { type: "approve", always: "session" }]) {
+    const answers = [{ callId: "call_1", ...wrong }];
+    const response = await post(app, `/sessions/${session}/answers`, { answers });
+    assertEquals([response.status, (await response.json()).error.code], [400, "invalid"]);
+  }
+});

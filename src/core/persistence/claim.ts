@@ -210,6 +210,22 @@ function hasMovedOn({ run }: Session, { run: expected = run?.id, at = run?.event
   return run?.id !== expected || (run?.exit !== undefined && at < run.events);
 }
 
+const kinds: readonly unknown[] = ["approve", "deny", "reply"];
+const scopes: readonly unknown[] = ["tool", "input", undefined];
+
+/** Throws for an answer of an unknown type, or one that allows calls for good in an unknown scope. */
+function checkKind(answer: PersonAnswer, { messages }: Session): void {
+  const { callId, type } = answer;
+  const fail = (expected: string, got: unknown): never => {
+    const what = callId === undefined ? "the run" : `call ${callId}`;
+    throw new SessionError(`Cannot answer ${what}: ${expected}, got "${got}"`, "invalid", undefined, messages);
+  };
+  if (!kinds.includes(type)) fail('expected type "approve", "deny" or "reply"', type);
+  if (answer.type === "approve" && !scopes.includes(answer.always)) {
+    fail('expected always "tool" or "input"', answer.always);
+  }
+}
+
 /** Matches answers to the questions of a pause. Answers that were given before are accepted again. */
 function matchAnswers(stored: Session, answers: readonly PersonAnswer[]): readonly AnsweredQuestion[] {
   const { run } = stored;
@@ -218,6 +234,7 @@ function matchAnswers(stored: Session, answers: readonly PersonAnswer[]): readon
   const taken = run?.answers.filter(({ answer }) => lost || answer.callId !== undefined) ?? [];
   const given = new Map<string | undefined, AnsweredQuestion>();
   for (const answer of answers) {
+    checkKind(answer, stored);
     const { callId } = answer;
     const question = questions.find((question) => question.callId === callId);
     const twice = given.has(callId);
