@@ -322,7 +322,7 @@ Deno.test("chatCompletions() has the next message answer a question of a hook", 
   assertEquals([answer?.message.content, answer?.finish_reason], ["Let me ask.", "stop"]);
 });
 
-Deno.test("chatCompletions() applies guards to client tools, and keeps the agent's tool if a client tool has its name", async () => {
+Deno.test("chatCompletions() applies guards to client tools", async () => {
   const { did, tools } = lookAndDrop();
   const guard: Middleware = {
     name: "guard",
@@ -334,7 +334,7 @@ Deno.test("chatCompletions() applies guards to client tools, and keeps the agent
   const { client } = served({ model, tools, use: [guard] });
   const { choices: [choice] } = await client.chat.completions.create({
     ...hi,
-    tools: [{ type: "function", function: paint }, { type: "function", function: { name: "look", parameters: {} } }],
+    tools: [{ type: "function", function: paint }],
   });
   assertEquals([choice?.message.content, choice?.finish_reason, did], ["Done.", "stop", ["Saw a"]]);
   assertEquals(lines(model.requests[1]?.messages ?? []).slice(-2), ["denied Not here.", "ok Saw a."]);

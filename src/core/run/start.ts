@@ -29,7 +29,7 @@ export interface StartOptions extends ClaimOptions {
   readonly signal?: AbortSignal | undefined;
   readonly vars: unknown;
   readonly limits?: Partial<Limits> | undefined;
-  /** Tools of this run only, such as those that its client runs. The agent's own tools win. */
+  /** Tools of this run only, such as those that its client runs. None may have the name of an agent's own tool. */
   readonly tools?: readonly AnyTool[] | undefined;
   readonly onError?: OnError | undefined;
   readonly parent?: { readonly run: EngineRun; readonly call: string; readonly settings: Partial<Settings> };
@@ -181,9 +181,22 @@ async function take(beginning: Beginning): Promise<Ready> {
     claimed = await claim({ ...options, busy: "refuse" }, about);
     if ("close" in claimed) throw busy;
   }
+  checkTools(beginning, claimed);
   const run = engineOf(beginning, claimed);
   if (!await run.writer.claim()) throw busy;
   return run;
+}
+
+/** Throws if a tool of this run has the name of an agent's own tool, which would run in its place. */
+function checkTools({ definition, options, session }: Beginning, { exit }: Claimed): void {
+  for (const { name } of options.tools ?? []) {
+    const isOwn = definition.tools.some((own) => own.name === name);
+    const isAsked = exit?.questions?.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
+    if (isOwn && !isAsked) {
+      const why = `the agent has a tool "${name}"; expected another name`;
+      throw new SessionError(`Cannot add a tool to session "${session}": ${why}`, "invalid");
+    }
+  }
 }
 
 function engineOf(beginning: Beginning, claimed: Claimed): Ready {
