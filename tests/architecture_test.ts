@@ -341,6 +341,7 @@ Deno.test("tests mirror src and middleware", async () => {
     "browser",
     "examples_test.ts",
     "middleware",
+    "package",
     "platforms",
     "support",
     "traps.ts",
