@@ -1,4 +1,13 @@
-import { agent, type AgentOptions, type CallResult, type Message, type Schema, tool, vars } from "@jizai/jizai";
+import {
+  agent,
+  type AgentOptions,
+  type CallResult,
+  type Message,
+  type Middleware,
+  type Schema,
+  tool,
+  vars,
+} from "@jizai/jizai";
 import { mcp, type McpServer } from "@jizai/jizai/middleware/mcp";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { scripted } from "@jizai/jizai/model/scripted";
@@ -404,4 +413,35 @@ Deno.test("mcp() throws for invalid names, URLs, lists and times", () => {
   }
   assertThrows(() => mcp({ servers: { a: { url, tools: [] } } }), TypeError, "`tools` is empty");
   for (const time of [0, -1, NaN, 2 ** 31]) assertThrows(() => mcp({ servers: { a: { url, time } } }), RangeError);
+});
+
+Deno.test("mcp() takes readOnlyHint over, which counts only where a middleware requests groups", async () => {
+  const log: string[] = [];
+  const note = (name: string) => () => {
+    log.push(name);
+    return { content: [] };
+  };
+  await using server = served((server) => {
+    server.registerTool("look", { description: "Looks", annotations: { readOnlyHint: true } }, note("look"));
+    server.registerTool("push", { description: "Pushes", annotations: { readOnlyHint: false } }, note("push"));
+    server.registerTool("plain", { description: "Works" }, note("plain"));
+  });
+  const names = ["look", "look", "push", "plain"];
+  const calls = names.map((name) => [`mcp__git__${name}`, {}] as const);
+  const watch: Middleware = {
+    tool(ctx, next) {
+      log.push(`in ${ctx.name.slice(10)}`);
+      return next();
+    },
+  };
+  const run = async (...use: Middleware[]) => {
+    const tools = mcp({ servers: { git: { url: server.url } } });
+    await agent({ model: scripted({ calls }, "Done."), use: [tools, ...use, watch] }).run("Go").result;
+    return log.splice(0);
+  };
+  assertEquals((await run()).slice(0, 4), names.map((name) => `in ${name}`));
+  assertEquals(await run({ groups: ({ parallel }) => parallel ? "parallel" : "alone" }), [
+    ...["in look", "in look", "look", "look"],
+    ...["in push", "push", "in plain", "plain"],
+  ]);
 });

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Middleware } from "../../../mod.ts";
+import { separateCalls } from "../kit/groups.ts";
 import { type Hooks, hooksOf } from "./ask/hooks.ts";
 import type { Configured } from "./config/config.ts";
 import type { CanUseTool } from "./permissions/permission_request.ts";
@@ -20,12 +21,14 @@ import { turnHooks } from "./points/turn.ts";
 export interface HookMiddlewareOptions extends Pick<Hooks, "name" | "dialect" | "cwd"> {
   readonly canUseTool?: CanUseTool | undefined;
   readonly isClassifierDenial?: IsClassifierDenial | undefined;
+  /** Whether each call runs alone, with its hooks around it. */
+  readonly groups: boolean;
 }
 
 /** Creates a middleware that runs the hooks of a configuration. Subagents inherit it. */
 export function hookMiddleware(
   { definitions, silent }: Configured,
-  { canUseTool, isClassifierDenial = () => false, ...options }: HookMiddlewareOptions,
+  { canUseTool, isClassifierDenial = () => false, groups, ...options }: HookMiddlewareOptions,
 ): Middleware {
   const hooks = hooksOf(definitions, options);
   const { has } = hooks;
@@ -35,6 +38,7 @@ export function hookMiddleware(
   return warnSilent({
     name: options.name,
     inherit: true,
+    ...(groups && (guards || reviews) && separateCalls()),
     ...sessionHook(hooks),
     ...promptHook(hooks),
     ...turnHooks(hooks),

@@ -27,6 +27,11 @@ export interface ClaudeHooksOptions {
   readonly canUseTool?: CanUseTool | undefined;
   /** Says whether a denial was made by a classifier: in "claude", `PermissionDenied` fires for no other denial. Default: none is. */
   readonly isClassifierDenial?: IsClassifierDenial | undefined;
+  /**
+   * Whether calls of one response run one after another, each with its hooks around it, as in the home systems. Calls of tools that are `readOnly` or
+   * have `parallel: true` overlap all the same. False: all hooks of `PreToolUse` of a response run before the first call. Default: true.
+   */
+  readonly groups?: boolean | undefined;
 }
 
 /**
@@ -51,6 +56,10 @@ export interface ClaudeHooksOptions {
  *
  * All matching hooks of an event run at the same time, each with its own copy of the input, its own `AbortSignal` and its own timeout in seconds. If a hook
  * throws, is late or returns an invalid output, it has no opinion, unless it has `onFailure: "block"`; a `warning` reports it, and the error goes to `onError`.
+ *
+ * If hooks concern calls, the calls of one response run one after another, each with `PreToolUse`, its work and `PostToolUse` before the next one begins; only
+ * calls of tools that are `readOnly` or have `parallel: true` overlap. The option `groups` turns this off.
+ *
  * A deny is final. An "allow" answers questions of inner layers and overrides no denial. `continue: false` and `interrupt: true` end the run, and the
  * runs that it works for. Texts for the person are `notice` events. Texts for the model are never shown to the person.
  *
@@ -83,7 +92,6 @@ export interface ClaudeHooksOptions {
  *
  * Differences from the home systems:
  *
- * - The calls of one response run in parallel: all `PreToolUse` hooks of a response run before the first call.
  * - A question without an answer pauses the run. On resume, `PreToolUse` is not asked again.
  * - `updatedPermissions` hold for the session, whatever their destination. Directories have no effect, because a workspace has one root.
  * - Context of background hooks, `Notification` and `PostModelSwitch` is in the next request, and not in the transcript.
@@ -134,12 +142,13 @@ export interface ClaudeHooksOptions {
  */
 export function claude_hooks(
   config: HookConfig,
-  { dialect: name = "qoder", cwd = "/", canUseTool, isClassifierDenial }: ClaudeHooksOptions = {},
+  { dialect: name = "qoder", cwd = "/", canUseTool, isClassifierDenial, groups = true }: ClaudeHooksOptions = {},
 ): Middleware {
   const dialect = dialectOf(name);
   return hookMiddleware(configured(config, dialect), {
     ...{ name: "claude_hooks", dialect, cwd },
     canUseTool,
     isClassifierDenial,
+    groups,
   });
 }

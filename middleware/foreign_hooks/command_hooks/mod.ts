@@ -54,6 +54,11 @@ export interface CommandHooksOptions {
   readonly mcp?: Readonly<Record<string, McpClient>> | undefined;
   /** The directory of the files that `CLAUDE_ENV_FILE` names. Default: `/tmp`. */
   readonly temporary?: string | undefined;
+  /**
+   * Whether calls of one response run one after another, each with its hooks around it, as in the home systems. Calls of tools that are `readOnly` or
+   * have `parallel: true` overlap all the same. False: all hooks before calls of a response run before the first call. Default: true.
+   */
+  readonly groups?: boolean | undefined;
 }
 
 /**
@@ -118,7 +123,7 @@ export function command_hooks(
   files: CommandSettings | readonly CommandSettings[],
   options: CommandHooksOptions = {},
 ): Middleware {
-  const { dialect: name = "qoder", cwd = process.cwd(), env = {}, temporary = "/tmp" } = options;
+  const { dialect: name = "qoder", cwd = process.cwd(), env = {}, temporary = "/tmp", groups = true } = options;
   const settings = joinFiles([files].flat());
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
   if (name === "copilot") {
@@ -158,7 +163,7 @@ export function command_hooks(
     };
   }
 
-  return hookMiddleware(readSettings(settings, dialect, hookOf), { name: "command_hooks", dialect, cwd });
+  return hookMiddleware(readSettings(settings, dialect, hookOf), { name: "command_hooks", dialect, cwd, groups });
 }
 
 function given<T>(value: T | undefined, need: string): T {

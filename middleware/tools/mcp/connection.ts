@@ -19,7 +19,7 @@ import type { McpTransport } from "./transport.ts";
 const closeTime = 1_000;
 
 /** A tool as its server describes it. */
-export type ServerTool = Pick<Tool, "name" | "title" | "description" | "inputSchema">;
+export type ServerTool = Pick<Tool, "name" | "title" | "description" | "inputSchema" | "annotations">;
 
 /** A connection to a server. */
 export interface Connection {

@@ -45,7 +45,8 @@ export interface McpOptions<V = unknown> {
 /**
  * Adds the tools of MCP servers. The tool `search` of the server `docs` is called `mcp__docs__search`. Characters that providers refuse become `_`, and such a
  * name ends with a hash. A tool whose name is in use already is left out and reported to the operator. Guards see the calls like those of any other
- * tool. The model reads the descriptions that servers give, so use servers that you trust, and name the tools that you need.
+ * tool. The model reads the descriptions that servers give, so use servers that you trust, and name the tools that you need. A tool with `readOnlyHint` is
+ * `readOnly`: where a middleware requests groups of calls, its calls may overlap with others.
  *
  * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
  * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again.
@@ -158,6 +159,7 @@ function toolOf(name: string, serverTool: ServerTool, connection: Connection): A
     name,
     description: serverTool.description ?? serverTool.title ?? serverTool.name,
     input: inputOf(serverTool),
+    readOnly: serverTool.annotations?.readOnlyHint === true,
     execute: (input, ctx) => connection.call(serverTool.name, input, ctx),
   });
 }

@@ -152,7 +152,7 @@ Deno.test("Qoder: PermissionRequest and Notification fire when a person is asked
   const { told, config } = listening("PermissionRequest", "Notification", "PermissionDenied");
   const calls = [command("a", "ls", "mcp__box__run"), command("b")];
   const tools = [shell({ name: "mcp__box__run", ask: true }), shell()];
-  await ran(config, { calls, tools, after: [permissions({ deny: ["Bash"] })] });
+  await ran(config, { calls, tools, after: [permissions({ deny: ["Bash"] })], groups: false });
   const mcp_server = { name: "box", source: "dynamic" };
   const reason = "Bash is not permitted here.";
   assertEquals(told, [

@@ -187,7 +187,7 @@ Deno.test("Claude, Qoder: continue false is ignored by observing events and over
 });
 
 for (const event of ["PostToolUse", "PostToolUseFailure"] as const) {
-  Deno.test(`Claude, Qoder: continue false at ${event} keeps every result of the batch`, async () => {
+  Deno.test(`Claude, Qoder: continue false at ${event} keeps every result of the group`, async () => {
     const log: string[] = [];
     const execute = (text: string) => {
       if (event === "PostToolUseFailure" && text === "a") throw new Error("broken");
@@ -195,10 +195,14 @@ for (const event of ["PostToolUse", "PostToolUseFailure"] as const) {
     };
     const stops: HookCallback = (input) => ({ continue: !("tool_use_id" in input) || input.tool_use_id !== "a" });
     const calls = [command("a"), command("b")];
-    const { result, lines } = await ran({ [event]: hooks(stops) }, { calls, tools: [shell({ log, execute })] });
-    assertEquals([result.status, log], ["done", ["a", "b"]]);
+    const options = { calls, tools: [shell({ log, execute })] };
+    const { result, lines } = await ran({ [event]: hooks(stops) }, { ...options, groups: false });
+    assertEquals([result.status, log.splice(0)], ["done", ["a", "b"]]);
     const first = event === "PostToolUse" ? "ok a" : "error Bash failed.";
     assertEquals(lines, ["call Bash Bash", first, "ok b"]);
+    const alone = await ran({ [event]: hooks(stops) }, options);
+    assertEquals([alone.result.status, log], ["done", ["a"]]);
+    assertEquals(alone.lines, ["call Bash Bash", first, "aborted Not run: a hook stopped the run."]);
   });
 }
 
@@ -539,8 +543,8 @@ Deno.test("Claude, Qoder: tool_use_id is the same before and after a call, and a
   assertEquals(ids, [
     ["UserPromptSubmit", undefined, undefined],
     ["PreToolUse", "a", "a"],
-    ["PreToolUse", "b", "b"],
     ["PostToolUse", "a", "a"],
+    ["PreToolUse", "b", "b"],
     ["PostToolUse", "b", "b"],
     ["Stop", undefined, undefined],
     ["SessionEnd", undefined, undefined],
