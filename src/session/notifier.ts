@@ -39,8 +39,8 @@ export async function* follow(
 
 /** Notifies the subscribers of a run within one process. */
 export interface Notifier {
-  /** Notifies the subscribers of `run`. */
-  notify(run: string): void;
+  /** Notifies the subscribers of `run`. Default: all subscribers. */
+  notify(run?: string): void;
   /** Subscribes to `run` until `signal` aborts. */
   subscribe(run: string, signal: AbortSignal): Subscription;
 }
@@ -74,7 +74,8 @@ export function notifier(pollEvery = Infinity): Notifier {
 
   return {
     notify(run) {
-      for (const onNotify of subscribers.get(run) ?? []) onNotify();
+      const notified = run === undefined ? [...subscribers.values()] : [subscribers.get(run) ?? []];
+      for (const ofRun of notified) for (const onNotify of ofRun) onNotify();
     },
     subscribe,
   };

@@ -31,6 +31,7 @@ const rows: readonly Row[] = [
   { what: "store", bundle: "features/store.ts", without: served, budget: 3 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3 },
   { what: "sessions and logs in SQLite", bundle: "features/sqlite.ts", without: served, budget: 6.5 },
+  { what: "sessions and logs in Postgres", bundle: "features/postgres.ts", without: served, budget: 6.5 },
   { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2 },
   { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1 },
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5 },

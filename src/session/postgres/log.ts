@@ -1,0 +1,127 @@
+/**
+ * Logs in Postgres.
+ *
+ * @module
+ */
+import type { Addition, Log, LogPage } from "../log.ts";
+import { follow, notifier } from "../notifier.ts";
+import { collectLines, textOfLines } from "../pieces.ts";
+import { records } from "../record/records.ts";
+import { expiry, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
+
+/** Options of `postgresLog()`. */
+export interface PostgresLogOptions extends PostgresOptions {
+  /**
+   * Whether to wait for events of other processes with LISTEN, on one more connection. Set it to false for connections through Hyperdrive or a pooler, which
+   * do not deliver notifications. Default: true.
+   */
+  readonly listen?: boolean;
+  /** Milliseconds between two looks for events of other processes. Default: 1,000 with `listen`, in case a notification is lost; otherwise 200. */
+  readonly pollEvery?: number;
+}
+
+/**
+ * Keeps logs in Postgres. An addition is one statement, and notifies the followers in every process. Create the schema with `migrate()` before.
+ *
+ * ```ts
+ * import { postgresLog, type PostgresSql } from "@jizai/jizai/session/postgres";
+ *
+ * // sql: postgres(url) of postgres.js
+ * export const logOn = (sql: PostgresSql) => postgresLog(sql, { expireIn: 60 * 60 * 1_000 });
+ * ```
+ */
+export function postgresLog(
+  sql: PostgresSql,
+  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 }: PostgresLogOptions = {},
+): Log {
+  const query = queryOf(sql);
+  const sweep = sweeper(query, "jizai_log", "run", expireIn);
+  const additions = notifier(pollEvery);
+  let listening: Promise<unknown> | undefined;
+
+  /** Listens to additions, once for all followers. A failure is thrown to the follower, and the next one tries again. */
+  async function startListening(): Promise<void> {
+    const notify = (payload: string) => additions.notify(payload === "" ? undefined : payload);
+    // Notifications are lost while the connection is down, so everybody looks again once it is back.
+    listening ??= Promise.resolve(sql.listen(channel, notify, () => additions.notify()));
+    try {
+      await listening;
+    } catch (error) {
+      listening = undefined;
+      throw error;
+    }
+  }
+
+  /** Appends to a record that ends at `after`, or begins one. */
+  async function add(run: string, { after, lines, ended }: Addition): Promise<boolean> {
+    const values = [run, after, after + lines.length, ended, expiry(expireIn), Date.now(), textOfLines(lines)] as const;
+    return (await query(append, ...values, payloadOf(run))).length > 0;
+  }
+
+  async function deleteIfExpired(run: string): Promise<boolean> {
+    const rows = await query("DELETE FROM jizai_log WHERE run = $1 AND expires <= $2 RETURNING run", run, Date.now());
+    return rows.length > 0;
+  }
+
+  async function read(run: string, after: number): Promise<LogPage | undefined> {
+    const rows = await query(page, run, after, Date.now());
+    const [head] = rows;
+    if (!head) return undefined;
+    const collector = collectLines(after);
+    for (const { first, body } of rows) {
+      if (body !== null && !collector.add({ first: Number(first), part: 0, text: String(body) })) break;
+    }
+    return { ...collector.lines(), last: Number(head.last), ended: head.ended === true };
+  }
+
+  return {
+    records,
+    ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
+    async append(run, addition) {
+      await sweep();
+      const done = await add(run, addition) || (await deleteIfExpired(run) && await add(run, addition));
+      if (done) additions.notify(run);
+      return done;
+    },
+    read,
+    async *tail(run, after, signal) {
+      if (listen) await startListening();
+      yield* follow(after, signal, (at) => read(run, at), () => additions.subscribe(run, signal));
+    },
+    async delete(run) {
+      await query(
+        "WITH gone AS (DELETE FROM jizai_log WHERE run = $1 RETURNING run) SELECT pg_notify($2, $3) FROM gone",
+        run,
+        channel,
+        payloadOf(run),
+      );
+      additions.notify(run);
+    },
+  };
+}
+
+/** The channel of notifications. */
+const channel = "jizai_log";
+
+/** Returns the payload of a notification, which holds 8,000 bytes at most. An empty one notifies every follower. */
+function payloadOf(run: string): string {
+  return run.length <= 2_000 ? run : "";
+}
+
+/** Appends lines and notifies, if the record ends where the writer expects it to end and has not expired. */
+const append = `WITH head AS (
+    INSERT INTO jizai_log AS stored (run, last, ended, expires) VALUES ($1, $3, $4, $5)
+    ON CONFLICT (run) DO UPDATE SET last = excluded.last, ended = excluded.ended, expires = excluded.expires
+      WHERE stored.last = $2 AND (stored.expires IS NULL OR stored.expires > $6)
+    RETURNING run
+  ), added AS (
+    INSERT INTO jizai_log_lines (run, first, body) SELECT run, $2::bigint + 1, $7 FROM head WHERE $7 <> ''
+  )
+  SELECT pg_notify('${channel}', $8) FROM head`;
+
+/** Reads the head and the next lines in one statement, so that they are of one state of the record. */
+const page = `SELECT stored.last, stored.ended, lines.first, lines.body
+  FROM jizai_log stored LEFT JOIN jizai_log_lines lines ON lines.run = stored.run AND stored.last > $2::bigint
+    AND lines.first >= coalesce((SELECT max(first) FROM jizai_log_lines WHERE run = $1 AND first <= $2::bigint + 1), 0)
+  WHERE stored.run = $1 AND (stored.expires IS NULL OR stored.expires > $3)
+  ORDER BY lines.first LIMIT 100`;

@@ -1,0 +1,89 @@
+/**
+ * The Postgres driver that the caller passes, and the schema.
+ *
+ * @module
+ */
+
+/** The part of postgres.js that is used. `postgres(url)` returns it. */
+export interface PostgresSql {
+  /** Executes a statement. With `prepare`, the driver may prepare it once for each connection. */
+  unsafe(
+    query: string,
+    parameters?: (string | number | boolean | null)[],
+    options?: { readonly prepare?: boolean },
+  ): PromiseLike<readonly unknown[]>;
+  /** Listens to a channel on a connection of its own. `onListen` is called whenever that connection has been established. */
+  listen(
+    channel: string,
+    onNotify: (payload: string) => void,
+    onListen?: () => void,
+  ): PromiseLike<unknown>;
+}
+
+/** Options of `postgresStore()`. */
+export interface PostgresOptions {
+  /** Milliseconds after its last change that an entry expires. Expired entries are deleted by later writes. Default: never. */
+  readonly expireIn?: number;
+}
+
+/** A row of a result, by column name. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The schema, as SQL that changes nothing where it exists: `migrate()` executes it. */
+export const schema: string = `CREATE TABLE IF NOT EXISTS jizai_session (
+  id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint
+);
+CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL;
+CREATE TABLE IF NOT EXISTS jizai_log (
+  run text COLLATE "C" PRIMARY KEY, last bigint NOT NULL, ended boolean NOT NULL, expires bigint
+);
+CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL;
+CREATE TABLE IF NOT EXISTS jizai_log_lines (
+  run text COLLATE "C" NOT NULL REFERENCES jizai_log ON DELETE CASCADE, first bigint NOT NULL, body text NOT NULL,
+  PRIMARY KEY (run, first)
+);
+`;
+
+/**
+ * Creates the tables and indexes that are missing. Several processes may call it at once.
+ *
+ * ```ts
+ * import { migrate, type PostgresSql } from "@jizai/jizai/session/postgres";
+ *
+ * export const prepare = (sql: PostgresSql) => migrate(sql); // sql: postgres(url)
+ * ```
+ */
+export async function migrate(sql: PostgresSql): Promise<void> {
+  // Statements of one message are one transaction. The lock makes processes that start together wait for each other.
+  await sql.unsafe(`SELECT pg_advisory_xact_lock(hashtext('jizai_schema'));\n${schema}`);
+}
+
+/** Executes a statement, and returns its rows. */
+export type Query = (query: string, ...parameters: (string | number | boolean | null)[]) => Promise<readonly Row[]>;
+
+/** Returns the function that executes statements. */
+export function queryOf(sql: PostgresSql): Query {
+  return async (query, ...parameters) => {
+    const rows = await sql.unsafe(query, parameters, { prepare: true });
+    return rows as readonly Row[]; // a driver types rows as any or as unknown; they are objects by column name
+  };
+}
+
+/** Returns when an entry that changes now expires; null for never. */
+export function expiry(expireIn: number): number | null {
+  return expireIn < Infinity ? Date.now() + expireIn : null;
+}
+
+/** Returns a function that deletes expired rows of a table, at most 1,000 in a minute. An index finds them. */
+export function sweeper(query: Query, table: string, key: string, expireIn: number): () => Promise<void> {
+  let due = 0;
+  return async () => {
+    const now = Date.now();
+    if (now < due || expireIn === Infinity) return;
+    due = now + 60_000;
+    await query(
+      `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= $1 LIMIT 1000) AND expires <= $1`,
+      now,
+    );
+  };
+}

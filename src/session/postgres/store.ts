@@ -1,0 +1,66 @@
+/**
+ * Sessions in Postgres.
+ *
+ * @module
+ */
+import { durable } from "../../core/persistence/session_writer.ts";
+import type { Store } from "../../core/persistence/store.ts";
+import { sessionOf, textOfSession } from "../pieces.ts";
+import { expiry, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
+
+/**
+ * Keeps sessions in Postgres. Each operation is one statement, so it also works through a pooler. Create the schema with `migrate()` before.
+ *
+ * ```ts
+ * import { agent, serve } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+ *
+ * const assistant = agent({ model: scripted("Hello!") });
+ *
+ * // sql: postgres(url) of postgres.js
+ * export const appOn = (sql: PostgresSql) => serve(assistant, { store: postgresStore(sql), log: postgresLog(sql) });
+ * ```
+ */
+export function postgresStore(sql: PostgresSql, { expireIn = Infinity }: PostgresOptions = {}): Store {
+  const query = queryOf(sql);
+  const sweep = sweeper(query, "jizai_session", "id", expireIn);
+  return durable({
+    async load(id) {
+      const [row] = await query(
+        "SELECT version, body FROM jizai_session WHERE id = $1 AND (expires IS NULL OR expires > $2)",
+        id,
+        Date.now(),
+      );
+      return row && sessionOf(String(row.body), Number(row.version));
+    },
+    async save(session) {
+      await sweep();
+      const { id, version } = session;
+      const values = [id, textOfSession(session), expiry(expireIn), Date.now()] as const;
+      const rows = version === 0 ? await query(insert, ...values) : await query(update, ...values, version);
+      return rows.length === 0 ? undefined : version + 1;
+    },
+    async delete(id) {
+      await query("DELETE FROM jizai_session WHERE id = $1", id);
+    },
+    async list({ after = "", limit = 100 } = {}) {
+      const rows = await query(
+        "SELECT id FROM jizai_session WHERE id > $1 AND (expires IS NULL OR expires > $2) ORDER BY id LIMIT $3",
+        after,
+        Date.now(),
+        limit,
+      );
+      return rows.map(({ id }) => String(id));
+    },
+  });
+}
+
+/** Inserts a session unless there is one that has not expired. */
+const insert = `INSERT INTO jizai_session AS stored (id, version, body, expires) VALUES ($1, 1, $2, $3)
+  ON CONFLICT (id) DO UPDATE SET version = 1, body = excluded.body, expires = excluded.expires WHERE stored.expires <= $4
+  RETURNING version`;
+
+/** Replaces the version that the caller has read. */
+const update = `UPDATE jizai_session SET version = version + 1, body = $2, expires = $3
+  WHERE id = $1 AND version = $5 AND (expires IS NULL OR expires > $4) RETURNING version`;

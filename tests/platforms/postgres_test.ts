@@ -1,0 +1,133 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import postgres from "postgres";
+import { agent, serve, user } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { migrate, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { postgresServer } from "./postgres_server.ts";
+
+/** Milliseconds that a law may take, however busy the disk is. */
+const time = 60_000;
+
+const found = await new Deno.Command("sh", {
+  args: ["-c", "ls /usr/lib/postgresql/*/bin/initdb || command -v initdb"],
+  stdout: "null",
+  stderr: "null",
+}).output();
+const ignore = !found.success;
+const without = ignore ? " (left out: Postgres is not installed; `apt-get install postgresql`)" : "";
+
+/** Opens the driver. It ends its connections when it is disposed of. */
+function connect(url: string): postgres.Sql & AsyncDisposable {
+  const sql = postgres(url, { onnotice: () => {} });
+  return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 0 }) });
+}
+
+/** Returns the driver with empty tables. */
+async function emptied(sql: PostgresSql): Promise<PostgresSql> {
+  await sql.unsafe("TRUNCATE jizai_session, jizai_log, jizai_log_lines");
+  return sql;
+}
+
+/** Stops the clock of the adapters, which pass the time to Postgres, and advances it. Timers and connections are real. */
+function stoppedClock(): Disposable & { pass(ms: number): void } {
+  const { now } = Date;
+  let time = now();
+  Date.now = () => time;
+  return { pass: (ms) => void (time += ms), [Symbol.dispose]: () => void (Date.now = now) };
+}
+
+/** A test with a server of its own, which has the schema. */
+function onPostgres(name: string, test: (sql: postgres.Sql, url: string) => Promise<void>): void {
+  Deno.test({
+    name: `on Postgres, ${name}${without}`,
+    ignore,
+    async fn() {
+      await using server = await postgresServer();
+      assert(server);
+      await using sql = connect(server.url);
+      await migrate(sql);
+      await test(sql, server.url);
+    },
+  });
+}
+
+onPostgres("postgresStore() keeps the laws of stores", async (sql) => {
+  using clock = stoppedClock();
+  const { pass } = clock;
+  await storeLaws(async (options) => postgresStore(await emptied(sql), options), { time, pass });
+});
+
+onPostgres("postgresLog() keeps the laws of logs, with LISTEN and by polling", async (sql) => {
+  using clock = stoppedClock();
+  const { pass } = clock;
+  await logLaws(async (options) => postgresLog(await emptied(sql), options), { time, pass });
+  const polling = { listen: false, pollEvery: 20 };
+  await logLaws(async (options) => postgresLog(await emptied(sql), { ...options, ...polling }), { time, pass });
+});
+
+onPostgres("migrate() can run at once in several processes, and again", async (sql, url) => {
+  await sql.unsafe("DROP TABLE jizai_session, jizai_log, jizai_log_lines");
+  await using other = connect(url);
+  await Promise.all([migrate(sql), migrate(other), migrate(sql), migrate(other)]);
+  await postgresStore(sql).save({ id: "s", version: 0, messages: [user("自在鉤\u0000")] });
+  await migrate(other);
+  assertEquals(await postgresStore(other).load("s"), { id: "s", version: 1, messages: [user("自在鉤\u0000")] });
+});
+
+onPostgres("20 connections save the same version: one wins", async (sql, url) => {
+  await using other = connect(url);
+  for (let version = 0; version < 3; version++) {
+    const saves = Array.from(
+      { length: 20 },
+      (_, index) => postgresStore(index % 2 ? sql : other).save({ id: "s", version, messages: [user(`${index}`)] }),
+    );
+    assertEquals((await Promise.all(saves)).filter((saved) => saved !== undefined), [version + 1]);
+  }
+});
+
+onPostgres(
+  "postgresLog() is notified of events that another process adds, also after its LISTEN connection was lost",
+  async (sql, url) => {
+    await using other = connect(url);
+    const [writer, reader] = [postgresLog(sql), postgresLog(other, { pollEvery: 60_000 })];
+    await writer.append("r", { after: 0, lines: ["1"], ended: false });
+    const pages = reader.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+    assertEquals((await pages.next()).value?.lines, ["1"]);
+    for (let after = 1; after < 20; after++) {
+      const next = pages.next();
+      if (after === 10) {
+        await sql.unsafe(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'listen%'",
+        );
+      }
+      await writer.append("r", { after, lines: [`${after + 1}`], ended: false });
+      assertEquals((await next).value?.lines, [`${after + 1}`]);
+    }
+    const end = pages.next();
+    await writer.append("r", { after: 20, lines: [], ended: true });
+    assertEquals((await end).done, true);
+  },
+);
+
+onPostgres("a client follows in one process the run that another process executes", async (sql, url) => {
+  await using other = connect(url);
+  const [one, two] = [sql, other].map((sql) =>
+    serve(agent({ model: scripted("Hello!") }), { store: postgresStore(sql), log: postgresLog(sql) })
+  );
+  assert(one && two);
+  const headers = { "content-type": "application/json" };
+  const response = await one.request("/runs", { method: "POST", headers, body: JSON.stringify({ prompt: "Hi" }) });
+  const events = await response.text();
+  const run = /"run":"([^"]+)"/.exec(events)?.[1];
+  assertEquals(await (await two.request(`/runs/${run}?after=0`)).text(), events);
+});
+
+Deno.test({
+  name: `postgresStore() rejects with the reason if Postgres cannot be reached${without}`,
+  ignore,
+  async fn() {
+    await using sql = connect("postgres://postgres@127.0.0.1:1/postgres");
+    await assertRejects(() => postgresStore(sql).load("s"), Error, "ECONNREFUSED");
+  },
+});
