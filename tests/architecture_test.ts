@@ -12,6 +12,7 @@ const rooms = {
   wire: ["protocol", "stream", "model", "core"],
   http: ["protocol", "stream", "model", "core", "session", "wire"],
   testing: ["protocol", "stream", "model", "core", "session", "wire", "http"],
+  cli: ["protocol", "client", "core"],
 } satisfies Record<string, readonly string[]>;
 
 const config = JSON.parse((await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, ""));
@@ -61,7 +62,7 @@ const room = (path: string) => path.match(/^src\/(\w+)\//)?.[1] ?? path;
 const isMiddleware = (path: string) => path.startsWith("middleware/");
 const isBare = (target: string) => !/^(mod\.ts$|src\/|middleware\/|examples\/|tests\/)/.test(target);
 const isAdapter = ({ path }: Source) =>
-  /\/(command_hooks|directory|deno_kv|stdio|terminal|transcript)(\/|\.ts$)/.test(path);
+  /\/(cli|command_hooks|directory|deno_kv|stdio|terminal|transcript)(\/|\.ts$)/.test(path);
 
 /** Returns the import cycles, each as the modules on its way: of imports that exist at run time, or also of type imports. */
 function circles(sources: readonly Source[], kind: "values" | "types"): string[][] {

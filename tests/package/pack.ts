@@ -14,6 +14,12 @@ const checks = [
   ["@arethetypeswrong/cli@0.18.5", "--profile", "esm-only", "--quiet"],
 ];
 
+/** The program that `npx @jizai/jizai` runs. */
+const bin = `#!/usr/bin/env node
+import { run } from "./src/cli/mod.js";
+await run();
+`;
+
 /** The peer dependencies. An optional one is needed only by the middleware named after it. */
 const peers = ["hono", "zod"];
 const optionalPeers = ["@modelcontextprotocol/client", "@opentelemetry/api"];
@@ -32,6 +38,7 @@ export async function pack(): Promise<string> {
   await Deno.remove(folder, { recursive: true }).catch(() => {}); // it may not exist
   await output("tar", "-xzf", raw, "-C", "dist");
   await Deno.remove(`${folder}/deno.lock`);
+  await Deno.writeTextFile(`${folder}/bin.js`, bin, { mode: 0o755 });
   const manifest = JSON.parse(await Deno.readTextFile(`${folder}/package.json`));
   await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify(packageJson(manifest, config.imports), null, 2));
   const [{ filename }] = JSON.parse(await output("npm", "pack", "--json", "--pack-destination=dist", `./${folder}`));
@@ -53,6 +60,7 @@ function packageJson(
     ...written,
     description: "A framework for LLM agents at the edge: every point in an agent's life is an onion of hooks",
     keywords: ["agent", "ai", "edge", "hono", "llm", "middleware"],
+    bin: { jizai: "bin.js" },
     engines: { node: ">=22" },
     sideEffects: false,
     dependencies: Object.fromEntries(

@@ -30,6 +30,7 @@ Deno.test("the installed package has no example, no test and no optional peer", 
   assertEquals(await names("@jizai/jizai"), [
     "LICENSE",
     "README.md",
+    "bin.js",
     "middleware",
     "mod.d.ts",
     "mod.js",
@@ -46,3 +47,23 @@ for (const [runtime, [program = "", ...args]] of Object.entries(runtimes)) {
     assertEquals([success, out?.match(/^ok /gm)?.length], [true, 6], `${out}${err}`);
   });
 }
+
+Deno.test("the installed command explains an agent on Node 22", async () => {
+  const module = [
+    `import { agent } from "@jizai/jizai";`,
+    `import { scripted } from "@jizai/jizai/model/scripted";`,
+    `export default agent({ name: "greeter", model: scripted("Hi") });`,
+  ];
+  await Deno.writeTextFile(`${project}/greeter.mjs`, module.join("\n"));
+  const [program, ...args] = [
+    "npx",
+    "-y",
+    "node@22.23.3",
+    "node_modules/.bin/jizai",
+    "explain",
+    "greeter.mjs",
+  ] as const;
+  const { success, stdout, stderr } = await new Deno.Command(program, { args, cwd: project }).output();
+  const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  assertEquals([success, out?.split("\n")[0], err?.replace(/^npm warn .*\n/gm, "")], [true, "greeter", ""]);
+});

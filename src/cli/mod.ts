@@ -1,0 +1,81 @@
+/**
+ * The command line, on Node, Deno and Bun: `npx @jizai/jizai` or `deno run -A jsr:@jizai/jizai/cli`.
+ *
+ * @module
+ */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { chat } from "./chat.ts";
+import { explainFile } from "./explain_file.ts";
+import { openTerminal, type Terminal } from "./terminal.ts";
+
+export type { Terminal } from "./terminal.ts";
+
+const usage = `Usage: jizai COMMAND
+
+  chat URL [--header "NAME: VALUE"]...   converses with the agent that is served at URL; Ctrl-C stops a run
+  explain FILE                           prints the hooks and tools of the agents that FILE exports
+`;
+
+/** A command: what it does with its argument and options. */
+type Command = (argument: string, options: Options, terminal: Terminal) => Promise<void>;
+
+/** The options of all commands. */
+interface Options {
+  readonly header: readonly string[];
+}
+
+const commands: Readonly<Record<string, Command>> = {
+  chat: (url, { header }, terminal) => chat(url, terminal, { headers: headersOf(header) }),
+  explain: async (file, _options, terminal) => terminal.write(`${await explainFile(file)}\n`),
+};
+
+/**
+ * Runs the command that `args` name, such as `["chat", "http://localhost:8000"]`. Returns the exit code: 0, 1 if the command fails, or 2 if the arguments are
+ * wrong.
+ */
+export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { header: { type: "string", multiple: true, default: [] }, help: { type: "boolean", short: "h" } },
+    });
+    const [name = "", argument, ...rest] = positionals;
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (values.help || !command || argument === undefined || rest.length > 0) {
+      terminal.write(usage);
+      return values.help ? 0 : 2;
+    }
+    await command(argument, values, terminal);
+    return 0;
+  } catch (error) {
+    terminal.write(`${error instanceof Error ? error.message : error}\n`);
+    return isUsageError(error) ? 2 : 1;
+  }
+}
+
+/** Whether `parseArgs()` rejected the arguments. */
+function isUsageError(error: unknown): boolean {
+  return error instanceof Error && "code" in error && `${error.code}`.startsWith("ERR_PARSE_ARGS");
+}
+
+/** Parses headers, each written as `name: value`. */
+function headersOf(lines: readonly string[]): Record<string, string> {
+  return Object.fromEntries(lines.map((line) => {
+    const [, name, value] = line.match(/^([^:\s]+):\s*(.*)$/) ?? [];
+    if (name === undefined || value === undefined) {
+      throw new TypeError(`Cannot send the header "${line}": expected "NAME: VALUE"`);
+    }
+    return [name, value];
+  }));
+}
+
+/** Runs the command of the process, on its terminal. */
+export async function run(): Promise<void> {
+  const terminal = openTerminal();
+  process.exitCode = await main(process.argv.slice(2), terminal);
+  terminal.close();
+}
+
+if (import.meta.main) await run();
