@@ -77,6 +77,7 @@ export type {
   Decision,
   Emit,
   Event,
+  FailureCode,
   FinishReason,
   Point,
   WarningCode,

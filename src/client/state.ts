@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Decider, Decision, Event } from "../protocol/event.ts";
+import type { Decider, Decision, Event, FailureCode } from "../protocol/event.ts";
 import type { Question } from "../protocol/question.ts";
 import type { ContentPart, ResultStatus, Usage, UserMessage } from "../protocol/message.ts";
 
@@ -44,6 +44,10 @@ export interface RunState {
   readonly reason?: string;
   /** The id of the error of a failed run, for the operator. */
   readonly error?: string;
+  /** The kind of the failure of a failed run. */
+  readonly code?: FailureCode;
+  /** Milliseconds to wait before the next attempt after a failed run, if the provider of the model asks for it. */
+  readonly retryAfter?: number;
   /** The message of a failed run, for the user. */
   readonly message?: string;
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../protocol/event.ts";
+import type { FailureCode, FinishReason } from "../protocol/event.ts";
 import type { Json, Message, Usage } from "../protocol/message.ts";
 
 /** Describes a tool to the model. */
@@ -89,17 +89,8 @@ export interface Model {
   stream(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<readonly ModelEvent[]>;
 }
 
-/**
- * Classifies a failed request:
- *
- * - `rate_limited`: too many requests or tokens
- * - `overloaded`: the provider has no capacity
- * - `unavailable`: the provider is unreachable, failed, cut the response, or is out of credit
- * - `unauthorized`: the key is missing, wrong, or lacks a permission
- * - `context`: the request is larger than the model's context
- * - `internal`: anything else, such as an invalid request
- */
-export type ModelErrorCode = "rate_limited" | "overloaded" | "unavailable" | "unauthorized" | "context" | "internal";
+/** The kind of a failed request. */
+export type ModelErrorCode = FailureCode;
 
 /** Facts about a failed request. */
 export interface ModelErrorOptions extends ErrorOptions {

@@ -58,6 +58,18 @@ export type DeltaEvent =
     readonly text: string;
   };
 
+/**
+ * The kind of a failure:
+ *
+ * - `rate_limited`: too many requests or tokens
+ * - `overloaded`: the provider of the model has no capacity
+ * - `unavailable`: the provider is unreachable, failed, cut the response, or is out of credit
+ * - `unauthorized`: the key is missing, wrong, or lacks a permission
+ * - `context`: the request is larger than the model's context
+ * - `internal`: anything else, such as an invalid request
+ */
+export type FailureCode = "rate_limited" | "overloaded" | "unavailable" | "unauthorized" | "context" | "internal";
+
 /** What a run emits at its start and at its end; the engine alone emits these. */
 export type RunEvent =
   | {
@@ -83,7 +95,16 @@ export type RunEvent =
     /** The session in the hands of its client, where the server has no store: goes back with the answers. */
     readonly resumeToken?: string;
   }
-  | { readonly type: "run.failed"; readonly error: string; readonly message: string; readonly usage: Usage }
+  | {
+    readonly type: "run.failed";
+    /** The id under which `onError` received the error. */
+    readonly error: string;
+    readonly message: string;
+    readonly code: FailureCode;
+    /** How long to wait before the next attempt, in milliseconds, if the provider of the model asks for it. */
+    readonly retryAfter?: number;
+    readonly usage: Usage;
+  }
   | { readonly type: "run.aborted"; readonly reason: string; readonly text: string; readonly usage: Usage };
 
 /** Something that happened in a run. */

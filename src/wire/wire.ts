@@ -116,8 +116,10 @@ export type Reply =
 
 /** A response with one JSON body. */
 export interface JsonResponse {
-  /** The status: 500 if the run failed. */
-  readonly status: 200 | 500;
+  /** The status. It depends on the code of the failure, if the run failed. */
+  readonly status: 200 | 413 | 429 | 500 | 502 | 503;
   /** The body. */
   readonly body: object;
+  /** Milliseconds that the client should wait before the next attempt, for the header `retry-after`. Default: the header is not sent. */
+  readonly retryAfter?: number;
 }

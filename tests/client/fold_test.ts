@@ -217,10 +217,11 @@ Deno.test("fold() keeps the end of a run", () => {
     reason: "empty",
     usage,
   });
-  assertEquals(ended({ type: "run.failed", error: "e1", message: "The run failed.", usage }), {
+  assertEquals(ended({ type: "run.failed", error: "e1", message: "The run failed.", code: "internal", usage }), {
     status: "failed",
     error: "e1",
     message: "The run failed.",
+    code: "internal",
     usage,
   });
   assertEquals(ended({ type: "run.aborted", reason: "stop", text: "Hel", usage }), {

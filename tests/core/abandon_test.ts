@@ -234,7 +234,7 @@ Deno.test("a cleanup that ignores its signal is left behind", async () => {
     "notice cleaning",
     "warning hook.abandoned A cleanup did not stop when its signal aborted. abort",
     "session.closed",
-    "run.failed uuid The run failed.",
+    "run.failed uuid The run failed. internal",
   ]);
   assertEquals(aborted, [true]);
 });

@@ -164,7 +164,7 @@ Deno.test("a stream that ends without saying so was cut", async () => {
     "call.delta 1 a look {}",
     "call.ready 1",
     "session.closed",
-    "run.failed uuid The run failed.",
+    "run.failed uuid The run failed. unavailable",
   ]);
   assertEquals(lines(messages), ["user Hi", "assistant Hel"]);
   const [error] = errors;

@@ -157,7 +157,7 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
       came.events.at(-1),
       {
         auto: "run.finished done Done.",
-        overflow: "run.failed uuid The run failed.",
+        overflow: "run.failed uuid The run failed. context",
         manual: "run.finished cancelled  Not now.",
       }[trigger],
     );

@@ -70,7 +70,7 @@ Deno.test("what was held back goes out when the stream is cut", async () => {
     text: ["It is ", "hunt"],
     error: new Error("cut"),
   });
-  assertEquals(told, ["text.delta 1 0 IT IS HUNT", "session.closed", "run.failed uuid The run failed."]);
+  assertEquals(told, ["text.delta 1 0 IT IS HUNT", "session.closed", "run.failed uuid The run failed. internal"]);
   assertEquals(cut, ["cut It is hunt"]);
   assertEquals([result.status, result.text], ["failed", "IT IS HUNT"]);
   assertEquals(message, { role: "assistant", parts: [{ type: "text", text: "IT IS HUNT" }] });
@@ -79,7 +79,7 @@ Deno.test("what was held back goes out when the stream is cut", async () => {
 Deno.test("what a rewriter drops when the stream is cut is kept nowhere", async () => {
   const never: Rewriter = (text, at) => at === "end" ? [text, ""] : ["", text];
   const { told, message, result } = await rewritten({ text: never }, { text: ["hunt", "er"], error: new Error("cut") });
-  assertEquals(told, ["session.closed", "run.failed uuid The run failed."]);
+  assertEquals(told, ["session.closed", "run.failed uuid The run failed. internal"]);
   assertEquals([message, result.text], [undefined, ""]);
 });
 

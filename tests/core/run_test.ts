@@ -502,7 +502,7 @@ Deno.test("a run whose model cannot be chosen fails, and closes", async () => {
     "run.started run session false",
     "session.opened new",
     "session.closed",
-    "run.failed uuid The run failed.",
+    "run.failed uuid The run failed. internal",
   ]);
   assertEquals((await run.result).messages, []);
 });
@@ -566,7 +566,7 @@ Deno.test("what throws in error or abort does not hide the first failure", async
     "warning hook.failed A hook failed while it handled a failure. error uuid",
     "warning hook.failed A hook failed during the cleanup. abort uuid",
     "session.closed",
-    "run.failed uuid The run failed.",
+    "run.failed uuid The run failed. internal",
   ]);
   assertEquals(heard, ["second", "third", "first"]);
   const { error } = await run.result;
@@ -664,7 +664,7 @@ Deno.test("error at model: to abort keeps what was said", async () => {
   assertEquals(eventLines(await eventsOfRun(run)).slice(5), [
     "text.delta 1 0 Hel",
     "session.closed",
-    "run.failed uuid The run failed.",
+    "run.failed uuid The run failed. internal",
   ]);
   const { status, text, messages } = await run.result;
   assertEquals([status, text, lines(messages)], ["failed", "Hel", ["user Hi", "assistant Hel"]]);

@@ -250,7 +250,11 @@ Deno.test("the page adds an event once, and shows how a run ended", () => {
   const once = reduce(empty, delta, 1_010);
   assertEquals(reduce(once, delta, 1_020), once);
   const ends: readonly (readonly [Event, string, string])[] = [
-    [{ type: "run.failed", error: "e1", message: "It failed.", usage }, "failed", "note | It failed."],
+    [
+      { type: "run.failed", error: "e1", message: "It failed.", code: "internal", usage },
+      "failed",
+      "note | It failed.",
+    ],
     [{ type: "run.aborted", reason: "stop", text: "", usage }, "aborted", "note | Stopped: stop"],
     [{ type: "run.finished", status: "limit", text: "", reason: "turns", usage }, "limit", "note | limit: turns"],
   ];

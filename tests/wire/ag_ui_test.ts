@@ -415,10 +415,11 @@ Deno.test("agUi() reports a failed run without internal details", async () => {
   const { app } = served({ model: scripted({ text: "Half", error: new Error("key sk-1") }) });
   const body = { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] };
   const frames = (await (await post(app, "/ag-ui", body)).text()).split("\n\n").slice(0, -1);
-  const { code, ...last } = JSON.parse(frames.at(-1)?.slice(6) ?? "");
-  assertEquals([last, typeof code], [{
+  const { id, ...last } = JSON.parse(frames.at(-1)?.slice(6) ?? "");
+  assertEquals([last, typeof id], [{
     type: "RUN_ERROR",
     message: "The run failed.",
+    code: "internal",
     usage: [{ inputTokens: 0, outputTokens: 0 }],
   }, "string"]);
 });

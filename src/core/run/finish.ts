@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ModelError } from "../../model/model.ts";
 import type { Event, Point } from "../../protocol/event.ts";
 import { type Call, callsOf, type Message, textOf, type ToolResult } from "../../protocol/message.ts";
 import { End, isInterrupt } from "../hooks/interrupt.ts";
@@ -98,6 +99,13 @@ export function openCalls({ loop }: EngineRun, position: Position): readonly Cal
   return callsOf(message).filter(({ id }) => aborted.has(id)).map(({ type: _, ...call }) => call);
 }
 
+/** Returns the facts about a failure that clients may know. */
+function kindOf(error: unknown): Pick<Extract<Event, { type: "run.failed" }>, "code" | "retryAfter"> {
+  if (!(error instanceof ModelError)) return { code: "internal" };
+  const { code, retryAfter } = error;
+  return { code, ...(retryAfter !== undefined && { retryAfter }) };
+}
+
 /** Returns the last event of a run. */
 export function lastEvent(
   { events }: EngineRun,
@@ -107,7 +115,7 @@ export function lastEvent(
     case "paused":
       return { type: "run.paused", questions, usage };
     case "failed":
-      return { type: "run.failed", error: events.report(error), message: "The run failed.", usage };
+      return { type: "run.failed", error: events.report(error), message: "The run failed.", ...kindOf(error), usage };
     case "aborted":
       return { type: "run.aborted", reason: reason ?? "stop", text, usage };
     default:

@@ -64,7 +64,9 @@ function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "jso
       await over;
       signal.removeEventListener("abort", onCancel);
       if (!response) throw new Error("Cannot respond: the run has no end");
-      return c.json(response.body, response.status, headers);
+      const { body, status, retryAfter } = response;
+      const wait = retryAfter !== undefined && { "retry-after": String(Math.ceil(retryAfter / 1000)) };
+      return c.json(body, status, { ...headers, ...wait });
     }
     return { out, respond };
   };

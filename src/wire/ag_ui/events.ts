@@ -55,10 +55,14 @@ function endOf(ids: object, event: Event, id: number): object | undefined {
     case "run.aborted":
       return runFinished(ids, { type: "cancelled" }, event.usage);
     case "run.failed":
-      return { type: "RUN_ERROR", message: event.message, code: event.error, usage: usageOf(event.usage) };
+      return runError(event);
     default:
       return undefined;
   }
+}
+
+function runError({ message, code, error: id, retryAfter, usage }: EventOf<"run.failed">): object {
+  return { type: "RUN_ERROR", message, code, id, retryAfter, usage: usageOf(usage) };
 }
 
 function runFinished(ids: object, outcome: object, usage: Usage): object {

@@ -120,7 +120,11 @@ export function chunkEncoder(): EventEncoder {
       const finishReason = status === "limit" ? "length" : finishReasons[finish];
       return closePart() + rest + end(finishReason, { status, reason, output, usage });
     },
-    "run.failed": ({ message }) => closePart() + frameOf({ type: "error", errorText: message }) + doneFrame,
+    "run.failed"({ message, code, retryAfter, error: id }) {
+      const messageMetadata = { status: "failed", code, retryAfter, id }; // an error chunk has no other fields
+      return closePart() + frameOf({ type: "message-metadata", messageMetadata }) +
+        frameOf({ type: "error", errorText: message }) + doneFrame;
+    },
     "run.aborted": ({ reason, usage }) =>
       closePart() + frameOf({ type: "abort", reason }) + end("interrupted", { status: "aborted", reason, usage }),
   });

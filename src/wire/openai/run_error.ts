@@ -17,7 +17,10 @@ export function encodeError({ status, code, message, field, id }: WireError): ob
 
 /** Returns the error of a run that failed or was aborted. */
 export function errorOf(end: EndEvent): object | undefined {
-  if (end.type === "run.failed") return errorWith(end.message, end.error);
+  if (end.type === "run.failed") {
+    const { message, code, error: id, retryAfter } = end;
+    return { ...errorWith(message, code), id, ...(retryAfter !== undefined && { retry_after: retryAfter / 1000 }) };
+  }
   return end.type === "run.aborted" ? errorWith(`The run was stopped: ${end.reason}`, "aborted") : undefined;
 }
 

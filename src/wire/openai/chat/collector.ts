@@ -4,6 +4,7 @@
  * @module
  */
 import type { FinishReason } from "../../../protocol/event.ts";
+import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
@@ -18,7 +19,7 @@ export function completionCollector(model: string): ResponseCollector {
 
   function responseOf(end: EndEvent, id: number): JsonResponse {
     const error = errorOf(end);
-    if (error) return { status: 500, body: { error } };
+    if (error) return failedResponse(end, { error });
     const texts = [...turns.values()].map(({ texts }) => texts.join("")).filter((text) => text !== "");
     const { text, calls, finish_reason } = completionEnd(end, id, { session, finish, hasText: texts.length > 0 });
     const reasoning_content = [...turns.values()].flatMap(({ thoughts }) => thoughts).join("");

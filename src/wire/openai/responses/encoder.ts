@@ -10,6 +10,7 @@ import { tableEncoder } from "../../encoder.ts";
 import type { EventEncoder, JsonResponse } from "../../wire.ts";
 import { encodeCallId } from "../call_id.ts";
 import { itemEncoder } from "./items.ts";
+import { failedResponse } from "../../failed_response.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the encoder of one response of the agent `model`; `onEnd` receives the complete response. */
@@ -45,7 +46,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     const status = error ? "failed" : isLimit ? "incomplete" : "completed";
     const incomplete_details = isLimit ? { reason: "max_output_tokens" } : undefined;
     const response = snapshot(status, { error, incomplete_details, usage: usageOf(event.usage) });
-    onEnd(error ? { status: 500, body: { error } } : { status: 200, body: response });
+    onEnd(error ? failedResponse(event, { error }) : { status: 200, body: response });
     return frames + items.frame(`response.${status}`, { response });
   }
 
