@@ -81,6 +81,8 @@ export interface ServedAgent<V> {
   readonly name: string;
   /** Begins or resumes a run that writes its events to `sink`. */
   start(options: object, sink: Sink<NumberedEvent>): Started;
+  /** The definition, for features of the engine. */
+  readonly "~definition": object;
   /** Never present: it carries the type only. */
   readonly "~vars"?: (vars: V) => void;
 }

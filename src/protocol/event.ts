@@ -34,6 +34,7 @@ export type Decider = "policy" | "person" | "rule";
 /** A place in the lifecycle. */
 export type Point =
   | "session"
+  | "input"
   | "prompt"
   | "turn"
   | "model"

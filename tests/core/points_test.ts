@@ -47,6 +47,15 @@ const points: Readonly<Record<Point, Held>> = {
     after: ["failed", "user Hi", "assistant Done."],
     change: { settings: { instructions: "New." }, context: ["new"] },
   },
+  input: {
+    core: false,
+    passed: ["done", "user Hi", "assistant Done."],
+    answer: refused("No."),
+    answered: ["cancelled"],
+    before: ["failed"],
+    after: ["failed"],
+    change: { messages: [user("New")] },
+  },
   prompt: {
     core: true,
     passed: ["done", "user Hi", "assistant Done."],

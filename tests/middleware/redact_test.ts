@@ -699,6 +699,7 @@ Deno.test("redact() changes nothing if there is nothing to mask", async () => {
   }).run("Go");
   assertEquals((await run.result).status, "done");
   assertEquals(acts, [
+    "input passed undefined",
     "model changed emit",
     "approval passed undefined",
     "execute passed undefined",

@@ -108,6 +108,7 @@ function broken(): never {
 
 const scenes: Readonly<Record<Point, (core: () => void) => Scene>> = {
   session: talk,
+  input: () => talk(() => {}),
   prompt: talk,
   turn: talk,
   model: talk,

@@ -49,7 +49,7 @@ export const credentials: readonly RegExp[] = [
 ];
 
 /**
- * Replaces secrets with `[redacted]`: in prompts and context, in what the model reads, in its answers, thoughts and calls while they stream, in the inputs and
+ * Replaces secrets with `[redacted]`: in messages from outside before they are accepted (prompts, history, steering, replies), in context, in what the model reads, in its answers, thoughts and calls while they stream, in the inputs and
  * results of tools before they are saved, in the questions and the reasons of guards, and in events. A secret that is split over deltas, texts or a thought is found too, and so is one that
  * is written with the escapes of JSON.
  *
@@ -89,6 +89,11 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     async session(ctx, next) {
       const result = await next({ emit: (event) => ctx.emit(maskEvent(event, mask)) });
       return maskFields(result, ["reason"], mask);
+    },
+    async input(ctx, next) {
+      const messages = ctx.messages.map((message) => maskMessage(message, mask));
+      const clean = messages.every((message, index) => message === ctx.messages[index]);
+      return maskFields(await next(clean ? undefined : { messages }), ["reason"], mask);
     },
     async prompt(ctx, next) {
       const prompt = maskContent(ctx.prompt, mask);

@@ -18,6 +18,8 @@ import type { AnyTool } from "./tool.ts";
 export interface Onions {
   /** The hooks around a run. */
   readonly session: Onion<at.SessionContext, at.SessionChange, at.RunResult>;
+  /** The hooks around the acceptance of messages from outside. */
+  readonly input: Onion<at.InputContext, at.InputChange, at.InputResult>;
   /** The hooks around a prompt and its answer. */
   readonly prompt: Onion<at.PromptContext, at.PromptChange, at.Answer>;
   /** The hooks around a turn. */
@@ -109,6 +111,7 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
 
   const onions: Onions = {
     session: fold("session"),
+    input: fold("input"),
     prompt: fold("prompt"),
     turn: fold("turn"),
     model: fold("model"),

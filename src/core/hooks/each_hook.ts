@@ -11,6 +11,7 @@ import type { Change, Scope } from "./scope.ts";
 /** The names of all points. */
 export const points = [
   "session",
+  "input",
   "prompt",
   "turn",
   "model",

@@ -57,6 +57,8 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly tools?: readonly AnyTool<V>[];
   /** Around every run or resume of a session. */
   readonly session?: Hook<points.SessionContext<V>, points.SessionChange, points.RunResult>;
+  /** Around the acceptance of messages from outside: a prompt, history, steering, a reply. Runs once for each message, and never in a child agent. */
+  readonly input?: Hook<points.InputContext<V>, points.InputChange, points.InputResult>;
   /** From a prompt's arrival to its final answer. */
   readonly prompt?: Hook<points.PromptContext<V>, points.PromptChange, points.Answer>;
   /** Around one model response and its calls. */

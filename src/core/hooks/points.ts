@@ -3,6 +3,7 @@
  *
  * ```text
  * session                    opened and closed around every run or resume of a session
+ * ├ input                    around every message from outside, before it is accepted
  * └ prompt                   from the prompt's arrival to its final answer
  *   ├ turn ×n                one model response and the calls it makes
  *   │ ├ model                one request and its streamed response            again: retry, fallback
@@ -68,6 +69,34 @@ export interface SessionChange extends Change {
   readonly settings?: Partial<Settings>;
   /** The given list with more texts. */
   readonly context?: readonly string[];
+}
+
+/**
+ * The source of messages. prompt: the prompt of a run. history: messages that came with it. steering: a message to a run while it works. reply: the text
+ * of a person's answer, or the result of a tool that the client runs.
+ */
+export type InputSource = "prompt" | "history" | "steering" | "reply";
+
+/** The context of `input`. */
+export interface InputContext<V = unknown> extends Scope<V> {
+  /** The source of the messages. */
+  readonly source: InputSource;
+  /** The messages. Only "history" may have several. */
+  readonly messages: readonly Message[];
+}
+/** The change of `input`. */
+export interface InputChange extends Change {
+  /** The messages to accept instead. Except for "history", it is one user message. */
+  readonly messages?: readonly Message[];
+}
+/** The accepted messages, or a refusal: `refused()`. A refusal is final, and the messages change only through `next()`. */
+export interface InputResult {
+  /** accepted: the messages enter the run. cancelled: they are refused, and not stored. */
+  readonly status: "accepted" | "cancelled";
+  /** The accepted messages. Empty if they are refused. */
+  readonly messages: readonly Message[];
+  /** The reason of a refusal. */
+  readonly reason?: string;
 }
 
 /** The context of `prompt`. */

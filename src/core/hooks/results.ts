@@ -66,8 +66,8 @@ export function cancelled(reason: string): Answer {
   return { status: "cancelled", text: "", reason };
 }
 
-/** At `session` and `subagent`: refuses the run. */
-export function refused(reason: string): RunResult {
+/** At `session` and `subagent`: refuses the run. At `input`: refuses the messages. They are not stored. */
+export function refused(reason: string): RunResult & { readonly status: "cancelled" } {
   return { status: "cancelled", run: "", session: "", text: "", reason, questions: [], usage: noUsage, messages: [] };
 }
 

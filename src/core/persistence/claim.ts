@@ -56,7 +56,7 @@ export class SessionError extends Error {
   /** Creates the error with a code for programs. */
   constructor(
     message: string,
-    readonly code: "busy" | "unknown" | "not-paused" | "unasked" | "invalid",
+    readonly code: "busy" | "unknown" | "not-paused" | "unasked" | "invalid" | "refused",
     /** The run that has the session, if it is busy. */
     readonly run?: string,
     /** The messages of a session that the caller may see. */
@@ -84,6 +84,8 @@ export interface Claimed {
   readonly closing: string | undefined;
   /** The pause that is answered. */
   readonly exit?: Exit | undefined;
+  /** The answers of this claim, which are the last ones in `start`. */
+  readonly given: readonly AnsweredQuestion[];
 }
 
 /** A run that must be closed before its session can be claimed. */
@@ -94,10 +96,12 @@ export interface MustClose {
 /** Reads the state to start from. Throws a `SessionError` if the session cannot be claimed. Nothing is saved yet. */
 export async function claim(
   options: ClaimOptions,
-  { tools, session: id, child }: {
+  { tools, session: id, child, arrival }: {
     readonly tools: readonly AnyTool[];
     readonly session: string;
     readonly child: boolean;
+    /** The first position of a prompt. */
+    readonly arrival: "arrived" | "input";
   },
 ): Promise<Claimed | MustClose> {
   const { store, session, messages, compact, owner } = options;
@@ -118,11 +122,12 @@ export async function claim(
     resumed: false,
     lost: false,
     closing: undefined,
+    given: [],
   };
   const kept = stored?.messages ?? [];
   if (messages) {
     const before = [...kept, ...leftBehind(stored)];
-    return { ...base, messages: before, start: fresh(options, { at: "input", messages }, before.length) };
+    return { ...base, messages: before, start: fresh(options, { at: arrival, messages }, before.length) };
   }
   if (compact) return { ...base, messages: kept, start: fresh(options, { at: "compact", ...compact }, kept.length) };
   return await resume(stored, id, { base: { ...base, messages: kept }, options, tools, child });
@@ -202,7 +207,7 @@ async function resume(
     ...(isUnsent && { unsent }),
   };
   const rules = child ? [] : [...base.rules, ...given.flatMap(ruleOf)];
-  return { ...base, start, rules, mail, resumed: true, lost, closing, exit };
+  return { ...base, start, rules, given, mail, resumed: true, lost, closing, exit };
 }
 
 /** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */

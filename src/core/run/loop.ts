@@ -165,7 +165,7 @@ export class Loop<S extends LoopScope> {
     }
     this.check(); // an end is saved once, as a whole
     if (announce) this.#unsent = announce;
-    const urgent = announce !== undefined || replace !== undefined || to?.at === "model";
+    const urgent = announce !== undefined || replace !== undefined || to?.at === "model" || to?.at === "input";
     if (urgent) await this.#checkpoint(this.#position);
     else if (to && to.at !== "tools") void this.#checkpoint(to, { urgent: false }); // never rejects; the tools step saves its own progress
     this.sendUnsent(scope);
@@ -182,6 +182,11 @@ export class Loop<S extends LoopScope> {
     const unsent = this.#unsent ?? [];
     this.#unsent = undefined;
     for (const event of unsent) this.#announce(event.type === "prompt.accepted" ? outside : emit, event);
+  }
+
+  /** Sets the answers before the first step. */
+  receive(answers: readonly AnsweredQuestion[]): void {
+    this.#answers = answers;
   }
 
   /** Appends messages at the end of the run, after the last move. */

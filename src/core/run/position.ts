@@ -13,7 +13,7 @@
  * │ compact ─────────────────────────────────────────────────▶ promptEnd │
  * ```
  *
- * The boxes are onions of hooks. A box begins at its entry position (`input` for session and prompt, `model` for turn). If its hooks have code after
+ * `input` follows `arrived` if the agent has `input` hooks. The boxes are onions of hooks. A box begins at its entry position (`input` for session and prompt, `model` for turn). If its hooks have code after
  * `next()`, it has an end position (`turnEnd`, `promptEnd`): the inner work is saved, and the hooks of the box have not returned. An exit can be
  * reached from every position.
  *
@@ -26,6 +26,8 @@ import type { Answer } from "../hooks/points.ts";
 
 /** The position of a run. */
 export type Position =
+  /** The prompt, after messages that came with it, is stored, and the `input` hooks have not returned. Agents without such hooks begin at `input`. */
+  | { readonly at: "arrived"; readonly messages: readonly Message[] }
   /** The prompt, after messages that came with it, is stored and not accepted. */
   | { readonly at: "input"; readonly messages: readonly Message[] }
   | { readonly at: "model"; readonly turn: number }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Event } from "../../protocol/event.ts";
 import { noUsage, user, type UserMessage } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
@@ -20,6 +21,7 @@ import { cleanUp } from "./failure.ts";
 import { conclude, exitWith, lastEvent, openCalls } from "./finish.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { Exit } from "./position.ts";
+import { hasInputHooks, reviewAnswers, reviewMessage } from "./review.ts";
 import { EngineRun, type StepScope } from "./run.ts";
 import { sessionPolicy } from "../steps/session_point.ts";
 import { Transcript } from "./transcript.ts";
@@ -55,7 +57,7 @@ export interface Started {
   stop(reason?: string, options?: StopOptions): void;
   /**
    * Sends a message to the run, which receives it at the next safe place. Resolves once it is saved. Rejects with a `RangeError` if ten messages wait,
-   * and with a `SessionError` if the run is over.
+   * and with a `SessionError` if the run is over or an `input` hook refuses the message.
    */
   send(message: string | UserMessage, options?: SendOptions): Promise<void>;
   /** Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. */
@@ -86,6 +88,14 @@ export function start(
   const result = live({ definition, options, limits, session, sink, control, steering, opened }, ready)
     .finally(() => signal?.removeEventListener("abort", onAbort));
 
+  let reviewed: Promise<unknown> = Promise.resolve();
+  /** Runs the `input` hooks for one message after another, so that messages stay in order. */
+  function review(engine: EngineRun, message: UserMessage): Promise<UserMessage> {
+    const next = reviewed.then(() => reviewMessage(engine, engine.scope(), "steering", message));
+    reviewed = next.catch(() => {}); // the caller of send() receives the failure
+    return next;
+  }
+
   return {
     session,
     opened,
@@ -96,8 +106,12 @@ export function start(
     async send(message, sendOptions) {
       const { engine, writer } = await ready.promise; // messages that waited before come first
       const named = `Cannot send a message to run "${engine.id}"`;
-      if (steering.closed) throw new SessionError(`${named}: it is over`, "unknown");
-      steering.add(typeof message === "string" ? user(message) : message, sendOptions);
+      const over = () => new SessionError(`${named}: it is over`, "unknown");
+      if (steering.closed) throw over();
+      const given = typeof message === "string" ? user(message) : message;
+      const accepted = hasInputHooks(definition) ? await review(engine, given) : given;
+      if (steering.closed) throw over();
+      steering.add(accepted, sendOptions);
       if (!writer.durable) return;
       await writer.checkpoint(engine.loop.position, true);
       if (control.aborted) throw new SessionError(`${named}: it ends`, "busy");
@@ -126,6 +140,8 @@ interface Ready {
   readonly keepPause: () => void;
   /** The number of the event before its first one. */
   readonly after: number;
+  /** Events of the `input` hooks that ran before the first event. */
+  readonly early: Event[];
 }
 
 /** Runs a run from its claim to its last event. Never rejects. */
@@ -168,7 +184,7 @@ async function live(beginning: Beginning, ready: PromiseWithResolvers<Ready>): P
 async function take(beginning: Beginning): Promise<Ready> {
   const { definition, options, session } = beginning;
   const tools = [...definition.tools, ...options.tools ?? []];
-  const about = { tools, session, child: options.parent !== undefined };
+  const about = { tools, session, child: options.parent !== undefined, arrival: arrivalOf(beginning) };
   const busy = new SessionError(`Cannot run session "${session}": another run took it`, "busy");
   if (options.compact && !definition.steps.compact) {
     const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
@@ -183,6 +199,7 @@ async function take(beginning: Beginning): Promise<Ready> {
   }
   checkTools(beginning, claimed);
   const run = engineOf(beginning, claimed);
+  if (!options.parent) await reviewGiven(run);
   if (!await run.writer.claim()) throw busy;
   return run;
 }
@@ -197,6 +214,19 @@ function checkTools({ definition, options, session }: Beginning, { exit }: Claim
       throw new SessionError(`Cannot add a tool to session "${session}": ${why}`, "invalid");
     }
   }
+}
+
+/** Returns the first position of a prompt. A parent's prompt to its child does not come from outside. */
+function arrivalOf({ definition, options: { parent } }: Beginning): "arrived" | "input" {
+  return hasInputHooks(definition) && !parent ? "arrived" : "input";
+}
+
+/** Runs the `input` hooks for the answers that a run continues with. Nothing is stored before. */
+async function reviewGiven({ engine, claimed: { start, given }, early }: Ready): Promise<void> {
+  if (given.length === 0) return;
+  const scope = { ...engine.scope(), emit: (event: Event) => void early.push(event) };
+  const earlier = start.answers.slice(0, start.answers.length - given.length);
+  engine.loop.receive([...earlier, ...await reviewAnswers(engine, scope, given)]);
 }
 
 function engineOf(beginning: Beginning, claimed: Claimed): Ready {
@@ -245,7 +275,7 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   steering.attach(engine.state);
   steering.receive(claimed.mail);
   const keepPause = () => void (pause = claimed.exit);
-  return { engine, writer, claimed, keepPause, after: start.events };
+  return { engine, writer, claimed, keepPause, after: start.events, early: [] };
 }
 
 /** Returns the session of a run as it is now. */
@@ -266,7 +296,7 @@ function sessionOf(engine: EngineRun, owner: string | undefined, pause: Exit | u
 export const nullSink: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
 
 /** Runs the `session` onion. */
-async function work({ engine, claimed }: Ready, { options, steering }: Beginning): Promise<RunResult> {
+async function work({ engine, claimed, early }: Ready, { options, steering }: Beginning): Promise<RunResult> {
   const { id: run, session, request, events, loop, control, definition } = engine;
   const { resumed, lost, closing } = claimed;
   const scope = engine.scope();
@@ -275,6 +305,7 @@ async function work({ engine, claimed }: Ready, { options, steering }: Beginning
     const source = loop.transcript.messages.length > 0 || resumed ? "resume" : "new";
     events.emit({ type: "run.started", run, session, resumed, ...(request !== undefined && { request }) });
     events.emit({ type: "session.opened", source });
+    for (const event of early) events.emit(event);
     if (lost || closing !== undefined) await recover(engine, closing);
     const opening = settingsOf(engine, options).then((settings) =>
       definition.onions.session(

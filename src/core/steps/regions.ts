@@ -12,6 +12,7 @@ import { reportFatal } from "../run/failure.ts";
 import { closingMessages } from "../run/finish.ts";
 import { askModel, messageOf } from "./model_step.ts";
 import type { Move, Position, PositionAt } from "../run/position.ts";
+import { reviewArrived } from "./input_step.ts";
 import { beginTurn, endWith } from "./next.ts";
 import type { EngineRun, StepScope, TurnState } from "../run/run.ts";
 import type { Inner, Region, Steps } from "../run/step.ts";
@@ -148,6 +149,7 @@ export const prompt: Region<StepScope> = {
 
 /** The steps of every run. */
 export const promptSteps: Steps<StepScope> = {
+  arrived: reviewArrived,
   input: prompt,
   model: prompt,
   tools: prompt,

@@ -46,5 +46,5 @@ async function runSession(
 
 /** True if a lost run first accepts its prompt, or records the results of its calls, before it ends. */
 function completesFirst({ loop: { position } }: EngineRun): boolean {
-  return position.at === "input" || position.at === "tools" || position.at === "turnEnd";
+  return position.at === "arrived" || position.at === "input" || position.at === "tools" || position.at === "turnEnd";
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { SessionError } from "../../core/persistence/claim.ts";
+import { reviewForRemoteRun } from "../../core/run/remote_review.ts";
 import { nullSink, type Started } from "../../core/run/start.ts";
 import { ifOwnedBy, ownedKey, ownedStore } from "../../session/owned_store.ts";
 import { RecordError } from "../../session/record/record_error.ts";
@@ -48,6 +49,7 @@ export function liveRuns(
     save: async (session, requester) => await storeOf(requester)?.save(session),
     get: (run, { owner }) => live.get(ownedKey(owner, run)),
     isDead: (run, { owner }) => singleProcess && !live.has(ownedKey(owner, run)),
+    review: (session, message, { vars }) => reviewForRemoteRun(agent, { session, message, vars }),
     launch,
   };
   // a log brings the code that a server needs for it; its type is `recordsOf` of the same package

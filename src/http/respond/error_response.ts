@@ -82,6 +82,7 @@ const statuses: { readonly [key in ClientError["code"]]?: RequestError["status"]
   "forged": 400,
   "unknown-key": 400,
   "other-session": 403,
+  "refused": 403,
   "version": 410,
   "expired": 410,
   "too-large": 413,

@@ -8,15 +8,20 @@ import type { Mail } from "../../core/persistence/session.ts";
 import type { Requester, RunHost } from "./run_host.ts";
 import { addMail, isRunning, waitingMessages } from "./run_state.ts";
 
-/** Saves a message for a run, whatever the run saves meanwhile. Returns whether there was room for it; nothing if the run is over. */
+/** Saves a message for a run, whatever the run saves meanwhile. The `input` hooks review it before. Returns whether there was room for it; nothing if the run is over. */
 export async function sendToRemoteRun(
   { run, session: id }: { readonly run: string; readonly session: string },
-  message: Mail,
+  given: Mail,
   requester: Requester,
   host: RunHost,
 ): Promise<boolean | undefined> {
-  for (;;) {
+  let message = given;
+  for (let reviewed = false;;) {
     const session = await host.load(id, requester);
+    if (session && isRunning(session, run) && message.type === "message" && !reviewed) {
+      message = { ...message, message: await host.review(session, message.message, requester) };
+      reviewed = true;
+    }
     const changed = session && isRunning(session, run) ? addMail(session, message) : undefined;
     if (!changed) return undefined;
     if (message.type === "message" && waitingMessages(session) >= maxWaiting) return false;

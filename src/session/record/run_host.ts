@@ -5,6 +5,7 @@
  */
 import type { Started, StartOptions } from "../../core/run/start.ts";
 import type { Session } from "../../core/persistence/session.ts";
+import type { UserMessage } from "../../protocol/message.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";
 
 /** The client of one request. Requesters reach the sessions and runs of their own owner only. */
@@ -56,6 +57,8 @@ export interface RunHost {
   get(run: string, requester: Requester): LiveRun | undefined;
   /** Whether the run is known to be executed nowhere. */
   isDead(run: string, requester: Requester): boolean;
+  /** Runs the `input` hooks for a message to the run that has `session`. Throws a `SessionError` if it is refused. */
+  review(session: Session, message: UserMessage, requester: Requester): Promise<UserMessage>;
   /** Begins or resumes a run; resolves when it has begun. */
   launch(input: LaunchInput, requester: Requester): Promise<LiveRun>;
 }

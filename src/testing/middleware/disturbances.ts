@@ -100,6 +100,7 @@ const twice: Disturbance = {
 /** The answer of a hook that does not call `next()`. */
 const answers: { readonly [P in Point]?: () => unknown } = {
   session: () => refused("not now"),
+  input: () => refused("not now"),
   prompt: () => cancelled("not now"),
   turn: () => ({ response: reply(""), results: [] }),
   model: () => reply(""),

@@ -1,0 +1,48 @@
+/**
+ * The `input` point for a message to a run that another process executes.
+ *
+ * @module
+ */
+import type { UserMessage } from "../../protocol/message.ts";
+import type { AgentDefinition } from "../agent/definition.ts";
+import { Steering } from "../features/steering.ts";
+import type { Session } from "../persistence/session.ts";
+import { RunControl } from "./control.ts";
+import { hasInputHooks, reviewMessage } from "./review.ts";
+import { EngineRun, type StepScope } from "./run.ts";
+import { nullSink } from "./start.ts";
+import { Transcript } from "./transcript.ts";
+
+/**
+ * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. The hooks see the run as it was saved last; their
+ * events and changes of its state are dropped. Throws a `SessionError` if the message is refused.
+ */
+export async function reviewForRemoteRun(
+  agent: { readonly "~definition": object },
+  { session, message, vars }: { readonly session: Session; readonly message: UserMessage; readonly vars: unknown },
+): Promise<UserMessage> {
+  const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
+  const { run: start } = session;
+  if (!start || !hasInputHooks(definition)) return message;
+  const engine = new EngineRun({
+    definition,
+    session: session.id,
+    sink: nullSink,
+    vars,
+    limits: definition.limits,
+    control: new RunControl(),
+    arrivals: new Steering(),
+    start,
+    transcript: (events) => new Transcript({ ...session, before: start.before }, events),
+    rules: [],
+    sessionState: new Map(session.state),
+    save: () => Promise.resolve(),
+    archive: () => Promise.resolve(undefined),
+    durable: false,
+  });
+  try {
+    return await reviewMessage(engine, engine.scope(), "steering", message);
+  } finally {
+    engine.close();
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * The `input` point: every message from outside passes it once, before it is accepted.
+ *
+ * @module
+ */
+import type { Message } from "../../protocol/message.ts";
+import type { HookAnswer, PointPolicy } from "../hooks/onion.ts";
+import type { InputChange, InputContext, InputResult, InputSource } from "../hooks/points.ts";
+import { policyOf } from "../hooks/policy.ts";
+import { refused } from "../hooks/results.ts";
+import type { Scope } from "../hooks/scope.ts";
+import { reportFatal } from "../run/failure.ts";
+import type { Move, PositionAt } from "../run/position.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+
+const inputPolicy: PointPolicy<InputContext, InputChange, InputResult, undefined> = /* @__PURE__ */ policyOf(
+  "input",
+  ["messages"],
+  {
+    core: ({ messages }) => Promise.resolve({ status: "accepted", messages }),
+    derive(inner, _, __, name) {
+      validate(inner, name);
+      return inner;
+    },
+    finalize,
+  },
+);
+
+/** Throws a `TypeError` if a hook passes messages that the source cannot have. */
+function validate({ source, messages }: InputContext, name: string): void {
+  if (source === "history") return; // the transcript is repaired
+  if (messages.length === 1 && messages[0]?.role === "user") return;
+  throw new TypeError(`Cannot change the messages of a ${source} at input in "${name}": expected one user message`);
+}
+
+/** A refusal stands. An acceptance is that of the inner layers, so no hook can bypass a guard inside it. */
+function finalize(
+  { name, returned, called, below, rest }: HookAnswer<InputContext, InputResult, undefined>,
+): InputResult | Promise<InputResult> {
+  if (returned.status === "cancelled") return returned;
+  if (returned.status !== "accepted") {
+    throw new TypeError(`Cannot leave input: "${name}" returned neither the result of next() nor refused()`);
+  }
+  return called ? below ?? refused("A guard failed.") : rest();
+}
+
+/** Runs the `input` onion. */
+export async function reviewInput(
+  engine: EngineRun,
+  { run, signal, emit, vars }: Scope,
+  source: InputSource,
+  messages: readonly Message[],
+): Promise<InputResult> {
+  const ctx: InputContext = { run, signal, emit, vars, source, messages };
+  const result = await engine.definition.onions.input(ctx, undefined, inputPolicy);
+  return result.status === "accepted" ? result : refused(result.reason ?? "");
+}
+
+/** Reviews the history and the prompt of a new run. */
+export async function reviewArrived(scope: StepScope, { messages }: PositionAt<"arrived">): Promise<Move> {
+  const accepted: Message[] = [];
+  const parts = [["history", messages.slice(0, -1)], ["prompt", messages.slice(-1)]] as const;
+  for (const [source, part] of parts) {
+    if (part.length === 0) continue;
+    const result = await reportFatal(scope, "input", reviewInput(scope.engine, scope, source, part));
+    scope.engine.loop.check(); // a hook that swallowed an interrupt changes nothing
+    if (result.status === "cancelled") return refusal(result);
+    accepted.push(...result.messages);
+  }
+  return { to: { at: "input", messages: accepted } };
+}
+
+function refusal({ reason = "" }: InputResult): Move {
+  return { exit: { status: "refused", reason, answer: { text: "" }, rollback: true } };
+}
