@@ -69,6 +69,7 @@ Deno.test("explain() says the chain of every point, the outermost first, and the
     `
 assistant
 session   core
+input     core
 prompt    core
 turn      core
 model     plain → core
