@@ -123,6 +123,8 @@ export interface ToolResult {
   readonly handled?: boolean;
   /** The final input, after every hook and guard: said by the engine. */
   readonly input?: unknown;
+  /** True if the transcript keeps `input` in place of the input that the model gave. Default: false. */
+  readonly rewritten?: boolean;
   /** The value that the execution threw, for hooks. The engine sets it. It is never saved and never sent. */
   readonly error?: unknown;
 }

@@ -90,10 +90,10 @@ Deno.test("copilot_hooks() keeps the laws of middleware", async () => {
 
 Deno.test("copilot_hooks() uses only the points that its hooks need", () => {
   const points = (hooks: SessionHooks) =>
-    Object.keys(copilot_hooks(hooks)).filter((key) => key !== "name" && key !== "inherit");
+    Object.keys(copilot_hooks(hooks)).filter((key) => key !== "name" && key !== "inherit" && key !== "groups");
   const nothing = () => null;
   assertEquals(points({}), []);
-  assertEquals(points({ onPreToolUse: nothing }), ["model", "tool", "approval"]);
+  assertEquals(points({ onPreToolUse: nothing }), ["tool", "approval"]);
   assertEquals(points({ onPostToolUse: nothing }), ["tool"]);
   assertEquals(points({ onSessionEnd: nothing }), ["session"]);
   assertEquals(points({ onErrorOccurred: nothing }), ["error"]);
@@ -335,7 +335,7 @@ Deno.test("Copilot: modifiedArgs replace the input in the call and in the transc
   });
   const { lines, messages, events, model } = await under([...one], [look, hooks]);
   assertEquals(lines, ["user Hi", "call weather", "ok sun in Kyoto", "assistant Done."]);
-  assertEquals(seen, [{ city: "a" }, { city: "Kyoto" }, { city: "Kyoto" }]);
+  assertEquals(seen, [{ city: "a" }, { city: "a" }, { city: "Kyoto" }]);
   assertEquals([inputsOf(messages), inputsOf(model.requests[1]?.messages ?? [])], [
     [{ city: "Kyoto" }],
     [{ city: "Kyoto" }],
@@ -354,7 +354,7 @@ Deno.test("Copilot: ask asks a person once, also over a pause, with the modified
           ? { permissionDecision: "ask", permissionDecisionReason: "Really?", modifiedArgs: { city: "c" } }
           : { permissionDecision: "ask" };
       },
-    })],
+    }, { groups: false })],
   });
   const { result } = await started.run().came;
   assertEquals(result.questions.map(({ questions, input }) => [questions, input]), [
@@ -366,6 +366,35 @@ Deno.test("Copilot: ask asks a person once, also over a pause, with the modified
     { callId: "b", type: "deny" },
   ]).came;
   assertEquals([lines.slice(1), seen], [["ok sun in c", "denied A person said no.", "assistant Done."], ["a", "b"]]);
+});
+
+Deno.test("Copilot: a call that waits for a person keeps its modified input over a pause, and the next call waits for it", async () => {
+  const seen: string[] = [];
+  const started = batch([call("a"), call("b")], {
+    use: [copilot_hooks({
+      onPreToolUse: ({ toolArgs }) => {
+        const { city } = toolArgs as { city: string };
+        seen.push(city);
+        return city === "a" ? { permissionDecision: "ask", modifiedArgs: { city: "c" } } : {};
+      },
+    })],
+  });
+  const { result } = await started.run().came;
+  assertEquals([result.questions.map(({ input }) => input), seen], [[{ city: "c" }], ["a"]]);
+  const resumed = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals(resumed.lines.slice(1), ["ok sun in c", "ok sun in b", "assistant Done."]);
+  assertEquals([inputsOf(resumed.result.messages), seen], [[{ city: "c" }, { city: "b" }], ["a", "b"]]);
+});
+
+Deno.test("Copilot: a guard against overwriting denies the second of two calls for one file in one response", async () => {
+  const disk = new Set<string>();
+  const hooks = copilot_hooks({
+    onPreToolUse: ({ toolArgs }) =>
+      disk.has((toolArgs as { city: string }).city) ? { permissionDecision: "deny" } : { permissionDecision: "allow" },
+  });
+  const tools = [weather(({ city }) => void disk.add(city))];
+  const { lines } = await batch([call("a"), call("b", { city: "a" })], { tools, use: [hooks] }).run().came;
+  assertEquals(lines.slice(1, 3), ["ok", "denied Denied by preToolUse hook: No reason provided"]);
 });
 
 Deno.test("Copilot: suppressOutput of onPreToolUse withholds the result and keeps the context", async () => {
@@ -757,8 +786,8 @@ Deno.test("Copilot: calls of a subagent fire the hooks of its caller with the su
     ["prompt", "", "s", "s"],
     ["pre", "child", "s", "s"],
     ["pre", "weather", "other", "s"],
-    ["pre", "drop", "other", "s"],
     ["post", "weather", "other", "s"],
+    ["pre", "drop", "other", "s"],
     ["post", "child", "s", "s"],
     ["stop", "", "s", "s"],
     ["end", "", "s", "s"],
@@ -861,7 +890,7 @@ Deno.test("Copilot: a handler that fails changes nothing, and a warning reports 
   assertEquals(warnings, [
     "session onSessionStart failed.",
     "prompt onUserPromptSubmitted failed.",
-    "model onPreToolUse failed.",
+    "tool onPreToolUse failed.",
     "tool onPostToolUse failed.",
     "stop onAgentStop failed.",
     "session onSessionEnd failed.",
@@ -896,7 +925,7 @@ Deno.test("Copilot: an invalid field is ignored and does not remove a denial", a
     const { lines, warnings } = await came([...one], { onPreToolUse: () => output as null }); // whatever a hook may give
     assertEquals([lines[2], warnings], [
       line,
-      complaints.map((complaint) => `model onPreToolUse returned an invalid output: ${complaint}`),
+      complaints.map((complaint) => `tool onPreToolUse returned an invalid output: ${complaint}`),
     ]);
   }
 });

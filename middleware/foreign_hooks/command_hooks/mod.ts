@@ -128,7 +128,7 @@ export function command_hooks(
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
   if (name === "copilot") {
     const { hooks, silent } = readCopilot(settings, place);
-    return warnSilent({ ...copilot_hooks(hooks, { cwd }), name: "command_hooks" }, silent);
+    return warnSilent({ ...copilot_hooks(hooks, { cwd, groups }), name: "command_hooks" }, silent);
   }
   const dialect = dialectOf(name, ["copilot"]);
   const environments = environmentsOf(temporary);

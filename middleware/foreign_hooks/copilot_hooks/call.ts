@@ -22,7 +22,7 @@ import { messageOf } from "../kit/warn.ts";
 import type { Fields, Handlers } from "./handlers.ts";
 import type { ErrorOccurredHookInput } from "./hooks.ts";
 import { type McpTool, runWithMeta } from "./mcp.ts";
-import { decide, decidedOf, forget, refusalOf } from "./pre_tool_use.ts";
+import { decide, type Decided, decidedOf, decideOnEntry, forget, refusalOf, strictestOf } from "./pre_tool_use.ts";
 import { modified, toHookResult, withheld } from "./result.ts";
 
 /** Options of the hooks around a call. */
@@ -31,15 +31,26 @@ export interface CallOptions {
   readonly mcp: (toolName: string) => McpTool | undefined;
   /** Whether `suppressOutput` of `onPostToolUse` hides the result from the person only. */
   readonly document: boolean;
+  /** Whether each call runs alone, so the hook is asked when a call enters, not after the response. */
+  readonly groups: boolean;
 }
 
 /** Creates the hooks around a call. */
 export function callHooks(
   handlers: Handlers,
-  { mcp, document }: CallOptions,
+  { mcp, document, groups }: CallOptions,
 ): Required<Pick<Middleware, "tool" | "approval" | "execute" | "error">> {
   /** The calls whose failure the person does not see. */
   const hidden = new WeakSet<Call>();
+  /** The decisions about calls that have entered. */
+  const decisions = new WeakMap<Call, Decided>();
+
+  async function enter(ctx: ToolContext) {
+    const { call: { id }, name, input } = ctx;
+    if (groups) return await decideOnEntry(handlers, ctx);
+    const known = decidedOf(ctx, id);
+    return known ? { decided: known } : await decide(handlers, ctx, "tool", { id, name, input });
+  }
 
   /** Asks about a call that has succeeded or failed. */
   async function reviewed(ctx: ToolContext, toolArgs: unknown, result: ToolResult): Promise<ToolResult> {
@@ -61,20 +72,25 @@ export function callHooks(
 
   return {
     async tool(ctx, next) {
-      const { call: { id }, name, input } = ctx;
-      const known = decidedOf(ctx, id);
-      const { decided, args } = known
-        ? { decided: known, args: undefined }
-        : await decide(handlers, ctx, "tool", { id, name, input });
+      const { call: { id }, input } = ctx;
+      const { decided, args } = { args: undefined, ...await enter(ctx) };
+      if (groups) decisions.set(ctx.call, decided);
       if (decided.decision === "deny") return addContext(denied(refusalOf(decided)), [decided.context]);
+      if (groups && args !== undefined) {
+        ctx.emit({ type: "call.ready", turn: ctx.turn, call: { id, name: ctx.call.name, input: args } }); // clients have the original call
+      }
       const result = addContext(await next(args === undefined ? undefined : { input: args }), [decided.context]);
       forget(ctx, id);
-      const after = await reviewed(ctx, result.input ?? args ?? input, result);
-      return decided.withheld ? withheld(after) : after;
+      const ran = result.input ?? args ?? input;
+      const after = await reviewed(ctx, ran, result);
+      const kept = groups && args !== undefined ? { ...after, input: ran, rewritten: true } : after;
+      return decided.withheld ? withheld(kept) : kept;
     },
     async approval(ctx, next) {
       const { call: { id }, name, input } = ctx;
-      const decided = decidedOf(ctx, id) ?? (await decide(handlers, ctx, "approval", { id, name, input })).decided;
+      const own = decisions.get(ctx.call);
+      const decided = own ? strictestOf(ctx, own) : decidedOf(ctx, id) ??
+        (await decide(handlers, ctx, "approval", { id, name, input })).decided;
       const { decision, reason } = decided;
       if (decision === "deny") return deny(refusalOf(decided));
       if (decision === "ask") return ask(reason || `Run ${name}?`);

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Middleware, Model, ModelContext, ModelResponse } from "../../../mod.ts";
+import { separateCalls } from "../kit/groups.ts";
 import { atNeededPoints, type Needs } from "../kit/points.ts";
 import { mcpToolOf } from "../kit/run.ts";
 import { callHooks } from "./call.ts";
@@ -31,6 +32,11 @@ export interface CopilotOptions {
    * conversation, as in the system.
    */
   readonly document?: boolean;
+  /**
+   * Whether calls of one response run one after another, each with its hooks around it, as in the home system. Calls of tools that are `readOnly` or
+   * have `parallel: true` overlap all the same. False: `onPreToolUse` runs for all calls of a response before the first one. Default: true.
+   */
+  readonly groups?: boolean;
 }
 
 /** The hooks that need each point; `unknown` stands for hooks that do not exist, which a warning reports. */
@@ -52,7 +58,7 @@ const needs: Needs<HookName | "unknown"> = {
  *
  * - `onSessionStart` runs when a session begins, and when it continues with another prompt. Its context is a message before the prompt; in a known session,
  *   after it.
- * - `onPreToolUse` runs after the model has answered, for each call in the model's order. `modifiedArgs` replace the input, also in the transcript. A denial
+ * - `onPreToolUse` runs before each call, in the model's order; the call and `onPostToolUse` end before the next one begins. `modifiedArgs` replace the input, also in the transcript. A denial
  *   is final, "ask" asks a person, and "allow" answers questions of the tool and of inner guards, and overrides no denial. It runs once per call.
  * - `onPreMcpToolCall` runs right before a call of a tool of an MCP server; the tool reads the metadata with `metaOf()`.
  * - `onPostToolUse` runs after a successful call, `onPostToolUseFailure` after a failed one; neither after a call that was denied, late or cut short.
@@ -71,7 +77,6 @@ const needs: Needs<HookName | "unknown"> = {
  *
  * Differences from the home system:
  *
- * - The calls of one response run in parallel: all `onPreToolUse` hooks of a response run before the first call.
  * - `source` is never "startup", and `initialPrompt` is never set: the prompt is unknown when the session is opened.
  * - `modifiedConfig` supports `systemMessage`, `availableTools`, `excludedTools` and `model`; a `warning` reports other fields.
  * - A failure is never shown to clients beyond an error id, so `suppressOutput` of `onErrorOccurred` has nothing else to hide.
@@ -118,7 +123,7 @@ export function copilot_hooks(
 ): Middleware;
 export function copilot_hooks(
   hooks: SessionHooks<never> | readonly SessionHooks<never>[],
-  { dialect = "document", cwd = "/", models = {}, mcp = mcpToolOf, document = false }: CopilotOptions & {
+  { dialect = "document", cwd = "/", models = {}, mcp = mcpToolOf, document = false, groups = true }: CopilotOptions & {
     readonly dialect?: "document" | "node";
   } = {},
 ): Middleware {
@@ -128,12 +133,14 @@ export function copilot_hooks(
     name: "copilot_hooks",
     inherit: true,
     ...sessionHooks(handlers, models),
-    ...callHooks(handlers, { mcp, document }),
+    ...callHooks(handlers, { mcp, document, groups }),
     async model(ctx: ModelContext, next: () => Promise<ModelResponse>) {
       return await reviewCalls(handlers, ctx, await next());
     },
   };
   const isNeeded = (name: HookName | "unknown") =>
     name === "unknown" ? handlers.unknown.length > 0 : handlers.has(name);
-  return atNeededPoints(all, needs, isNeeded);
+  const isRequested = groups && handlers.has("onPreToolUse", "onPostToolUse", "onPostToolUseFailure");
+  const used = atNeededPoints(all, groups ? { ...needs, model: [] } : needs, isNeeded);
+  return isRequested ? { ...used, ...separateCalls() } : used;
 }

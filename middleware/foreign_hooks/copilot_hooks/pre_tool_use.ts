@@ -11,6 +11,7 @@ import {
   type Point,
   type Scope,
   state,
+  type ToolContext,
 } from "../../../mod.ts";
 import type { Handlers } from "./handlers.ts";
 
@@ -26,6 +27,11 @@ export interface Decided {
   readonly turn: number;
 }
 
+/** A decision in its batch. */
+interface EnteredCall extends DecidedCall {
+  readonly batch: string;
+}
+
 /** A decision, and the modified input. */
 export interface DecidedCall {
   readonly decided: Decided;
@@ -35,14 +41,18 @@ export interface DecidedCall {
 /** The decisions by call id, until the calls have come out. They outlive a pause, so that no hook is asked twice about a call. */
 const all = state<Record<string, Decided>>("copilot_hooks.decided", () => ({}));
 
+/** The decisions about calls that have entered, of the outermost middleware first. They outlive a pause. */
+const entered = state<Record<string, readonly EnteredCall[]>>("copilot_hooks.entered", () => ({}));
+
 /** Returns the decision about a call, if there is one. */
 export function decidedOf(ctx: Scope, id: string): Decided | undefined {
   return all.get(ctx)[id];
 }
 
 /** Forgets a call that has come out. */
-export function forget(ctx: Scope, id: string): void {
+export function forget(ctx: Scope & { readonly turn: number }, id: string): void {
   delete all.get(ctx)[id];
+  delete entered.get(ctx)[`${ctx.turn} ${id}`];
 }
 
 /** The decisions that others may not weaken, the weaker one first. */
@@ -53,26 +63,58 @@ export async function decide(
   handlers: Handlers,
   ctx: Scope & { readonly turn: number },
   point: Point,
-  { id, name: toolName, input: toolArgs }: Call,
+  call: Call,
 ): Promise<DecidedCall> {
+  const { id } = call;
   const { turn } = ctx;
   if (!handlers.has("onPreToolUse")) return { decided: { turn } };
+  const { decided: own, args } = await askAbout(handlers, ctx, point, call);
+  const known = decidedOf(ctx, id);
+  const before = known?.turn === turn ? known : undefined;
+  const isStricter = before && strict.indexOf(before.decision) > strict.indexOf(own.decision);
+  const decided: Decided = { ...(isStricter ? before : own), ...(before?.withheld && { withheld: true }) };
+  all.get(ctx)[id] = decided;
+  return { decided, ...(decided.decision !== "deny" && args !== undefined && { args }) };
+}
+
+/** Asks the hook about a call. */
+async function askAbout(
+  handlers: Handlers,
+  ctx: Scope & { readonly turn: number },
+  point: Point,
+  { name: toolName, input: toolArgs }: Call,
+): Promise<DecidedCall> {
   const output = await handlers.ask("onPreToolUse", ctx, point, { toolName, toolArgs });
   const { permissionDecision: decision, permissionDecisionReason: reason, additionalContext: context } = output;
-  const own: Decided = {
+  const decided: Decided = {
     ...(decision && { decision }),
     ...(reason !== undefined && { reason }),
     ...(context && { context }),
     ...(output.suppressOutput && { withheld: true }),
-    turn,
+    turn: ctx.turn,
   };
-  const known = decidedOf(ctx, id);
-  const before = known?.turn === turn ? known : undefined;
-  const isStricter = before && strict.indexOf(before.decision) > strict.indexOf(decision);
-  const decided: Decided = { ...(isStricter ? before : own), ...(before?.withheld && { withheld: true }) };
-  all.get(ctx)[id] = decided;
-  const args = decided.decision === "deny" ? undefined : output.modifiedArgs;
+  const args = decision === "deny" ? undefined : output.modifiedArgs;
   return { decided, ...(args !== undefined && { args }) };
+}
+
+/** Asks about a call that enters. Returns the decision that was made before a pause, if there is one. */
+export async function decideOnEntry(handlers: Handlers, ctx: ToolContext): Promise<DecidedCall> {
+  const { call: { id }, name: toolName, input: toolArgs, batchId: batch } = ctx;
+  if (!handlers.has("onPreToolUse")) return { decided: { turn: ctx.turn } };
+  const key = `${ctx.turn} ${id}`;
+  const known = entered.get(ctx)[key] ?? [];
+  const place = known.findLastIndex((each) => each.batch === batch) + 1; // outer middleware of this kind have entered before
+  const made = known[place] ?? await askAbout(handlers, ctx, "tool", { id, name: toolName, input: toolArgs });
+  const all = known.toSpliced(place, 1, { ...made, batch });
+  entered.update(ctx, (calls) => ({ ...calls, [key]: all }));
+  return made;
+}
+
+/** Returns the strictest decision of all middleware of this kind about a call that has entered. `own` wins among equals. */
+export function strictestOf(ctx: Scope & { readonly turn: number; readonly call: Call }, own: Decided): Decided {
+  const all = entered.get(ctx)[`${ctx.turn} ${ctx.call.id}`] ?? [];
+  const rank = ({ decision }: Decided) => strict.indexOf(decision);
+  return all.reduce((found, { decided }) => rank(decided) > rank(found) ? decided : found, own);
 }
 
 /** Returns the text for the model of a denied call. */

@@ -66,7 +66,11 @@ export function announceResult({ engine, emit }: StepScope, call: OpenCall, give
   } catch (error) {
     failures.push(error);
   }
-  return texts.length > 0 ? { ...result, context: texts } : result;
+  return {
+    ...result,
+    ...(texts.length > 0 && { context: texts }),
+    ...(given.rewritten && given.input !== undefined && { rewritten: { input: given.input } }),
+  };
 }
 
 /** Returns the messages of a batch: the message with the calls, one result per call, and the context that they add. */
@@ -76,15 +80,26 @@ export function batchMessages(
   replacement?: ToolResult,
 ): readonly Message[] {
   const context: string[] = [];
+  const inputs = new Map<string, unknown>();
   const results = records.map((record): CallResult => {
     const { call: { id, name } } = record;
     if (record.state !== "done" || replacement) {
       const { status, parts } = replacement ?? stopped;
       return { callId: id, name, status, parts };
     }
-    const { context: texts, ...result } = record.result;
+    const { context: texts, rewritten, ...result } = record.result;
     if (texts) context.push(...texts);
+    if (rewritten) inputs.set(id, rewritten.input);
     return result;
   });
-  return [message, { role: "tool", results }, ...contextMessages(context, "context")];
+  return [replaceInputs(message, inputs), { role: "tool", results }, ...contextMessages(context, "context")];
+}
+
+/** Returns the message with other inputs of calls, by call id. */
+function replaceInputs(message: AssistantMessage, inputs: ReadonlyMap<string, unknown>): AssistantMessage {
+  if (inputs.size === 0) return message;
+  const parts = message.parts.map((part) =>
+    part.type === "call" && inputs.has(part.id) ? { ...part, input: inputs.get(part.id) } : part
+  );
+  return { ...message, parts };
 }

@@ -81,6 +81,8 @@ export interface AllowedCall {
 export interface ReviewedResult extends CallResult {
   /** Texts for the model, after the results of the batch. */
   readonly context?: readonly string[];
+  /** The input that the transcript keeps in place of the model's. */
+  readonly rewritten?: { readonly input: unknown };
 }
 
 /** A question, and a person's answer. */

@@ -189,7 +189,7 @@ Deno.test("Table: hooks before a call can end or pause the run, and no call of t
     "yoi Pause": ["paused", 1, "user Hi"],
     "claude continue": ["done", "No.", "user Hi"],
     "claude ask": ["paused", 1, "user Hi"],
-    "copilot ask": ["paused", 3, "user Hi"],
+    "copilot ask": ["paused", 1, "user Hi"],
     "rpc abort_turn": ["failed", "hook aborted turn during before_tool: No.", "user Hi"],
     "rpc hard_abort": ["cancelled", "hook aborted turn during before_tool: No.", undefined],
   }, []]);
