@@ -175,6 +175,7 @@ async function leave(call: OpenCall, cut: Cut | undefined): Promise<void> {
 
 /** Records and announces the result of a call that has left. */
 function finish({ records, scope }: Batch, call: OpenCall, cut: Cut | undefined): void {
+  if (scope.engine.loop.detached) throw new End("the run is over");
   records[call.place.index] = {
     call: call.record.call,
     state: "done",

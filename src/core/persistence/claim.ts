@@ -146,12 +146,13 @@ function busyWith(stored: Session | undefined, id: string, options: ClaimOptions
   return messages && runs ? { close: lives ? "replaced" : "lost" } : undefined;
 }
 
-/** Returns the messages that a run leaves behind when a new prompt ends its pause. */
+/** Returns the messages that a run leaves behind when a new prompt ends its pause: its open calls are answered, and messages to it are kept. */
 function leftBehind(stored: Session | undefined): readonly Message[] {
-  const { run } = stored ?? {};
+  const { run, mail = [] } = stored ?? {};
   if (!run) return [];
   const rest = skipped("The conversation went on without an answer.");
-  return [...closingMessages(run.position, undefined, rest), ...waitingMessages(run.state)];
+  const unread = mail.flatMap((request) => request.type === "message" ? [request.message] : []);
+  return [...closingMessages(run.position, undefined, rest), ...waitingMessages(run.state), ...unread];
 }
 
 /** Returns the snapshot of a new run. */

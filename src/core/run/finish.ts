@@ -35,6 +35,7 @@ export async function exitWith(scope: FailureScope, error: unknown, source: Poin
 export async function conclude(engine: EngineRun): Promise<RunResult> {
   const { loop, control } = engine;
   engine.unwind();
+  loop.detach();
   const { position, ending } = loop;
   const exit: Exit = loop.exit ?? { status: "failed" };
   if (exit.status === "failed") control.abort("failure"); // stops work that nothing waits for

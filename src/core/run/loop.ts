@@ -36,6 +36,7 @@ export class Loop<S extends LoopScope> {
   readonly #save: LoopOptions["save"];
   readonly #announce: LoopOptions["announce"];
   #moved = false;
+  #detached = false;
   #position: Position;
   #exit: Exit | undefined;
   /** The error that unwinds the run to its exit. */
@@ -61,6 +62,10 @@ export class Loop<S extends LoopScope> {
   /** True once a move was applied. Until then, the run is where it was saved. */
   get moved(): boolean {
     return this.#moved;
+  }
+  /** True once the run waits for no step. */
+  get detached(): boolean {
+    return this.#detached;
   }
   get exit(): Exit | undefined {
     return this.#exit;
@@ -152,6 +157,7 @@ export class Loop<S extends LoopScope> {
 
   /** Applies a move, saves it, and emits its events. */
   async apply({ to, add, replace, counters, announce, exit, error }: Move, scope: LoopScope): Promise<void> {
+    if (this.#detached) throw this.#interrupt ?? new End("the run is over");
     this.#moved = true;
     if (replace) this.transcript.replace(replace);
     if (add) this.transcript.push(add);
@@ -199,6 +205,11 @@ export class Loop<S extends LoopScope> {
     this.transcript.rollBack();
   }
 
+  /** Ignores moves and checkpoints from now on: those of steps that the run has abandoned. */
+  detach(): void {
+    this.#detached = true;
+  }
+
   /** Ends the work on the position. Nothing is saved before the end. */
   close(messages: readonly Message[]): void {
     this.append(messages);
@@ -207,6 +218,7 @@ export class Loop<S extends LoopScope> {
   }
 
   readonly #checkpoint: Checkpoint = async (to, { counters, answers, save = true, urgent = true } = {}) => {
+    if (this.#detached) return;
     this.#position = to;
     if (counters) this.#counters = { ...this.#counters, ...counters };
     if (answers) this.#answers = answers;
