@@ -72,7 +72,6 @@ export {
   type ToolDefinition,
 } from "./src/model/model.ts";
 export type {
-  CompactTrigger,
   Decider,
   Decision,
   Emit,

@@ -32,5 +32,5 @@ export type * from "./run/position.ts";
 export type { Opened, Started } from "./run/start.ts";
 export type { Checkpoint, CheckpointOptions, Inner, Region, Step, Steps } from "./run/step.ts";
 export type { ModelEffort, ModelErrorOptions } from "../model/model.ts";
-export type { DeltaEvent, HookAct, RunEvent } from "../protocol/event.ts";
+export type { CompactTrigger, DeltaEvent, HookAct, RunEvent } from "../protocol/event.ts";
 export type { Sink } from "../stream/channel.ts";

@@ -1,10 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
+import type { CompactTrigger } from "@jizai/jizai/engine";
 import {
   abortRun,
   type Agent,
   compacted,
-  type CompactTrigger,
   declined,
   memory,
   type Message,
