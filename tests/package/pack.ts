@@ -42,6 +42,8 @@ export async function pack(): Promise<string> {
   const manifest = JSON.parse(await Deno.readTextFile(`${folder}/package.json`));
   await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify(packageJson(manifest, config.imports), null, 2));
   const [{ filename }] = JSON.parse(await output("npm", "pack", "--json", "--pack-destination=dist", `./${folder}`));
+  await Deno.remove(folder, { recursive: true }); // `deno check` would check its declarations
+  await Deno.remove(raw);
   return `dist/${filename}`;
 }
 
