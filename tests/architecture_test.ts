@@ -341,6 +341,7 @@ Deno.test("tests mirror src and middleware", async () => {
     "bench",
     "browser",
     "examples_test.ts",
+    "language_test.ts",
     "middleware",
     "package",
     "platforms",

@@ -152,7 +152,7 @@ async function read(app: App, path: string, body: unknown) {
   return { events, text: end?.type === "run.finished" ? end.text : "", session: first("run.started", events).session };
 }
 
-/** What happened, without what was said. */
+/** Returns the outline of the events, without their texts. */
 function brief(events: readonly Event[]): string[] {
   return outline(events).map((line) => line.replace(/ [{*].*/, "").split(" ").slice(0, 3).join(" "));
 }

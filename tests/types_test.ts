@@ -1,5 +1,5 @@
 /**
- * What must and must not compile, as users write it: without a type argument and without a cast.
+ * Code that must or must not compile, as users write it: without type arguments and casts.
  *
  * @module
  */
@@ -69,7 +69,7 @@ const needsRequest: Middleware<{ request: string }> = {
 
 const calling = () => scripted({ calls: [["weather", { city: "Kyoto" }], ["mine", {}]] }, "Done.");
 
-/** What the calls of a run came to. */
+/** Returns the results of the calls of a run. */
 async function results(result: Promise<RunResult>) {
   return lines((await result).messages).slice(2, -1);
 }

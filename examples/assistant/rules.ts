@@ -19,7 +19,7 @@ export interface Wanted {
   readonly input: Readonly<Record<string, string>>;
 }
 
-/** What to do next: make calls, or answer. */
+/** The next move: make calls, or answer. */
 export type Step = { readonly calls: readonly Wanted[] } | { readonly text: string };
 
 /** How much of a prompt is read, and of its words looked for, in characters. */
@@ -65,7 +65,7 @@ function searchable(question: string): string[] {
   return words.filter((word) => wordsOf(word).length > 0 && !idle.test(word));
 }
 
-/** What people say, and what this project says for it. */
+/** Maps words that people use to the words of this project. */
 const ourWords = new Map([
   ...said("slow hang deadline", "timeout"),
   ...said("fail failing flaky again", "retry"),
@@ -113,7 +113,7 @@ interface Found {
   readonly title: string;
 }
 
-/** What the searches found: the best of each first. */
+/** The results of the searches: the best of each first. */
 function foundIn(done: readonly Done[]): Found[] {
   const lists = done.filter(({ name, result }) => name === "search_docs" && result.status === "ok")
     .map(({ result }) => hits.parse(JSON.parse(textOf(result))));

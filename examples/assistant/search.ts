@@ -27,7 +27,7 @@ export interface Library {
   read(id: string): Passage | undefined;
 }
 
-/** What a word of the title is worth beside the text. */
+/** The weight of a word of the title, relative to the text. */
 const titleBonus = 2;
 /** How much of a query, by the weight of its words, a passage must hold. */
 const enough = 0.5;
@@ -53,7 +53,7 @@ export function library(passages: readonly Passage[]): Library {
   for (const { counts } of indexed) for (const word of counts.keys()) holders.set(word, (holders.get(word) ?? 0) + 1);
   const byId = new Map(passages.map((passage) => [passage.id, passage]));
 
-  /** What a word tells: the rarer, the more. */
+  /** Returns the weight of a word: rare words weigh more. */
   function weight(word: string): number {
     const n = holders.get(word) ?? 0;
     return Math.log(1 + (indexed.length - n + 0.5) / (n + 0.5));

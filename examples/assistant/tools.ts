@@ -1,5 +1,5 @@
 /**
- * What the assistant can do: search the documentation, read a passage of it, calculate.
+ * The tools of the assistant: search the documentation, read a passage, calculate.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Library } from "./search.ts";
 
 const excerptLength = 120;
 
-/** What `search_docs` gives: the best hit first. */
+/** The result of `search_docs`: the best hit first. */
 export const hits = z.array(z.object({ id: z.string(), title: z.string(), score: z.number(), excerpt: z.string() }));
 
 /** The tools that find and read the passages of `library`. */
@@ -45,7 +45,7 @@ export function docsTools(library: Library): readonly AnyTool[] {
   return [searchDocs, readDoc];
 }
 
-/** What `calculate` takes. */
+/** The input of `calculate`. */
 export const sum = z.object({ expression: z.string().max(200) });
 
 /** Does arithmetic. */

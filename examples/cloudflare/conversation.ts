@@ -9,7 +9,7 @@ import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai
 import { type ExecutionContext, Hono } from "hono";
 import { type Customer, shop } from "../shop/shop.ts";
 
-/** What is set where the Worker is deployed. */
+/** The settings of the deployed Worker. */
 export interface Settings {
   /** At least 32 characters that cannot be guessed. */
   readonly FORWARD_SECRET: string;
@@ -17,12 +17,12 @@ export interface Settings {
   readonly PACE?: string;
 }
 
-/** What the Worker signs with, and the object believes. */
+/** Returns the keys with which the Worker signs and the object verifies. */
 export function keysOf({ FORWARD_SECRET }: Settings): readonly SecretKey[] {
   return [{ id: "k1", secret: FORWARD_SECRET }];
 }
 
-/** What an object is given. */
+/** The context of an object. */
 interface ObjectContext extends ExecutionContext {
   readonly storage: ObjectStorage;
 }

@@ -6,7 +6,7 @@
 import { type Call, callsOf, type Message, type Model, type ModelEvent, textOf } from "@jizai/jizai";
 import { pause } from "./pause.ts";
 
-/** What it says where there is nothing to do. */
+/** The answer if there is nothing to do. */
 const introduction =
   "This shop has lanterns, kettles and hooks. I count what is there, I deliver, and I order more: of an order a person decides. " +
   "Ask me to count the lanterns and the kettles, to deliver 2 hooks, or to order 3 lanterns; or all of it in one sentence.";
@@ -54,7 +54,7 @@ function wanted(messages: readonly Message[]): Call[] {
   return calls;
 }
 
-/** What the calls of the last response came to. */
+/** Returns the results of the calls of the last response. */
 function answer(messages: readonly Message[]): string {
   const last = messages.at(-1);
   return last?.role === "tool" ? last.results.map(textOf).join(" ") : introduction;

@@ -8,7 +8,7 @@ import * as z from "zod";
 import { pause } from "./pause.ts";
 import { ruleBased } from "./rules.ts";
 
-/** Who is asking. */
+/** The vars of a run: the customer. */
 export interface Customer {
   readonly user: string;
 }

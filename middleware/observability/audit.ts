@@ -45,7 +45,7 @@ export type CallRecord = AuditStamp & AuditInput & {
   readonly tool: string;
   /** The decision. Missing if the call did not reach `approval`. */
   readonly decision?: Decision;
-  /** Who decided. */
+  /** The source of the decision. */
   readonly by?: "policy" | "person" | "rule";
   /** Status of the result; `ended` or `threw` if a hook ended the run or failed before there was a result. */
   readonly status: ResultStatus | "ended" | "threw";

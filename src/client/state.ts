@@ -82,7 +82,7 @@ export interface TextView {
 }
 
 /**
- * The status of a call: `writing` while its input arrives, `ready` when it is complete, `started`, `asked` while a person is asked, `decided`, `running` after
+ * The status of a call. It is `writing` while its input arrives, `ready` when it is complete, `started`, `asked` while a person is asked, `decided`, `running` after
  * its first progress, or the status of its result.
  */
 export type CallStatus = "writing" | "ready" | "started" | "asked" | "decided" | "running" | ResultStatus;

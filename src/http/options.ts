@@ -16,12 +16,12 @@ import type { Wire } from "../wire/wire.ts";
 import type { OnFailure } from "./respond/error_response.ts";
 
 /**
- * What happens to a run if its client disconnects: `stop` stops it, `drain` lets it finish its turn, `detach` lets it continue to its end. With `drain` and
+ * The effect on a run if its client disconnects: `stop` stops it, `drain` lets it finish its turn, `detach` lets it continue to its end. With `drain` and
  * `detach`, a platform that ends with the response is asked to wait for the run.
  */
 export type ClientGone = "stop" | "drain" | "detach";
 
-/** What happens to a prompt if another run has its session: it is refused, it waits, or it stops that run. */
+/** The effect on a prompt if another run has its session: it is refused, it waits, or it stops that run. */
 export type Busy = "refuse" | "queue" | "replace";
 
 /** The options of `serve()`. */
@@ -53,11 +53,10 @@ export interface ServeOptions {
    */
   readonly session?: (c: Context) => string | undefined;
   /**
-   * What happens to a prompt if another run has its session: `refuse` answers 409, `queue` waits (at most ten prompts for a session), `replace` stops the
-   * other run. Default: `queue` for wires, whose clients send the next message without waiting for the end of a stopped run; otherwise `refuse`.
+   * The effect on a prompt if another run has its session: `refuse` answers 409, `queue` waits (at most ten prompts for a session), `replace` stops the other run. Default: `queue` for wires, whose clients send the next message without waiting for the end of a stopped run; otherwise `refuse`.
    */
   readonly busy?: Busy;
-  /** What happens to a run if its client disconnects, for all requests or for one. Default: `stop`. */
+  /** The effect on a run if its client disconnects, for all requests or for one. Default: `stop`. */
   readonly onClientGone?: ClientGone | ((c: Context) => ClientGone | Promise<ClientGone>);
   /** Milliseconds without a sign of life after which the process of a run is taken for dead, and another one resumes the run. Default: 30,000. */
   readonly lease?: number;

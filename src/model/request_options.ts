@@ -5,7 +5,7 @@
  */
 import { ModelError, type ModelOptions, type ModelRequest } from "./model.ts";
 
-/** What an adapter cannot send. */
+/** Options that an adapter cannot send. */
 export interface OptionLimits {
   /** The provider's name of the model. */
   readonly model: string;

@@ -25,10 +25,10 @@ import type { Question } from "./question.ts";
 /** Why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
 export type FinishReason = "stop" | "calls" | "length" | "filter" | "other";
 
-/** What was decided about one call. */
+/** The decision about one call. */
 export type Decision = "allow" | "deny";
 
-/** Who decided: policy, which is a guard or the tool's own word; a person's answer; or the rule that one of them made. */
+/** The source of the decision: policy, which is a guard or the tool itself; a person's answer; or a rule that one of them made. */
 export type Decider = "policy" | "person" | "rule";
 
 /** A place in the lifecycle. */
@@ -71,7 +71,7 @@ export type DeltaEvent =
  */
 export type FailureCode = "rate_limited" | "overloaded" | "unavailable" | "unauthorized" | "context" | "internal";
 
-/** What a run emits at its start and at its end; the engine alone emits these. */
+/** Events at the start and the end of a run; only the engine emits them. */
 export type RunEvent =
   | {
     readonly type: "run.started";
@@ -202,7 +202,7 @@ export type Event =
     readonly call: string;
     readonly agent: string;
     readonly status: string;
-    /** What it had said, where it did not finish: the model is not told of it. */
+    /** The text of the unfinished answer, which the model does not receive. */
     readonly text?: string;
   }
   | {
@@ -211,22 +211,22 @@ export type Event =
     readonly point: Point;
     readonly turn?: number;
     readonly call?: string;
-    /** What it did: answered without the rest, changed what lies beneath or what came back, or threw. */
+    /** The acts of the hook: it answered without the inner layers, changed what they receive or return, or threw. */
     readonly did: readonly HookAct[];
     /** The keys it changed on the way down. */
     readonly changed?: readonly string[];
-    /** What it answered, where the point decides something: an approval, a status. */
+    /** The answer, if the point decides something: an approval, a status. */
     readonly decided?: string;
     readonly ms: number;
   };
 
-/** What a hook can be seen to do. */
+/** An observable act of a hook. */
 export type HookAct = "passed" | "answered" | "changed" | "replaced" | "retried" | "threw";
 
-/** What started a compaction: the transcript had grown over the limit, somebody asked for it, or the provider refused a request as too large. */
+/** The cause of a compaction: the transcript exceeded the limit, a request asked for it, or the provider refused a request as too large. */
 export type CompactTrigger = "auto" | "manual" | "overflow";
 
-/** What a `warning` is about. */
+/** The subject of a `warning`. */
 export type WarningCode =
   | "transcript.repaired"
   | "hook.failed"

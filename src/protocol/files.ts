@@ -4,12 +4,12 @@
  * @module
  */
 
-/** What is at a path. */
+/** The state of a path. */
 export type FileStat = { readonly type: "file"; readonly size: number } | { readonly type: "folder" };
 
 /** A file as it was read. */
 export interface FileContent {
-  /** What is in it. */
+  /** The content of the file. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Says which content this is; another content has another version. An object store's etag is one. */
   readonly version: string;
@@ -19,11 +19,11 @@ export interface FileContent {
 export interface FileEntry {
   /** Its name in the folder. */
   readonly name: string;
-  /** What it is. */
+  /** The kind of the entry. */
   readonly type: FileStat["type"];
 }
 
-/** What became of a file. */
+/** A change of a file. */
 export interface FileChange {
   /** The file. */
   readonly path: string;
@@ -37,7 +37,7 @@ export interface FileChange {
  * the message.
  */
 export interface Files {
-  /** What is there, or nothing. */
+  /** Returns the content of a file, or nothing if there is none. */
   stat(path: string): Promise<FileStat | undefined>;
   /** The file, or nothing where there is none. */
   read(path: string): Promise<FileContent | undefined>;
@@ -48,7 +48,7 @@ export interface Files {
   write(path: string, bytes: Uint8Array<ArrayBuffer>, version: string | undefined): Promise<string | undefined>;
   /** Deletes the file, if it is there. */
   delete(path: string): Promise<void>;
-  /** What is in a folder, in any order; nothing where there is none. */
+  /** Returns the entries of a folder, in any order; none if there is no such folder. */
   list(folder: string): AsyncIterable<FileEntry>;
   /** Tells of changes, whoever makes them; gives what ends that. Only where changes can be seen. */
   watch?(hear: (change: FileChange) => void): Promise<() => Promise<void>>;

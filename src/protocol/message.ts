@@ -12,7 +12,7 @@ export interface TextPart {
   readonly text: string;
 }
 
-/** What the model thought before it answered; `meta` is the provider's own, such as a signature, and is sent back to it as it was. */
+/** The model's reasoning before its answer; `meta` is the provider's own, such as a signature, and is sent back unchanged. */
 export interface ReasoningPart {
   /** Tells it from other parts. */
   readonly type: "reasoning";
@@ -26,7 +26,7 @@ export interface ReasoningPart {
 export interface MediaPart {
   /** Tells it from other parts. */
   readonly type: "media";
-  /** What it is, such as `image/png`. */
+  /** The media type, such as `image/png`. */
   readonly mediaType: string;
   /** Its bytes, in base64. */
   readonly data?: string;
@@ -61,27 +61,27 @@ export type AnswerPart = TextPart | ReasoningPart | CallPart;
 /** A piece of what a person or a tool says. */
 export type ContentPart = TextPart | MediaPart;
 
-/** What the person says, or what a middleware adds for the model to read. */
+/** A message of the person, or one that a middleware adds for the model to read. */
 export interface UserMessage {
-  /** Who says it. */
+  /** The role of the author. */
   readonly role: "user";
-  /** What is said. */
+  /** The content. */
   readonly parts: readonly ContentPart[];
-  /** Who wrote it, when it was not the person: a middleware's name, or the engine. */
+  /** The author, if it is not the person: the name of a middleware, or the engine. */
   readonly from?: string;
 }
 
-/** What the model says, and the calls it makes. */
+/** A response of the model, and the calls it makes. */
 export interface AssistantMessage {
-  /** Who says it. */
+  /** The role of the author. */
   readonly role: "assistant";
-  /** What is said. */
+  /** The content. */
   readonly parts: readonly AnswerPart[];
 }
 
 /** The results of one batch of calls: one for each call of the message before it, in its order. */
 export interface ToolMessage {
-  /** Who says it. */
+  /** The role of the author. */
   readonly role: "tool";
   /** One for each call, in their order. */
   readonly results: readonly CallResult[];
@@ -97,19 +97,19 @@ export type ResultStatus = "ok" | "error" | "denied" | "timeout" | "skipped" | "
 export interface Artifact {
   /** Where it is, in words of whoever reads it: a URL, a path, a tag. */
   readonly uri: string;
-  /** What it is called. */
+  /** The name of the file. */
   readonly name?: string;
-  /** What it is, such as `image/png`. */
+  /** The media type, such as `image/png`. */
   readonly mediaType?: string;
 }
 
-/** What a call came to. Made by `text()`, `denied()`, `failed()` or by what a tool returns. */
+/** The outcome of a call. Made by `text()`, `denied()`, `failed()` or by what a tool returns. */
 export interface ToolResult {
   /** Tells it from what else a tool may return. */
   readonly type: "result";
   /** How the call ended. */
   readonly status: ResultStatus;
-  /** What the model reads. */
+  /** The content that the model reads. */
   readonly parts: readonly ContentPart[];
   /** For the model too, in a message of its own after the batch. */
   readonly context?: readonly string[];
@@ -117,7 +117,7 @@ export interface ToolResult {
   readonly person?: string;
   /** Whether the person is shown nothing of it but how it ended. Default: false. */
   readonly silent?: boolean;
-  /** What it made that is kept elsewhere: for the person's program, and not for the model. */
+  /** Artifacts that are stored elsewhere: for the person's program, not for the model. */
   readonly artifacts?: readonly Artifact[];
   /** Whether the person has what they asked for: where every result of a batch says so, the model is not asked again. Counts where it is ok. */
   readonly handled?: boolean;
@@ -137,9 +137,9 @@ export interface CallResult {
   readonly name: string;
   /** How the call ended. */
   readonly status: ResultStatus;
-  /** What is said. */
+  /** The content. */
   readonly parts: readonly ContentPart[];
-  /** What it made that is kept elsewhere. */
+  /** Artifacts that are stored elsewhere. */
   readonly artifacts?: readonly Artifact[];
   /** Whether the person has what they asked for. */
   readonly handled?: boolean;

@@ -12,9 +12,9 @@ export interface Question {
   readonly path?: readonly string[];
   /** The tool that would run. */
   readonly tool?: string;
-  /** What would run: the input after every hook. */
+  /** The input that would run, after every hook. */
   readonly input?: unknown;
-  /** What the person is asked, by everyone who asked. */
+  /** The questions to the person, of every hook and tool that asked. */
   readonly questions: readonly string[];
   /** JSON Schema of what may be answered. */
   readonly schema?: { readonly [key: string]: unknown };
@@ -30,7 +30,7 @@ export type PersonAnswer =
   | {
     readonly callId: string;
     readonly type: "approve";
-    /** What the tool runs with instead. Default: what they were asked about. */
+    /** The input that the tool runs with instead. Default: what they were asked about. */
     readonly input?: unknown;
     /** Asks nobody again, in this session, about calls of this tool, or about those of it with the same input. Default: asks. */
     readonly always?: "tool" | "input";

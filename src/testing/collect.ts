@@ -77,7 +77,7 @@ function timeless(event: Event): Event {
   return event.type === "hook.acted" ? { ...event, ms: 0 } : event;
 }
 
-/** What `crypto.randomUUID()` makes, and what the engine makes of it for a batch. */
+/** Matches the ids that `crypto.randomUUID()` makes, and the engine's ids of batches. */
 const madeUp = /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(:\d+)?/g;
 
 /** Plain data with every known id replaced, also within texts. */

@@ -59,7 +59,7 @@ function lineOf(event: Event): readonly [start: string, grown?: string] {
   }
 }
 
-/** What tells an event from others of its type. */
+/** Returns the fields that tell an event from others of its type. */
 function factsOf(event: Event): readonly unknown[] {
   switch (event.type) {
     case "run.started":

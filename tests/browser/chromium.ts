@@ -6,7 +6,7 @@
 
 /** A page, until it is disposed of: as much of playwright's as is used. */
 export interface Page extends AsyncDisposable {
-  /** What went wrong in it: errors, and what its console was told. */
+  /** The errors of the page, and the messages of its console. */
   readonly troubles: readonly string[];
   goto(url: string): Promise<unknown>;
   reload(): Promise<unknown>;

@@ -73,7 +73,7 @@ function button(page: Page, name: "Approve" | "Deny" | "Stop" | "Regenerate"): L
   return page.getByRole("button", { name });
 }
 
-/** What the page shows, once `last` is the last of it, and its chat is in this state. */
+/** Waits until `last` is the last text of the page and the chat is in this state, and returns the texts of the page. */
 async function shown(page: Page, last: string, state = "ready"): Promise<string[]> {
   await page.locator(`li:last-child:text-is(${JSON.stringify(last)})`).waitFor();
   await page.locator(`output:text-is("${state}")`).waitFor();

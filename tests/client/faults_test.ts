@@ -11,7 +11,7 @@ import { type Fate, troubled } from "../support/trouble.ts";
 
 const frames = (await recorded()).flat();
 
-/** What befalls one request, most often something bad. */
+/** Returns the fault of one request, most often a bad one. */
 function fateBy({ one, below }: Chance): Fate {
   const type = one<Fate["type"]>(["well", "lost", "unheard", "refused", "cut", "cut", "cut", "ended", "ended"]);
   switch (type) {

@@ -384,7 +384,7 @@ Deno.test("fold() reaches the same messages as the transcript", async () => {
   assertEquals(deep?.type === "call" && deep.child?.text, "Deep.");
 });
 
-/** What a state shows, message for message. */
+/** Returns the messages of a state, one by one. */
 function spoken({ messages }: RunState): unknown[] {
   return messages.map((message) => {
     if (message.role === "user") return message.parts;
@@ -394,7 +394,7 @@ function spoken({ messages }: RunState): unknown[] {
   });
 }
 
-/** What a session keeps, told in the same way. */
+/** Returns the messages of a session in the same form. */
 function transcribed(session: Session | undefined): unknown[] {
   const messages = session?.messages ?? [];
   const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);

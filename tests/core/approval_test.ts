@@ -67,7 +67,7 @@ const matrix: readonly (readonly [above: Middleware, below: Middleware, outcome:
   [broken, denies, "denied A guard failed."],
 ];
 
-/** What became of one call: its result, or what a person is asked. */
+/** Returns the outcome of one call: its result, or its question to a person. */
 async function outcome(use: readonly Middleware[], tools = [weather(() => "ran")], name = "weather"): Promise<string> {
   const { result, lines } = await came([call("a", { name })], { tools, use });
   if (result.status !== "paused") return lines[1] ?? result.status;

@@ -32,7 +32,7 @@ const look = tool({
 const done: ModelEvent = { type: "finish", reason: "stop" };
 const called: ModelEvent = { type: "finish", reason: "calls" };
 
-/** What a provider sends for one call. */
+/** Returns the provider's events for one call. */
 function call(id: string, input: string): ModelEvent[] {
   return [
     { type: "call.start", id, name: "look" },

@@ -27,14 +27,14 @@ import { compacting } from "../support/compacting.ts";
 
 const tooLarge = new ModelError("The prompt is too long", { overflow: true });
 
-/** What came of a compaction. */
+/** The outcome of a compaction. */
 interface Came {
   readonly status: string;
-  /** What was told of compactions, failures, and requests to the model. */
+  /** The events of compactions, failures and model requests. */
   readonly events: readonly string[];
   /** The transcript. */
   readonly messages: readonly string[];
-  /** What the operator was told. */
+  /** The errors that the operator received. */
   readonly errors: readonly unknown[];
   readonly model: ScriptedModel;
 }

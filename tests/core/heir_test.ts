@@ -34,7 +34,7 @@ function tree(
   return first.run("Go");
 }
 
-/** What came of the call at the bottom. */
+/** Returns the result of the innermost call. */
 async function atTheBottom(run: ReturnType<typeof tree>): Promise<readonly string[]> {
   const told: string[] = [];
   for await (let event of run.events) {

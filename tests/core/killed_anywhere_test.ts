@@ -9,7 +9,7 @@ import { type Chance, hashOf, seeded, seeds, withSeed } from "../support/seeded.
 
 const session = "s";
 
-/** What a process leaves behind that dies: what is kept, and what its tools did until then. */
+/** The state that a dead process leaves: the stored data, and the effects of its tools. */
 interface Death {
   readonly kept: Session;
   readonly done: readonly Done[];
@@ -19,7 +19,7 @@ interface Death {
 interface Life {
   readonly result: RunResult;
   readonly done: readonly Done[];
-  /** What the person was asked. */
+  /** The questions to the person. */
   readonly asked: readonly Question[];
   /** How it might have died: after each save, shortly before the next. */
   readonly deaths: readonly Death[];

@@ -11,10 +11,8 @@ Deno.test("a middleware stands after those it names, where they are used", () =>
   const redact: Middleware = { name: "redact" };
   make(redact, audit)();
   make(audit)();
-  make(redact, redact, audit)();
   const error = 'Cannot use "audit" before "redact": put redact() first in use';
   assertThrows(make(audit, redact), TypeError, error);
-  assertThrows(make(redact, audit, redact), TypeError, error);
   assertThrows(make(when(() => true, audit), when(() => true, redact)), TypeError, error);
   assertThrows(make(only("x", audit), redact), TypeError, error);
 });
@@ -86,4 +84,31 @@ tools     look, inner
 `.trim(),
   );
   assertEquals(explain(agent({ model: scripted() })).split("\n").at(-1), "tools     none");
+});
+
+Deno.test("agent() refuses a misspelt hook, and suggests the point", () => {
+  const cases = { excute: "execute", tol: "tool", onTool: "tool", beforeModel: "model", sesion: "session" };
+  for (const [key, point] of Object.entries(cases)) {
+    const middleware = { name: "misspelt", [key]: () => {} };
+    const error = `Cannot use "misspelt": there is no point "${key}"; expected "${point}"`;
+    assertThrows(() => agent({ model: scripted("Hello!"), use: [middleware] }), TypeError, error);
+  }
+  agent({ model: scripted("Hello!"), use: [{ name: "total", total: () => 1 } as Middleware] });
+});
+
+Deno.test("agent() refuses two middleware of a name that after or requires names", () => {
+  const twice = [{ name: "redact" }, { name: "redact" }];
+  const error = 'Cannot use "audit" with two middleware named "redact": expected one, give one another name';
+  for (const order of [{ after: ["redact"] }, { requires: ["redact"] }]) {
+    const audit = { name: "audit", ...order };
+    assertThrows(make(...twice, audit), TypeError, error);
+    assertThrows(make({ name: "redact" }, audit, { name: "redact" }), TypeError, error);
+  }
+  agent({ model: scripted("Hello!"), use: twice });
+});
+
+Deno.test("agent() refuses to be created without a model", () => {
+  // @ts-expect-error there is no model
+  const make = () => agent({});
+  assertThrows(make, TypeError, 'Cannot create the agent "agent": it has no model; expected `model`');
 });

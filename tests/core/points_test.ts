@@ -16,19 +16,19 @@ import { settled } from "../support/batch.ts";
 import { type AnyHook, at, reach } from "../support/reach.ts";
 import {} from "@jizai/jizai/trace";
 
-/** What is held of one point, beside what holds of all. */
+/** The expectations for one point, besides those for all points. */
 interface Held {
   /** Whether something lies in its core that says so. */
   readonly core: boolean;
-  /** What the run comes to when nobody interferes. */
+  /** The expected result of an undisturbed run. */
   readonly passed: readonly string[];
   /** An answer without `next()`, and what it comes to. */
   readonly answer: unknown;
   readonly answered: readonly string[];
-  /** What it comes to when a hook throws before `next()`, and after. */
+  /** The expected results if a hook throws before `next()`, and after it. */
   readonly before: readonly string[];
   readonly after: readonly string[];
-  /** What a hook may change beneath. */
+  /** The changes that a hook may pass to the inner layers. */
   readonly change: Readonly<Record<string, unknown>>;
 }
 

@@ -7,7 +7,7 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { recordingStore, storeWith } from "../support/recording_store.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-/** What was done, by the key that it was done with. */
+/** Creates tools that record their effects in `done`, by idempotency key. */
 function tools(done: string[], after: (name: string) => Promise<void> | void = () => {}) {
   const make = (name: string, options: { idempotent?: boolean; ask?: boolean } = {}) =>
     tool({

@@ -39,7 +39,7 @@ async function rewritten(rewriters: RewriteOptions, step: ScriptedStep, ...inner
   return { events, told: eventLines(events).slice(5), message: messages[1], result, inputs: [...inputs] };
 }
 
-/** What the deltas of one kind come to. */
+/** Returns the joined deltas of one kind. */
 function joined(events: readonly Event[], type: "text.delta" | "reasoning.delta" | "call.delta") {
   return events.map((event) => event.type === type ? event.text : "").join("");
 }

@@ -28,7 +28,7 @@ function named(name: string): AnyTool {
 const names = ["edit", "multi_edit", "edit_all", "read"];
 const tools = names.map(named);
 
-/** What comes of a batch of one call to each tool. */
+/** Returns the results of a batch of one call to each tool. */
 async function results(...use: Middleware[]) {
   const calls: ScriptedStep = { calls: names.map((name) => [name, {}] as const) };
   const { messages } = await agent({ model: scripted(calls, "Done."), tools, use }).run("Hi").result;

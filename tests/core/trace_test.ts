@@ -14,7 +14,7 @@ const look = tool({
 
 type Acted = Omit<Extract<Event, { type: "hook.acted" }>, "type" | "ms">;
 
-/** What every hook of a run did that calls `look` once. */
+/** Returns the acts of every hook of a run that calls `look` once. */
 async function acts(...use: Middleware[]): Promise<Acted[]> {
   const model = scripted({ calls: [["look", { at: "x" }]] }, "Done.");
   const events = await eventsOfRun(agent({ model, tools: [look], use, trace }).run("Hi"));

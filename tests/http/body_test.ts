@@ -275,7 +275,7 @@ Deno.test("serve() refuses ids that are too long for database keys, and accepts 
     session: (c) => c.req.query("room"),
     wires: [aiSdkUi(), agUi()],
   });
-  /** What comes of every request that names an id. */
+  /** Returns the response to every request that names an id. */
   async function answered(id: string): Promise<readonly (readonly [number, unknown])[]> {
     const chat = { id, messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Hi" }] }] };
     const thread = { threadId: id, runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] };

@@ -182,7 +182,7 @@ Deno.test("serve() lets a run that is detached be stopped", async () => {
   assertEquals([last.type, "reason" in last && last.reason], ["run.aborted", "stop"]);
 });
 
-/** What a run comes to whose client leaves over the network. */
+/** Returns the result of a run whose client disconnects over the network. */
 async function gone(onClientGone: ClientGone): Promise<readonly [Event, ScriptedModel]> {
   const { app, model, leave, ended, goOn } = scene({ onClientGone });
   const left = Promise.withResolvers<void>();

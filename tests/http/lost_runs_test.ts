@@ -48,7 +48,7 @@ function other(among: Shared, options: ServeOptions = {}) {
   return { app, model, reasons };
 }
 
-/** What a process gives of a run. */
+/** Returns the events of a run that a process emits. */
 async function follow({ app }: Pick<Process, "app">, run: string, after = 0): Promise<Response> {
   return await app.request(`/runs/${run}`, { headers: { "last-event-id": `${after}` } });
 }

@@ -25,7 +25,7 @@ function watched(append: (log: Log, run: string, addition: Addition) => Promise<
   return { log: watching, additions, added: (count: number) => gateOf(count).promise };
 }
 
-/** What is on record of a run, with the numbers of its events. */
+/** Returns the logged events of a run, with their numbers. */
 async function recordOf(log: Log, run: string): Promise<Framed[]> {
   const { lines = [], first = 1 } = await log.read(run, 0) ?? {};
   return lines.map((line, index) => ({ ...JSON.parse(line), id: first + index }));

@@ -138,7 +138,7 @@ Deno.test("serve() drains a run whose client disconnects before its JSON respons
   await responding;
 });
 
-/** What each client sends. */
+/** The request of each client. */
 const requests: Readonly<Record<string, unknown>> = {
   "/chat": { id: "s", messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Go" }] }] },
   "/v1/chat/completions": { stream: true, messages: [{ role: "user", content: "Go" }] },

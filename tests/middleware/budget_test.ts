@@ -43,7 +43,7 @@ const isLast = ({ messages, tools }: ModelRequest) => {
   return tools.length === 0 && last?.role === "user" && textOf(last) === finish && last.from === "budget";
 };
 
-/** What a run comes to under a budget, and which of its requests were the last ones. */
+/** Returns the result of a run under a budget, and which of its requests were the last ones. */
 async function spent(
   options: BudgetOptions,
   steps: readonly ScriptedAnswer[],

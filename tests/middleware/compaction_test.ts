@@ -9,7 +9,7 @@ import { history, look, short, someTranscript } from "../support/long.ts";
 
 const heading = "compaction This is a summary of what came before, in its place:\n\n";
 
-/** What a compaction came to, in lines. */
+/** Returns the lines of a compaction. */
 const compactions = (events: readonly Event[]) =>
   eventLines(events).filter((line) => line.startsWith("compact.finished")).map((line) =>
     line.slice("compact.finished ".length)

@@ -23,7 +23,7 @@ const work = tool({
 
 const calling = (...numbers: readonly number[]) => ({ calls: numbers.map((n) => ["work", { n }] as const) });
 
-/** What is logged, a line in short. */
+/** Returns the log, one short line per entry. */
 function short({ point, turn, tool, call, outcome, error }: LogLine): string {
   return [point, turn, tool, call, outcome, error].filter((part) => part !== undefined).join(" ");
 }

@@ -66,14 +66,14 @@ function streamed(events: readonly Event[], type: "text.delta" | "reasoning.delt
   return events.map((event) => event.type === type && "text" in event ? event.text : "").join("");
 }
 
-/** What goes out of an answer that comes in `pieces`, piece by piece. */
+/** Returns the output of an answer that arrives in `pieces`, piece by piece. */
 async function deltas(options: RedactOptions, ...pieces: readonly string[]): Promise<string[]> {
   const model = scripted({ text: pieces });
   const events = await eventsOfRun(agent({ model, use: [redact(options)] }).run("Go"));
   return events.flatMap((event) => event.type === "text.delta" ? [event.text] : []);
 }
 
-/** What is made of an answer as a whole. */
+/** Returns the output of a whole answer. */
 async function masked(options: RedactOptions, answer: string): Promise<string> {
   return (await agent({ model: scripted(answer), use: [redact(options)] }).run("Go").result).text;
 }

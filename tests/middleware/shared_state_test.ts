@@ -24,7 +24,7 @@ const add = tool({
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Nothing." });
 const drop = tool({ name: "drop", description: "Drops", input: z.object({}), ask: true, execute: () => "Dropped." });
 
-/** What is shown of a run, and who shows it. */
+/** Returns the shared state that a run shows, and its source. */
 function showing(...calls: (readonly [name: string, input: unknown])[]) {
   const shown: unknown[] = [];
   const model = scripted(...calls.map((call) => ({ calls: [call] })), "Done.", "Again.");

@@ -5,7 +5,7 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 
-/** What the model is told of a tool that returns `output`. */
+/** Returns the text that the model reads of a tool that returns `output`. */
 async function told(output: unknown, ...use: readonly Middleware[]): Promise<readonly ContentPart[]> {
   const show = tool({ name: "show", description: "", input: z.object({}), execute: () => output });
   const model = scripted({ calls: [["show", {}]] }, "Done.");

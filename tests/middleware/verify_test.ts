@@ -9,7 +9,7 @@ import { lines } from "../support/transcript_lines.ts";
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Nothing." });
 const isGood = (text: string) => text === "Good." || `"${text}" is not good.`;
 
-/** What a run comes to, and what the person is told beside. */
+/** Returns the result of a run, and the messages for the person. */
 async function told(use: readonly Middleware[], steps: readonly ScriptedAnswer[], continuations = 8) {
   const model = scripted(...steps);
   const run = agent({ model, tools: [look], use, limits: { continuations } }).run("Go");

@@ -109,7 +109,7 @@ Deno.test("in workerd, a run that was cut when workerd was killed goes on when s
   assertEquals(told([...heard, ...await rest(tea(worker), heard)]), [...begun, ...goneOnWith]);
 });
 
-/** What the Worker says to an object of who asks. */
+/** Returns the claims about the user that the Worker sends to an object. */
 async function forwardedBy(key: string, method: string, path: string): Promise<string> {
   const said = Promise.withResolvers<string>();
   const stub: Stub = {

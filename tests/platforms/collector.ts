@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 
-/** What a span or a measurement says of itself. */
+/** The fields of a span or a measurement. */
 export type Said = Readonly<Record<string, unknown>>;
 
 /** A span, as it was exported. */
@@ -19,16 +19,16 @@ export interface Exported {
   readonly inside: readonly Exported[];
 }
 
-/** What was counted for some attributes. */
+/** The count for some attributes. */
 export interface Point {
   readonly attributes: Said;
   readonly count: number;
   readonly sum: number;
 }
 
-/** What a program exported, of the library and of Deno itself. */
+/** The exported data of a program, of the library and of Deno itself. */
 export interface Telemetry {
-  /** What it printed. */
+  /** The output of the program. */
   readonly printed: string;
   /** The spans that are inside no other, in the order in which they began; hooks, which may begin as what they wrap does, come last. */
   readonly spans: readonly Exported[];

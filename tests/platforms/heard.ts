@@ -1,5 +1,5 @@
 /**
- * What is heard of a run over more than one connection, and from more than one process.
+ * Collects the events of a run over several connections, and from several processes.
  *
  * @module
  */
@@ -32,7 +32,7 @@ export function rest(app: App, heard: readonly Framed[]): Promise<Framed[]> {
   return eventsOf(app.request(`/runs/${first("run.started", heard).run}`, { headers }));
 }
 
-/** What these events say: each of them is there once. */
+/** Returns the text of these events, and checks that each occurs once. */
 export function told(events: readonly Framed[]): readonly string[] {
   assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
   return outline(events);

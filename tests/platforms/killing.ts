@@ -4,7 +4,7 @@
  * @module
  */
 
-/** What ends a process with a SIGKILL, unless it has ended, and waits until it has. */
+/** Returns a function that ends a process with SIGKILL, unless it has ended, and waits for its end. */
 export function killing(process: Deno.ChildProcess): () => Promise<void> {
   let ended = false;
   const end = process.status.then(() => {

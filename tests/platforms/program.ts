@@ -53,7 +53,7 @@ export async function started(name: string, env: Readonly<Record<string, string>
   };
 }
 
-/** What a task does. */
+/** Runs the task of this name. */
 async function task(name: string): Promise<string> {
   const config = (await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, "");
   return JSON.parse(config).tasks[name];

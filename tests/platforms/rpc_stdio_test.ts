@@ -17,7 +17,7 @@ function gate(does: string, more: object = {}): RpcHooks {
   return rpc_hooks({ defaults: { interceptor_timeout_ms: 60_000 }, processes: { gate: process } }, { stdio });
 }
 
-/** What came of commands that an agent runs. */
+/** Returns the results of commands that an agent runs. */
 async function run(hooks: RpcHooks, ...commands: readonly string[]) {
   const bash = tool({
     name: "bash",

@@ -1,5 +1,5 @@
 /**
- * What the shop of the examples is asked in more than one place, and what it says then, wherever it runs.
+ * The requests to the shop of the examples, and its expected answers on every platform.
  *
  * @module
  */
@@ -10,7 +10,7 @@ export const forEver = 2 ** 30;
 /** Has the shop do two things at once, each in three steps. */
 export const prompt = "Count the kettles and deliver 2 hooks";
 
-/** What it says of that until both have made a step. */
+/** The expected events until both calls have made a step. */
 export const begun: readonly string[] = [
   "run.started",
   "session.opened new",
@@ -30,7 +30,7 @@ export const begun: readonly string[] = [
   'tool.progress call_2 {"shelf":1}',
 ];
 
-/** What it says after that, where it was killed meanwhile: the count begins again, the delivery does not. */
+/** The expected events after a kill: the count starts again, the delivery does not. */
 export const goneOnWith: readonly string[] = [
   "run.started resumed",
   "session.opened resume",

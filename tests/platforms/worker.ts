@@ -15,7 +15,7 @@ interface Env {
   readonly KEEPER: { getByName(name: string): { fetch(request: Request): Promise<Response> } };
 }
 
-/** What an object of that class is asked to do, by path. */
+/** Operations of an object of that class, by path. */
 const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
   "/store_laws": ({ storage }) =>
     storeLaws(async (options) => {

@@ -13,7 +13,7 @@ export interface Served extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-/** What a Worker is given. */
+/** The bindings of a Worker. */
 export interface Bindings {
   /** The class of its Durable Objects, which are bound by its name in capitals. */
   readonly className: string;
@@ -51,7 +51,7 @@ export async function binary(): Promise<string> {
   return (await output("eval", "--no-config", "--lock", lock, "--frozen", code)).trim();
 }
 
-/** What Deno prints. */
+/** Returns the output of Deno. */
 async function output(...args: readonly string[]): Promise<string> {
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args: [...args] }).output();
   const decoder = new TextDecoder();

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { collectLines, piecesOf, textOfLines } from "../../src/session/pieces.ts";
 
-/** What comes of pieces, `[first, part, text]`. */
+/** Returns the fold of pieces, `[first, part, text]`. */
 function gathered(after: number, ...pieces: readonly (readonly [first: number, part: number, text: string])[]) {
   const collector = collectLines(after);
   const taken = pieces.map(([first, part, text]) => collector.add({ first, part, text }));

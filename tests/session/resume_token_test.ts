@@ -38,7 +38,7 @@ const script = () =>
     "Really done.",
   );
 
-/** What an agent has beside its tools. */
+/** The options of the agent besides its tools. */
 interface More {
   readonly use?: readonly Middleware[];
   readonly model?: Model;

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { frames } from "../../src/stream/frames.ts";
 
-/** What comes of a body in these pieces, read by read. */
+/** Returns the frames of a body that arrives in these pieces, read by read. */
 async function framesOf(...pieces: readonly (string | Uint8Array<ArrayBuffer>)[]) {
   const encoder = new TextEncoder();
   const bytes = pieces.map((piece) => typeof piece === "string" ? encoder.encode(piece) : piece);

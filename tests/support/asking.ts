@@ -1,5 +1,5 @@
 /**
- * What asks a person: tools that run once they are told to, and a hook that has a question.
+ * Tools and a hook that ask a person.
  *
  * @module
  */

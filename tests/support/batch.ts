@@ -34,11 +34,11 @@ export const three = [call("a"), call("b"), call("c")];
 /** A call whose input is not JSON. */
 export const malformed = { id: "malformed", name: "weather", input: '{"city":' };
 
-/** What a run came to. */
+/** The outcome of a run. */
 export interface Came {
   readonly result: RunResult;
   readonly events: readonly Event[];
-  /** What the operator was told. */
+  /** The errors that the operator received. */
   readonly errors: readonly unknown[];
   /** The transcript after the prompt, a line for each thing said. */
   readonly lines: readonly string[];
@@ -85,7 +85,7 @@ async function cameOf({ events, result }: RunHandle<unknown>, errors: readonly u
   return { result: came, events: all, errors, lines: lines(came.messages.slice(1)) };
 }
 
-/** What came of running `calls` once. */
+/** Runs `calls` once and returns the outcome. */
 export async function came(calls: readonly ScriptedCall[], options?: Parameters<typeof batch>[1]): Promise<Came> {
   return await batch(calls, options).run().came;
 }

@@ -13,7 +13,7 @@ export interface LogServerOptions extends Trouble {
   readonly keyed?: boolean;
 }
 
-/** What is sent. */
+/** The content to send. */
 interface Body {
   readonly answers?: readonly PersonAnswer[];
 }
@@ -29,7 +29,7 @@ export function logServer(
   const keys: string[] = [];
   const sent: unknown[] = [];
 
-  /** What was said after `at`. */
+  /** The events after `at`. */
   function rest(at: number): Response {
     const frames = legs.slice(0, keys.length).flat().filter(({ id }) => id > at);
     if (frames.length === 0) return new Response(null, { status: 204 });

@@ -8,7 +8,7 @@ import { createMcpHandler, McpServer, WebStandardStreamableHTTPServerTransport }
 /** A server that is being served, until it is disposed of. */
 export interface Served extends AsyncDisposable {
   readonly url: string;
-  /** What it was sent: the methods of requests, and that of the HTTP request where there is none. */
+  /** The methods of the received requests, and the HTTP method of those that have none. */
   readonly heard: readonly string[];
   /** The headers of its last request. */
   readonly headers: Headers;

@@ -8,7 +8,7 @@ import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
 import type { App } from "./requests.ts";
 
-/** What processes share. */
+/** The data that processes share. */
 export interface Shared {
   readonly store: Store;
   readonly log: Log;

@@ -38,11 +38,11 @@ export function at(point: Point, name: string, hook: AnyHook): Middleware<Stoppa
   return { name, [point]: hook } as Middleware<Stoppable>; // who writes the hook knows what its point takes and gives
 }
 
-/** What a run came to. */
+/** The outcome of a run. */
 export interface Reached {
   readonly result: RunResult;
   readonly events: readonly Event[];
-  /** What the operator was told. */
+  /** The errors that the operator received. */
   readonly errors: readonly unknown[];
   /** The status, and every line of the transcript. */
   readonly outcome: readonly string[];

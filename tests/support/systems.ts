@@ -9,7 +9,7 @@ import { settled, weather } from "./batch.ts";
 import { builtins } from "./rpc.ts";
 import { lines } from "./transcript_lines.ts";
 
-/** What `situation` comes to under the hooks of each system, by its name. */
+/** Returns the outcome of `situation` under the hooks of each system, by the system's name. */
 export async function under(
   systems: Readonly<Record<string, Middleware>>,
   situation: (hooks: Middleware) => Promise<unknown>,
@@ -19,18 +19,18 @@ export async function under(
   return came;
 }
 
-/** What a run came to. */
+/** The outcome of a run. */
 export interface Ended {
   readonly model: ScriptedModel;
   readonly result: RunResult;
   readonly events: readonly Event[];
   /** The whole transcript, a line for each thing said. */
   readonly lines: readonly string[];
-  /** What the model was asked, each request as such lines. */
+  /** The requests to the model, each as such lines. */
   readonly requests: readonly (readonly string[])[];
 }
 
-/** What comes of "Hi" where an agent that knows the weather has these hooks, once observers have heard of it. */
+/** Runs the prompt "Hi" with an agent that knows the weather and has these hooks, and waits for its observers. */
 export async function ended(
   hooks: Middleware,
   steps: readonly ScriptedAnswer[],

@@ -5,15 +5,15 @@
  */
 import type { App } from "./requests.ts";
 
-/** What befalls a request: it never arrives; nobody hears of the answer; a server in between refuses it; or its stream is cut, or ended, early. */
+/** A fault of a request: it is lost, its response is lost, a proxy refuses it, or its stream is cut or ended early. */
 export type Fate =
   | { readonly type: "well" | "lost" | "unheard" }
   | { readonly type: "refused"; readonly status: number }
   | { readonly type: "cut" | "ended"; readonly after: number };
 
-/** What a network does. */
+/** The faults of a network. */
 export interface Trouble {
-  /** What befalls the request of this number, from 0. Default: nothing. */
+  /** Returns the fault of the request with this number, from 0. Default: nothing. */
   readonly fate?: (request: number) => Fate;
   /** The bytes of an answer, as they arrive. Default: all at once. */
   readonly pieces?: (text: string) => readonly Uint8Array<ArrayBuffer>[];
@@ -26,7 +26,7 @@ export function troubled(
 ) {
   const requests: string[] = [];
   return {
-    /** What was asked, each as `GET /runs/1 after 5`. */
+    /** The requests, each as `GET /runs/1 after 5`. */
     requests: requests as readonly string[],
     /** As the platform's. */
     async fetch(url: string, init: RequestInit = {}): Promise<Response> {

@@ -11,14 +11,14 @@ import { collect, outline, scripted, type ScriptedStep } from "@jizai/jizai/test
 /** A call: the tool and its input. */
 export type Call = readonly [name: string, input: unknown];
 
-/** What came of an agent at work. */
+/** The outcome of an agent's work. */
 export interface Work {
   /** One line for each result, in the order of the calls. */
   readonly results: readonly string[];
   /** One line for each event about files, directories and instructions. */
   readonly told: readonly string[];
   readonly events: readonly Event[];
-  /** What the operator was told. */
+  /** The errors that the operator received. */
   readonly errors: readonly unknown[];
 }
 
@@ -41,7 +41,7 @@ export async function work(
   };
 }
 
-/** What is in a file, as text. */
+/** Returns the text of a file. */
 export async function read(files: Files, path: string): Promise<string | undefined> {
   const file = await files.read(path);
   return file && new TextDecoder("utf-8", { ignoreBOM: true }).decode(file.bytes);

@@ -16,7 +16,7 @@ import { testMiddleware, type TestOptions } from "@jizai/jizai/testing";
 import { assertEquals, assertRejects } from "@std/assert";
 import * as z from "zod";
 
-/** What a report says, without how often and in which line. */
+/** Returns a report without counts and line numbers. */
 async function reportOf<V>(make: () => Middleware<V>, options?: TestOptions<V>): Promise<readonly string[]> {
   const { message } = await assertRejects(() => testMiddleware(make, options), Error);
   return message.replaceAll(/, and \d+ more/g, "").replaceAll(/ at file:\S+/g, "").split("\n");

@@ -118,7 +118,7 @@ Deno.test("agUi() continues its stored thread, whatever history the client sends
   assertEquals(lines(model.requests[1]?.messages ?? []), ["user Hi", "assistant Hello.", "user More"]);
 });
 
-/** What a client would be asked, and an agent that asks it. */
+/** Creates an agent with a question, and the question that a client receives. */
 async function interrupted(options: Partial<Options> = {}) {
   const { did, tools } = lookAndDrop();
   const model = scripted(

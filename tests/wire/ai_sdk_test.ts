@@ -24,7 +24,7 @@ const wires = [aiSdkUi()];
 
 const user = (text: string) => ({ id: "m1", role: "user", parts: [{ type: "text", text }] });
 
-/** What a chat would send of a call that it was asked about. */
+/** Returns the message of a chat that answers an approval. */
 function answered(part: object, toolCallId = "call_1") {
   return { id: "m2", role: "assistant", parts: [{ type: "tool-drop", toolCallId, input: {}, ...part }] };
 }

@@ -6,7 +6,7 @@ import OpenAI, { APIError } from "npm:openai@7.57.0";
 import { reaching } from "../support/chat.ts";
 import { post } from "../support/requests.ts";
 
-/** What a parameter does: it works as it says, or is left alone that was asked for; or by these values its request is refused, of which `of` says what is wrong. */
+/** The effect of a parameter: it works, is ignored, or causes a refusal for these values, with the message `of`. */
 type Does = "works" | "is left alone" | Refused;
 
 interface Refused {
@@ -15,7 +15,7 @@ interface Refused {
   readonly of?: string;
 }
 
-/** What each of the parameters that there are does. */
+/** The effect of each parameter. */
 type Table<T> = { readonly [K in keyof Required<T>]: Does };
 
 const never = (...refused: readonly unknown[]) => ({ refused });
@@ -105,7 +105,7 @@ const response: Table<OpenAI.Responses.ResponseCreateParams> = {
   user: "is left alone",
 };
 
-/** What is left of either API's parameters, or was never one of its own, and would mean what is not done. */
+/** The remaining parameters of either API, which are refused. */
 const strange = { previous_response_id: never("resp_1"), conversation: never("conv_1") };
 
 const tables = {

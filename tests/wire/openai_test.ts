@@ -536,7 +536,7 @@ Deno.test("responses() returns calls of a declared tool to the client, and resum
   assertEquals(lines(model.requests[1]?.messages ?? []), ["user Go", "call paint look", "ok wet", "ok Saw a."]);
 });
 
-/** What a response asks approval of. */
+/** Returns the approvals that a response asks for. */
 function approvalIn({ output }: OpenAI.Responses.Response) {
   const found = output.find((item) => item.type === "mcp_approval_request");
   if (!found) throw new Error(`Cannot find an approval in ${JSON.stringify(output)}`);

@@ -6,7 +6,7 @@
 import { decodeEscapes } from "./escapes.ts";
 import { partialOf } from "./partial.ts";
 
-/** What a mask hides. */
+/** The secrets and patterns that a mask hides. */
 export interface Hidden {
   /** Exact texts. */
   readonly secrets: readonly string[];

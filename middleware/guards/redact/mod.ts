@@ -23,8 +23,8 @@ export interface RedactOptions {
   /** Texts of a known form. In a stream, a pattern can look back over 64 characters. Default: `credentials`. */
   readonly patterns?: readonly RegExp[];
   /**
-   * Characters of a streamed text that are held back for each pattern with a lookahead, a back reference or the flag `v`; its matches and what they look at
-   * must be shorter. Other patterns hold back only what may belong to a match. Default: 256.
+   * Characters of a streamed text that are held back for each pattern with a lookahead, a back reference or the flag `v`. Matches and
+   * their context must be shorter. Other patterns hold back only what may belong to a match. Default: 256.
    */
   readonly window?: number;
 }
@@ -49,8 +49,9 @@ export const credentials: readonly RegExp[] = [
 ];
 
 /**
- * Replaces secrets with `[redacted]`: in messages from outside before they are accepted (prompts, history, steering, replies), in context, in what the model reads, in its answers, thoughts and calls while they stream, in the inputs and
- * results of tools before they are saved, in the questions and the reasons of guards, and in events. A secret that is split over deltas, texts or a thought is found too, and so is one that
+ * Replaces secrets with `[redacted]`. It does so in messages from outside before they are accepted (prompts, history, steering, replies), in context, in
+ * what the model reads, in its answers, thoughts and calls while they stream, in the inputs and results of tools before they are saved, in the questions
+ * and the reasons of guards, and in events. A secret that is split over deltas, texts or a thought is found too, and so is one that
  * is written with the escapes of JSON.
  *
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,

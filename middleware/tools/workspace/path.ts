@@ -50,8 +50,9 @@ export function isName(name: string): boolean {
 }
 
 /**
- * Throws a `ToolError` if `path` is in a folder of version control or of hooks (`.git`, `.hg`, `.svn`, `.bzr`, `.husky`, `.githooks`, `.github/hooks`), or
- * holds the hooks or settings of a coding agent (`.claude`, `.qoder`).
+ * Throws a `ToolError` if `path` is in a protected folder. These are the folders of version control and of hooks
+ * (`.git`, `.hg`, `.svn`, `.bzr`, `.husky`, `.githooks`, `.github/hooks`), and
+ * those with the hooks or settings of a coding agent (`.claude`, `.qoder`).
  */
 export function expectWritable(path: string): void {
   if (!protectedPath.test(path.normalize("NFKC").toLowerCase())) return; // some file systems ignore case

@@ -9,6 +9,7 @@ import { type Message, user } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { outputFormat } from "../features/output.ts";
+import { checkHookNames } from "../hooks/hook_names.ts";
 import { checkOrder, type Middleware, nameOf } from "../hooks/middleware.ts";
 import type { Scope } from "../hooks/scope.ts";
 import type { ClaimOptions } from "../persistence/claim.ts";
@@ -136,7 +137,7 @@ export interface Agent<V, O> {
 }
 
 /**
- * Creates an agent. Throws a `TypeError` for two tools with the same name, for an order of middleware that one of them rules out, and for an option
+ * Creates an agent. Throws a `TypeError` without a model, for a misspelt hook, for two tools with the same name, for an order of middleware that one of them rules out, and for an option
  * whose feature is not imported.
  *
  * ```ts
@@ -193,7 +194,13 @@ function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts<S
   const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
   const { observe = [], trace } = options;
   const use = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
+  if (typeof model !== "function" && typeof model?.stream !== "function") {
+    throw new TypeError(
+      `Cannot create the agent "${name}": it has no model; expected \`model\`, such as openai({ model, apiKey })`,
+    );
+  }
   checkOrder(use);
+  checkHookNames(use);
   if (trace !== undefined && typeof trace !== "function") {
     throw new TypeError(`Cannot trace: expected trace of "@jizai/jizai/trace", got ${trace}`);
   }

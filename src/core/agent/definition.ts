@@ -63,7 +63,7 @@ export type WrapHooks = <C extends Scope, D extends object, R>(
 export interface AgentParts<S> {
   /** The agent's name. */
   readonly name: string;
-  /** What the agent does, for the model of a parent agent. */
+  /** The agent's purpose, for the model of a parent agent. */
   readonly description: string;
   /** The model, or a function that picks one per request. */
   readonly model: Model | ((scope: Scope) => Model | Promise<Model>);

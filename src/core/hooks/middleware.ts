@@ -84,13 +84,20 @@ export function nameOf({ name }: Middleware, index: number): string {
   return name ?? `use[${index}]`;
 }
 
-/** Throws a `TypeError` that names both middleware and the fix if `use` breaks an order that one of them declares. */
+/** Throws a `TypeError` that names both middleware and the fix if `use` breaks an order that one of them declares, or if a declared name is not unique. */
 export function checkOrder(use: readonly Middleware[]): void {
   const names = use.map(({ name }) => name);
   use.forEach((middleware, index) => {
     const { after = [], requires = [] } = middleware;
     const name = nameOf(middleware, index);
     if (typeof middleware === "function") throw new TypeError(`Cannot use "${name}": call it, as ${name}()`);
+    for (const other of [...after, ...requires]) {
+      if (names.indexOf(other) !== names.lastIndexOf(other)) {
+        throw new TypeError(
+          `Cannot use "${name}" with two middleware named "${other}": expected one, give one another name`,
+        );
+      }
+    }
     for (const other of requires) {
       if (!names.includes(other)) {
         throw new TypeError(`Cannot use "${name}" without "${other}": add ${other}() to use`);

@@ -38,7 +38,7 @@ export interface ClaimOptions {
   readonly lease?: number | undefined;
   /** Returns true if a run is known to be dead. Default: a run is dead after its lease. */
   readonly lost?: ((run: string) => boolean) | undefined;
-  /** What to do if another run holds the session. Default: "refuse". */
+  /** The action if another run holds the session. Default: "refuse". */
   readonly busy?: "refuse" | "replace" | undefined;
   /** The number of the event that asked the questions. Later questions are not answered. Default: the last event. */
   readonly at?: number | undefined;

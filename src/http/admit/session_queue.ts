@@ -14,7 +14,7 @@ import type { Busy, ServerOptions } from "../options.ts";
 export interface QueuedPrompt<T> {
   readonly position: Required<RunPosition>;
   readonly client: Client;
-  /** What happens if another run has the session, unless the server has a `busy` option. */
+  /** The behaviour if another run has the session, unless the server has a `busy` option. */
   readonly busy: Busy;
   /** Launches the run. `replace` stops the run that has the session. */
   launch(busy?: "replace"): Promise<T>;

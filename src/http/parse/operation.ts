@@ -1,5 +1,5 @@
 /**
- * What a request asks for. Native routes and wires parse requests to the same operations.
+ * The operation that a request asks for. Native routes and wires parse requests to the same operations.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export type PromptOperation = RunBody & {
   readonly type: "prompt";
   /** Whether the session is created if it does not exist. */
   readonly create: boolean;
-  /** What happens to the prompt if another run has the session, unless the server has a `busy` option. */
+  /** The effect on the prompt if another run has the session, unless the server has a `busy` option. */
   readonly busy: Busy;
   /** Whether the last prompt with the same content is removed from the session, with everything after it. Default: false. */
   readonly regenerate?: boolean | undefined;

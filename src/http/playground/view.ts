@@ -52,7 +52,7 @@ export interface Entry {
 /** A part of the run that took time: a point, a call, or a hook. */
 export interface Span {
   readonly key: string;
-  /** What the span covers, such as `turn 1` or `call call_1`; empty for a hook. */
+  /** The scope of the span, such as `turn 1` or `call call_1`; empty for a hook. */
   readonly place: string;
   /** The key of the span that contains this one; empty if none does. */
   readonly parent: string;

@@ -27,7 +27,7 @@ type Handlers = { readonly [T in Event["type"]]?: (view: View, arrival: Arrival<
 
 /** Creates the reducer. Runs in the page, so it uses nothing outside itself. */
 export function viewReducer(spans: SpanUpdates, entries: EntryUpdates): ViewReducer {
-  /** What happens in the run and in its subagents. */
+  /** Reduces the events of the run and of its subagents. */
   const handlers: Handlers = {
     "session.opened": (view, at) => open(view, at, { place: "session", parent: "", name: "session" }, parentCall(at)),
     "session.closed": (view, at) => close(close(view, at, "prompt"), at, "session"),
@@ -104,7 +104,7 @@ export function viewReducer(spans: SpanUpdates, entries: EntryUpdates): ViewRedu
     },
   };
 
-  /** What happens to the run itself. */
+  /** Reduces the events of the run itself. */
   const runHandlers: Handlers = {
     "run.started"(view, { event: { run, session }, now }) {
       const { pausedSince = now, resumeToken: _, ...rest } = view;

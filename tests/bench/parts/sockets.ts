@@ -18,7 +18,7 @@ interface Server extends AsyncDisposable {
   readonly process: Program;
 }
 
-/** What a client measured of a server. */
+/** The client's measurements of a server. */
 interface Load {
   /** Thousands of deltas per second. */
   readonly deltas: number;

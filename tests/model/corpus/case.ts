@@ -7,7 +7,7 @@ import type { FinishReason } from "@jizai/jizai";
 
 /** A provider's stream and its content. */
 export interface CorpusCase {
-  /** What the stream shows. */
+  /** The features that the stream shows. */
   readonly name: string;
   /** The page that documents the example or its events. */
   readonly source: string;

@@ -14,15 +14,15 @@ import type { Place } from "./storage.ts";
 export interface Cluster {
   /** One that lives; nothing where there is none at the moment. */
   any(): Process | undefined;
-  /** What tools have done, in whichever process. */
+  /** The effects of tools, in every process. */
   readonly done: readonly Done[];
-  /** What was reported that nobody has played. */
+  /** Reported errors that no fault explains. */
   readonly errors: readonly unknown[];
   /** How often each thing has befallen one of them. */
   readonly figures: Readonly<Record<Fault, number>>;
 }
 
-/** What a cluster is made of. */
+/** The parts of a cluster. */
 export interface ClusterOptions {
   readonly chance: Chance;
   readonly agent: RandomAgent;

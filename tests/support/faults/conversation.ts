@@ -19,7 +19,7 @@ export interface Heard {
   readonly events: readonly Event[];
 }
 
-/** Who takes part. */
+/** The participants. */
 export interface ConversationOptions {
   readonly chance: Chance;
   readonly network: Network;

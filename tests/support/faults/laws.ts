@@ -1,5 +1,5 @@
 /**
- * What has to hold of a conversation, whatever went wrong.
+ * Invariants of a conversation under faults.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Done } from "../random_agent/agent.ts";
 import type { Heard } from "./conversation.ts";
 import type { Network } from "./network.ts";
 
-/** Whoever heard a run has heard each of its events once, and all of them, in their order; or to where they left it, since it waited. */
+/** Checks that a client that read a run received each event once and in order: all of them, or all up to the point where it left. */
 export async function checkRun({ state: { run = "", at, status, messages }, events }: Heard, log: Log): Promise<void> {
   const lines: string[] = [];
   for (;;) {
@@ -29,7 +29,7 @@ export async function checkRun({ state: { run = "", at, status, messages }, even
   );
 }
 
-/** What is said to a run while it runs, and nowhere else. */
+/** Returns the messages that were sent to a run while it ran. */
 export function aside(what: string): string {
   return `By the way: ${what}`;
 }
@@ -45,12 +45,12 @@ function isAside(text: string): boolean {
   return text.startsWith(aside(""));
 }
 
-/** What the person has said. */
+/** Returns the person's messages. */
 function saidIn(messages: readonly Message[]): string[] {
   return messages.flatMap((message) => message.role === "user" && message.from === undefined ? [textOf(message)] : []);
 }
 
-/** What was accepted is kept, and so is what was answered. */
+/** Checks that accepted prompts and answers are stored. */
 export function checkPrompts(messages: readonly Message[], heard: readonly Heard[]): void {
   const said = saidIn(messages).filter((text) => !isAside(text));
 
@@ -63,7 +63,7 @@ export function checkPrompts(messages: readonly Message[], heard: readonly Heard
   assert(said.length <= heard.length, "A prompt was taken twice");
 }
 
-/** What was answered is not asked again. */
+/** Checks that an answered question is not asked again. */
 export function checkQuestions(answers: Network["taken"], { events }: Heard): void {
   const asked = events.flatMap((event, index) =>
     event.type === "run.paused" ? event.questions.map((question) => ({ ...question, at: index + 1 })) : []
@@ -77,7 +77,7 @@ export function checkQuestions(answers: Network["taken"], { events }: Heard): vo
   }
 }
 
-/** What the client shows of runs that are done is what the transcript says. */
+/** Checks that the messages that a client shows for finished runs equal the transcript. */
 export function checkViews(heard: readonly Heard[], messages: readonly Message[]): void {
   if (heard.some(({ state }) => state.status !== "done")) return;
   const shown = heard.flatMap(({ state }) => state.messages).flatMap(({ role, parts }) =>
@@ -87,13 +87,13 @@ export function checkViews(heard: readonly Heard[], messages: readonly Message[]
   assertEquals(shown.filter(Boolean), said.filter(Boolean));
 }
 
-/** What may not be done twice was done once, whichever process did it. */
+/** Checks that an effect that must not repeat happened once, in one process. */
 export function checkDone(done: readonly Done[]): void {
   const once = done.filter(({ idempotent }) => !idempotent).map(({ place }) => place);
   assertEquals(once, [...new Set(once)]);
 }
 
-/** What a person answered is what came to pass. */
+/** Checks that a person's answers took effect. */
 export function checkAnswers(
   answers: Network["taken"],
   messages: readonly Message[],

@@ -24,7 +24,7 @@ export interface Network {
 /** A request that did not arrive, or was not answered to its end. */
 export class Unreachable extends TypeError {}
 
-/** What befalls a request: it never arrives; nobody hears of the answer; a server in between refuses it; or its stream breaks, or ends, early. */
+/** The faults of a request: it is lost, its response is lost, a proxy refuses it, or its stream breaks or ends early. */
 const fates = ["lost", "unheard", "refused", "cut", "cut", "cut", "ended"] as const;
 
 /** Leads to `cluster`. */

@@ -17,13 +17,13 @@ export interface Process {
   readonly died: AbortSignal;
 }
 
-/** What may befall the storage of a process: before it does what it is told, or after. */
+/** A fault of a process's storage: before an operation, or after it. */
 export type Fault = "fail" | "delay" | "die";
 
 /** Is told what happens, so that a person can follow. */
 export type Tell = (what: string) => void;
 
-/** What a process is made of, and what it hears of its fate. */
+/** The parts of a process, and its notification of faults. */
 export interface ProcessOptions {
   readonly chance: Chance;
   readonly agent: RandomAgent;
@@ -31,7 +31,7 @@ export interface ProcessOptions {
   readonly serving: ServeOptions;
   /** Is given what its tools have done. */
   readonly done: Done[];
-  /** What befalls it next, if anything. */
+  /** Returns the next fault, if any. */
   readonly fate: () => Fault | undefined;
   /** Is told of what a person should hear of. */
   readonly onError: (error: unknown) => void;

@@ -1,5 +1,5 @@
 /**
- * What outlives processes: a store and a log, in each of the places where they may be kept.
+ * Storage that outlives processes: a store and a log, of each adapter.
  *
  * @module
  */

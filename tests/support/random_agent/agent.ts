@@ -31,7 +31,7 @@ export interface RandomAgent {
   make(done: Done[]): Agent<Vars, string>;
 }
 
-/** What a tool has done. */
+/** The effect of a tool. */
 export interface Done {
   /** The run, and the calls that it was done for: one of an agent that is a tool, and one of that agent's. */
   readonly place: string;
@@ -40,7 +40,7 @@ export interface Done {
   readonly idempotent: boolean;
 }
 
-/** What an agent does. */
+/** The script of an agent. */
 interface Role {
   readonly name: string;
   readonly steps: readonly ScriptedStep[];
@@ -78,7 +78,7 @@ function roleBy(chance: Chance, tame: boolean, name: string, depth: number): Rol
   return { name, steps, quirks: quirksBy(chance, tame), limits, helper };
 }
 
-/** What a model does in one turn. */
+/** Returns the script of a model for one turn. */
 function stepBy({ below, one }: Chance, id: string, helped: boolean): ScriptedStep {
   const tools = ["read", "read", "send", "pay", "perhaps", "flaky", ...helped ? ["helper", "helper"] : [], "nobody"];
   const calls = Array.from({ length: below(5) }, (_, index) => {

@@ -19,10 +19,10 @@ export interface Leg {
   readonly from?: { readonly text: string; readonly answers: readonly PersonAnswer[] };
 }
 
-/** What a leg has come to, as what JSON can say. */
+/** The outcome of a leg, as JSON. */
 export interface Came {
   readonly result: Pick<RunResult, "status" | "text" | "reason" | "messages" | "questions">;
-  /** What its tools did. */
+  /** The effects of its tools. */
   readonly done: readonly Done[];
   /** Its session. */
   readonly text: string;
@@ -67,7 +67,7 @@ export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Came>
   return pauses;
 }
 
-/** What has to be the same. What may be done twice may have been, where a hook paused after it. */
+/** Returns the values that must be equal. What may be done twice may have been, where a hook paused after it. */
 function told({ status, text, reason, messages }: Came["result"], done: readonly Done[]) {
   const { problems } = repairTranscript(messages);
   const deeds = done.map(({ what }) => what).sort();

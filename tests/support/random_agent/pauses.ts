@@ -7,9 +7,9 @@ import { continueWith, type Middleware, pause, type Scope, state } from "@jizai/
 import { type Chance, hashOf, seeded } from "../seeded.ts";
 import { type Vars, word } from "./person.ts";
 
-/** What was asked, and what the person said. */
+/** The questions, and the person's answers. */
 interface Heard {
-  /** What the person says; nothing where they have to be asked, and asks it by that. */
+  /** The person's answer, or nothing if the person has to be asked. */
   reply(ctx: Scope<Vars>, question: string): string | undefined;
 }
 
@@ -27,7 +27,7 @@ function hearing(name: string): Heard {
   };
 }
 
-/** What a hook asks about: a call, a turn, a failure, or the run. */
+/** Returns the subject of a hook's question: a call, a turn, a failure, or the run. */
 function subjectOf(ctx: object): string {
   const { call, index, turn, source, name } = ctx as Readonly<Record<string, unknown>>; // whichever the point has
   const id = typeof call === "object" && call !== null && "id" in call ? call.id : call;
@@ -54,7 +54,7 @@ export function asks({ below }: Chance, name: string): () => Middleware<Vars> {
     return result ?? await next();
   }
 
-  /** Whoever pauses after the work itself has it done again. */
+  /** Returns true at points where a pause after the work repeats the work. */
   function isDoneAgain(ctx: object): boolean {
     const tool = "tool" in ctx ? ctx.tool as { readonly idempotent?: boolean } : undefined; // at execute there is one
     return point === "subagent" || (point === "execute" && !tool?.idempotent);

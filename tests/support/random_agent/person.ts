@@ -17,7 +17,7 @@ export interface Vars {
 /** Answers a question. */
 export type Person = (question: Question) => PersonAnswer;
 
-/** What the person says to a question that is about no call. */
+/** The person's answer to a question about no call. */
 export const word = "Indigo";
 
 /** The person of `seed`. */

@@ -32,7 +32,7 @@ export type Quirk = () => Middleware<Vars>;
 /** Chooses a quirk. */
 type Kind = (chance: Chance, name: string) => Quirk;
 
-/** What a call is about. */
+/** Returns the number in the input of a call. */
 function numberOf(input: unknown): number {
   return typeof input === "object" && input !== null && "n" in input && typeof input.n === "number" ? input.n : 0;
 }

@@ -21,7 +21,7 @@ export interface Rule {
 export interface MatchOptions {
   /** The working directory, which paths are relative to. */
   readonly cwd: string;
-  /** How many parts of a shell command have to match: "all" of them, as for an allow; "any"; or "maybe", which also accepts a command that cannot be evaluated without a shell. */
+  /** The parts of a shell command that must match. "maybe" is "any", and also accepts a command that only a shell can evaluate. An allow needs "all". */
   readonly parts: "all" | "any" | "maybe";
 }
 

@@ -50,8 +50,8 @@ function answersIn(text: string, questions: readonly Question[]): readonly Perso
 }
 
 /**
- * Returns the input of a conversation whose client holds the history and has no other way to answer than text: answers, if its last message replies to a
- * question that `questionText()` made, and otherwise the same as `chatInputOf()`.
+ * Returns the input of a conversation whose client holds the history and can answer only by text.
+ * The input is answers if the last message replies to a question of `questionText()`, and otherwise that of `chatInputOf()`.
  */
 export function textInputOf(conversation: Conversation): ConversationInput {
   const { entries, session, tools } = conversation;
