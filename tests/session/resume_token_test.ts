@@ -193,7 +193,7 @@ Deno.test("resumeTokens() rejects a token that was cut, extended, or combined fr
       "undefined",
     ],
   ];
-  for (const each of made) {
+  for (const each of made.filter((each) => each !== text)) { // two tokens may end in the same letter
     const { code } = await assertRejects(() => open(each), ResumeTokenError, undefined, each);
     assert(code === "forged" || code === "unknown-key");
   }
