@@ -21,16 +21,15 @@
  * @module
  */
 export { CapacityError } from "./src/core/persistence/bounded_cache.ts";
+export { type Agent, agent } from "./src/core/agent/agent.ts";
 export {
-  type Agent,
-  agent,
   type AgentOptions,
   type PromptOptions,
   type ResumeOptions,
   type RunOptions,
   type Vars,
   vars,
-} from "./src/core/agent/agent.ts";
+} from "./src/core/agent/options.ts";
 export type { RunHandle } from "./src/core/agent/run_handle.ts";
 export type { Infer, Schema } from "./src/core/agent/schema.ts";
 export {
@@ -45,13 +44,15 @@ export type { SendOptions } from "./src/core/features/steering.ts";
 export { End, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
 export type { Middleware } from "./src/core/hooks/middleware.ts";
 export type { Hook, Next } from "./src/core/hooks/onion.ts";
-export type * from "./src/core/hooks/points.ts";
+export type * from "./src/core/hooks/points/call.ts";
+export type * from "./src/core/hooks/points/run.ts";
+export type * from "./src/core/hooks/points/turn.ts";
 export * from "./src/core/hooks/results.ts";
 export { mapTexts, rewrite, windowed } from "./src/core/hooks/rewrite.ts";
 export type { Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
 export { only, when } from "./src/core/hooks/select.ts";
 export { type State, state } from "./src/core/hooks/state.ts";
-export { SessionError } from "./src/core/persistence/claim.ts";
+export { SessionError } from "./src/core/persistence/session_error.ts";
 export { memory } from "./src/core/persistence/memory.ts";
 export type { Rule, Session } from "./src/core/persistence/session.ts";
 export type { Store, StoreAdapter } from "./src/core/persistence/store.ts";

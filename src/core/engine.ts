@@ -3,7 +3,7 @@
  *
  * @module
  */
-export type { StartCompactOptions, VarsOption } from "./agent/agent.ts";
+export type { StartCompactOptions, VarsOption } from "./agent/options.ts";
 export {
   type AgentDefinition,
   type AgentParts,
@@ -29,7 +29,7 @@ export type { Lease, Mail } from "./persistence/session.ts";
 export type { ListOptions, OpenWriter, SessionWriter, WriterOptions, WriterRun } from "./persistence/store.ts";
 export type { NumberedEvent } from "./run/events.ts";
 export type * from "./run/position.ts";
-export type { Opened, Started } from "./run/start.ts";
+export type { Opened, Started } from "./start/options.ts";
 export type { Checkpoint, CheckpointOptions, Inner, Region, Step, Steps } from "./run/step.ts";
 export type { ModelEffort, ModelErrorOptions } from "../model/model.ts";
 export type { CompactTrigger, DeltaEvent, HookAct, RunEvent } from "../protocol/event.ts";

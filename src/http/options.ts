@@ -6,7 +6,7 @@
 import type { Context, Env } from "hono";
 import type { NumberedEvent } from "../core/run/events.ts";
 import { defaultLimits, limited, type Limits } from "../core/run/limits.ts";
-import type { Started } from "../core/run/start.ts";
+import type { Started } from "../core/start/options.ts";
 import { memory } from "../core/persistence/memory.ts";
 import type { Store } from "../core/persistence/store.ts";
 import type { Log } from "../session/log.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { RunHandle } from "../core/agent/run_handle.ts";
-import type { RunResult } from "../core/hooks/points.ts";
+import type { RunResult } from "../core/hooks/points/run.ts";
 import type { Event } from "../protocol/event.ts";
 
 /** A run, from its first event to how it ended. */

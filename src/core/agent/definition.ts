@@ -8,7 +8,36 @@ import type { Event, Point } from "../../protocol/event.ts";
 import type { ToolResult, UserMessage } from "../../protocol/message.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { compose, type Hook, type Layered, type Onion } from "../hooks/onion.ts";
-import type * as at from "../hooks/points.ts";
+import type { Approval, ApprovalContext, ExecuteContext, ToolChange, ToolContext } from "../hooks/points/call.ts";
+import type {
+  AbortContext,
+  Answer,
+  ErrorContext,
+  ErrorDecision,
+  InputChange,
+  InputContext,
+  InputResult,
+  PromptChange,
+  PromptContext,
+  RunResult,
+  SessionChange,
+  SessionContext,
+  SubagentChange,
+  SubagentContext,
+} from "../hooks/points/run.ts";
+import type {
+  CompactChange,
+  CompactContext,
+  Compaction,
+  ModelChange,
+  ModelContext,
+  ModelResponse,
+  Stop,
+  StopContext,
+  TurnChange,
+  TurnContext,
+  TurnResult,
+} from "../hooks/points/turn.ts";
 import type { Change, Scope } from "../hooks/scope.ts";
 import type { Limits } from "../run/limits.ts";
 import type { Steps } from "../run/step.ts";
@@ -17,31 +46,31 @@ import type { AnyTool } from "./tool.ts";
 /** The hooks of every point, composed. */
 export interface Onions {
   /** The hooks around a run. */
-  readonly session: Onion<at.SessionContext, at.SessionChange, at.RunResult>;
+  readonly session: Onion<SessionContext, SessionChange, RunResult>;
   /** The hooks around the acceptance of messages from outside. */
-  readonly input: Onion<at.InputContext, at.InputChange, at.InputResult>;
+  readonly input: Onion<InputContext, InputChange, InputResult>;
   /** The hooks around a prompt and its answer. */
-  readonly prompt: Onion<at.PromptContext, at.PromptChange, at.Answer>;
+  readonly prompt: Onion<PromptContext, PromptChange, Answer>;
   /** The hooks around a turn. */
-  readonly turn: Onion<at.TurnContext, at.TurnChange, at.TurnResult>;
+  readonly turn: Onion<TurnContext, TurnChange, TurnResult>;
   /** The hooks around a model request. */
-  readonly model: Onion<at.ModelContext, at.ModelChange, at.ModelResponse>;
+  readonly model: Onion<ModelContext, ModelChange, ModelResponse>;
   /** The hooks around a call and its result. */
-  readonly tool: Onion<at.ToolContext, at.ToolChange, ToolResult>;
+  readonly tool: Onion<ToolContext, ToolChange, ToolResult>;
   /** The hooks around an approval. */
-  readonly approval: Onion<at.ApprovalContext, Change, at.Approval>;
+  readonly approval: Onion<ApprovalContext, Change, Approval>;
   /** The hooks around an execution. */
-  readonly execute: Onion<at.ExecuteContext, Change, ToolResult>;
+  readonly execute: Onion<ExecuteContext, Change, ToolResult>;
   /** The hooks around the decision to stop. */
-  readonly stop: Onion<at.StopContext, Change, at.Stop>;
+  readonly stop: Onion<StopContext, Change, Stop>;
   /** The hooks around a compaction. */
-  readonly compact: Onion<at.CompactContext, at.CompactChange, at.Compaction>;
+  readonly compact: Onion<CompactContext, CompactChange, Compaction>;
   /** The hooks around the run of a subagent. */
-  readonly subagent: Onion<at.SubagentContext, at.SubagentChange, at.RunResult>;
+  readonly subagent: Onion<SubagentContext, SubagentChange, RunResult>;
   /** The hooks around the handling of an error. */
-  readonly error: Onion<at.ErrorContext, Change, at.ErrorDecision>;
+  readonly error: Onion<ErrorContext, Change, ErrorDecision>;
   /** The hooks around the cleanup of a run. */
-  readonly abort: Onion<at.AbortContext, Change, void>;
+  readonly abort: Onion<AbortContext, Change, void>;
 }
 
 /** The format of the final answer. */

@@ -5,9 +5,9 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { channel, type Sink } from "../../stream/channel.ts";
-import type { RunResult } from "../hooks/points.ts";
+import type { RunResult } from "../hooks/points/run.ts";
 import type { NumberedEvent } from "../run/events.ts";
-import type { Started } from "../run/start.ts";
+import type { Started } from "../start/options.ts";
 
 /** A run that has started. */
 export interface RunHandle<O> {

@@ -5,7 +5,7 @@
  */
 import { isInterrupt } from "../hooks/interrupt.ts";
 import type { HookAnswer, PointPolicy } from "../hooks/onion.ts";
-import type { Approval, ApprovalContext } from "../hooks/points.ts";
+import type { Approval, ApprovalContext } from "../hooks/points/call.ts";
 import { policyOf } from "../hooks/policy.ts";
 import { deny } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";

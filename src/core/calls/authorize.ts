@@ -7,7 +7,7 @@ import type { Decider, Decision as Verdict } from "../../protocol/event.ts";
 import type { Call, ToolResult } from "../../protocol/message.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import type { AnyTool } from "../agent/tool.ts";
-import type { Approval, ApprovalContext, ToolContext } from "../hooks/points.ts";
+import type { Approval, ApprovalContext, ToolContext } from "../hooks/points/call.ts";
 import { denied, skipped, text } from "../hooks/results.ts";
 import type { Scope } from "../hooks/scope.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";

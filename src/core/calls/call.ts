@@ -6,7 +6,7 @@
 import type { ToolResult } from "../../protocol/message.ts";
 import { End } from "../hooks/interrupt.ts";
 import type { PointPolicy, Review } from "../hooks/onion.ts";
-import type { ToolChange, ToolContext } from "../hooks/points.ts";
+import type { ToolChange, ToolContext } from "../hooks/points/call.ts";
 import { policyOf } from "../hooks/policy.ts";
 import { authorize, type Decision } from "./authorize.ts";
 import { interrupted } from "./outcome.ts";

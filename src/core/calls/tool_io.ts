@@ -6,7 +6,7 @@
 import type { Point } from "../../protocol/event.ts";
 import type { ToolResult } from "../../protocol/message.ts";
 import { describeIssues, type Validation } from "../agent/schema.ts";
-import type { ToolContext } from "../hooks/points.ts";
+import type { ToolContext } from "../hooks/points/call.ts";
 import { failed, text } from "../hooks/results.ts";
 import type { EngineRun } from "../run/run.ts";
 

@@ -6,31 +6,16 @@
  *
  * @module
  */
-import { End, isInterrupt, Pause, Paused } from "../hooks/interrupt.ts";
-import { OpenCall } from "./call.ts";
-import { announceResult, batchMessages, type Cut, cutOf, reasonOf, resultOfCall } from "./batch.ts";
-import { executeCall } from "./execute.ts";
-import { groupsOf } from "./groups.ts";
-import { decideOnError } from "../run/failure.ts";
-import { notRun, stopped, withheld } from "./outcome.ts";
-import type { AllowedCall, AnsweredQuestion, CallRecord, Move, PositionAt } from "../run/position.ts";
-import type { StepScope } from "../run/run.ts";
+import { End, Pause } from "../hooks/interrupt.ts";
+import type { Move, PositionAt } from "../run/position.ts";
 import type { Checkpoint, Step } from "../run/step.ts";
-
-/** The decision to execute a call. */
-type Execute = Extract<OpenCall["decision"], { type: "execute" }>;
-
-/** A batch in progress. */
-interface Batch {
-  readonly scope: StepScope;
-  /** The position. Its `calls` are `records`. */
-  readonly position: PositionAt<"tools">;
-  /** The records of all calls. The step updates them until it returns. */
-  readonly records: CallRecord[];
-  readonly checkpoint: Checkpoint;
-  /** Saves the records, if a store outlives the process. */
-  readonly save: (() => Promise<void>) | undefined;
-}
+import type { StepScope } from "../run/run.ts";
+import { announceResult, batchMessages, type Cut, cutOf, resultOfCall } from "./batch.ts";
+import { OpenCall } from "./call.ts";
+import { fatalErrors } from "./fatal_errors.ts";
+import { groupsOf } from "./groups.ts";
+import { stopped, withheld } from "./outcome.ts";
+import { type Batch, enter, execute, leave } from "./phases.ts";
 
 /** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
 export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
@@ -71,11 +56,10 @@ async function runGroup(
   calls: readonly OpenCall[],
   later: readonly OpenCall[],
 ): Promise<Move | undefined> {
-  const { scope: { engine }, position } = batch;
-  const { loop } = engine;
+  const { scope: { engine } } = batch;
   const finished = engine.onUnwind(() => abandon(batch, [...calls, ...later]));
   try {
-    loop.check();
+    engine.loop.check();
     const cut = await enter(calls);
     if (!cut) await execute(batch, calls);
     engine.gather();
@@ -88,89 +72,12 @@ async function runGroup(
     const isOver = fatal.length > 0 || engine.isEnding;
     if (waiting.length > 0 && !isOver) return pause(batch, waiting, cut);
     for (const call of waiting) finish(batch, call, cut);
-    if (loop.position !== position) return {}; // the run ended without this step
     if (!isOver) return undefined;
     for (const call of later) finish(batch, call, cut ?? cutOf(call) ?? { reason: "a hook failed" });
     return { ...commit(batch), ...(fatal.length > 0 && { error: { thrown: fatal[0] } }) };
   } finally {
     finished();
   }
-}
-
-/** 1. In: one call after another. Returns the reason why no call may run, if there is one. */
-async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
-  for (const call of calls) {
-    call.onion = call.enter();
-    await call.parked.promise;
-    call.waiting = call.decision?.type === "ask";
-    const cut = cutOf(call);
-    if (!cut) continue;
-    for (const each of calls) each.waiting = cut.pause !== undefined;
-    return cut;
-  }
-  return undefined;
-}
-
-/** 2. Execute: all allowed calls in parallel. `running` is saved before the first one starts. */
-async function execute(batch: Batch, calls: readonly OpenCall[]): Promise<void> {
-  const { scope: { engine }, records, save } = batch;
-  const allowed: Promise<void>[] = [];
-  for (const call of calls) {
-    const { decision, record, place } = call;
-    if (decision?.type !== "execute") continue;
-    records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
-  }
-  if (save && calls.some(({ decision }) => decision?.type === "execute")) await save();
-  if (engine.control.aborted) return;
-  for (const call of calls) if (call.decision?.type === "execute") allowed.push(executeOne(batch, call, call.decision));
-  await Promise.all(allowed);
-}
-
-async function executeOne(
-  { records, position, checkpoint, save }: Batch,
-  call: OpenCall,
-  decision: Execute,
-): Promise<void> {
-  const { record, place: { index } } = call;
-  try {
-    call.raw = await executeCall(call, decision);
-    const { error: _, ...raw } = call.raw; // a thrown value is not JSON
-    records[index] = { call: record.call, state: "ran", raw, ...allowedOf(call, decision) };
-  } catch (error) {
-    call.failures.push(error);
-    call.raw = stopped;
-    call.waiting = error instanceof Pause;
-    if (error instanceof Pause) {
-      records[index] = waitingRecord(call, error);
-      await checkpoint(position, { answers: takenAnswers(call), save: false });
-    }
-  }
-  if (save) await save();
-}
-
-/** Marks the answers that a paused tool has received: its new question needs an answer of its own. */
-function takenAnswers({ scope: { engine: { loop } }, record: { call } }: OpenCall): readonly AnsweredQuestion[] {
-  return loop.answers.map((answered) =>
-    answered.answer.callId?.startsWith(`${call.id}/`) ? { ...answered, taken: true } : answered
-  );
-}
-
-function allowedOf({ note }: OpenCall, { tool: { name }, json: input }: Execute): AllowedCall {
-  return note === undefined ? { name, input } : { name, input, note };
-}
-
-function waitingRecord({ record: { call } }: OpenCall, { questions, saved }: Pause): CallRecord {
-  return { call, state: "waiting", questions, ...(saved !== undefined && { saved }) };
-}
-
-/** 3. Out: one call after another. Each onion ends before the next one continues. */
-async function leave(call: OpenCall, cut: Cut | undefined): Promise<void> {
-  const { scope: { engine }, decision, record, gate, raw } = call;
-  call.waiting &&= !engine.isEnding;
-  if (!decision || call.waiting) call.reject(new Paused(record.call.id));
-  else gate.resolve(raw ?? (decision.type === "answer" ? decision.result : notRun(reasonOf(cut ?? cutOf(call)))));
-  await call.onion;
-  if (call.failures.some((error) => error instanceof Pause)) call.waiting = !engine.isEnding;
 }
 
 /** Records and announces the result of a call that has left. */
@@ -213,30 +120,4 @@ function pause({ position, records }: Batch, waiting: readonly OpenCall[], cut: 
     return failures.find((error) => error instanceof Pause)?.questions ?? [];
   });
   return { to: position, error: { thrown: cut?.pause ?? new Pause(questions) } };
-}
-
-/** Runs the `error` hooks for hooks that failed. Returns the failures that end the run. */
-async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]): Promise<readonly unknown[]> {
-  const { engine } = scope;
-  const fatal: unknown[] = [];
-  for (const call of calls) {
-    for (const error of call.failures) {
-      if (!call.waiting) {
-        if (await isFatal(scope, call, error)) fatal.push(error);
-      } else if (!isInterrupt(error)) {
-        engine.events.warn("hook.failed", "A hook failed while its call waited.", { point: "tool", error });
-      }
-    }
-  }
-  const others = engine.control.aborted ? [] : fatal.slice(1); // the result of the run reports the first
-  for (const error of others) if (!isInterrupt(error)) engine.events.report(error);
-  return fatal;
-}
-
-async function isFatal(scope: StepScope, { record: { call } }: OpenCall, error: unknown): Promise<boolean> {
-  const { engine } = scope;
-  if (isInterrupt(error) || engine.control.aborted || engine.judged.has(error)) return true;
-  const failure = { error, source: "tool", recoverable: false, attempt: 1, call } as const;
-  const { type } = await decideOnError(scope, failure);
-  return type === "abort";
 }

@@ -13,14 +13,15 @@
  * @module
  */
 import { ModelError } from "../../model/model.ts";
-import type { Agent, RunOptions, StartCompactOptions, VarsOption } from "../agent/agent.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { RunOptions, StartCompactOptions, VarsOption } from "../agent/options.ts";
 import { type RunHandle, runHandle } from "../agent/run_handle.ts";
 import type { CompactTrigger } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { CompactChange, CompactContext, Compaction } from "../hooks/points.ts";
+import type { CompactChange, CompactContext, Compaction } from "../hooks/points/turn.ts";
 import { policyOf } from "../hooks/policy.ts";
 import { delay } from "../lib/cancellation.ts";
 import { estimateTokens } from "../lib/estimate.ts";

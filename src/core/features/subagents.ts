@@ -14,7 +14,8 @@ import { type Tool, tool } from "../agent/tool.ts";
 import { Pause } from "../hooks/interrupt.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "../hooks/points.ts";
+import type { ExecuteContext } from "../hooks/points/call.ts";
+import type { RunResult, SubagentChange, SubagentContext } from "../hooks/points/run.ts";
 import { mergeSettings, policyOf } from "../hooks/policy.ts";
 import { failed, text } from "../hooks/results.ts";
 import { memory } from "../persistence/memory.ts";
@@ -23,7 +24,7 @@ import type { OpenCall } from "../calls/call.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import { limited, type Limits } from "../run/limits.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
-import { start } from "../run/start.ts";
+import { start } from "../start/start.ts";
 
 /** The options of `asTool()`. */
 export interface AsToolOptions {

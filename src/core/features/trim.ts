@@ -4,7 +4,7 @@
  * @module
  */
 import type { Message } from "../../protocol/message.ts";
-import type { CompactContext, Compaction } from "../hooks/points.ts";
+import type { CompactContext, Compaction } from "../hooks/points/turn.ts";
 import { compacted, declined } from "../hooks/results.ts";
 import { estimateTokens, sizeOf } from "../lib/estimate.ts";
 

@@ -7,17 +7,46 @@ import type { Call, ToolResult } from "../../protocol/message.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { Steps } from "../run/step.ts";
 import type { Hook } from "./onion.ts";
-import type * as points from "./points.ts";
+import type { Approval, ApprovalContext, ExecuteContext, ToolChange, ToolContext } from "./points/call.ts";
+import type {
+  AbortContext,
+  Answer,
+  ErrorContext,
+  ErrorDecision,
+  InputChange,
+  InputContext,
+  InputResult,
+  PromptChange,
+  PromptContext,
+  RunResult,
+  SessionChange,
+  SessionContext,
+  SubagentChange,
+  SubagentContext,
+} from "./points/run.ts";
+import type {
+  CompactChange,
+  CompactContext,
+  Compaction,
+  ModelChange,
+  ModelContext,
+  ModelResponse,
+  Stop,
+  StopContext,
+  TurnChange,
+  TurnContext,
+  TurnResult,
+} from "./points/turn.ts";
 import type { Change, Scope } from "./scope.ts";
 
 /** The hooks around one call. */
 export interface ToolHooks<V = unknown, I = unknown> {
   /** Around a call: rewrites its input, answers in place of it, or changes its result. Runs in the model's order, before and after the work. */
-  readonly tool?: Hook<points.ToolContext<V, I>, points.ToolChange<I>, ToolResult>;
+  readonly tool?: Hook<ToolContext<V, I>, ToolChange<I>, ToolResult>;
   /** Decides whether a call runs. A deny is final, and an error denies. */
-  readonly approval?: Hook<points.ApprovalContext<V, I>, Change, points.Approval>;
+  readonly approval?: Hook<ApprovalContext<V, I>, Change, Approval>;
   /** Around the work itself, in parallel: timing, retry, timeout, cache, locks. `next()` may be called again. */
-  readonly execute?: Hook<points.ExecuteContext<V, I>, Change, ToolResult>;
+  readonly execute?: Hook<ExecuteContext<V, I>, Change, ToolResult>;
 }
 
 /** The context of a middleware's `groups`. */
@@ -56,25 +85,25 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   /** Tools that it adds. */
   readonly tools?: readonly AnyTool<V>[];
   /** Around every run or resume of a session. */
-  readonly session?: Hook<points.SessionContext<V>, points.SessionChange, points.RunResult>;
+  readonly session?: Hook<SessionContext<V>, SessionChange, RunResult>;
   /** Around the acceptance of messages from outside: a prompt, history, steering, a reply. Runs once for each message, and never in a child agent. */
-  readonly input?: Hook<points.InputContext<V>, points.InputChange, points.InputResult>;
+  readonly input?: Hook<InputContext<V>, InputChange, InputResult>;
   /** From a prompt's arrival to its final answer. */
-  readonly prompt?: Hook<points.PromptContext<V>, points.PromptChange, points.Answer>;
+  readonly prompt?: Hook<PromptContext<V>, PromptChange, Answer>;
   /** Around one model response and its calls. */
-  readonly turn?: Hook<points.TurnContext<V>, points.TurnChange, points.TurnResult>;
+  readonly turn?: Hook<TurnContext<V>, TurnChange, TurnResult>;
   /** Around one request and its streamed response. `next()` may be called again. */
-  readonly model?: Hook<points.ModelContext<V>, points.ModelChange, points.ModelResponse>;
+  readonly model?: Hook<ModelContext<V>, ModelChange, ModelResponse>;
   /** Decides whether the agent is done. */
-  readonly stop?: Hook<points.StopContext<V>, Change, points.Stop>;
+  readonly stop?: Hook<StopContext<V>, Change, Stop>;
   /** Around one compaction of the transcript. */
-  readonly compact?: Hook<points.CompactContext<V>, points.CompactChange, points.Compaction>;
+  readonly compact?: Hook<CompactContext<V>, CompactChange, Compaction>;
   /** Around one child run. */
-  readonly subagent?: Hook<points.SubagentContext<V>, points.SubagentChange, points.RunResult>;
+  readonly subagent?: Hook<SubagentContext<V>, SubagentChange, RunResult>;
   /** Around the handling of one failure. */
-  readonly error?: Hook<points.ErrorContext<V>, Change, points.ErrorDecision>;
+  readonly error?: Hook<ErrorContext<V>, Change, ErrorDecision>;
   /** Around the cleanup of a run that is cut short. */
-  readonly abort?: Hook<points.AbortContext<V>, Change, void>;
+  readonly abort?: Hook<AbortContext<V>, Change, void>;
   /** Steps for further positions of a run, for features of the engine. */
   readonly "~steps"?: Steps<never>;
 }

@@ -13,7 +13,9 @@ import {
   user,
   type UserMessage,
 } from "../../protocol/message.ts";
-import type { Answer, Approval, Compaction, ErrorDecision, ModelResponse, RunResult, Stop } from "./points.ts";
+import type { Approval } from "./points/call.ts";
+import type { Answer, ErrorDecision, RunResult } from "./points/run.ts";
+import type { Compaction, ModelResponse, Stop } from "./points/turn.ts";
 import type { QuestionOptions } from "./scope.ts";
 
 /** Creates a result with a status. */

@@ -6,7 +6,7 @@
 import type { Emit, Event } from "../../protocol/event.ts";
 import type { AnswerPart, Call } from "../../protocol/message.ts";
 import type { Hook } from "./onion.ts";
-import type { ModelChange, ModelContext, ModelResponse } from "./points.ts";
+import type { ModelChange, ModelContext, ModelResponse } from "./points/turn.ts";
 
 /**
  * Rewrites a growing text. `text` is the part that was not emitted yet. Returns the rewritten text to emit now, and the original text to hold back.

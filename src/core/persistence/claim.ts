@@ -3,17 +3,16 @@
  *
  * @module
  */
-import type { Message } from "../../protocol/message.ts";
+import { type Message, noUsage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
-import { describeIssues } from "../agent/schema.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import { waitingMessages } from "../features/steering.ts";
 import { skipped } from "../hooks/results.ts";
-import { canonicalJson } from "../lib/canonical_json.ts";
 import { closingMessages } from "../run/finish.ts";
 import { type AnsweredQuestion, type Exit, noCounters, type Position, type RunSnapshot } from "../run/position.ts";
-import { noUsage } from "../../protocol/message.ts";
-import { isPaused, type Mail, questionsOf, type Rule, type Session } from "./session.ts";
+import { matchAnswers, ruleOf, validateEdits } from "./answers.ts";
+import { isPaused, type Mail, mailedMessages, type Rule, type Session } from "./session.ts";
+import { SessionError } from "./session_error.ts";
 import type { Store } from "./store.ts";
 
 /** The session that a run claims, and how. */
@@ -46,24 +45,6 @@ export interface ClaimOptions {
   readonly after?: number | undefined;
   /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
   readonly closing?: string | undefined;
-}
-
-/** A session that cannot be claimed. */
-export class SessionError extends Error {
-  /** The name of the class. */
-  override readonly name = "SessionError";
-
-  /** Creates the error with a code for programs. */
-  constructor(
-    message: string,
-    readonly code: "busy" | "unknown" | "not-paused" | "unasked" | "invalid" | "refused",
-    /** The run that has the session, if it is busy. */
-    readonly run?: string,
-    /** The messages of a session that the caller may see. */
-    readonly messages: readonly Message[] = [],
-  ) {
-    super(message);
-  }
 }
 
 /** The saved state that a run starts from. */
@@ -151,8 +132,7 @@ function leftBehind(stored: Session | undefined): readonly Message[] {
   const { run, mail = [] } = stored ?? {};
   if (!run) return [];
   const rest = skipped("The conversation went on without an answer.");
-  const unread = mail.flatMap((request) => request.type === "message" ? [request.message] : []);
-  return [...closingMessages(run.position, undefined, rest), ...waitingMessages(run.state), ...unread];
+  return [...closingMessages(run.position, undefined, rest), ...waitingMessages(run.state), ...mailedMessages(mail)];
 }
 
 /** Returns the snapshot of a new run. */
@@ -214,73 +194,4 @@ async function resume(
 /** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */
 function hasMovedOn({ run }: Session, { run: expected = run?.id, at = run?.events ?? 0 }: ClaimOptions): boolean {
   return run?.id !== expected || (run?.exit !== undefined && at < run.events);
-}
-
-const kinds: readonly unknown[] = ["approve", "deny", "reply"];
-const scopes: readonly unknown[] = ["tool", "input", undefined];
-
-/** Throws for an answer of an unknown type, or one that allows calls for good in an unknown scope. */
-function checkKind(answer: PersonAnswer, { messages }: Session): void {
-  const { callId, type } = answer;
-  const fail = (expected: string, got: unknown): never => {
-    const what = callId === undefined ? "the run" : `call ${callId}`;
-    throw new SessionError(`Cannot answer ${what}: ${expected}, got "${got}"`, "invalid", undefined, messages);
-  };
-  if (!kinds.includes(type)) fail('expected type "approve", "deny" or "reply"', type);
-  if (answer.type === "approve" && !scopes.includes(answer.always)) {
-    fail('expected always "tool" or "input"', answer.always);
-  }
-}
-
-/** Matches answers to the questions of a pause. Answers that were given before are accepted again. */
-function matchAnswers(stored: Session, answers: readonly PersonAnswer[]): readonly AnsweredQuestion[] {
-  const { run } = stored;
-  const lost = !isPaused(stored);
-  const questions = lost ? [] : questionsOf(stored);
-  const taken = run?.answers.filter(({ answer }) => lost || answer.callId !== undefined) ?? [];
-  const given = new Map<string | undefined, AnsweredQuestion>();
-  for (const answer of answers) {
-    checkKind(answer, stored);
-    const { callId } = answer;
-    const question = questions.find((question) => question.callId === callId);
-    const twice = given.has(callId);
-    if (question && !twice) given.set(callId, { question, answer });
-    else if (twice || !taken.some((earlier) => canonicalJson(earlier.answer) === canonicalJson(answer))) {
-      const what = callId === undefined ? "the run" : `call ${callId}`;
-      throw new SessionError(
-        `Cannot answer ${what}: it is ${twice ? "answered twice" : "not asked"}`,
-        "unasked",
-        undefined,
-        stored.messages,
-      );
-    }
-  }
-  return [...given.values()];
-}
-
-/** Validates edited inputs against the tools' schemas, while the person can still correct them. */
-async function validateEdits(
-  { messages }: Session,
-  given: readonly AnsweredQuestion[],
-  tools: readonly AnyTool[],
-): Promise<void> {
-  for (const { question, answer } of given) {
-    if (answer.type !== "approve" || answer.input === undefined || question.path) continue;
-    const tool = tools.find(({ name }) => name === question.tool);
-    const { issues } = await tool?.input["~standard"].validate(answer.input) ?? {};
-    if (issues) {
-      const why = `its input is wrong: ${describeIssues(issues)}`;
-      throw new SessionError(`Cannot answer call ${answer.callId}: ${why}`, "invalid", undefined, messages);
-    }
-  }
-}
-
-/** Returns the rule of an answer that allows such calls for good. */
-function ruleOf({ question: { tool, path, input }, answer }: AnsweredQuestion): Rule[] {
-  if (answer.type !== "approve" || !answer.always || tool === undefined) return [];
-  return [{
-    tool,
-    ...(path && { path }),
-    ...(answer.always === "input" && { input: answer.input ?? input }),
-  }];
 }

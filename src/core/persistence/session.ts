@@ -66,3 +66,8 @@ export function isPaused({ run }: Pick<Session, "run">): boolean {
 export function questionsOf({ run }: Pick<Session, "run">): readonly Question[] {
   return run?.exit?.questions ?? [];
 }
+
+/** Returns the messages among the requests of other processes. */
+export function mailedMessages(mail: readonly Mail[]): readonly UserMessage[] {
+  return mail.flatMap((request) => request.type === "message" ? [request.message] : []);
+}

@@ -4,12 +4,11 @@
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
-import type { UserMessage } from "../../protocol/message.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
 import { startTimer } from "../lib/cancellation.ts";
 import type { Position } from "../run/position.ts";
 import { saveWithRetries, withRetries } from "./retries.ts";
-import type { Mail, Session } from "./session.ts";
+import { type Mail, mailedMessages, type Session } from "./session.ts";
 import {
   endedSession,
   type SessionWriter,
@@ -171,7 +170,7 @@ class DurableWriter implements SessionWriter {
 
   /** Adds the lease of a running run, and the messages that have arrived. */
   #complete({ session, arrived }: Draft): Unsaved {
-    if (!session.run) return { ...session, messages: [...session.messages, ...messagesOf(arrived)] };
+    if (!session.run) return { ...session, messages: [...session.messages, ...mailedMessages(arrived)] };
     const { closing } = this.#run;
     const lease = { until: Date.now() + this.#lease, ...(closing !== undefined && { closing }) };
     return {
@@ -208,8 +207,4 @@ class DurableWriter implements SessionWriter {
     if (this.#closed) return;
     this.#renewal = startTimer(() => void this.#renew(), this.#lease / 3); // #renew() reports its failures
   }
-}
-
-function messagesOf(mail: readonly Mail[]): UserMessage[] {
-  return mail.flatMap((request) => request.type === "message" ? [request.message] : []);
 }

@@ -7,7 +7,7 @@ import { ModelError } from "../../model/model.ts";
 import type { Event, Point } from "../../protocol/event.ts";
 import { type Call, callsOf, type Message, textOf, type ToolResult } from "../../protocol/message.ts";
 import { End, isInterrupt } from "../hooks/interrupt.ts";
-import type { AbortContext, RunResult } from "../hooks/points.ts";
+import type { AbortContext, RunResult } from "../hooks/points/run.ts";
 import { batchMessages } from "../calls/batch.ts";
 import { cleanUp, type FailureScope, judgeFatal } from "./failure.ts";
 import { interrupted, stopped, withheld } from "../calls/outcome.ts";

@@ -22,7 +22,7 @@
 import type { Event } from "../../protocol/event.ts";
 import type { AssistantMessage, Call, CallResult, Message, ToolResult, Usage } from "../../protocol/message.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
-import type { Answer } from "../hooks/points.ts";
+import type { Answer } from "../hooks/points/run.ts";
 
 /** The position of a run. */
 export type Position =

@@ -3,26 +3,24 @@
  *
  * @module
  */
-import type { ToolDefinition } from "../../model/model.ts";
 import type { Emit } from "../../protocol/event.ts";
 import { addUsage, type AssistantMessage, type Usage, type UserMessage } from "../../protocol/message.ts";
 import type { Rule } from "../persistence/session.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
-import type { AnyTool } from "../agent/tool.ts";
-import { End, Pause } from "../hooks/interrupt.ts";
-import type { ModelResponse, Settings } from "../hooks/points.ts";
+import type { Settings } from "../hooks/points/run.ts";
+import type { ModelResponse } from "../hooks/points/turn.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
-import { Semaphore } from "../lib/semaphore.ts";
 import type { Arrivals } from "./arrivals.ts";
 import type { RunControl } from "./control.ts";
 import { Events, type NumberedEvent, type OnError } from "./events.ts";
-import { limited, type Limits } from "./limits.ts";
+import type { Limits } from "./limits.ts";
 import { Loop } from "./loop.ts";
+import { type OpenSettings, openSettings } from "./open_settings.ts";
 import type { Position, RunSnapshot } from "./position.ts";
-import { replySchema } from "../calls/question.ts";
 import type { Transcript } from "./transcript.ts";
+import { engineKey, viewOf } from "./view.ts";
 
 /** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
 export interface StepScope extends Scope {
@@ -66,16 +64,6 @@ export interface EngineRunOptions {
   readonly durable: boolean;
   /** The reason to end a run that is only closed, once its open calls have results. */
   readonly closing?: string | undefined;
-}
-
-/** The settings of a run whose session is open. */
-export interface OpenSettings extends Settings {
-  readonly toolsByName: ReadonlyMap<string, AnyTool>;
-  readonly definitions: readonly ToolDefinition[];
-  /** The slots for running tools, shared with child runs. */
-  readonly slots: Semaphore;
-  /** The slots for child runs. */
-  readonly agentSlots: Semaphore;
 }
 
 /** A run: its services and its loop. */
@@ -181,20 +169,11 @@ export class EngineRun {
 
   /** Opens the session with its settings. */
   open(settings: Settings): void {
-    const { limits, tools } = settings;
-    const all = tools as readonly AnyTool[]; // run() requires the vars that they need
-    const changed = limits === this.#limits ? this.#limits : limited(this.#limits, limits);
-    if (changed.time !== this.#limits.time) this.control.setDeadline(changed.time);
-    this.definition.checkLimits(changed);
-    const toolsByName = new Map(all.map((tool) => [tool.name, tool]));
-    this.#settings = {
-      ...settings,
-      limits: changed,
-      toolsByName,
-      definitions: [...toolsByName.values()].map(({ definition }) => definition),
-      slots: this.parent?.settings.slots ?? new Semaphore(changed.parallel),
-      agentSlots: new Semaphore(changed.agents),
-    };
+    const opened = openSettings(settings, this.#limits, this.parent?.settings.slots);
+    const { limits } = opened;
+    if (limits.time !== this.#limits.time) this.control.setDeadline(limits.time);
+    this.definition.checkLimits(limits);
+    this.#settings = opened;
   }
 
   /** Counts tokens, in this run and in its parents. */
@@ -253,56 +232,9 @@ export class EngineRun {
   }
 }
 
-/** The key of a run in its view, for features of the engine. A property, so that it works across copies of the package. */
-const engineKey = "~engine";
-
 /** Returns the run behind its view. Throws a `TypeError` for an object that no engine made. */
 export function engineOf(view: Run): EngineRun {
   const engine = (view as Run & { readonly [engineKey]?: EngineRun })[engineKey]; // set by viewOf()
   if (!engine) throw new TypeError(`Cannot use run "${view.id}": expected a run of an agent`);
   return engine;
-}
-
-/** Returns a run as hooks see it. */
-function viewOf(engine: EngineRun): Run & { readonly [engineKey]: EngineRun } {
-  const { id, session, startedAt, path, state, sessionState, definition, call, events, loop, arrivals } = engine;
-  return {
-    get [engineKey]() {
-      return engine;
-    },
-    id,
-    session,
-    startedAt,
-    path,
-    state,
-    sessionState,
-    agent: definition.name,
-    call,
-    parent: engine.parent?.view,
-    get answers() {
-      return loop.answers.map(({ answer }) => answer);
-    },
-    get usage() {
-      return engine.usage;
-    },
-    get used() {
-      const { turns, calls, continuations } = loop.counters;
-      return { turns, calls, continuations };
-    },
-    get limits() {
-      return engine.limits;
-    },
-    get finishing() {
-      return arrivals.finishing;
-    },
-    report: (error) => events.report(error),
-    end(reason, options) {
-      const end = new End(reason, options);
-      for (let run: EngineRun | undefined = engine; run; run = end.tree ? run.parent : undefined) {
-        run.loop.offerInterrupt(end);
-      }
-      return end;
-    },
-    pause: (question, options) => new Pause([{ questions: [question], schema: replySchema, ...options }]),
-  };
 }

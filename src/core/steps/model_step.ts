@@ -8,7 +8,7 @@ import type { Emit } from "../../protocol/event.ts";
 import { type AssistantMessage, callsOf, textOf } from "../../protocol/message.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points.ts";
+import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points/turn.ts";
 import { merged, policyOf } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
 import { type Cancellation, delay, withGracePeriod } from "../lib/cancellation.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Message, textOf } from "../../protocol/message.ts";
-import type { Answer } from "../hooks/points.ts";
+import type { Answer } from "../hooks/points/run.ts";
 import type { Move, Position } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
 

@@ -6,7 +6,8 @@
 import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage } from "../../protocol/message.ts";
 import { policyOf, requireField } from "../hooks/policy.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { Answer, PromptChange, PromptContext, TurnChange, TurnContext, TurnResult } from "../hooks/points.ts";
+import type { Answer, PromptChange, PromptContext } from "../hooks/points/run.ts";
+import type { TurnChange, TurnContext, TurnResult } from "../hooks/points/turn.ts";
 import { reply } from "../hooks/results.ts";
 import { reportFatal } from "../run/failure.ts";
 import { closingMessages } from "../run/finish.ts";

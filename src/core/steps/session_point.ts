@@ -4,7 +4,7 @@
  * @module
  */
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { RunResult, SessionChange, SessionContext } from "../hooks/points.ts";
+import type { RunResult, SessionChange, SessionContext } from "../hooks/points/run.ts";
 import { mergeSettings, policyOf, requireField } from "../hooks/policy.ts";
 import { conclude, exitWith } from "../run/finish.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";

@@ -5,7 +5,7 @@
  */
 import { type AssistantMessage, textOf } from "../../protocol/message.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { Stop, StopContext } from "../hooks/points.ts";
+import type { Stop, StopContext } from "../hooks/points/turn.ts";
 import { policyOf, requireField } from "../hooks/policy.ts";
 import { finish } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";

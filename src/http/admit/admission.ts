@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { SessionError } from "../../core/persistence/claim.ts";
+import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { SessionError } from "../../core/persistence/claim.ts";
+import { SessionError } from "../../core/persistence/session_error.ts";
 import { ownedKey } from "../../session/owned_store.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { SessionError } from "../../core/persistence/claim.ts";
-import { reviewForRemoteRun } from "../../core/run/remote_review.ts";
-import { nullSink, type Started } from "../../core/run/start.ts";
+import { SessionError } from "../../core/persistence/session_error.ts";
+import { reviewForRemoteRun } from "../../core/start/remote_review.ts";
+import { nullSink, type Started } from "../../core/start/options.ts";
 import { ifOwnedBy, ownedKey, ownedStore } from "../../session/owned_store.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import type { Recorder } from "../../session/record/recorder.ts";

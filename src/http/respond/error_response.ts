@@ -6,7 +6,7 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { CapacityError } from "../../core/persistence/bounded_cache.ts";
-import { SessionError } from "../../core/persistence/claim.ts";
+import { SessionError } from "../../core/persistence/session_error.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import { ResumeTokenError } from "../../session/resume_token/resume_token_error.ts";
 import { ShapeError } from "../../protocol/shape.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { SessionError } from "../../core/persistence/claim.ts";
+import { SessionError } from "../../core/persistence/session_error.ts";
 import { hashOf } from "../hash.ts";
 import type { Log } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";

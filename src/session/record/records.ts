@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { SessionError } from "../../core/persistence/claim.ts";
+import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Mail, Session } from "../../core/persistence/session.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";

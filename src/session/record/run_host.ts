@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Started, StartOptions } from "../../core/run/start.ts";
+import type { Started, StartOptions } from "../../core/start/options.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { UserMessage } from "../../protocol/message.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";

@@ -7,12 +7,12 @@ import { textOf, user, type UserMessage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
-import type { InputSource } from "../hooks/points.ts";
+import type { InputSource } from "../hooks/points/run.ts";
 import type { Scope } from "../hooks/scope.ts";
-import { SessionError } from "../persistence/claim.ts";
+import { SessionError } from "../persistence/session_error.ts";
 import { reviewInput } from "../steps/input_step.ts";
-import type { AnsweredQuestion } from "./position.ts";
-import type { EngineRun } from "./run.ts";
+import type { AnsweredQuestion } from "../run/position.ts";
+import type { EngineRun } from "../run/run.ts";
 
 /** Returns true if an agent has `input` hooks. */
 export function hasInputHooks({ use }: Pick<AgentDefinition<unknown>, "use">): boolean {

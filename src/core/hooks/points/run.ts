@@ -1,5 +1,5 @@
 /**
- * The points of an agent's lifecycle: the context, the allowed change and the result of each one.
+ * The points around a run: session, input, prompt, subagent, error and abort. The whole lifecycle:
  *
  * ```text
  * session                    opened and closed around every run or resume of a session
@@ -21,22 +21,13 @@
  *
  * @module
  */
-import type { Model, ModelRequest } from "../../model/model.ts";
-import type { CompactTrigger, FinishReason, Point } from "../../protocol/event.ts";
-import type { Question } from "../../protocol/question.ts";
-import type {
-  AnswerPart,
-  AssistantMessage,
-  Call,
-  CallResult,
-  Message,
-  ToolResult,
-  Usage,
-  UserMessage,
-} from "../../protocol/message.ts";
-import type { AnyTool, ToolExecutionContext } from "../agent/tool.ts";
-import type { Limits } from "../run/limits.ts";
-import type { Change, QuestionOptions, Scope } from "./scope.ts";
+import type { Model } from "../../../model/model.ts";
+import type { Point } from "../../../protocol/event.ts";
+import type { AssistantMessage, Call, Message, Usage, UserMessage } from "../../../protocol/message.ts";
+import type { Question } from "../../../protocol/question.ts";
+import type { AnyTool } from "../../agent/tool.ts";
+import type { Limits } from "../../run/limits.ts";
+import type { Change, Scope } from "../scope.ts";
 
 /** The parts of a run that a `session` or `subagent` hook may replace. Tools of any vars are accepted, so a hook fits every agent. */
 export interface Settings {
@@ -128,163 +119,6 @@ export interface Answer {
   /** The structured answer of an agent with an `output`. */
   readonly output?: unknown;
 }
-
-/** The context of `turn`. */
-export interface TurnContext<V = unknown> extends Scope<V> {
-  /** The number of the turn, from 1. */
-  readonly index: number;
-  /** The messages so far. */
-  readonly transcript: readonly Message[];
-  /** Texts to add to this turn's request. They are not stored. */
-  readonly context: readonly string[];
-  /** True if the turn has saved progress from before a pause or a crash. */
-  readonly resumed: boolean;
-}
-/** The change of `turn`. It has no effect on a resumed turn. */
-export interface TurnChange extends Change {
-  /** The given list with more texts. */
-  readonly context?: readonly string[];
-  /** A transcript to continue with instead, such as a compacted one. It is stored. */
-  readonly transcript?: readonly Message[];
-}
-/** One model response and the results of its calls. */
-export interface TurnResult {
-  /** The model's response. */
-  readonly response: ModelResponse;
-  /** The results, in the order of the calls. */
-  readonly results: readonly CallResult[];
-}
-
-/** The context of `model`. */
-export interface ModelContext<V = unknown> extends Scope<V> {
-  /** The request. Changes affect this request only. */
-  readonly request: ModelRequest;
-  /** The number of the attempt in this turn, from 1, counted by the engine. */
-  readonly attempt: number;
-  /** The number of the turn, from 1. */
-  readonly turn: number;
-}
-/** The change of `model`. */
-export interface ModelChange extends Change {
-  /** Fields of the request to replace. The others stay. */
-  readonly request?: Partial<ModelRequest>;
-}
-/** The response of a model. `reply()` makes one. */
-export interface ModelResponse {
-  /** Text, reasoning and calls, in order. */
-  readonly parts: readonly AnswerPart[];
-  /** The reason why the model stopped. */
-  readonly finish: FinishReason;
-  /** The tokens of the request and the response. */
-  readonly usage: Usage;
-  /** The id of the model that answered. */
-  readonly model: string;
-  /** The number of requests, set by the engine. */
-  readonly attempts: number;
-}
-
-/** The context of `tool`. `I` is the type of the input, known inside `only(tool, ...)`. */
-export interface ToolContext<V = unknown, I = unknown> extends Scope<V> {
-  /** The call as the model made it. */
-  readonly call: Call;
-  /** The tool, or undefined if there is none of that name. */
-  readonly tool: AnyTool | undefined;
-  /** The name of the tool. */
-  readonly name: string;
-  /** The input as JSON. */
-  readonly input: I;
-  /** The id of the batch of calls. */
-  readonly batchId: string;
-  /** The call's place in the model's order, from 0. */
-  readonly index: number;
-  /** The number of the turn, from 1. */
-  readonly turn: number;
-  /** True if the call has saved progress from before a pause or a crash. */
-  readonly resumed: boolean;
-}
-/** The change of `tool`. */
-export interface ToolChange<I = unknown> extends Change {
-  /** The input for the inner layers. */
-  readonly input?: I;
-  /** The name of another tool. */
-  readonly name?: string;
-}
-
-/** The context of `approval`. */
-export interface ApprovalContext<V = unknown, I = unknown> extends Scope<V> {
-  /** The call as the model made it. */
-  readonly call: Call;
-  /** The tool that would run. */
-  readonly tool: AnyTool | undefined;
-  /** The name of the tool. */
-  readonly name: string;
-  /** The final input. */
-  readonly input: I;
-  /** The number of the turn, from 1. */
-  readonly turn: number;
-  /** The result of a hook that answered in place of the tool. */
-  readonly proposed?: ToolResult;
-}
-/** The decision about one call. */
-export type Approval =
-  | { readonly type: "allow"; readonly input?: unknown }
-  | ({ readonly type: "ask"; readonly questions: readonly string[] } & QuestionOptions)
-  | { readonly type: "deny"; readonly reason: string };
-
-/** The context of `execute`. */
-export interface ExecuteContext<V = unknown, I = unknown> extends ToolExecutionContext<V> {
-  /** The call as the model made it. */
-  readonly call: Call;
-  /** The tool. */
-  readonly tool: AnyTool;
-  /** The parsed input. */
-  readonly input: I;
-}
-
-/** The context of `stop`. */
-export interface StopContext<V = unknown> extends Scope<V> {
-  /** The message that would be the final answer. */
-  readonly message: AssistantMessage;
-  /** The messages so far. */
-  readonly transcript: readonly Message[];
-  /** How often `stop` has continued since the last batch of calls. */
-  readonly continuations: number;
-  /** The limit of continuations. */
-  readonly limit: number;
-  /** True if the question was reached before a pause or a crash. */
-  readonly resumed: boolean;
-}
-/** The decision at `stop`. */
-export type Stop =
-  | { readonly type: "finish" }
-  | { readonly type: "continue"; readonly messages: readonly UserMessage[] }
-  | ({ readonly type: "pause"; readonly question: string } & QuestionOptions);
-
-/** The context of `compact`. */
-export interface CompactContext<V = unknown> extends Scope<V> {
-  /** The cause of the compaction. */
-  readonly trigger: CompactTrigger;
-  /** The messages so far. */
-  readonly transcript: readonly Message[];
-  /** Instructions for the summary. */
-  readonly instructions: string;
-  /** The estimated number of tokens to reach: half of the limit. */
-  readonly budget: number;
-  /** The model of the run. */
-  readonly model: Model;
-}
-/** The change of `compact`. */
-export interface CompactChange extends Change {
-  /** Instructions for the summary. */
-  readonly instructions?: string;
-}
-/** The result of a compaction, and the tokens it used. */
-export type Compaction =
-  & (
-    | { readonly type: "compacted"; readonly messages: readonly Message[] }
-    | { readonly type: "declined"; readonly reason: string }
-  )
-  & { readonly usage?: Usage };
 
 /** The context of `subagent`. */
 export interface SubagentContext<V = unknown> extends Scope<V> {

@@ -7,11 +7,11 @@ import type { UserMessage } from "../../protocol/message.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import { Steering } from "../features/steering.ts";
 import type { Session } from "../persistence/session.ts";
-import { RunControl } from "./control.ts";
+import { RunControl } from "../run/control.ts";
 import { hasInputHooks, reviewMessage } from "./review.ts";
-import { EngineRun, type StepScope } from "./run.ts";
-import { nullSink } from "./start.ts";
-import { Transcript } from "./transcript.ts";
+import { EngineRun, type StepScope } from "../run/run.ts";
+import { nullSink } from "./options.ts";
+import { Transcript } from "../run/transcript.ts";
 
 /**
  * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. The hooks see the run as it was saved last; their

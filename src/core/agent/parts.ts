@@ -1,0 +1,76 @@
+/**
+ * The parts of an agent, from its options.
+ *
+ * @module
+ */
+import { outputFormat } from "../features/output.ts";
+import { checkHookNames } from "../hooks/hook_names.ts";
+import { checkOrder, type Middleware, nameOf } from "../hooks/middleware.ts";
+import { defaultLimits, limited } from "../run/limits.ts";
+import type { StepScope } from "../run/run.ts";
+import type { Steps } from "../run/step.ts";
+import { promptSteps } from "../steps/regions.ts";
+import type { AgentDefinition, AgentParts } from "./definition.ts";
+import type { AgentOptions } from "./options.ts";
+import type { Schema } from "./schema.ts";
+import type { AnyTool } from "./tool.ts";
+
+/** Completes and checks the options of an agent. Throws a `TypeError` for what cannot work. */
+export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts<StepScope> {
+  const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
+  const { observe = [], trace } = options;
+  const use = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
+  if (typeof model !== "function" && typeof model?.stream !== "function") {
+    throw new TypeError(
+      `Cannot create the agent "${name}": it has no model; expected \`model\`, such as openai({ model, apiKey })`,
+    );
+  }
+  checkOrder(use);
+  checkHookNames(use);
+  if (trace !== undefined && typeof trace !== "function") {
+    throw new TypeError(`Cannot trace: expected trace of "@jizai/jizai/trace", got ${trace}`);
+  }
+  const more = use.map((middleware) => middleware["~steps"] as Steps<StepScope> | undefined); // a feature of this engine made them
+  const steps: Steps<StepScope> = Object.assign({}, promptSteps, ...more);
+  const parts: AgentParts<StepScope> = {
+    name,
+    description,
+    // run() requires the vars that these need
+    model: model as AgentDefinition<StepScope>["model"],
+    instructions: instructions as AgentDefinition<StepScope>["instructions"],
+    tools: collectTools(use, tools as readonly AnyTool[]),
+    limits: limited(defaultLimits, limits),
+    format: output && outputFormat(output),
+    observers: [observe].flat(),
+    use,
+    wrapHooks: trace,
+    steps,
+    checkLimits({ context }) {
+      if (context < Infinity && !steps.compact) {
+        const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
+        throw new TypeError(`Cannot limit "context" to ${context} tokens: ${expected}`);
+      }
+    },
+  };
+  parts.checkLimits(parts.limits);
+  return parts;
+}
+
+/** Returns all tools, the agent's own first. */
+function collectTools(use: readonly Middleware[], own: readonly AnyTool[]): readonly AnyTool[] {
+  const from = new Map<string, string>();
+  const sources = [
+    { name: "tools", tools: own },
+    ...use.map((middleware, index) => ({ name: nameOf(middleware, index), tools: middleware.tools ?? [] })),
+  ];
+  return sources.flatMap(({ name, tools }) => {
+    for (const tool of tools) {
+      const other = from.get(tool.name);
+      if (other) {
+        throw new TypeError(`Cannot create the agent: "${other}" and "${name}" both have a tool "${tool.name}"`);
+      }
+      from.set(tool.name, name);
+    }
+    return tools;
+  });
+}

@@ -1,0 +1,104 @@
+/**
+ * The three phases of a group of calls: in, execute, out.
+ *
+ * @module
+ */
+import { Pause, Paused } from "../hooks/interrupt.ts";
+import type { AllowedCall, AnsweredQuestion, CallRecord, PositionAt } from "../run/position.ts";
+import type { StepScope } from "../run/run.ts";
+import type { Checkpoint } from "../run/step.ts";
+import { type Cut, cutOf, reasonOf } from "./batch.ts";
+import type { OpenCall } from "./call.ts";
+import { executeCall } from "./execute.ts";
+import { notRun, stopped } from "./outcome.ts";
+
+/** The decision to execute a call. */
+type Execute = Extract<OpenCall["decision"], { type: "execute" }>;
+
+/** A batch in progress. */
+export interface Batch {
+  readonly scope: StepScope;
+  /** The position. Its `calls` are `records`. */
+  readonly position: PositionAt<"tools">;
+  /** The records of all calls. The step updates them until it returns. */
+  readonly records: CallRecord[];
+  readonly checkpoint: Checkpoint;
+  /** Saves the records, if a store outlives the process. */
+  readonly save: (() => Promise<void>) | undefined;
+}
+
+/** 1. In: one call after another. Returns the reason why no call may run, if there is one. */
+export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
+  for (const call of calls) {
+    call.onion = call.enter();
+    await call.parked.promise;
+    call.waiting = call.decision?.type === "ask";
+    const cut = cutOf(call);
+    if (!cut) continue;
+    for (const each of calls) each.waiting = cut.pause !== undefined;
+    return cut;
+  }
+  return undefined;
+}
+
+/** 2. Execute: all allowed calls in parallel. `running` is saved before the first one starts. */
+export async function execute(batch: Batch, calls: readonly OpenCall[]): Promise<void> {
+  const { scope: { engine }, records, save } = batch;
+  const allowed: Promise<void>[] = [];
+  for (const call of calls) {
+    const { decision, record, place } = call;
+    if (decision?.type !== "execute") continue;
+    records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
+  }
+  if (save && calls.some(({ decision }) => decision?.type === "execute")) await save();
+  if (engine.control.aborted) return;
+  for (const call of calls) if (call.decision?.type === "execute") allowed.push(executeOne(batch, call, call.decision));
+  await Promise.all(allowed);
+}
+
+async function executeOne(
+  { records, position, checkpoint, save }: Batch,
+  call: OpenCall,
+  decision: Execute,
+): Promise<void> {
+  const { record, place: { index } } = call;
+  try {
+    call.raw = await executeCall(call, decision);
+    const { error: _, ...raw } = call.raw; // a thrown value is not JSON
+    records[index] = { call: record.call, state: "ran", raw, ...allowedOf(call, decision) };
+  } catch (error) {
+    call.failures.push(error);
+    call.raw = stopped;
+    call.waiting = error instanceof Pause;
+    if (error instanceof Pause) {
+      records[index] = waitingRecord(call, error);
+      await checkpoint(position, { answers: takenAnswers(call), save: false });
+    }
+  }
+  if (save) await save();
+}
+
+/** Marks the answers that a paused tool has received: its new question needs an answer of its own. */
+function takenAnswers({ scope: { engine: { loop } }, record: { call } }: OpenCall): readonly AnsweredQuestion[] {
+  return loop.answers.map((answered) =>
+    answered.answer.callId?.startsWith(`${call.id}/`) ? { ...answered, taken: true } : answered
+  );
+}
+
+function allowedOf({ note }: OpenCall, { tool: { name }, json: input }: Execute): AllowedCall {
+  return note === undefined ? { name, input } : { name, input, note };
+}
+
+function waitingRecord({ record: { call } }: OpenCall, { questions, saved }: Pause): CallRecord {
+  return { call, state: "waiting", questions, ...(saved !== undefined && { saved }) };
+}
+
+/** 3. Out: one call after another. Each onion ends before the next one continues. */
+export async function leave(call: OpenCall, cut: Cut | undefined): Promise<void> {
+  const { scope: { engine }, decision, record, gate, raw } = call;
+  call.waiting &&= !engine.isEnding;
+  if (!decision || call.waiting) call.reject(new Paused(record.call.id));
+  else gate.resolve(raw ?? (decision.type === "answer" ? decision.result : notRun(reasonOf(cut ?? cutOf(call)))));
+  await call.onion;
+  if (call.failures.some((error) => error instanceof Pause)) call.waiting = !engine.isEnding;
+}

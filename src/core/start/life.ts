@@ -1,0 +1,121 @@
+/**
+ * The life of a run: it opens its session, works until it has an exit, and gives the session back.
+ *
+ * @module
+ */
+import { noUsage } from "../../protocol/message.ts";
+import type { Steering } from "../features/steering.ts";
+import type { RunResult } from "../hooks/points/run.ts";
+import { withGracePeriod } from "../lib/cancellation.ts";
+import { SessionError } from "../persistence/session_error.ts";
+import { cleanUp } from "../run/failure.ts";
+import { conclude, exitWith, lastEvent, openCalls } from "../run/finish.ts";
+import type { EngineRun } from "../run/run.ts";
+import { sessionPolicy } from "../steps/session_point.ts";
+import { type Beginning, type CloseOther, open, type Ready } from "./open.ts";
+import { settingsOf } from "./settings.ts";
+
+/** How many grace periods the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
+const graceFactor = 3;
+
+/** Runs a run from its claim to its last event. Never rejects. */
+export async function live(
+  beginning: Beginning,
+  ready: PromiseWithResolvers<Ready>,
+  closeOther: CloseOther,
+): Promise<RunResult> {
+  const { control, steering, sink, limits, options, session } = beginning;
+  let run: Ready;
+  try {
+    control.setDeadline(limits.time);
+    run = await open(beginning, closeOther);
+  } catch (error) {
+    ready.reject(error);
+    control.close();
+    steering.close();
+    sink.close();
+    const run = options.run ?? "";
+    const messages = error instanceof SessionError ? error.messages : [];
+    return {
+      status: "failed",
+      reason: "session",
+      run,
+      session,
+      text: "",
+      questions: [],
+      usage: noUsage,
+      messages,
+      error,
+    };
+  }
+  ready.resolve(run);
+  await beginning.opened; // callers that wait for it continue before the first event
+  try {
+    return await end(run, steering, await work(run, beginning));
+  } finally {
+    run.writer.close();
+    run.engine.close();
+  }
+}
+
+/** Runs the `session` onion. */
+async function work({ engine, claimed, early }: Ready, { options, steering }: Beginning): Promise<RunResult> {
+  const { id: run, session, request, events, loop, control, definition } = engine;
+  const { resumed, lost, closing } = claimed;
+  const scope = engine.scope();
+  try {
+    engine.gather();
+    const source = loop.transcript.messages.length > 0 || resumed ? "resume" : "new";
+    events.emit({ type: "run.started", run, session, resumed, ...(request !== undefined && { request }) });
+    events.emit({ type: "session.opened", source });
+    for (const event of early) events.emit(event);
+    if (lost || closing !== undefined) await recover(engine, closing);
+    const opening = settingsOf(engine, options).then((settings) =>
+      definition.onions.session(
+        { ...scope, session, source, resumed, settings, context: [] },
+        { engine, close: () => steering.close() },
+        sessionPolicy,
+      )
+    );
+    return await withGracePeriod(opening, control, graceFactor * engine.limits.grace, () => {
+      events.warn("hook.abandoned", "A hook did not stop when its signal aborted.");
+    });
+  } catch (error) {
+    await exitWith({ ...scope, engine }, error, "session");
+    steering.close();
+    return await conclude(engine);
+  }
+}
+
+/** Runs the cleanup of a run whose process died, or that is to be closed. A run that is closed ends without another one. */
+async function recover(engine: EngineRun, closing: string | undefined): Promise<void> {
+  const clean = () =>
+    cleanUp(engine, { reason: closing ?? "lost", source: "stop" }, openCalls(engine, engine.loop.position));
+  await (closing === undefined ? clean() : engine.cleanUp(clean));
+}
+
+/** Emits the last events, and gives the session back. */
+async function end(
+  { engine, writer, claimed, keepPause }: Ready,
+  steering: Steering,
+  given: RunResult,
+): Promise<RunResult> {
+  const { id: run, session, events, loop } = engine;
+  steering.close();
+  const refused = !loop.exit && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
+  if (refused) keepPause();
+  const pauses = refused || loop.exit?.status === "paused";
+  if (!pauses) loop.append(steering.take()); // the next run reads them
+  const result: RunResult = { ...given, run, session, usage: engine.usage, messages: loop.transcript.messages };
+  events.emit({ type: "session.closed" });
+  const last = lastEvent(engine, result);
+  try {
+    if (!await writer.end(pauses ? undefined : last)) {
+      events.warn("session.unsaved", "The session was taken by another process.");
+    }
+  } catch (error) {
+    events.warn("session.unsaved", "The session could not be saved.", { error });
+  }
+  events.emit(last);
+  return result;
+}

@@ -1,0 +1,161 @@
+/**
+ * The opening of a run: it claims its session, and prepares the engine.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import type { Sink } from "../../stream/channel.ts";
+import type { AgentDefinition } from "../agent/definition.ts";
+import type { Steering } from "../features/steering.ts";
+import { reasonOf } from "../lib/cancellation.ts";
+import { claim, type Claimed } from "../persistence/claim.ts";
+import { SessionError } from "../persistence/session_error.ts";
+import type { Session } from "../persistence/session.ts";
+import type { SessionWriter, WriterRun } from "../persistence/store.ts";
+import type { RunControl } from "../run/control.ts";
+import type { NumberedEvent } from "../run/events.ts";
+import type { Limits } from "../run/limits.ts";
+import type { Exit } from "../run/position.ts";
+import { EngineRun, type StepScope } from "../run/run.ts";
+import { Transcript } from "../run/transcript.ts";
+import type { Opened, StartOptions } from "./options.ts";
+import { hasInputHooks, reviewAnswers } from "./review.ts";
+
+/** The parts of a run that exist before it has its session. */
+export interface Beginning {
+  readonly definition: AgentDefinition<StepScope>;
+  readonly options: StartOptions;
+  readonly limits: Limits;
+  readonly session: string;
+  readonly sink: Sink<NumberedEvent>;
+  readonly control: RunControl;
+  readonly steering: Steering;
+  readonly opened: Promise<Opened>;
+}
+
+/** A run that has its session. */
+export interface Ready {
+  readonly engine: EngineRun;
+  readonly writer: SessionWriter;
+  readonly claimed: Claimed;
+  /** Saves the run as paused as it was before. */
+  readonly keepPause: () => void;
+  /** The number of the event before its first one. */
+  readonly after: number;
+  /** Events of the `input` hooks that ran before the first event. */
+  readonly early: Event[];
+}
+
+/** Closes the run that has the session, with a reason. */
+export type CloseOther = (reason: string) => Promise<unknown>;
+
+/** Claims the session. A run that has it and must be closed is closed before. */
+export async function open(beginning: Beginning, closeOther: CloseOther): Promise<Ready> {
+  const { definition, options, session } = beginning;
+  const tools = [...definition.tools, ...options.tools ?? []];
+  const about = { tools, session, child: options.parent !== undefined, arrival: arrivalOf(beginning) };
+  const busy = new SessionError(`Cannot run session "${session}": another run took it`, "busy");
+  if (options.compact && !definition.steps.compact) {
+    const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
+    throw new SessionError(`Cannot compact session "${session}": ${expected}`, "invalid");
+  }
+  let claimed = await claim(options, about);
+  if ("close" in claimed) {
+    await closeOther(claimed.close);
+    claimed = await claim({ ...options, busy: "refuse" }, about);
+    if ("close" in claimed) throw busy;
+  }
+  checkTools(beginning, claimed);
+  const run = engineOf(beginning, claimed);
+  if (!options.parent) await reviewGiven(run);
+  if (!await run.writer.claim()) throw busy;
+  return run;
+}
+
+/** Throws if a tool of this run has the name of an agent's own tool, which would run in its place. */
+function checkTools({ definition, options, session }: Beginning, { exit }: Claimed): void {
+  for (const { name } of options.tools ?? []) {
+    const isOwn = definition.tools.some((own) => own.name === name);
+    const isAsked = exit?.questions?.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
+    if (isOwn && !isAsked) {
+      const why = `the agent has a tool "${name}"; expected another name`;
+      throw new SessionError(`Cannot add a tool to session "${session}": ${why}`, "invalid");
+    }
+  }
+}
+
+/** Returns the first position of a prompt. A parent's prompt to its child does not come from outside. */
+function arrivalOf({ definition, options: { parent } }: Beginning): "arrived" | "input" {
+  return hasInputHooks(definition) && !parent ? "arrived" : "input";
+}
+
+/** Runs the `input` hooks for the answers that a run continues with. Nothing is stored before. */
+async function reviewGiven({ engine, claimed: { start, given }, early }: Ready): Promise<void> {
+  if (given.length === 0) return;
+  const scope = { ...engine.scope(), emit: (event: Event) => void early.push(event) };
+  const earlier = start.answers.slice(0, start.answers.length - given.length);
+  engine.loop.receive([...earlier, ...await reviewAnswers(engine, scope, given)]);
+}
+
+function engineOf(beginning: Beginning, claimed: Claimed): Ready {
+  const { definition, options, limits, session, sink, control, steering } = beginning;
+  const { store, parent, lease = 30_000, vars, onError } = options;
+  const { start } = claimed;
+  let pause: Exit | undefined;
+  const writerRun: WriterRun = {
+    read: () => sessionOf(engine, claimed.owner, pause),
+    abort: (reason) => control.abort(reason),
+    get leave() {
+      return control.leave;
+    },
+    get closing() {
+      return control.aborted && engine.loop.exit?.status !== "failed" ? reasonOf(control.reason) : claimed.closing;
+    },
+    receive: (mail) => steering.receive(mail),
+    report: (error) => void engine.events.report(error),
+    logged: () => sink.settled?.() ?? Promise.resolve(),
+    stopLogging: () => sink.yield?.(),
+  };
+  const always = options.session !== undefined && !parent;
+  if (!store.writer) {
+    throw new TypeError('Cannot use the store: expected durable(store) of "@jizai/jizai/session/durable"');
+  }
+  const writer = store.writer(store, writerRun, { version: claimed.version, always, lease, session, run: start.id });
+  const engine = new EngineRun({
+    definition,
+    session,
+    sink,
+    vars,
+    limits,
+    control,
+    arrivals: steering,
+    start,
+    transcript: (events) => new Transcript({ ...claimed, before: start.before }, events),
+    rules: parent?.run.rules ?? [...claimed.rules],
+    sessionState: parent?.run.sessionState ?? new Map(claimed.state),
+    parent,
+    onError,
+    save: (position, urgent) => writer.checkpoint(position, urgent),
+    archive: () => writer.archive(),
+    durable: writer.durable,
+    closing: claimed.closing,
+  });
+  steering.attach(engine.state);
+  steering.receive(claimed.mail);
+  const keepPause = () => void (pause = claimed.exit);
+  return { engine, writer, claimed, keepPause, after: start.events, early: [] };
+}
+
+/** Returns the session of a run as it is now. */
+function sessionOf(engine: EngineRun, owner: string | undefined, pause: Exit | undefined): Omit<Session, "version"> {
+  const { session: id, rules, sessionState, loop: { transcript: { messages, archive } } } = engine;
+  return {
+    id,
+    messages,
+    run: pause ? { ...engine.snapshot(), exit: pause } : engine.snapshot(),
+    ...(owner !== undefined && { owner }),
+    ...(archive !== undefined && { archive }),
+    ...(sessionState.size > 0 && { state: [...sessionState] }),
+    ...(rules.length > 0 && { rules }),
+  };
+}

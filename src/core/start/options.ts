@@ -1,0 +1,58 @@
+/**
+ * The options of a run, and the handle of a run that has started.
+ *
+ * @module
+ */
+import type { UserMessage } from "../../protocol/message.ts";
+import type { Sink } from "../../stream/channel.ts";
+import type { AnyTool } from "../agent/tool.ts";
+import type { SendOptions } from "../features/steering.ts";
+import type { RunResult, Settings } from "../hooks/points/run.ts";
+import type { ClaimOptions } from "../persistence/claim.ts";
+import type { StopOptions } from "../run/control.ts";
+import type { NumberedEvent, OnError } from "../run/events.ts";
+import type { Limits } from "../run/limits.ts";
+import type { EngineRun } from "../run/run.ts";
+
+/** The options of a run, however it starts. */
+export interface StartOptions extends ClaimOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly vars: unknown;
+  readonly limits?: Partial<Limits> | undefined;
+  /** Tools of this run only, such as those that its client runs. None may have the name of an agent's own tool. */
+  readonly tools?: readonly AnyTool[] | undefined;
+  readonly onError?: OnError | undefined;
+  readonly parent?: { readonly run: EngineRun; readonly call: string; readonly settings: Partial<Settings> };
+}
+
+/** The first event of a run that has its session. */
+export interface Opened {
+  /** The run's id. */
+  readonly run: string;
+  /** The number of the event before the first one: 0 unless the run continues. */
+  readonly after: number;
+}
+
+/** A run that has started. */
+export interface Started {
+  /** The session's id. */
+  readonly session: string;
+  /** Resolves once the run has its session. Rejects with a `SessionError` if it cannot have it. */
+  readonly opened: Promise<Opened>;
+  /** The result. Never rejects. */
+  readonly result: Promise<RunResult>;
+  /** Stops the run. Default reason: "stop". */
+  stop(reason?: string, options?: StopOptions): void;
+  /**
+   * Sends a message to the run, which receives it at the next safe place. Resolves once it is saved. Rejects with a `RangeError` if ten messages wait,
+   * and with a `SessionError` if the run is over or an `input` hook refuses the message.
+   */
+  send(message: string | UserMessage, options?: SendOptions): Promise<void>;
+  /** Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. */
+  finish(): void;
+  /** Ends the run after its turn, as a limit does. */
+  drain(reason: string): void;
+}
+
+/** Discards events. */
+export const nullSink: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };

@@ -1,0 +1,72 @@
+/**
+ * The start of a run, and its handle.
+ *
+ * @module
+ */
+import { user, type UserMessage } from "../../protocol/message.ts";
+import type { Sink } from "../../stream/channel.ts";
+import type { AgentDefinition } from "../agent/definition.ts";
+import { Steering } from "../features/steering.ts";
+import { SessionError } from "../persistence/session_error.ts";
+import { RunControl } from "../run/control.ts";
+import type { NumberedEvent } from "../run/events.ts";
+import { limited } from "../run/limits.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+import { live } from "./life.ts";
+import type { Ready } from "./open.ts";
+import { nullSink, type Opened, type Started, type StartOptions } from "./options.ts";
+import { hasInputHooks, reviewMessage } from "./review.ts";
+
+/** Starts a run, or continues one that has paused or whose process died. */
+export function start(
+  definition: AgentDefinition<StepScope>,
+  options: StartOptions,
+  sink: Sink<NumberedEvent>,
+): Started {
+  const { signal, session = crypto.randomUUID() } = options;
+  const limits = limited(definition.limits, options.limits);
+  const control = new RunControl();
+  const steering = new Steering();
+  const ready = Promise.withResolvers<Ready>();
+  const opened = ready.promise.then(({ engine, after }): Opened => ({ run: engine.id, after }));
+  opened.catch(() => {}); // the result reports it too
+  const onAbort = () => control.abort("signal");
+  if (signal?.aborted) onAbort();
+  else signal?.addEventListener("abort", onAbort, { once: true });
+  const closeOther = (closing: string) => {
+    const { messages: _, run: __, ...rest } = options;
+    return start(definition, { ...rest, answers: [], closing }, nullSink).result;
+  };
+  const result = live({ definition, options, limits, session, sink, control, steering, opened }, ready, closeOther)
+    .finally(() => signal?.removeEventListener("abort", onAbort));
+
+  let reviewed: Promise<unknown> = Promise.resolve();
+  /** Runs the `input` hooks for one message after another, so that messages stay in order. */
+  function review(engine: EngineRun, message: UserMessage): Promise<UserMessage> {
+    const next = reviewed.then(() => reviewMessage(engine, engine.scope(), "steering", message));
+    reviewed = next.catch(() => {}); // the caller of send() receives the failure
+    return next;
+  }
+
+  return {
+    session,
+    opened,
+    result,
+    stop: (reason = "stop", stopOptions) => control.abort(reason, stopOptions),
+    drain: (reason) => steering.drain(reason),
+    finish: () => steering.finish(),
+    async send(message, sendOptions) {
+      const { engine, writer } = await ready.promise; // messages that waited before come first
+      const named = `Cannot send a message to run "${engine.id}"`;
+      const over = () => new SessionError(`${named}: it is over`, "unknown");
+      if (steering.closed) throw over();
+      const given = typeof message === "string" ? user(message) : message;
+      const accepted = hasInputHooks(definition) ? await review(engine, given) : given;
+      if (steering.closed) throw over();
+      steering.add(accepted, sendOptions);
+      if (!writer.durable) return;
+      await writer.checkpoint(engine.loop.position, true);
+      if (control.aborted) throw new SessionError(`${named}: it ends`, "busy");
+    },
+  };
+}
