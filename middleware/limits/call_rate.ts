@@ -4,6 +4,7 @@
  * @module
  */
 import { type ExecuteContext, type Middleware, skipped } from "../../mod.ts";
+import { slidingWindow } from "../../src/core/kit.ts";
 
 /** Options of `callRate()`. */
 export interface CallRateOptions<V = unknown> {
@@ -46,43 +47,15 @@ export interface CallRateOptions<V = unknown> {
  * ```
  */
 export function callRate<V = unknown>(
-  { limit, window, per = ({ tool }) => tool.name }: CallRateOptions<V>,
+  { per = ({ tool }) => tool.name, ...options }: CallRateOptions<V>,
 ): Middleware<V> {
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new RangeError(`Cannot create callRate(): \`limit\` is ${limit}; expected a whole number of 1 or more`);
-  }
-  if (!(window > 0)) {
-    throw new RangeError(
-      `Cannot create callRate(): \`window\` is ${window}; expected a positive number of milliseconds`,
-    );
-  }
-  /** Times of the executed calls by key, least recently used key first. */
-  const executed = new Map<string, readonly number[]>();
-
-  function forgetBefore(start: number): void {
-    for (const [key, times] of executed) {
-      if ((times.at(-1) ?? 0) > start) return;
-      executed.delete(key);
-    }
-  }
-
+  const count = slidingWindow("callRate", options);
   return {
     name: "callRate",
     async execute(ctx, next) {
-      const now = Date.now();
-      const start = now - window;
-      forgetBefore(start);
-      const key = per(ctx);
-      const times = executed.get(key)?.filter((time) => time > start) ?? [];
-      const [oldest = now] = times;
-      if (times.length >= limit) {
-        return skipped(
-          `Not run: too many calls of ${ctx.tool.name}. Try again in ${Math.ceil((oldest - start) / 1_000)} s.`,
-        );
-      }
-      executed.delete(key);
-      executed.set(key, [...times, now]);
-      return await next();
+      const seconds = count(per(ctx));
+      if (seconds === undefined) return await next();
+      return skipped(`Not run: too many calls of ${ctx.tool.name}. Try again in ${seconds} s.`);
     },
   };
 }

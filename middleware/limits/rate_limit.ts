@@ -4,6 +4,7 @@
  * @module
  */
 import { cancelled, type Middleware, type PromptContext } from "../../mod.ts";
+import { slidingWindow } from "../../src/core/kit.ts";
 
 /** Options of `rateLimit()`. */
 export interface RateLimitOptions<V = unknown> {
@@ -37,41 +38,14 @@ export interface RateLimitOptions<V = unknown> {
  * assertEquals([first.status, second.status], ["done", "cancelled"]);
  * ```
  */
-export function rateLimit<V = unknown>({ per, limit, window }: RateLimitOptions<V>): Middleware<V> {
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new RangeError(`Cannot create rateLimit(): \`limit\` is ${limit}; expected a whole number of 1 or more`);
-  }
-  if (!(window > 0)) {
-    throw new RangeError(
-      `Cannot create rateLimit(): \`window\` is ${window}; expected a positive number of milliseconds`,
-    );
-  }
-  /** Times of the accepted prompts by key, least recently used key first. */
-  const accepted = new Map<string, readonly number[]>();
-
-  function forgetBefore(start: number): void {
-    for (const [key, times] of accepted) {
-      if ((times.at(-1) ?? 0) > start) return;
-      accepted.delete(key);
-    }
-  }
-
+export function rateLimit<V = unknown>({ per, ...options }: RateLimitOptions<V>): Middleware<V> {
+  const count = slidingWindow("rateLimit", options);
   return {
     name: "rateLimit",
     async prompt(ctx, next) {
       if (ctx.resumed) return await next();
-      const now = Date.now();
-      const start = now - window;
-      forgetBefore(start);
-      const key = per(ctx);
-      const times = accepted.get(key)?.filter((time) => time > start) ?? [];
-      const [oldest = now] = times;
-      if (times.length >= limit) {
-        return cancelled(`Too many requests: try again in ${Math.ceil((oldest - start) / 1_000)} s.`);
-      }
-      accepted.delete(key);
-      accepted.set(key, [...times, now]);
-      return await next();
+      const seconds = count(per(ctx));
+      return seconds === undefined ? await next() : cancelled(`Too many requests: try again in ${seconds} s.`);
     },
   };
 }

@@ -4,28 +4,19 @@
  * @module
  */
 import type { AnswerPart, Call, ContentPart, Message, ToolResult } from "../../../mod.ts";
+import { mapLeaves } from "../../../src/core/kit.ts";
 import { cover, type Mask, type Span } from "./mask.ts";
 
 /** Masks every text and number in a value, whatever its shape. Keys stay as they are. Returns the same value if nothing changes. */
 export function maskValue<T>(value: T, { whole }: Pick<Mask, "whole">): T {
-  return masked(value, whole) as T; // of the same shape; a number that is a secret becomes a text
+  return mapLeaves(value, (leaf) => maskLeaf(leaf, whole)) as T; // of the same shape; a number that is a secret becomes a text
 }
 
-function masked(value: unknown, whole: Mask["whole"]): unknown {
-  if (typeof value === "string") return whole(value);
-  if (typeof value === "number" || typeof value === "bigint") {
-    const text = whole(String(value));
-    return text === String(value) ? value : text;
-  }
-  if (typeof value !== "object" || value === null) return value;
-  let changed = false;
-  const entries = Object.entries(value).map(([key, each]) => {
-    const result = masked(each, whole);
-    changed ||= !Object.is(result, each);
-    return [key, result] as const;
-  });
-  if (!changed) return value;
-  return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries);
+function maskLeaf(leaf: unknown, whole: Mask["whole"]): unknown {
+  if (typeof leaf === "string") return whole(leaf);
+  if (typeof leaf !== "number" && typeof leaf !== "bigint") return leaf;
+  const text = whole(String(leaf));
+  return text === String(leaf) ? leaf : text;
 }
 
 /** Masks the values of some fields of an object; its other fields, such as ids and types, stay as they are. */

@@ -159,17 +159,17 @@ function rewriteCall<T extends Call>(call: T, rewriter: Rewriter | undefined): T
 
 /** Applies `change` to every string in a JSON value; keys stay. Returns the same value if nothing changed. */
 export function mapTexts<T>(value: T, change: (text: string) => string): T {
-  return mapped(value, change) as T; // only strings have changed
+  return mapLeaves(value, (leaf) => typeof leaf === "string" ? change(leaf) : leaf) as T; // only strings have changed
 }
 
-function mapped(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === "string") return change(value);
-  if (typeof value !== "object" || value === null) return value;
+/** Applies `change` to every leaf of a JSON value; keys stay. Returns the same value if nothing changed. */
+export function mapLeaves(value: unknown, change: (leaf: unknown) => unknown): unknown {
+  if (typeof value !== "object" || value === null) return change(value);
   let changed = false;
   const entries = Object.entries(value).map(([key, each]) => {
-    const text = mapped(each, change);
-    changed ||= !Object.is(text, each);
-    return [key, text] as const;
+    const result = mapLeaves(each, change);
+    changed ||= !Object.is(result, each);
+    return [key, result] as const;
   });
   if (!changed) return value;
   return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries);
