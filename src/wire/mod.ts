@@ -4,5 +4,5 @@
  * @module
  */
 export * from "../protocol/shape.ts";
-export { type RepairedTranscript, repairTranscript } from "./repair.ts";
+export { type RepairedTranscript, repairTranscript } from "../core/lib/repair.ts";
 export type * from "./wire.ts";

@@ -1,30 +1,32 @@
 /**
- * Repair of transcripts that come from outside the engine: every call is answered once, right after the message that made it, in order.
+ * Repair of transcripts. Providers reject a transcript unless every call has one result, right after the message of the call, in order.
  *
- * A result without a call and a second result are dropped. A call without a result is answered as skipped. A second call with the same id is
- * dropped, and so is a message that has nothing else.
+ * A result without a call and a second result of a call are dropped. A call without a result gets a result of status "skipped". A second call with the same
+ * id is dropped, and so is a message that then has no parts.
  *
  * @module
  */
 import { type AssistantMessage, type CallResult, callsOf, type Message } from "../../protocol/message.ts";
 
 /** A valid transcript, and the problems that were repaired. */
-export interface Repaired {
+export interface RepairedTranscript {
+  /** The messages. They are the array that was given, if it was valid. */
   readonly messages: readonly Message[];
+  /** The problems, each as a phrase such as `no result for call c1`. */
   readonly problems: readonly string[];
 }
 
-/** Makes `messages` valid. Returns the same array if they are. */
-export function repairTranscript(messages: readonly Message[]): Repaired {
+/** Makes `messages` a valid transcript. */
+export function repairTranscript(messages: readonly Message[]): RepairedTranscript {
   const problems: string[] = [];
   const repaired: Message[] = [];
-  const seen = new Set<string>();
+  const callIds = new Set<string>();
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index];
     if (message?.role === "tool") {
       problems.push(`results without calls: ${message.results.map(({ callId }) => callId).join(", ") || "none"}`);
     } else if (message?.role === "assistant") {
-      const kept = dropRepeatedCalls(message, seen, problems);
+      const kept = dropRepeatedCalls(message, callIds, problems);
       const calls = callsOf(kept);
       const following = messages[index + 1];
       if (kept === message || kept.parts.length > 0) repaired.push(kept);
@@ -39,15 +41,15 @@ export function repairTranscript(messages: readonly Message[]): Repaired {
   return problems.length === 0 ? { messages, problems } : { messages: repaired, problems };
 }
 
-function dropRepeatedCalls(message: AssistantMessage, seen: Set<string>, problems: string[]): AssistantMessage {
+function dropRepeatedCalls(message: AssistantMessage, callIds: Set<string>, problems: string[]): AssistantMessage {
   const before = problems.length;
   const parts = message.parts.filter((part) => {
     if (part.type !== "call") return true;
-    if (seen.has(part.id)) {
+    if (callIds.has(part.id)) {
       problems.push(`a second call ${part.id}`);
       return false;
     }
-    seen.add(part.id);
+    callIds.add(part.id);
     return true;
   });
   return problems.length === before ? message : { ...message, parts };
