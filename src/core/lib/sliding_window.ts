@@ -13,8 +13,10 @@ export interface WindowOptions {
 }
 
 /**
- * Returns a function that counts an event of `key`, and returns undefined; or, if the key has `limit` events in the window, does not count it and returns
- * the seconds until there is room. A key is forgotten one window after its last event.
+ * Returns a function that counts an event of `key` and returns undefined.
+ *
+ * If the key already has `limit` events in the window, the function counts nothing and returns the seconds until there is room. A key is forgotten one
+ * window after its last event.
  *
  * Throws a `RangeError` for `owner`, the function that has the options, if `limit` is not a whole number of 1 or more, or `window` is not positive.
  */
