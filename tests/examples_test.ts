@@ -84,7 +84,7 @@ const hooks: Readonly<Record<string, Example>> = {
   "result_prefix.ts": {
     shows: "results are marked, failures are not",
     run: resultPrefix.run,
-    prints: ["[OK] 2", "There is no division by 0."],
+    prints: ["[OK] 2", "Cannot divide by 0"],
   },
   "secret_masking.ts": {
     shows: "no secret reaches the model or the person",
@@ -128,11 +128,11 @@ Deno.test("every example of a hook is executed", async () => {
 
 Deno.test("examples/workspace: an agent corrects files as it is told where they are", async () => {
   assertEquals(await workspace.run(), [
-    "Told by AGENTS.md.",
+    "Loaded AGENTS.md.",
     "Went to docs.",
     "Changed README.md.",
     "Changed docs/boil.md.",
-    "Told by docs/AGENTS.md.",
+    "Loaded docs/AGENTS.md.",
     "Changed docs/boil.md.",
     "README.md: # Kettle\n\nIts colour is red.",
     "docs/boil.md: Fill it, and wait for the colour of the light to change.",

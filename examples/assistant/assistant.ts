@@ -12,7 +12,7 @@ import { calculate, docsTools, sum } from "./tools.ts";
 
 const docs = library(await readDocs(new URL("../../", import.meta.url)));
 
-/** Reading may always run, and so may short calculations; about a longer one a person is asked. */
+/** Allows reading and short calculations. A longer calculation asks a person. */
 const policy = permissions({
   ask: [{
     tool: "calculate",
@@ -23,13 +23,13 @@ const policy = permissions({
   otherwise: "deny",
 });
 
-/** Additions to the assistant: middleware before its own, and a trace of all hooks. */
+/** Additions to the assistant: outer middleware, and a trace of all hooks. */
 export interface Additions {
   readonly use?: readonly Middleware[];
   readonly trace?: WrapHooks;
 }
 
-/** Makes the assistant. */
+/** Creates the assistant. */
 export function assistant(model: Model, { use = [], ...additions }: Additions = {}): Agent<unknown, unknown> {
   return agent({
     name: "assistant",

@@ -1,5 +1,5 @@
 /**
- * Arithmetic: numbers, `+ - * / % ^` and parentheses, read by hand and never evaluated as code.
+ * A calculator for numbers, `+ - * / % ^` and parentheses. It parses the expression and never evaluates code.
  *
  * ```text
  * sum     = product { ("+" | "-") product }
@@ -12,26 +12,26 @@
  * @module
  */
 
-/** Gives the value of `expression`. Throws a `SyntaxError` that names the place, counted from 1, or a `RangeError` where there is no finite value. */
+/** Calculates `expression`. Throws a `SyntaxError` with the position, counted from 1, or a `RangeError` if there is no finite value. */
 export function evaluate(expression: string): number {
   const reader = read(expression);
   const value = sum(reader);
   if (reader.token.text !== "") throw unexpected(reader, "an operator");
   if (!Number.isFinite(value)) throw new RangeError(`Cannot calculate ${expression}: the result is too large`);
-  return Number(value.toPrecision(15)); // what binary fractions leave over: 0.1 + 0.2 is 0.3
+  return Number(value.toPrecision(15)); // rounds, so that 0.1 + 0.2 is 0.3
 }
 
 interface Token {
   readonly text: string;
-  /** Its place in the expression, from 1. */
+  /** The position in the expression, from 1. */
   readonly at: number;
 }
 
-/** Where we are in an expression. `token` is the next one; at the end its text is empty. */
+/** A reader of an expression. `token` is the next token; at the end its text is empty. */
 interface Reader {
   readonly expression: string;
   readonly token: Token;
-  /** Goes on to the token after it, and gives the text of the one left behind. */
+  /** Moves past the token, and returns its text. */
   take(): string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The documentation of this project, cut into passages: the sections of its READMEs, and the docblocks of what its modules export.
+ * The documentation of this project, split into passages: the sections of its READMEs, and the docblocks of its exports.
  *
  * @module
  */
@@ -7,24 +7,24 @@
 /** The READMEs, or the docblocks in the code. */
 export type Place = "guide" | "code";
 
-/** A piece of documentation that stands on its own. */
+/** A section of a README, or a docblock. */
 export interface Passage {
-  /** Where it is, such as `README.md#limits` or `src/core/agent.ts#agent`. */
+  /** The place, such as `README.md#sessions` or `src/core/agent/agent.ts#agent`. */
   readonly id: string;
   readonly place: Place;
   readonly title: string;
   readonly text: string;
 }
 
-/** The guide: the README of the project, and one for each room. */
+/** The READMEs that users read: that of the project, and those of the rooms. */
 const guides = ["", "src/core/run/", "src/http/", "src/model/", "src/session/", "src/wire/", "middleware/", "examples/"]
   .map((folder) => `${folder}README.md`);
 
 /** Reads all passages of the project at `root`. */
 export async function readDocs(root: URL): Promise<readonly Passage[]> {
   const files = [
-    ...await passedOn(root, "mod.ts"),
-    ...await passedOn(root, "src/testing/mod.ts"),
+    ...await exportedBy(root, "mod.ts"),
+    ...await exportedBy(root, "src/testing/mod.ts"),
     ...await modulesIn(root, "middleware"),
   ];
   const read = async (path: string) => ({ path, text: await Deno.readTextFile(new URL(path, root)) });
@@ -36,14 +36,14 @@ export async function readDocs(root: URL): Promise<readonly Passage[]> {
   ];
 }
 
-/** A public entry, and the modules from which it passes something on: what else there is concerns the engine alone. */
-async function passedOn(root: URL, entry: string): Promise<string[]> {
+/** Returns a public entry and the modules that it exports from. */
+async function exportedBy(root: URL, entry: string): Promise<string[]> {
   const url = new URL(entry, root);
   const imports = (await Deno.readTextFile(url)).matchAll(/ from "(\..+)";$/gm);
   return [entry, ...imports.map(([, path = ""]) => new URL(path, url).href.slice(root.href.length))];
 }
 
-/** The modules within a folder. */
+/** Returns the modules in a folder and its subfolders. */
 async function modulesIn(root: URL, folder: string): Promise<string[]> {
   const entries = await Array.fromAsync(Deno.readDir(new URL(folder, root)));
   const paths = await Promise.all(entries.map(({ name, isDirectory }) => {
@@ -53,7 +53,7 @@ async function modulesIn(root: URL, folder: string): Promise<string[]> {
   return paths.flat().sort();
 }
 
-/** The sections of a README, by heading. */
+/** Splits a README into its sections. */
 export function sections(path: string, markdown: string): Passage[] {
   const parts: { title: string; lines: string[] }[] = [];
   let fenced = false;
@@ -75,19 +75,19 @@ function anchor(title: string): string {
   return title.toLowerCase().replace(/[^\w\s-]/g, "").replaceAll(" ", "-");
 }
 
-/** A docblock at the margin, the line after it, and those after that which are not at the margin. */
+/** Matches a docblock at the margin, the line after it, and the indented lines that follow. */
 const block = /^\/\*\*([\s\S]*?)\*\/\n(.*)((?:\n(?: .*)?)*)/gm;
 const exported = /^export (?:async )?(?:function\*?|const|class|interface|type) (\w+)/;
 const member = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n\s+(?:readonly )?(\w+)\??[:(]/g;
 
-/** The docblocks of a module: what it exports, with what the members say, and its own where it says more than a line. */
+/** Returns the docblocks of a module's exports with those of their members, and that of the module if it has several lines. */
 export function docblocks(file: string, source: string): Passage[] {
   return source.matchAll(block).flatMap(([, comment = "", declaration = "", body = ""]): Passage[] => {
     const name = declaration.match(exported)?.[1];
     const about = plain(comment);
     if (!name) return about.includes("\n") ? [{ id: file, place: "code", title: file, text: about }] : [];
-    const members = body.matchAll(member).map(([, said = "", name]) =>
-      `- \`${name}\`: ${plain(said).replace("\n", " ")}`
+    const members = body.matchAll(member).map(([, comment = "", name]) =>
+      `- \`${name}\`: ${plain(comment).replace("\n", " ")}`
     );
     return [{
       id: `${file}#${name}`,
@@ -98,7 +98,7 @@ export function docblocks(file: string, source: string): Passage[] {
   }).toArray();
 }
 
-/** A comment without its stars and tags. */
+/** Removes the stars and the tags of a comment. */
 function plain(comment: string): string {
   return comment.replaceAll(/^\s*\*? ?/gm, "").replaceAll(/^@\w+$/gm, "").trim();
 }

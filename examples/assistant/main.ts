@@ -1,5 +1,5 @@
 /**
- * Serves the assistant to its own clients, to those of others, and with a page to talk with it.
+ * Serves the assistant with a chat page, and over the protocols of other clients.
  *
  * ```sh
  * deno task start
@@ -28,12 +28,12 @@ const served = serve(assistant(model, { use: [log], trace }), {
   page: playground(),
   wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
   log: memoryLog(),
-  onClientGone: "detach", // whoever loads the page again finds the run going on
+  onClientGone: "detach", // the run continues while its page reloads
   onError: (error, { id }) => console.error(id, error),
 });
-/** Pages that are served from this machine may ask, wherever on it they are. */
-const here = (origin: string) => /^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?$/.test(origin) ? origin : undefined;
-const app = new Hono().use(cors({ origin: here })).route("/", served);
+/** Allows pages of this machine, on every port. */
+const localPages = (origin: string) => /^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?$/.test(origin) ? origin : undefined;
+const app = new Hono().use(cors({ origin: localPages })).route("/", served);
 const port = Number(Deno.env.get("PORT") ?? 8000);
 const hostname = Deno.env.get("HOST") ?? "localhost";
 
@@ -45,7 +45,7 @@ function welcome(url: string): string {
   return [
     `The assistant is at ${url}, and ${model.id} answers. Open that in a browser, or ask it something here:\n`,
     curl("/runs", { prompt: "Which point do I want for a timeout?" }),
-    "\nAsk for something that it may not do without you, and allow it in the session that run.started names:\n",
+    "\nAsk for a long calculation, which needs your approval, and approve it in the session that run.started names:\n",
     curl("/runs", { prompt: "What is (1 + 2) * (3 + 4) / 5 - 6?" }),
     curl("/sessions/SESSION/answers", { answers: [{ callId: "call_1", type: "approve" }] }),
     "",

@@ -1,5 +1,5 @@
 /**
- * Which model the assistant uses: a provider's where there is a key for it, or the embedded one, which follows rules and needs no key and no network.
+ * The model of the assistant: that of a provider if its key is set, or the embedded one, which follows rules and needs no key.
  *
  * @module
  */
@@ -8,12 +8,12 @@ import { anthropic } from "@jizai/jizai/model/anthropic";
 import { openai } from "@jizai/jizai/model/openai";
 import { decide } from "./rules.ts";
 
-/** Where variables are looked up. */
+/** A reader of environment variables. */
 export interface Environment {
   get(name: string): string | undefined;
 }
 
-/** Chooses the model of this process. An address alone, without a key, is enough for a server on this machine, such as Ollama. */
+/** Chooses the model of this process. A server on this machine, such as Ollama, needs an address and no key. */
 export function chooseModel(env: Environment = Deno.env): Model {
   const vendor = (name: string, model: string) => {
     const [apiKey, baseURL] = [env.get(`${name}_API_KEY`), env.get(`${name}_BASE_URL`)];
@@ -26,13 +26,13 @@ export function chooseModel(env: Environment = Deno.env): Model {
   return overMessages ? anthropic(overMessages) : embedded();
 }
 
-/** How the embedded model speaks. */
+/** Options of `embedded()`. */
 export interface EmbeddedOptions {
   /** Milliseconds between two words. Default: 10. */
   readonly pause?: number;
 }
 
-/** A model that follows `rules.ts`: it is no language model, but it calls tools and streams like one. */
+/** Creates a model that follows `rules.ts`. It calls tools and streams text like a language model. */
 export function embedded({ pause = 10 }: EmbeddedOptions = {}): Model {
   return {
     id: "embedded",

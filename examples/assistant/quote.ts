@@ -1,14 +1,14 @@
 /**
- * Quoting: the blocks of a passage that say most about a question.
+ * Quotes the blocks of a passage that fit a question best.
  *
  * @module
  */
 import { wordsOf } from "./search.ts";
 
-/** About how many characters one passage is quoted with. */
+/** The approximate number of characters of a quotation. */
 const most = 600;
 
-/** Quotes `text` as Markdown: how it begins, and what it says about `question`. */
+/** Quotes `text` as Markdown: its first block, and the blocks that fit `question`. */
 export function quote(text: string, question: string): string {
   const asked = new Set(wordsOf(question));
   const holds = (line: string) => asked.intersection(new Set(wordsOf(line))).size;
@@ -24,7 +24,7 @@ export function quote(text: string, question: string): string {
   return quoted.replaceAll(/^/gm, "> ").replaceAll(/ +$/gm, "");
 }
 
-/** Paragraphs, tables, lists and fenced code, each whole; what ends with a colon goes with what follows. */
+/** Splits Markdown into paragraphs, tables, lists and fenced code. A block that ends with a colon includes the next one. */
 function blocksOf(markdown: string): string[] {
   const blocks: string[][] = [[]];
   let fenced = false;
@@ -36,7 +36,7 @@ function blocksOf(markdown: string): string[] {
   return blocks.map((block) => block.join("\n").trim()).filter((block) => block !== "");
 }
 
-/** A table without its padding; of a long table or list only the lines that say something about the question. */
+/** Removes the padding of a table, and the lines of a long table or list that do not fit the question. */
 function shorten(block: string, holds: (line: string) => number): string {
   const isTable = block.startsWith("|");
   const text = isTable ? block.replace(/ {2,}/g, " ").replace(/-{4,}/g, "---") : block;

@@ -1,9 +1,9 @@
 /**
- * The rules of the embedded model: what it does next, from the transcript alone.
+ * The rules of the embedded model, which decide the next step from the transcript.
  *
- * 1. A question: search the guide in the person's words and the code in the project's, both at once; and calculate what is to be calculated.
- * 2. Hits: read the two best, both at once.
- * 3. Nothing left to do: answer with what was found, and say where.
+ * 1. A question: search the READMEs for the person's words and the docblocks for the project's words; calculate an expression. All in one turn.
+ * 2. Hits: read the two best in one turn.
+ * 3. Otherwise: answer with quotations and their sources.
  *
  * @module
  */
@@ -13,16 +13,16 @@ import { quote } from "./quote.ts";
 import { wordsOf } from "./search.ts";
 import { hits } from "./tools.ts";
 
-/** A tool, and what to call it with. */
-export interface Wanted {
+/** A call to make. */
+export interface PlannedCall {
   readonly name: "search_docs" | "read_doc" | "calculate";
   readonly input: Readonly<Record<string, string>>;
 }
 
-/** The next move: make calls, or answer. */
-export type Step = { readonly calls: readonly Wanted[] } | { readonly text: string };
+/** The next step: calls, or an answer. */
+export type Step = { readonly calls: readonly PlannedCall[] } | { readonly text: string };
 
-/** How much of a prompt is read, and of its words looked for, in characters. */
+/** The most characters of a prompt, and of a search query. */
 const longest = 2_000;
 const longestQuery = 200;
 
@@ -42,27 +42,27 @@ export function decide(messages: readonly Message[]): Step {
 function begin(question: string): Step {
   const expression = expressionIn(question);
   const words = searchable(question.replace(expression ?? "", " "));
-  const calls: Wanted[] = [];
+  const calls: PlannedCall[] = [];
   if (expression) calls.push({ name: "calculate", input: { expression } });
   if (words.length > 0) calls.push(search(words, "guide"), search(words.map(translate), "code"));
   return calls.length > 0 ? { calls } : { text: introduction };
 }
 
-function search(words: readonly string[], place: Place): Wanted {
+function search(words: readonly string[], place: Place): PlannedCall {
   return { name: "search_docs", input: { query: [...new Set(words)].join(" ").slice(0, longestQuery), place } };
 }
 
-/** Arithmetic in a sentence: from the first number or parenthesis to the last, with an operator between. */
+/** Finds arithmetic in a sentence: from the first number or parenthesis to the last, with an operator between. */
 function expressionIn(question: string): string | undefined {
   const [found] = question.match(/[-(\d][-+*/%^().\d\s]*[)\d]/g)?.filter((text) => /[\d)]\s*[-+*/%^]/.test(text)) ?? [];
   return found?.trim();
 }
 
-/** The words to search for, without those that only ask to calculate, or say hello. */
+/** Returns the words to search for, without greetings and words such as "calculate". */
 function searchable(question: string): string[] {
   const words = question.toLowerCase().match(/[\p{L}\d_]+/gu) ?? [];
-  const idle = /^(hi|hello|hey|thanks?|help|calculate|compute|result|much|plus|also)$/;
-  return words.filter((word) => wordsOf(word).length > 0 && !idle.test(word));
+  const ignored = /^(hi|hello|hey|thanks?|help|calculate|compute|result|much|plus|also)$/;
+  return words.filter((word) => wordsOf(word).length > 0 && !ignored.test(word));
 }
 
 /** Maps words that people use to the words of this project. */
@@ -113,7 +113,7 @@ interface Found {
   readonly title: string;
 }
 
-/** The results of the searches: the best of each first. */
+/** Returns the hits of all searches: the best hit of each search first. */
 function foundIn(done: readonly Done[]): Found[] {
   const lists = done.filter(({ name, result }) => name === "search_docs" && result.status === "ok")
     .map(({ result }) => hits.parse(JSON.parse(textOf(result))));
@@ -122,7 +122,7 @@ function foundIn(done: readonly Done[]): Found[] {
 }
 
 function answer(question: string, done: readonly Done[], found: readonly Found[]): string {
-  const sums = done.filter(({ name }) => name === "calculate").map(sayResult);
+  const sums = done.filter(({ name }) => name === "calculate").map(describeSum);
   const read = done.filter(({ name, result }) => name === "read_doc" && result.status === "ok");
   const searched = done.some(({ name }) => name === "search_docs");
   const passages = read.map(({ input, result }) => {
@@ -137,7 +137,7 @@ function answer(question: string, done: readonly Done[], found: readonly Found[]
   ].join("\n\n");
 }
 
-function sayResult({ input, result }: Done): string {
+function describeSum({ input, result }: Done): string {
   const expression = field(input, "expression");
   const text = textOf(result);
   if (result.status === "ok") return `${expression} = ${text}`;
@@ -153,4 +153,4 @@ const introduction =
   "I answer questions about this project from its README and its docblocks, and I calculate. Ask me how to write a middleware, or what 12 * (3 + 4) is.";
 
 const nothing =
-  "I found nothing about that in the README and the docblocks of this project, and I know nothing else: I follow a few rules, I am no language model.";
+  "I found nothing about that in the READMEs and the docblocks of this project, which are all I know: I follow a few rules and am not a language model.";

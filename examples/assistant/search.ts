@@ -1,19 +1,19 @@
 /**
- * A small full-text index: BM25 over the words of passages, and more for those of a title.
+ * A small full-text index: BM25 over the words of passages, with a bonus for words of the title.
  *
  * @module
  */
 import type { Passage, Place } from "./docs.ts";
 
-/** A passage that was found, and how well it fits: more is better. */
+/** A passage that was found. A higher score fits better. */
 export interface Hit {
   readonly passage: Passage;
   readonly score: number;
 }
 
-/** How to search. */
+/** Options of `Library.search()`. */
 export interface SearchOptions {
-  /** Where. Default: everywhere. */
+  /** The kind of documentation. Default: both. */
   readonly place?: Place | undefined;
   /** The most hits. Default: 3. */
   readonly limit?: number;
@@ -21,26 +21,26 @@ export interface SearchOptions {
 
 /** An index of passages. */
 export interface Library {
-  /** The passages that fit `query` best, the best first. None where none holds enough of its words. */
+  /** Returns the passages that fit `query` best, the best first; none if no passage contains enough of its words. */
   search(query: string, options?: SearchOptions): readonly Hit[];
-  /** The passage of this id. */
+  /** Returns the passage with this id. */
   read(id: string): Passage | undefined;
 }
 
 /** The weight of a word of the title, relative to the text. */
 const titleBonus = 2;
-/** How much of a query, by the weight of its words, a passage must hold. */
-const enough = 0.5;
-/** How much of the best score a hit must have to be one. */
-const near = 0.4;
-/** BM25: how soon repetition stops counting, and how much long passages are held back. */
+/** The share of a query, by the weight of its words, that a passage must contain. */
+const minimumShare = 0.5;
+/** The share of the best score that a hit must have. */
+const minimumScore = 0.4;
+/** Parameters of BM25, usually called k1 and b: the weight of repetition, and of the length of a passage. */
 const saturation = 1.2;
 const lengthPenalty = 0.75;
 
 interface Indexed {
   readonly passage: Passage;
   readonly title: ReadonlySet<string>;
-  /** How often each word is in the text or the title. */
+  /** The number of times that each word occurs in the text and the title. */
   readonly counts: ReadonlyMap<string, number>;
   readonly length: number;
 }
@@ -69,46 +69,46 @@ export function library(passages: readonly Passage[]): Library {
       whole += weight(word);
       if (times > 0) held += weight(word);
       score += weight(word) * times * (saturation + 1) / (times + norm);
-      if (title.has(word)) score += weight(word) * titleBonus * 2 / (1 + title.size); // more, where it is all that it says
+      if (title.has(word)) score += weight(word) * titleBonus * 2 / (1 + title.size); // a short title weighs more
     }
-    return held >= enough * whole ? score : 0;
+    return held >= minimumShare * whole ? score : 0;
   }
 
   return {
     read: (id) => byId.get(id),
     search(query, { place, limit = 3 } = {}) {
-      const asked = new Set(wordsOf(query));
+      const words = new Set(wordsOf(query));
       const ranked = indexed.filter(({ passage }) => !place || passage.place === place)
-        .map((each): Hit => ({ passage: each.passage, score: score(each, asked) }))
+        .map((each): Hit => ({ passage: each.passage, score: score(each, words) }))
         .filter(({ score }) => score > 0)
         .sort((a, b) => b.score - a.score);
-      return ranked.filter(({ score }) => score >= near * (ranked[0]?.score ?? 0)).slice(0, limit);
+      return ranked.filter(({ score }) => score >= minimumScore * (ranked[0]?.score ?? 0)).slice(0, limit);
     },
   };
 }
 
 function indexOne(passage: Passage): Indexed {
   const title = wordsOf(passage.title);
-  const words = [...title, ...wordsOf(passage.text.replaceAll(/```ts[\s\S]*?```/g, ""))]; // examples are about anything
+  const words = [...title, ...wordsOf(passage.text.replaceAll(/```ts[\s\S]*?```/g, ""))]; // code examples contain unrelated words
   const counts = new Map<string, number>();
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
   return { passage, title: new Set(title), counts, length: words.length };
 }
 
-const silent = new Set(
+const stopWords = new Set(
   ("a about all am an and any are as at be been but by can could did do does for from give had has have how i if in into is it " +
     "its let like may me mean means my no not of on one or our please should show so some tell than that the their them " +
     "then there these they this to us want was we were what when where which who whom whose why will with would you your")
     .split(" "),
 );
 
-/** The words of a text that can be searched for: lower case, names in camelCase taken apart, endings left off. */
+/** Returns the searchable words of a text: in lower case, with camelCase split and endings removed. */
 export function wordsOf(text: string): string[] {
   return text.replace(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase().match(/[\p{L}\d]+/gu)
-    ?.filter((word) => word.length > 1 && !silent.has(word)).map(stem) ?? [];
+    ?.filter((word) => word.length > 1 && !stopWords.has(word)).map(stem) ?? [];
 }
 
-/** The same for `retry`, `retries` and `retrying`: rough, but one way for the passages and for the query. */
+/** Removes endings, so that `retry`, `retries` and `retrying` are one word. Passages and queries use the same rules. */
 function stem(word: string): string {
   if (word.length < 4 || /(ss|us|is)$/.test(word)) return word;
   const whole = word.replace(/ies$/, "y").replace(/s$/, "");

@@ -13,7 +13,7 @@ const excerptLength = 120;
 /** The result of `search_docs`: the best hit first. */
 export const hits = z.array(z.object({ id: z.string(), title: z.string(), score: z.number(), excerpt: z.string() }));
 
-/** The tools that find and read the passages of `library`. */
+/** Creates the tools that find and read the passages of `library`. */
 export function docsTools(library: Library): readonly AnyTool[] {
   const searchDocs = tool({
     name: "search_docs",
@@ -37,7 +37,9 @@ export function docsTools(library: Library): readonly AnyTool[] {
     input: z.object({ id: z.string().describe("as search_docs lists it") }),
     execute({ id }) {
       const passage = library.read(id);
-      if (!passage) throw new ToolError(`There is no passage "${id}". search_docs lists those there are.`);
+      if (!passage) {
+        throw new ToolError(`Cannot read passage "${id}": it does not exist; expected an id that search_docs lists`);
+      }
       return passage.text;
     },
   });
@@ -48,7 +50,7 @@ export function docsTools(library: Library): readonly AnyTool[] {
 /** The input of `calculate`. */
 export const sum = z.object({ expression: z.string().max(200) });
 
-/** Does arithmetic. */
+/** Calculates an expression. */
 export const calculate = tool({
   name: "calculate",
   description: "Calculates with numbers, + - * / % ^ and parentheses",

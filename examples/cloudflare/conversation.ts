@@ -1,5 +1,5 @@
 /**
- * A conversation with the shop: a Durable Object, which has its session and the record of its runs in its own storage.
+ * A Durable Object that serves one conversation with the shop. Its storage contains the session and the logs of its runs.
  *
  * @module
  */
@@ -33,14 +33,14 @@ export class Conversation {
   readonly #app: Hono;
 
   constructor(ctx: ObjectContext, settings: Settings) {
-    const whoAsks = forwarded<Customer>({ keys: keysOf(settings) });
+    const customer = forwarded<Customer>({ keys: keysOf(settings) });
     const served = serve(shop({ pace: Number(settings.PACE ?? 20) }), {
       store: durableObjectStore(ctx.storage),
       log: durableObjectLog(ctx.storage),
-      singleProcess: true, // there is no second object of this name
+      singleProcess: true, // Cloudflare runs one object per name
       session: (c) => c.req.param("conversation"),
-      owner: async (c) => (await whoAsks(c)).user,
-      vars: whoAsks,
+      owner: async (c) => (await customer(c)).user,
+      vars: customer,
       onClientGone: "detach",
     });
     this.#ctx = ctx;
@@ -49,6 +49,6 @@ export class Conversation {
 
   /** Answers a request that the Worker forwards. */
   fetch(request: Request): Response | Promise<Response> {
-    return this.#app.fetch(request, {}, this.#ctx); // which is asked to wait for runs that nobody listens to
+    return this.#app.fetch(request, {}, this.#ctx); // the context keeps the object alive while a run has no client
   }
 }

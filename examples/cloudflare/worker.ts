@@ -1,5 +1,5 @@
 /**
- * Serves the shop on Cloudflare: this Worker knows who is asking, and hands the request to the Durable Object that has the conversation.
+ * Serves the shop on Cloudflare: the Worker authenticates the user, and forwards the request to the Durable Object of the conversation.
  *
  * ```sh
  * cd examples/cloudflare
@@ -26,6 +26,6 @@ export default new Hono<{ Bindings: Env; Variables: Customer }>()
   })
   .all("/:conversation/*", (c) => {
     const { env, var: { user } } = c;
-    const name = JSON.stringify([user, c.req.param("conversation")]); // nobody reaches what is somebody else's
+    const name = JSON.stringify([user, c.req.param("conversation")]); // a user reaches only own conversations
     return forward(c, env.CONVERSATION.getByName(name), { user }, { keys: keysOf(env) });
   });

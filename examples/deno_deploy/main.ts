@@ -1,5 +1,5 @@
 /**
- * Serves the shop on Deno Deploy, or on this machine. Its sessions and the records of its runs are in Deno KV, and outlive the process.
+ * Serves the shop on Deno Deploy, or on this machine. Sessions and logs are in Deno KV and outlive the process.
  *
  * ```sh
  * deno task start:kv
@@ -16,7 +16,7 @@ const onDeploy = Deno.env.has("DENO_DEPLOY");
 const kv = await Deno.openKv(Deno.env.get("KV_PATH"));
 const closing = new AbortController();
 
-/** Says what runs: what has the same key is the same piece of work. */
+/** Prints each execution. Two executions with the same key are attempts at the same work. */
 const journal: Middleware = {
   name: "journal",
   execute({ tool, callId, idempotencyKey }, next) {
@@ -28,7 +28,7 @@ const journal: Middleware = {
 const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [journal] }), {
   store: denoKvStore(kv),
   log: denoKvLog(kv),
-  singleProcess: !onDeploy, // where other instances may serve from the same database
+  singleProcess: !onDeploy, // on Deno Deploy, other instances use the same database
   owner: (c) => c.get("user"),
   vars: (c) => ({ user: c.get("user") }),
   onClientGone: "detach",
@@ -45,13 +45,13 @@ const app = new Hono<{ Variables: Customer }>()
 
 const server = Deno.serve({
   port: Number(Deno.env.get("PORT") ?? 8000),
-  hostname: onDeploy ? "0.0.0.0" : "127.0.0.1", // without a login it is nobody else's
+  hostname: onDeploy ? "0.0.0.0" : "127.0.0.1", // the example has no login, so only this machine may connect
   onListen: ({ port }) => console.log(welcome(`http://127.0.0.1:${port}`)),
 }, app.fetch);
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, async () => {
-    closing.abort(); // what runs stops, and says so to those who listen
+    closing.abort(); // running runs stop, and their clients receive the end
     await server.shutdown();
   });
 }
@@ -60,9 +60,9 @@ function welcome(url: string): string {
   const curl = (path: string, body: unknown) =>
     `  curl -N ${url}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
   return [
-    `The shop is at ${url}. Ask for something that it may not do without you:\n`,
+    `The shop is at ${url}. Ask for an order, which needs your approval:\n`,
     curl("/runs", { prompt: "Count the kettles and order 3 lanterns" }),
-    "\nKill it, start it again, and allow it in the session that run.started names:\n",
+    "\nKill it, start it again, and approve it in the session that run.started names:\n",
     `  kill -9 ${Deno.pid}`,
     curl("/sessions/SESSION/answers", { answers: [{ callId: "call_2", type: "approve" }] }),
     "",

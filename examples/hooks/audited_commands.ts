@@ -1,5 +1,5 @@
 /**
- * Keeps a record of every command, and denies those that reach out: the record says that they were denied.
+ * Records every command, and denies commands that send requests to other hosts. The record contains the denial.
  *
  * ```sh
  * deno run examples/hooks/audited_commands.ts
@@ -29,7 +29,7 @@ export const noRequests = only(bash, {
   },
 });
 
-/** Makes two calls at once, one of them to another host, and gives what was kept of the run. */
+/** Makes two calls in one turn, one of them to another host. Returns the record of the run. */
 export async function run(): Promise<string[]> {
   const lines: string[] = []; // or a file: (line) => Deno.writeTextFile("audit.jsonl", line, { append: true })
   const assistant = agent({
@@ -43,10 +43,10 @@ export async function run(): Promise<string[]> {
     use: [audit((line) => void lines.push(line)), noRequests],
   });
   await assistant.run("Deploy").result;
-  return lines.map((line) => inShort(JSON.parse(line)));
+  return lines.map((line) => summaryOf(JSON.parse(line)));
 }
 
-function inShort(record: AuditRecord): string {
+function summaryOf(record: AuditRecord): string {
   switch (record.type) {
     case "prompt":
       return `prompt: ${"input" in record && record.input}`;

@@ -1,5 +1,5 @@
 /**
- * Answers what reading asks, so that nobody is bothered with it. Whatever else asks still waits for a person, and a denial stays one.
+ * Allows calls of `read` that would ask a person. Other tools still ask, and a denial stands.
  *
  * ```sh
  * deno run examples/hooks/auto_approve_read.ts
@@ -11,12 +11,12 @@ import { agent, allow, only, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 
-/** Allows every call of `read` that would have asked. */
+/** Allows every call of `read` that would ask. */
 export const autoApproveRead = only("read", {
   name: "autoApproveRead",
   async approval(_ctx, next) {
-    const beneath = await next();
-    return beneath.type === "ask" ? allow() : beneath;
+    const decision = await next();
+    return decision.type === "ask" ? allow() : decision;
   },
 });
 
@@ -36,7 +36,7 @@ const write = tool({
   execute: ({ path }) => `Wrote ${path}.`,
 });
 
-/** Reads and writes at once; gives what a person is asked, and what becomes of it when they say yes. */
+/** Reads and writes in one turn, and approves each question. Returns the questions and the final text. */
 export async function run(): Promise<string[]> {
   const assistant = agent({
     model: scripted({ calls: [["read", { path: "a.txt" }], ["write", { path: "b.txt" }]] }, "Copied."),

@@ -1,5 +1,5 @@
 /**
- * Counts calls. The count is the run's own: two runs at once do not count each other's, and a paused one goes on where it was.
+ * Counts the calls of each run. The count is in the state of the run: parallel runs have separate counts, and a resumed run continues its count.
  *
  * ```sh
  * deno run examples/hooks/call_counter.ts
@@ -13,7 +13,7 @@ import * as z from "zod";
 
 const count = state("callCounter.count", () => 0);
 
-/** Counts the calls of a run, and tells the person at its end. */
+/** Counts the calls of a run, and emits the count at its end. */
 export const callCounter: Middleware = {
   name: "callCounter",
   async tool(ctx, next) {
@@ -35,7 +35,7 @@ const look = tool({
   execute: ({ at }) => `Nothing at ${at}.`,
 });
 
-/** Runs an agent twice at the same time, and gives what the person was told of each run. */
+/** Runs an agent twice at the same time. Returns the notice of each run. */
 export async function run(): Promise<string[]> {
   const model = scripted(
     { calls: [["look", { at: "home" }]] },

@@ -1,5 +1,5 @@
 /**
- * Denies dangerous commands. The guard is asked about the command that would run, whoever rewrote it before.
+ * Denies dangerous commands. The guard sees the final command, after all hooks that rewrite it.
  *
  * ```sh
  * deno run examples/hooks/command_guard.ts
@@ -26,7 +26,7 @@ export const commandGuard = only(bash, {
   },
 });
 
-/** Makes two calls at once, one of them dangerous, and gives what the model was told of each. */
+/** Makes two calls in one turn, one of them dangerous. Returns the text of each result. */
 export async function run(): Promise<string[]> {
   const assistant = agent({
     model: scripted({ calls: [["bash", { command: "ls" }], ["bash", { command: "rm -rf /" }]] }, "Only listed."),

@@ -1,5 +1,5 @@
 /**
- * Refuses an empty prompt: the model is never asked, and nothing of it is kept.
+ * Refuses an empty prompt: the model gets no request, and the prompt is not stored.
  *
  * ```sh
  * deno run examples/hooks/empty_prompt.ts
@@ -10,7 +10,7 @@
 import { agent, cancelled, type Middleware, textOf } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 
-/** Cancels a prompt that says nothing. */
+/** Cancels an empty prompt. */
 export const emptyPrompt: Middleware = {
   name: "emptyPrompt",
   async prompt(ctx, next) {
@@ -18,7 +18,7 @@ export const emptyPrompt: Middleware = {
   },
 };
 
-/** Asks with an empty prompt, then with another. */
+/** Runs an empty prompt, then another. Returns both outcomes. */
 export async function run(): Promise<string[]> {
   const assistant = agent({ model: scripted("Hello!"), use: [emptyPrompt] });
   const empty = await assistant.run("  ").result;

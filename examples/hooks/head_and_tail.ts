@@ -1,5 +1,5 @@
 /**
- * Keeps the beginning and the end of what a command prints, where it prints too much. Other tools may say as much as they like.
+ * Shortens a long output of `bash` to its beginning and its end. The results of other tools stay whole.
  *
  * ```sh
  * deno run examples/hooks/head_and_tail.ts
@@ -12,14 +12,14 @@ import { truncate } from "@jizai/jizai/middleware/truncate";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 
-/** Shortens what `bash` returned to 8 and 4 of more than 50 thousand characters. */
+/** Shortens results of `bash` of more than 50 thousand characters to their first 8 and last 4 thousand. */
 export const headAndTail = only("bash", truncate({ limit: 50 * 1024, head: 8 * 1024, tail: 4 * 1024 }));
 
 const long = `first ${"-".repeat(60_000)} last`;
 const bash = tool({ name: "bash", description: "Runs a command", input: z.object({}), execute: () => long });
 const read = tool({ name: "read", description: "Reads a file", input: z.object({}), execute: () => long });
 
-/** Gets the same long text from both tools, and gives what the model was told, its dashes counted. */
+/** Gets the same long text from both tools. Returns the results, with the dashes counted. */
 export async function run(): Promise<string[]> {
   const assistant = agent({
     model: scripted({ calls: [["bash", {}], ["read", {}]] }, "That was long."),

@@ -1,5 +1,5 @@
 /**
- * Lets the agent finish only with JSON: what is none goes back to the model, up to twice.
+ * Lets the agent finish only with JSON: the model corrects any other answer, up to twice.
  *
  * ```sh
  * deno run examples/hooks/json_validator.ts
@@ -11,7 +11,7 @@ import { agent, textOf } from "@jizai/jizai";
 import { verify } from "@jizai/jizai/middleware/verify";
 import { scripted } from "@jizai/jizai/model/scripted";
 
-/** Sends an answer back that is not JSON. */
+/** Sends an answer that is not JSON back to the model. */
 export const jsonValidator = verify((text) => isJson(text) || "Invalid JSON. Please fix and try again.");
 
 function isJson(text: string): boolean {
@@ -23,7 +23,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Asks a model that needs a second try, and gives what was said. */
+/** Asks a model that needs two attempts. Returns the transcript. */
 export async function run(): Promise<string[]> {
   const assistant = agent({ model: scripted("{ city: Kyoto }", '{ "city": "Kyoto" }'), use: [jsonValidator] });
   const { messages } = await assistant.run("Where to?").result;

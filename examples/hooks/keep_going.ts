@@ -1,5 +1,5 @@
 /**
- * Keeps the agent going while tasks are left, as often as the run may go on.
+ * Continues the run while tasks are left, up to the limit of continuations.
  *
  * ```sh
  * deno run examples/hooks/keep_going.ts
@@ -15,12 +15,12 @@ const left = state<readonly string[]>("keepGoing.left", () => ["write it", "test
 
 const finish = tool({
   name: "finish_task",
-  description: "Says that a task is done",
+  description: "Marks a task as done",
   input: z.object({ task: z.string() }),
   execute: ({ task }, ctx) => `Left: ${left.update(ctx, (tasks) => tasks.filter((each) => each !== task)).length}`,
 });
 
-/** Goes on until every task is done, and brings the tool that says so. */
+/** Continues until all tasks are done, and adds the tool that marks a task as done. */
 export const keepGoing: Middleware = {
   name: "keepGoing",
   tools: [finish],
@@ -32,7 +32,7 @@ export const keepGoing: Middleware = {
   },
 };
 
-/** Asks a model that wants to stop too early, and gives what was said. */
+/** Asks a model that stops too early. Returns the texts of the transcript. */
 export async function run(): Promise<string[]> {
   const assistant = agent({
     model: scripted(

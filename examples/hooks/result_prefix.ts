@@ -1,5 +1,5 @@
 /**
- * Marks every result that is no failure.
+ * Puts "[OK]" before the text of every successful result.
  *
  * ```sh
  * deno run examples/hooks/result_prefix.ts
@@ -11,7 +11,7 @@ import { agent, mapText, type Middleware, textOf, tool, ToolError } from "@jizai
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 
-/** Puts "[OK]" before what a tool returned. */
+/** Puts "[OK]" before the text of a result. */
 export const resultPrefix: Middleware = {
   name: "resultPrefix",
   async tool(_ctx, next) {
@@ -25,12 +25,12 @@ const divide = tool({
   description: "Divides a by b",
   input: z.object({ a: z.number(), b: z.number() }),
   execute({ a, b }) {
-    if (b === 0) throw new ToolError("There is no division by 0.");
+    if (b === 0) throw new ToolError("Cannot divide by 0");
     return String(a / b);
   },
 });
 
-/** Makes two calls at once, one of which fails, and gives what the model was told of each. */
+/** Makes two calls in one turn, one of which fails. Returns the text of each result. */
 export async function run(): Promise<string[]> {
   const assistant = agent({
     model: scripted({ calls: [["divide", { a: 6, b: 3 }], ["divide", { a: 6, b: 0 }]] }, "2, and nothing."),

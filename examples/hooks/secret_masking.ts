@@ -1,5 +1,5 @@
 /**
- * Masks access keys and bearer tokens: neither the model nor whoever watches gets to see what a tool lets slip.
+ * Masks access keys and bearer tokens in results and answers, for the model and for clients.
  *
  * ```sh
  * deno run examples/hooks/secret_masking.ts
@@ -12,7 +12,7 @@ import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 
-/** Masks two forms of credentials, wherever they turn up. */
+/** Masks two forms of credentials. */
 export const secretMasking = redact({
   patterns: [/(?:LTAI|AKID)[A-Za-z0-9]{16,}/, /Bearer\s+[A-Za-z0-9\-._~+/]+=*/],
 });
@@ -24,7 +24,7 @@ const readConfig = tool({
   execute: () => "key: LTAI0123456789abcdef\nauthorization: Bearer abc.def-ghi==\nregion: tokyo",
 });
 
-/** Reads a file that has secrets in it, and gives what the model and the person were told. */
+/** Reads a configuration that contains secrets. Returns the result that the model received, and the answer that the client received. */
 export async function run(): Promise<string[]> {
   const assistant = agent({
     model: scripted({ calls: [["read_config", {}]] }, { text: ["The key is AKID0123", "456789abcdef."] }),

@@ -1,5 +1,5 @@
 /**
- * Tells the model the time in every turn, and keeps none of it: the next turn has its own.
+ * Adds the current time to every request. The transcript does not contain it.
  *
  * ```sh
  * deno run examples/hooks/timestamp.ts
@@ -22,7 +22,7 @@ const rest = tool({
   execute: () => "Rested.",
 });
 
-/** Takes two turns, and gives what the model was sent in each. */
+/** Runs two turns. Returns the context of each request. */
 export async function run(): Promise<string[]> {
   const model = scripted({ calls: [["rest", {}]] }, "That was a moment.");
   await agent({ model, tools: [rest], use: [timestamp] }).run("Take a rest").result;

@@ -1,5 +1,5 @@
 /**
- * Blocks tools by name. It stands at `approval`, where no other hook can get around it.
+ * Blocks tools by name. It decides at `approval`, which sees the final call: a hook cannot rename a call past it.
  *
  * ```sh
  * deno run examples/hooks/tool_blocker.ts
@@ -11,7 +11,7 @@ import { agent, deny, type Middleware, textOf, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 
-/** Denies every call of the tools so named. */
+/** Denies every call of the tools with these names. */
 export function toolBlocker(...names: readonly string[]): Middleware {
   const blocked = new Set(names);
   return {
@@ -36,7 +36,7 @@ const remove = tool({
   execute: ({ path }) => `Deleted ${path}.`,
 });
 
-/** Makes two calls at once, one of them blocked, and gives what the model was told of each. */
+/** Makes two calls in one turn, one of them blocked. Returns the text of each result. */
 export async function run(): Promise<string[]> {
   const assistant = agent({
     model: scripted(

@@ -1,10 +1,10 @@
 /**
- * Time that work takes.
+ * A pause that simulates work.
  *
  * @module
  */
 
-/** Waits; rejects as soon as `signal` aborts. */
+/** Waits `ms` milliseconds. Rejects when `signal` aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {

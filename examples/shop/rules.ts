@@ -1,5 +1,5 @@
 /**
- * The shop's model: it follows a few rules, needs no key and no network, and calls tools and streams as a language model does.
+ * The shop's model: it follows a few rules and needs no key. It calls tools and streams text like a language model.
  *
  * @module
  */
@@ -11,7 +11,7 @@ const introduction =
   "This shop has lanterns, kettles and hooks. I count what is there, I deliver, and I order more: of an order a person decides. " +
   "Ask me to count the lanterns and the kettles, to deliver 2 hooks, or to order 3 lanterns; or all of it in one sentence.";
 
-/** A model that follows the rules. Between two words it waits `pace` milliseconds. */
+/** Creates a model that follows the rules. It waits `pace` milliseconds between two words. */
 export function ruleBased(pace: number): Model {
   return {
     id: "rule-based",
@@ -34,7 +34,7 @@ export function ruleBased(pace: number): Model {
   };
 }
 
-/** The calls that the last prompt asks for; none once they have been made. */
+/** Returns the calls that the last prompt asks for; none once they have been made. */
 function wanted(messages: readonly Message[]): Call[] {
   const last = messages.at(-1);
   if (last?.role !== "user") return [];

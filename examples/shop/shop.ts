@@ -1,5 +1,5 @@
 /**
- * The shop: an agent that counts, delivers and orders, for whoever is logged in.
+ * The shop: an agent that counts, delivers and orders items for the user who is logged in.
  *
  * @module
  */
@@ -13,9 +13,9 @@ export interface Customer {
   readonly user: string;
 }
 
-/** How the shop works. */
+/** Options of `shop()`. */
 export interface ShopOptions {
-  /** Milliseconds that a step takes: a shelf, a parcel, a word. Default: 20. */
+  /** Milliseconds that a step takes: one shelf, or one word of the model. Default: 20. */
   readonly pace?: number;
   /** Middleware. Default: none. */
   readonly use?: readonly Middleware[];
@@ -25,9 +25,9 @@ const stock = { lanterns: 12, kettles: 7, hooks: 31 };
 const item = z.enum(["lanterns", "kettles", "hooks"]);
 const amount = z.number().int().min(1).max(100);
 
-/** Makes the agent. */
+/** Creates the agent. */
 export function shop({ pace = 20, use = [] }: ShopOptions = {}): Agent<Customer, unknown> {
-  /** Goes from shelf to shelf, and says so. */
+  /** Visits three shelves, and reports each as progress. */
   async function walk({ progress, signal }: ToolExecutionContext<Customer>): Promise<void> {
     for (const shelf of [1, 2, 3]) {
       progress({ shelf });
@@ -37,9 +37,9 @@ export function shop({ pace = 20, use = [] }: ShopOptions = {}): Agent<Customer,
 
   const count = tool({
     name: "count",
-    description: "Counts what there is of an item",
+    description: "Counts the stock of an item",
     input: z.object({ item }),
-    idempotent: true, // whoever is interrupted begins again
+    idempotent: true, // a restarted process may count again
     async execute({ item }, ctx: ToolExecutionContext<Customer>) {
       await walk(ctx);
       return `There are ${stock[item]} ${item}.`;
@@ -48,7 +48,7 @@ export function shop({ pace = 20, use = [] }: ShopOptions = {}): Agent<Customer,
 
   const deliver = tool({
     name: "deliver",
-    description: "Takes items from their shelves to whoever is asking",
+    description: "Delivers items to the user",
     input: z.object({ item, amount }),
     async execute({ item, amount }, ctx: ToolExecutionContext<Customer>) {
       await walk(ctx);

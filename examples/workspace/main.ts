@@ -41,17 +41,17 @@ export async function run(): Promise<string[]> {
     use: [workspace(kept), instructions(kept)],
   });
 
-  const told: string[] = [];
+  const lines: string[] = [];
   const { events, result } = assistant.run("Correct these pages");
   for await (const event of events) {
-    if (event.type === "instructions.loaded") told.push(`Told by ${event.path}.`);
-    if (event.type === "file.changed") told.push(`Changed ${event.path}.`);
-    if (event.type === "cwd.changed") told.push(`Went to ${event.to}.`);
+    if (event.type === "instructions.loaded") lines.push(`Loaded ${event.path}.`);
+    if (event.type === "file.changed") lines.push(`Changed ${event.path}.`);
+    if (event.type === "cwd.changed") lines.push(`Went to ${event.to}.`);
   }
   for (const path of ["README.md", "docs/boil.md"]) {
-    told.push(`${path}: ${new TextDecoder().decode((await kept.read(path))?.bytes).trim()}`);
+    lines.push(`${path}: ${new TextDecoder().decode((await kept.read(path))?.bytes).trim()}`);
   }
-  return [...told, (await result).text];
+  return [...lines, (await result).text];
 }
 
 if (import.meta.main) console.log((await run()).join("\n"));

@@ -5,12 +5,12 @@
  */
 import { allow, type ApprovalContext, ask, deny, type Middleware } from "../../mod.ts";
 
-/** Selects calls: the name of a tool, in which `*` stands for any characters, or an object. */
+/** Selects calls: the name of a tool, in which `*` is a wildcard, or an object. */
 export type Rule<V = unknown> = string | RuleOptions<V>;
 
 /** Selects calls by the tool's name and by a condition. */
 export interface RuleOptions<V = unknown> {
-  /** The name of the tool, in which `*` stands for any characters. Default: every tool. */
+  /** The name of the tool, in which `*` is a wildcard. Default: every tool. */
   readonly tool?: string;
   /** Whether the rule applies to this input, the JSON that the tool would run with. If it throws, the call is denied. */
   readonly when?: (input: unknown, ctx: ApprovalContext<V>) => boolean | Promise<boolean>;
@@ -100,7 +100,7 @@ function compile<V>(rule: Rule<V>, decision: CompiledRule<V>["decision"]): Compi
   return { ...options, decision, matches: wildcard(tool) };
 }
 
-/** Compiles a pattern in which `*` stands for any characters. Each piece between two `*` is searched for once, so matching never backtracks. */
+/** Compiles a pattern in which `*` is a wildcard. Each piece between two `*` is searched for once, so matching never backtracks. */
 function wildcard(pattern: string): (name: string) => boolean {
   const [start = "", ...pieces] = pattern.split(/\*+/);
   const end = pieces.pop();

@@ -17,7 +17,7 @@ export interface CallRateOptions<V = unknown> {
 }
 
 /**
- * Executes at most `limit` calls of each tool within any `window`, over all runs of the agent. A further call is answered as skipped, and the model reads when to
+ * Executes at most `limit` calls of each tool within each `window`, over all runs of the agent. A further call is answered as skipped, and the model reads when to
  * try again. A call counts when it is executed, so a denied call does not count. If it stands after `retry`, every attempt counts.
  *
  * `only("search_.*", callRate(...))` limits some tools; `per` can count them together, or each user separately. The calls are counted in the memory of this

@@ -17,7 +17,7 @@ export interface RateLimitOptions<V = unknown> {
 }
 
 /**
- * Accepts at most `limit` prompts of each key within any `window`. Further prompts are cancelled, with a reason that says when to try again. The prompts are
+ * Accepts at most `limit` prompts of each key within each `window`. Further prompts are cancelled, with a reason that says when to try again. The prompts are
  * counted in the memory of this process, and a key is forgotten one window after its last prompt. A refused prompt and a resumed run do not count.
  *
  * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.

@@ -27,7 +27,7 @@ export interface RetryOptions {
   readonly when?: (error: unknown, failure: Failure) => boolean;
   /** The longest wait before the second attempt, in milliseconds. It doubles with every attempt; the actual wait is random. Default: 500. */
   readonly delay?: number;
-  /** The longest wait before any attempt, in milliseconds. If the provider asks for a longer one, the failure stands. Default: 30,000. */
+  /** The longest wait before an attempt, in milliseconds. If the provider asks for a longer one, the failure stands. Default: 30,000. */
   readonly max?: number;
   /** Repeats a request even if text of its answer was emitted; `model.reset` then tells clients to discard the text. Default: false. */
   readonly afterText?: boolean;

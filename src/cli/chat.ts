@@ -98,7 +98,7 @@ async function answersTo(
   return answers;
 }
 
-/** Returns the answer that a line means: `y` approves a call, and any other line denies it, with the line as the reason. */
+/** Returns the answer that a line means: `y` approves a call, and every other line denies it and is the reason. */
 function answerOf(callId: string | undefined, typed: string): PersonAnswer {
   if (callId === undefined) return { type: "reply", text: typed };
   if (/^y(es)?$/i.test(typed)) return { type: "approve", callId };

@@ -6,7 +6,7 @@
 import process from "node:process";
 import { createInterface } from "node:readline";
 
-/** Where the command line reads and writes. */
+/** The input and output of the command line. */
 export interface Terminal {
   /** Writes text. */
   write(text: string): void;

@@ -1,5 +1,5 @@
 /**
- * A run on a server, read to its end over any number of connections.
+ * A run on a server, read to its end over as many connections as necessary.
  *
  * @module
  */

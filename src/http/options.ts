@@ -48,7 +48,7 @@ export interface ServeOptions {
    */
   readonly owner?: (c: Context) => string | undefined | Promise<string | undefined>;
   /**
-   * Returns the session that the URL of a request names, if any. The session is created if it does not exist. Default: the body names the session, which
+   * Returns the session that the URL of a request names, or `undefined`. The session is created if it does not exist. Default: the body names the session, which
    * must exist.
    */
   readonly session?: (c: Context) => string | undefined;

@@ -140,7 +140,7 @@ export class ModelError extends Error {
     return true;
   }
 
-  /** Whether a value is a `ModelError` of any copy of this package. A subclass recognizes only its own instances. */
+  /** Whether a value is a `ModelError`, also of another copy of this package. A subclass recognizes only its own instances. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (this !== ModelError) return Function.prototype[Symbol.hasInstance].call(this, value);
     return typeof value === "object" && value !== null && brand in value;

@@ -1,5 +1,5 @@
 /**
- * Provider errors: converts the error of any provider, in a response or in a stream, to a `ModelError`.
+ * Provider errors: converts the error of a provider, in a response or in a stream, to a `ModelError`.
  *
  * @module
  */
@@ -17,7 +17,7 @@ type FailedResponse = Partial<Pick<Response, "status" | "headers">>;
 export interface ProviderErrors {
   /** Reads the error from a response that failed or is not a stream. */
   readonly fromResponse: (response: Response) => Promise<ModelError>;
-  /** Creates the error of a response that ended without any event. */
+  /** Creates the error of a response that ended without an event. */
   readonly withoutEvents: (response: FailedResponse) => ModelError;
   /** Reads the error from a frame, or from a parsed body together with its response. */
   readonly fromBody: (body: unknown, response?: FailedResponse) => ModelError;

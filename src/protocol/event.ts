@@ -1,5 +1,5 @@
 /**
- * Events: what happened in a run, for whoever watches. One flat union, `noun.verb`, plain JSON.
+ * Events: what happened in a run, for clients and observers. One flat union, `noun.verb`, plain JSON.
  *
  * ```text
  * run.started
@@ -47,7 +47,7 @@ export type Point =
   | "error"
   | "abort";
 
-/** Text that grows, or a part of a call that does. Those three, `tool.progress`, `notice` and `data` are all that a filter may drop. */
+/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `tool.progress`, `notice` and `data`. */
 export type DeltaEvent =
   | { readonly type: "text.delta"; readonly turn: number; readonly part: number; readonly text: string }
   | { readonly type: "reasoning.delta"; readonly turn: number; readonly part: number; readonly text: string }
@@ -78,7 +78,7 @@ export type RunEvent =
     readonly run: string;
     readonly session: string;
     readonly resumed: boolean;
-    /** By which whoever serves it knows the request that it goes on with. */
+    /** The id that the server gave to the request that began or resumed the run. */
     readonly request?: string;
   }
   | {
@@ -93,7 +93,7 @@ export type RunEvent =
     readonly type: "run.paused";
     readonly questions: readonly Question[];
     readonly usage: Usage;
-    /** The session in the hands of its client, where the server has no store: goes back with the answers. */
+    /** The session, if the server has no store: the client sends it back with the answers. */
     readonly resumeToken?: string;
   }
   | {
@@ -164,19 +164,19 @@ export type Event =
   | {
     readonly type: "compact.finished";
     readonly trigger: CompactTrigger;
-    /** failed: the oldest messages were left out instead, where there were any to leave out. */
+    /** `failed`: the oldest messages were left out instead, unless there were none. */
     readonly status: "compacted" | "declined" | "failed";
-    /** The tokens of the transcript before, estimated. */
+    /** The estimated tokens of the transcript before the compaction. */
     readonly before: number;
-    /** And after. */
+    /** The estimated tokens of the transcript after the compaction. */
     readonly after: number;
-    /** Why it was declined. */
+    /** The reason why it was declined. */
     readonly reason?: string;
   }
   | ({
     readonly type: "file.changed";
     readonly turn?: number;
-    /** The call that changed it; of none where it was changed from outside of the run. */
+    /** The call that changed the file; undefined if the change came from outside the run. */
     readonly call?: string;
   } & FileChange)
   | {
@@ -190,7 +190,7 @@ export type Event =
     readonly type: "instructions.loaded";
     /** The file's path, or the URL. */
     readonly path: string;
-    /** The session was opened, or a call entered the directory that they are for. */
+    /** The session was opened, or a call entered the directory of the instructions. */
     readonly reason: "session" | "directory";
     readonly turn?: number;
     readonly call?: string;
@@ -213,7 +213,7 @@ export type Event =
     readonly call?: string;
     /** The acts of the hook: it answered without the inner layers, changed what they receive or return, or threw. */
     readonly did: readonly HookAct[];
-    /** The keys it changed on the way down. */
+    /** The keys that it passed to `next()`. */
     readonly changed?: readonly string[];
     /** The answer, if the point decides something: an approval, a status. */
     readonly decided?: string;
@@ -236,5 +236,5 @@ export type WarningCode =
   | "tool.abandoned"
   | "session.unsaved";
 
-/** Hands an event on. */
+/** Emits an event. */
 export type Emit = (event: Event) => void;

@@ -1,5 +1,5 @@
 /**
- * The files port: where an agent's files are, in memory, in a directory, or in an object store.
+ * The files port: the files of an agent, in memory, in a directory, or in an object store.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export type FileStat = { readonly type: "file"; readonly size: number } | { read
 export interface FileContent {
   /** The content of the file. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Says which content this is; another content has another version. An object store's etag is one. */
+  /** Identifies the content, as the etag of an object store does: another content has another version. */
   readonly version: string;
 }
 
@@ -27,29 +27,28 @@ export interface FileEntry {
 export interface FileChange {
   /** The file. */
   readonly path: string;
-  /** It is new, it has another content, or it is gone. */
+  /** The file is new, has another content, or was deleted. */
   readonly change: "add" | "change" | "unlink";
 }
 
 /**
- * Where files are. A path is one or more names joined by `/`, from the root down: it is never absolute, and has no `.` or `..`, no empty name and no
- * backslash. The root itself is `.`, and a folder is made with the first file in it. What cannot be done is thrown; of a `ToolError` the model is told
- * the message.
+ * A file system. A path is one or more names joined by `/`, relative to the root. It has no `.` or `..`, no empty name and no backslash. The root itself is
+ * `.`. A folder is created with its first file. A method that fails throws; the model reads the message of a `ToolError`.
  */
 export interface Files {
-  /** Returns the content of a file, or nothing if there is none. */
+  /** Returns the type and the size of an entry; undefined if there is none. */
   stat(path: string): Promise<FileStat | undefined>;
-  /** The file, or nothing where there is none. */
+  /** Returns the content of a file; undefined if there is none. */
   read(path: string): Promise<FileContent | undefined>;
   /**
-   * Writes the file if its version is `version` (`undefined`: there is none), and gives the version it has now.
-   * Gives nothing, and writes nothing, where somebody else was faster.
+   * Writes the file if its version is `version` (`undefined`: the file does not exist), and returns the new version.
+   * Returns `undefined`, and writes nothing, if the file has another version.
    */
   write(path: string, bytes: Uint8Array<ArrayBuffer>, version: string | undefined): Promise<string | undefined>;
-  /** Deletes the file, if it is there. */
+  /** Deletes the file, if it exists. */
   delete(path: string): Promise<void>;
-  /** Returns the entries of a folder, in any order; none if there is no such folder. */
+  /** Returns the entries of a folder, in no fixed order; none if there is no such folder. */
   list(folder: string): AsyncIterable<FileEntry>;
-  /** Tells of changes, whoever makes them; gives what ends that. Only where changes can be seen. */
-  watch?(hear: (change: FileChange) => void): Promise<() => Promise<void>>;
+  /** Reports all changes, also those of other processes, until the returned function is called. Absent if changes cannot be observed. */
+  watch?(listener: (change: FileChange) => void): Promise<() => Promise<void>>;
 }

@@ -1,5 +1,5 @@
 /**
- * Messages: what a model and a person say to each other, and what tools answer. Plain JSON data, safe to store and to send.
+ * Messages between a person, a model and tools. Plain JSON data, safe to store and to send.
  *
  * @module
  */
@@ -12,13 +12,13 @@ export interface TextPart {
   readonly text: string;
 }
 
-/** The model's reasoning before its answer; `meta` is the provider's own, such as a signature, and is sent back unchanged. */
+/** The model's reasoning before its answer. */
 export interface ReasoningPart {
   /** Tells it from other parts. */
   readonly type: "reasoning";
   /** The text itself. */
   readonly text: string;
-  /** The provider's own, sent back as it was. */
+  /** Data of the provider, such as a signature, which is sent back unchanged. */
   readonly meta?: Json;
 }
 
@@ -28,13 +28,13 @@ export interface MediaPart {
   readonly type: "media";
   /** The media type, such as `image/png`. */
   readonly mediaType: string;
-  /** Its bytes, in base64. */
+  /** The bytes, in base64. */
   readonly data?: string;
-  /** Where it is. */
+  /** The address of the file. */
   readonly url?: string;
 }
 
-/** A call that the model made, as it made it. */
+/** A call as the model made it. */
 export interface CallPart extends Call {
   /** Tells it from other parts. */
   readonly type: "call";
@@ -46,19 +46,19 @@ export interface Call {
   readonly id: string;
   /** The tool's name, as the model wrote it. */
   readonly name: string;
-  /** The input as the model wrote it, parsed from JSON; the text itself where it was not JSON. */
+  /** The input as the model wrote it, parsed from JSON; the text itself if it is not JSON. */
   readonly input: unknown;
-  /** Why the input could not be read as JSON, when it could not. */
+  /** The parse error, if the input is not JSON. */
   readonly malformed?: string;
 }
 
-/** Any JSON value. */
+/** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/** A piece of an answer of the model. */
+/** A part of a message of the model. */
 export type AnswerPart = TextPart | ReasoningPart | CallPart;
 
-/** A piece of what a person or a tool says. */
+/** A part of a message of a person or of a result. */
 export type ContentPart = TextPart | MediaPart;
 
 /** A message of the person, or one that a middleware adds for the model to read. */
@@ -79,11 +79,11 @@ export interface AssistantMessage {
   readonly parts: readonly AnswerPart[];
 }
 
-/** The results of one batch of calls: one for each call of the message before it, in its order. */
+/** The results of one batch: one for each call of the message before it, in the order of the calls. */
 export interface ToolMessage {
   /** The role of the author. */
   readonly role: "tool";
-  /** One for each call, in their order. */
+  /** One result for each call, in the order of the calls. */
   readonly results: readonly CallResult[];
 }
 
@@ -93,9 +93,9 @@ export type Message = UserMessage | AssistantMessage | ToolMessage;
 /** How a call ended. */
 export type ResultStatus = "ok" | "error" | "denied" | "timeout" | "skipped" | "aborted";
 
-/** Something that a tool made, and where it is. */
+/** A file or page that a tool created, by its address. */
 export interface Artifact {
-  /** Where it is, in words of whoever reads it: a URL, a path, a tag. */
+  /** The address, in a form that the reader understands: a URL, a path, a tag. */
   readonly uri: string;
   /** The name of the file. */
   readonly name?: string;
@@ -103,25 +103,25 @@ export interface Artifact {
   readonly mediaType?: string;
 }
 
-/** The outcome of a call. Made by `text()`, `denied()`, `failed()` or by what a tool returns. */
+/** The outcome of a call, made by `text()`, `denied()`, `failed()` and `skipped()`, or from the value that a tool returns. */
 export interface ToolResult {
-  /** Tells it from what else a tool may return. */
+  /** Distinguishes a result from other values that a tool returns. */
   readonly type: "result";
   /** How the call ended. */
   readonly status: ResultStatus;
   /** The content that the model reads. */
   readonly parts: readonly ContentPart[];
-  /** For the model too, in a message of its own after the batch. */
+  /** Further texts for the model, sent as a message of their own after the batch. */
   readonly context?: readonly string[];
-  /** For the person, and not for the model: told as a notice. */
+  /** A text for the person, which the model does not receive: emitted as a `notice`. */
   readonly person?: string;
-  /** Whether the person is shown nothing of it but how it ended. Default: false. */
+  /** Whether clients receive only the status of the result. Default: false. */
   readonly silent?: boolean;
-  /** Artifacts that are stored elsewhere: for the person's program, not for the model. */
+  /** Artifacts that are stored elsewhere, for the client. The model does not receive them. */
   readonly artifacts?: readonly Artifact[];
-  /** Whether the person has what they asked for: where every result of a batch says so, the model is not asked again. Counts where it is ok. */
+  /** Whether the result itself answers the person. If all results of a batch are `ok` and handled, the run ends without another request to the model. */
   readonly handled?: boolean;
-  /** The final input, after every hook and guard: said by the engine. */
+  /** The final input, after all hooks and guards. The engine sets it. */
   readonly input?: unknown;
   /** True if the transcript keeps `input` in place of the input that the model gave. Default: false. */
   readonly rewritten?: boolean;
@@ -131,9 +131,9 @@ export interface ToolResult {
 
 /** A result as the transcript keeps it. */
 export interface CallResult {
-  /** The call it answers. */
+  /** The id of the call. */
   readonly callId: string;
-  /** The name the model called. */
+  /** The name that the model called. */
   readonly name: string;
   /** How the call ended. */
   readonly status: ResultStatus;
@@ -141,27 +141,27 @@ export interface CallResult {
   readonly parts: readonly ContentPart[];
   /** Artifacts that are stored elsewhere. */
   readonly artifacts?: readonly Artifact[];
-  /** Whether the person has what they asked for. */
+  /** Whether the result itself answers the person. */
   readonly handled?: boolean;
 }
 
-/** Tokens that model requests took. */
+/** The tokens of model requests. */
 export interface Usage {
   /** Tokens of the requests. */
   readonly input: number;
   /** Tokens of the answers. */
   readonly output: number;
-  /** Those of `input` that the provider had cached. */
+  /** The tokens of `input` that the provider read from its cache. */
   readonly cached?: number;
 }
 
-/** Makes a user message of a text. */
+/** Creates a user message from a text. */
 export function user(text: string, from?: string): UserMessage {
   return { role: "user", parts: [{ type: "text", text }], ...(from !== undefined && { from }) };
 }
 
 /**
- * The text of a message, a response or a result, its text parts joined.
+ * Returns the text of a message, a response or a result: its text parts, joined.
  *
  * ```ts
  * import { text, textOf } from "@jizai/jizai";
@@ -177,7 +177,7 @@ export function textOf({ parts }: { readonly parts: readonly (AnswerPart | Conte
 }
 
 /**
- * The same message, response or result with `change` applied to each of its texts; the very same object where nothing changed.
+ * Returns a message, response or result with `change` applied to each of its texts. If no text changed, it is the same object.
  *
  * ```ts
  * import { mapText, text, textOf } from "@jizai/jizai";
@@ -201,7 +201,7 @@ export function mapText<T extends { readonly parts: readonly (AnswerPart | Conte
   return changed ? { ...whole, parts } : whole;
 }
 
-/** The calls of a message or a response, in the model's order. */
+/** Returns the calls of a message or a response, in the model's order. */
 export function callsOf({ parts }: { readonly parts: readonly AnswerPart[] }): readonly CallPart[] {
   return parts.filter((part) => part.type === "call");
 }
@@ -209,7 +209,7 @@ export function callsOf({ parts }: { readonly parts: readonly AnswerPart[] }): r
 /** No tokens. */
 export const noUsage: Usage = { input: 0, output: 0 };
 
-/** The sum of two usages. */
+/** Adds two usages. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const cached = (a.cached ?? 0) + (b.cached ?? 0);
   return { input: a.input + b.input, output: a.output + b.output, ...(cached > 0 && { cached }) };

@@ -1,14 +1,14 @@
 /**
- * Questions to a person, and what may be answered. Plain JSON data.
+ * Questions to a person, and their answers. Plain JSON data.
  *
  * @module
  */
 
-/** A question to a person about one call, or about the whole run where it names no call. */
+/** A question to a person about one call; about the whole run if it names no call. */
 export interface Question {
-  /** The call it is about; without it the question is the run's. A call within an agent that is a tool has that of the tool before it: `call_1/call_7`. */
+  /** The id of the call. A call of a subagent has the id of its parent's call before its own: `call_1/call_7`. */
   readonly callId?: string;
-  /** The names of the agents that the call is made in, beneath the one that runs. Default: it is made by the one that runs. */
+  /** The names of the subagents that lead to the call, outermost first. Default: the agent of the run makes the call. */
   readonly path?: readonly string[];
   /** The tool that would run. */
   readonly tool?: string;
@@ -16,7 +16,7 @@ export interface Question {
   readonly input?: unknown;
   /** The questions to the person, of every hook and tool that asked. */
   readonly questions: readonly string[];
-  /** JSON Schema of what may be answered. */
+  /** The JSON Schema of the answer. */
   readonly schema?: { readonly [key: string]: unknown };
   /** Answers to choose from. */
   readonly suggestions?: readonly Suggestion[];
@@ -25,25 +25,25 @@ export interface Question {
 /** An answer that a person may give, ready to be sent with the id of its call. */
 export type Suggestion = PersonAnswer extends infer A ? A extends unknown ? Omit<A, "callId"> : never : never;
 
-/** A person's answer to a question. One about the whole run has no call, and is answered with a reply. */
+/** A person's answer to a question. A question about the whole run has no call and takes a reply. */
 export type PersonAnswer =
   | {
     readonly callId: string;
     readonly type: "approve";
-    /** The input that the tool runs with instead. Default: what they were asked about. */
+    /** The input that the tool runs with. Default: the input in the question. */
     readonly input?: unknown;
-    /** Asks nobody again, in this session, about calls of this tool, or about those of it with the same input. Default: asks. */
+    /** Allows further calls of this tool, or those with the same input, for the rest of the session. Default: each call asks. */
     readonly always?: "tool" | "input";
   }
   | {
     readonly callId: string;
     readonly type: "deny";
-    /** Why, for the model. */
+    /** The reason, which the model reads. */
     readonly reason?: string;
   }
   | {
     readonly callId?: string;
     readonly type: "reply";
-    /** Said in place of the tool, or to the run's own question. */
+    /** The text that replaces the tool's result, or answers the question of the run. */
     readonly text: string;
   };

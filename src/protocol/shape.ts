@@ -64,14 +64,14 @@ export function boolean(value: unknown, path: string): boolean {
   return value;
 }
 
-/** Parses any JSON value, nested at most 100 levels deep. */
+/** Parses a JSON value, nested at most 100 levels deep. */
 export function json(value: unknown, path: string): Json {
   if (value === undefined) throw invalid(path, "a value");
   if (!isNestedWithin(value, maxDepth)) throw invalid(path, `at most ${maxDepth} levels of nesting`);
   return value as Json; // shapes parse what JSON.parse() returned
 }
 
-/** Parses an object with any fields, nested at most 100 levels deep. */
+/** Parses an object of JSON values, nested at most 100 levels deep. */
 export function jsonObject(value: unknown, path: string): { readonly [key: string]: Json } {
   if (!isObject(value)) throw invalid(path, "an object");
   json(value, path);

@@ -1,5 +1,5 @@
 /**
- * Readers for JSON that may have any shape. A shape (`shape.ts`) rejects a value that is wrong; these replace it with an empty one, because a response of a
+ * Readers for JSON of unknown shape. A shape (`shape.ts`) rejects a value that is wrong; these replace it with an empty one, because a response of a
  * provider stays useful if a field is missing.
  *
  * @module

@@ -14,7 +14,7 @@ export interface Log {
   /** Returns the events after event `after`, or the first page of them; nothing if there is no such record. */
   read(run: string, after: number): Promise<LogPage | undefined>;
   /**
-   * Yields the events after event `after`, and those that are appended later, page by page. Ends when the run has ended, when there is no record (any more),
+   * Yields the events after event `after`, and those that are appended later, page by page. Ends when the run has ended, when the record does not exist or was deleted,
    * and when `signal` aborts.
    */
   tail(run: string, after: number, signal: AbortSignal): AsyncIterable<LogPage>;

@@ -1,5 +1,5 @@
 /**
- * Tools for tests of agents, middleware, stores and logs. They work with any test runner.
+ * Tools for tests of agents, middleware, stores and logs. They work with every test runner.
  *
  * @module
  */

@@ -17,7 +17,7 @@ export interface DeclaredTool {
   readonly name: string;
   /** The description, for the model. Default: the name. */
   readonly description?: string | undefined;
-  /** JSON Schema of its input. Default: any object. */
+  /** JSON Schema of its input. Default: accepts every object. */
   readonly schema?: { readonly [key: string]: unknown } | undefined;
 }
 

@@ -185,7 +185,7 @@ Deno.test("what is said to a run that another one has followed, or that has paus
     assertEquals((await refusal(answer(given))).slice(0, 3), [
       "failed",
       "not-paused",
-      'Cannot resume session "s": it is not paused there any more',
+      'Cannot resume session "s": it has continued since',
     ]);
   }
   assertEquals([run, (await answer({ ...named, at: items.length })).status], ["r", "done"]);

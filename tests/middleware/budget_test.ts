@@ -35,7 +35,7 @@ function looking(calls: number, input = 1, output = 1): ScriptedStep {
   return { calls: Array.from({ length: calls }, () => ["look", {}] as const), usage: { input, output } };
 }
 
-const finish = "The budget is spent. Answer now with what you have. You cannot use tools any more.";
+const finish = "The budget is spent. Answer now with what you have. You can no longer use tools.";
 
 /** How a request differs from one of its run before the budget was spent. */
 const isLast = ({ messages, tools }: ModelRequest) => {

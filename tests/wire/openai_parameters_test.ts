@@ -199,7 +199,7 @@ Deno.test("OpenAI's client is told that its parse() is not to be had, and why a 
     [
       ...invalid,
       "response_format.type",
-      "400 Cannot read response_format.type: expected nothing else than its default",
+      "400 Cannot read response_format.type: expected no value other than its default",
     ],
   );
   assertEquals(

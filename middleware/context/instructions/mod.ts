@@ -20,7 +20,7 @@ import { addressOf, shown, textAt } from "./address.ts";
 export interface InstructionsOptions {
   /** Names of the files to load: from the root when the session is opened, and from each folder that the agent enters. Default: `AGENTS.md`. */
   readonly files?: readonly string[];
-  /** URLs to load when the session is opened. A redirect to any other URL fails. Default: none. */
+  /** URLs to load when the session is opened. A redirect to another URL fails. Default: none. */
   readonly urls?: readonly string[];
   /** Largest file or response in bytes; a larger one is not loaded. Default: 65,536. */
   readonly maxBytes?: number;

@@ -53,7 +53,7 @@ export function readCopilot({ hooks = {}, disableAllHooks = false }: CommandSett
       handlers[name] = handlerOf(event, usable.map((entry) => commandOf(event, entry, place)));
     }
   }
-  return { hooks: handlers as SessionHooks, silent }; // outputs of commands are validated like those of any handler
+  return { hooks: handlers as SessionHooks, silent }; // outputs of commands are validated like those of every handler
 }
 
 function problemOf({ type, matcher = ".*" }: Entry): string | undefined {
@@ -113,7 +113,7 @@ function handlerOf(event: string, commands: readonly Command[]) {
   };
 }
 
-/** Merges outputs: the strictest decision, all context, and the last value of any other field. */
+/** Merges outputs: the strictest decision, all context, and the last value of every other field. */
 function merged(outputs: readonly Fields[]): Fields {
   const decision = ["deny", "ask", "allow"].find((each) => outputs.some((output) => decisionOf(output) === each));
   const { permissionDecisionReason } = outputs.find((output) => decisionOf(output) === decision) ?? {};

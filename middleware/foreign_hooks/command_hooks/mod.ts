@@ -44,7 +44,7 @@ export interface CommandHooksOptions {
    * plugin need `CLAUDE_PLUGIN_ROOT`, the directory of the plugin. Default: none.
    */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Where handlers of type `http` may post to. */
+  /** The addresses that handlers of type `http` may post to. */
   readonly http?: HttpHandlerOptions | undefined;
   /** The model of handlers of type `prompt`. Default: none, and settings with such handlers are refused. */
   readonly model?: Model | undefined;
@@ -88,7 +88,7 @@ export interface CommandHooksOptions {
  * `CLAUDE_ENV_FILE` are in the environment of the later commands of the session.
  *
  * The dialect "copilot" accepts the files in `.github/hooks/*.json` and passes them to `copilot_hooks()`. Commands receive
- * `{ toolName, toolArgs, ... }`, where `toolArgs` is a string of JSON, and run in sequence. They answer with JSON; at `preToolUse`, any exit code except 0
+ * `{ toolName, toolArgs, ... }`, where `toolArgs` is a string of JSON, and run in sequence. They answer with JSON; at `preToolUse`, every exit code except 0
  * denies. A command with invalid JSON, or one that takes longer than `timeoutSec` (default 30 seconds), is skipped with a `warning`. A `matcher` matches
  * whole names of tools.
  *
@@ -100,7 +100,7 @@ export interface CommandHooksOptions {
  * - Copilot: hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification`, handlers that are no commands, and events with
  *   a capital letter, which are written for "claude", never run; a `warning` reports them.
  *
- * Needs the permission to run commands, and a system with process groups: not Windows. A person who can write the settings can run any command.
+ * Needs the permission to run commands, and a system with process groups: not Windows. A person who can write the settings can run every command.
  * Throws a `TypeError` if the settings are invalid, or need a model, an agent, a server or an address that is not given.
  *
  * ```ts

@@ -34,7 +34,7 @@ export interface Speaker {
 }
 
 /**
- * Returns the output of a command that has exited. Exit code 2 blocks at events that can be blocked. Throws if the command failed: for any other code
+ * Returns the output of a command that has exited. Exit code 2 blocks at events that can be blocked. Throws if the command failed: for every other code
  * except 0, and for invalid JSON.
  */
 export function outputOf({ code, stdout, stderr }: Exited, { event, dialect, name }: Speaker): unknown {

@@ -124,7 +124,7 @@ export interface McpToolHook extends AnyHandler {
   readonly input?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A handler of any type. */
+/** A handler. */
 export type HandlerConfig = CommandHook | HttpHook | PromptHook | McpToolHook;
 
 /** Handlers, and the values of the event that they are for. */

@@ -123,7 +123,7 @@ export interface PostToolUseHookInput<T = number> extends HookInput<T> {
 
 /** The output after a successful call. */
 export interface PostToolUseHookOutput {
-  /** Replaces the result: an object like it, a text, or any other value, which the model receives as JSON. */
+  /** Replaces the result: an object like it, a text, or another value, which the model receives as JSON. */
   modifiedResult?: unknown;
   /** A text for the model, after the results. */
   additionalContext?: string;
@@ -151,7 +151,7 @@ export interface PostToolUseFailureHookOutput {
 export interface ErrorOccurredHookInput<T = number> extends HookInput<T> {
   /** The message of the error. */
   error: string;
-  /** Where it occurred. */
+  /** The place of the error. */
   errorContext: "model_call" | "tool_execution" | "system" | "user_input";
   /** Whether a retry may help. */
   recoverable: boolean;
@@ -209,7 +209,7 @@ export interface SessionEndHookOutput {
 
 /** The third argument of every hook. The home system has none. */
 export interface HookOptions {
-  /** Aborts when nothing waits for the hook any more. */
+  /** Aborts when the run no longer waits for the hook. */
   readonly signal: AbortSignal;
   /** Reports a failure of a part of the hook, whose other parts have an output. */
   readonly onFailed: (error: unknown) => void;

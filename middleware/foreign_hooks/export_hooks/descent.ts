@@ -17,17 +17,18 @@ export interface Descent<C, R> {
 }
 
 /** Runs hooks until they reach the core, or answer without it. */
-export async function descend<C, R>(
+export function descend<C, R>(
   around: Around<C, R>,
   ctx: C,
 ): Promise<{ readonly descent: Descent<C, R> } | { readonly answer: R }> {
-  const reached = Promise.withResolvers<{ readonly descent: Descent<C, R> }>();
+  const outcome = Promise.withResolvers<{ readonly descent: Descent<C, R> } | { readonly answer: R }>(); // settles once
   const gate = Promise.withResolvers<R>();
   const done = around(ctx, (ctx) => {
-    reached.resolve({ descent: { reached: ctx, finish, cancel } });
+    outcome.resolve({ descent: { reached: ctx, finish, cancel } });
     return gate.promise;
   });
   gate.promise.catch(() => {}); // the hooks may have answered without it
+  done.then((answer) => outcome.resolve({ answer }), outcome.reject);
 
   function finish(result: R): Promise<R> {
     gate.resolve(result);
@@ -39,5 +40,5 @@ export async function descend<C, R>(
     gate.reject(new End("no result"));
   }
 
-  return await Promise.race([reached.promise, done.then((answer) => ({ answer }))]);
+  return outcome.promise;
 }

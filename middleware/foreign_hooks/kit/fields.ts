@@ -39,7 +39,7 @@ export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
 
-/** Accepts one of `words`, in any capitalization. */
+/** Accepts one of `words`, in upper or lower case. */
 export function word<const T extends readonly string[]>(...words: T): z.ZodType<T[number]> {
   return z.preprocess((given) => typeof given === "string" ? given.trim().toLowerCase() : given, z.enum(words));
 }
@@ -59,7 +59,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Joins the texts that are not empty, one per line; undefined without any. */
+/** Joins the texts that are not empty, one per line; undefined if all are empty. */
 export function joinLines(texts: readonly (string | undefined)[]): string | undefined {
   return texts.filter((text) => text).join("\n") || undefined;
 }

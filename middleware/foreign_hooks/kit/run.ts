@@ -30,7 +30,7 @@ export function absolutePath(root: string, path: string): string {
   return inside === "" ? root : `${root.replace(/\/$/, "")}/${inside}`;
 }
 
-/** Splits `mcp__server__tool`, the name of a tool of an MCP server; undefined for any other name. */
+/** Splits `mcp__server__tool`, the name of a tool of an MCP server; undefined for every other name. */
 export function mcpToolOf(name: string): { readonly serverName: string; readonly toolName: string } | undefined {
   const [, serverName, toolName] = name.match(/^mcp__(.+?)__(.+)$/) ?? [];
   return serverName === undefined || toolName === undefined ? undefined : { serverName, toolName };

@@ -5,7 +5,7 @@
  */
 import type { Point, Scope } from "../../../mod.ts";
 
-/** Where a hook failed, and why. */
+/** The place and the cause of a hook's failure. */
 export interface HookFailure {
   readonly middleware: string;
   readonly point: Point;

@@ -54,7 +54,7 @@ export interface ChainOptions {
 
 /** Asks hooks. */
 export interface Chain {
-  /** Whether any hook has the mode. */
+  /** Whether a hook has the mode. */
   has(mode: Mode): boolean;
   /** Asks all hooks of a stage. A hook that fails is skipped. Throws the end of the run if a hook ends it. */
   ask<P extends object, R extends Decision>(

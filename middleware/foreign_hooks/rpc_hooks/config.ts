@@ -25,7 +25,7 @@ export interface RpcTimeouts {
   readonly approval_timeout_ms?: number;
 }
 
-/** The options of any hook. */
+/** The options that all hooks have. */
 export interface HookConfig {
   /** Whether it is used. Default: false. */
   readonly enabled?: boolean;
@@ -121,7 +121,7 @@ const modes: Readonly<Record<string, Mode>> = {
   approve_tool: "approve",
 };
 
-/** Returns the modes and the events of a hook. Throws a `TypeError` for unknown ones, or without any. */
+/** Returns the modes and the events of a hook. Throws a `TypeError` for an unknown one, or if there is none. */
 export function dutiesOf(
   { observe, intercept }: Process,
 ): { readonly modes: ReadonlySet<Mode>; readonly kinds: ReadonlySet<Kind> } {

@@ -10,7 +10,7 @@ import { type Kind, kindsOf } from "./wire/kinds.ts";
 
 /** The second argument of a hook in this process. */
 export interface BuiltinOptions {
-  /** Aborts when nothing waits for the hook any more. */
+  /** Aborts when the run no longer waits for the hook. */
   readonly signal: AbortSignal;
 }
 

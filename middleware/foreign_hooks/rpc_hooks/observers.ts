@@ -14,7 +14,7 @@ const most = 64;
 
 /** The observers of one middleware. */
 export interface Observers {
-  /** Whether any hook observes one of the kinds. */
+  /** Whether a hook observes one of the kinds. */
   has(...kinds: readonly Kind[]): boolean;
   /** Sends an event, later. `payload` is called if a hook observes the kind. */
   notify(kind: Kind, ctx: Scope, turn: number, payload: () => Payload): void;

@@ -73,7 +73,7 @@ export interface HookOptions {
 /** The answer of a hook, or a promise of it. Nothing means `Continue`. */
 export type Given<R> = R | void | null | Promise<R | void | null>;
 
-/** A hook: an object with any of these six methods. Each receives a draft, and its changes in the draft count. */
+/** A hook: an object with one or more of these six methods. Each receives a draft, and its changes in the draft count. */
 export interface YoiHook {
   /** When a run receives a prompt; not on resume. */
   readonly on_prompt_submit?: (message: Message, options: HookOptions) => Given<OnPromptSubmitResult>;

@@ -138,7 +138,7 @@ function toMessages(draft: Message, results: readonly CallResult[]): readonly Ou
   return rest.parts.length > 0 ? [...tool, rest] : tool;
 }
 
-/** Converts a draft of any role to a message of the user. */
+/** Converts a draft, whatever its role, to a message of the user. */
 export function userMessage(draft: Message): UserMessage {
   const { from } = draft;
   const parts = partsOf(draft).filter((part): part is OurPart => part.type === "text" || part.type === "media");

@@ -68,20 +68,20 @@ const paused = state("yoi_hooks.paused", () => false);
 const failure = state("yoi_hooks.failure", () => "");
 
 /**
- * Runs hooks that were written for yoi's `llm-worker`: objects with any of its six methods, one after another in their order. Each receives a draft with the
+ * Runs hooks that were written for yoi's `llm-worker`: objects with some of its six methods, one after another in their order. Each receives a draft with the
  * changes of those before it, and its own changes count. An invalid answer is ignored with a `warning`.
  *
  * - `Cancel` refuses the prompt, which is not stored; before a request it ends the run as cancelled.
  * - `Skip` means "not now": the call is answered as skipped, listed in `openCalls()`, reported at the end of the run by an event `data` named `yoi_hooks.open`,
  *   and submitted again by the next run of the session, as a new call with a new id, before the model is asked.
- * - `Pause` pauses the run before any call of the batch runs. On resume, every call of the batch enters again, in a new batch.
+ * - `Pause` pauses the run before the calls of the batch run. On resume, every call of the batch enters again, in a new batch.
  * - `Paused` pauses the run before it finishes. On resume, the model is asked again with the reply of a person.
  * - `Abort` fails the run. The results of the batch are dropped: all of its calls become open calls, also those that have run.
  * - `ContinueWithMessages` continues with messages of the user. Later hooks are not asked.
  *
  * The document of yoi leaves eight questions open. The answers here:
  *
- * 1. A hook that throws fails the run before any call of its batch runs, and `on_abort` fires. With `optional()`, the run continues without the hook.
+ * 1. A hook that throws fails the run before the calls of its batch run, and `on_abort` fires. With `optional()`, the run continues without the hook.
  * 2. The order decides: each hook sees the changes of those before it, and the first hook that decides is the last one asked.
  * 3. A hook receives a signal, which aborts when the run stops or `within()` finds the hook slow. A hook that ignores it is abandoned.
  * 4. Changes of `on_prompt_submit` are stored. Changes of `pre_llm_request` are for that request only.

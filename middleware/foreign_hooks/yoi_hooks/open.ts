@@ -93,7 +93,7 @@ export function addOpenBatch(ctx: Scope, id: string, messages: readonly Message[
   for (const call of batches.findLast((calls) => calls.some((call) => call.id === id)) ?? []) addOpen(ctx, call);
 }
 
-/** Returns the calls that this run submits again, as a response with new call ids; undefined without any. */
+/** Returns the calls that this run submits again, as a response with new call ids; undefined if there are none. */
 export function dueResponse(ctx: ModelContext): ModelResponse | undefined {
   const open = listOf(ctx).get(ctx);
   if (!open.some(({ due }) => due)) return undefined;

@@ -72,7 +72,7 @@ export function maskCall<C extends Call>(call: C, mask: Mask): C {
   return input === call.input ? call : { ...call, input };
 }
 
-/** Masks a message of any role. */
+/** Masks a message. */
 export function maskMessage(message: Message, mask: Mask): Message {
   switch (message.role) {
     case "user":

@@ -54,7 +54,7 @@ export interface Budget extends Middleware {
 }
 
 const spent = "the budget is spent";
-const finish = "The budget is spent. Answer now with what you have. You cannot use tools any more.";
+const finish = "The budget is spent. Answer now with what you have. You can no longer use tools.";
 
 /**
  * Limits what a run and its subagents may spend together. The estimated tokens of a request and its answer are reserved before it is sent, and replaced by the

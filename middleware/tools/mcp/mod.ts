@@ -44,7 +44,7 @@ export interface McpOptions<V = unknown> {
 
 /**
  * Adds the tools of MCP servers. The tool `search` of the server `docs` is called `mcp__docs__search`. Characters that providers refuse become `_`, and such a
- * name ends with a hash. A tool whose name is in use already is left out and reported to the operator. Guards see the calls like those of any other
+ * name ends with a hash. A tool whose name is in use already is left out and reported to the operator. Guards see the calls like those of every other
  * tool. The model reads the descriptions that servers give, so use servers that you trust, and name the tools that you need. A tool with `readOnlyHint` is
  * `readOnly`: where a middleware requests groups of calls, its calls may overlap with others.
  *

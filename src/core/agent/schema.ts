@@ -1,5 +1,5 @@
 /**
- * Schemas: any Standard Schema that converts to JSON Schema, such as Zod.
+ * Schemas: a schema is a Standard Schema that converts to JSON Schema, such as Zod's.
  *
  * @module
  */
@@ -37,7 +37,7 @@ export type Infer<S> = S extends { readonly "~standard": { readonly types?: infe
   ? NonNullable<T> extends { readonly output: infer O } ? O : unknown
   : unknown;
 
-/** Creates a schema from a JSON Schema and a validation function. Default of `validate`: accepts any value. */
+/** Creates a schema from a JSON Schema and a validation function. Default of `validate`: accepts every value. */
 export function schemaOf<T>(
   json: { readonly [key: string]: unknown },
   validate: (value: unknown) => Validation<T> = (value) => ({ value: value as T }), // the caller vouches for the type

@@ -57,7 +57,7 @@ export interface ToolOptions<S extends Schema, O, V> {
   readonly name: string;
   /** The purpose of the tool, for the model. */
   readonly description: string;
-  /** The schema of its input: any Standard Schema that converts to JSON Schema. */
+  /** The schema of its input: a Standard Schema that converts to JSON Schema. */
   readonly input: S;
   /** Whether a person must approve a call before it runs. Default: false. */
   readonly ask?: boolean | ((input: NoInfer<Infer<S>>, scope: Scope<V>) => boolean | Promise<boolean>);
@@ -73,7 +73,7 @@ export interface ToolOptions<S extends Schema, O, V> {
   readonly parallel?: boolean | ((input: NoInfer<Infer<S>>) => boolean);
   /** True if calls change nothing. Where a middleware requests groups, they may overlap with others. Default: false. */
   readonly readOnly?: boolean;
-  /** Does the work. A string or a `ToolResult` is sent to the model as it is, any other value as JSON. A thrown error becomes an error result. */
+  /** Does the work. A string or a `ToolResult` is sent to the model as it is, every other value as JSON. A thrown error becomes an error result. */
   readonly execute: (input: NoInfer<Infer<S>>, ctx: ToolExecutionContext<V>) => O | Promise<O>;
 }
 
@@ -103,7 +103,7 @@ export const names = /^[A-Za-z0-9_-]{1,64}$/;
 /** The pattern of tool names, in words. */
 export const named = "1 to 64 of A-Z a-z 0-9 _ -";
 
-/** An error whose message the model reads. For any other error, the model reads only that the tool failed, and the operator gets the error. */
+/** An error whose message the model reads. For other errors, the model reads only that the tool failed, and the operator gets the error. */
 export class ToolError extends Error {
   /** The name of the class. */
   override readonly name = "ToolError";

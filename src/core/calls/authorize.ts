@@ -85,7 +85,7 @@ function apply(
   if (approval.type === "deny") {
     return { decision: decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed.")) };
   }
-  const person = personsAnswer(call, name, input); // a person's no, reply or edit counts even if no guard asks any more
+  const person = personsAnswer(call, name, input); // a person's no, reply or edit counts even if no guard asks now
   if (person?.type === "deny") {
     const { reason } = person;
     const result = denied(reason ? `A person said no: ${reason}` : "A person said no.");

@@ -23,7 +23,7 @@ export function answerSchema(input: JsonSchema = {}): JsonSchema {
   };
 }
 
-/** The suggested answers about any call. */
+/** The suggested answers about a call. */
 export const suggestions: readonly Suggestion[] = [
   { type: "approve" },
   { type: "approve", always: "tool" },

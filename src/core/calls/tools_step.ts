@@ -2,7 +2,7 @@
  * The tools step: the calls of one response go in one after another, run in parallel, and come out one after another. A call that must run alone
  * is a group of its own, and each group does all three before the next one begins.
  *
- * The step accepts call records in any state. A fresh batch, an answered question and a crash are the same code.
+ * The step accepts call records in every state. A fresh batch, an answered question and a crash are the same code.
  *
  * @module
  */

@@ -4,7 +4,7 @@
  * ```text
  * auto       the estimate exceeds `limits.context` before a turn
  * overflow   the provider refused a request as too large; the request is compacted and sent again, once
- * manual     somebody asked for it, while no run has the session
+ * manual     a request asked for it, while no run has the session
  * ```
  *
  * The transcript shrinks to half of the limit, so that compactions are rare and the provider's prompt cache stays valid. If the session is saved, the
@@ -96,7 +96,7 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
   },
 
   "~steps": {
-    /** Compacts the transcript of a session because somebody asked for it. */
+    /** Compacts the transcript of a session on request. */
     compact: (async (scope, { instructions }) => {
       const { compaction, messages } = await compactTranscript(scope, { trigger: "manual", instructions });
       const answer = { text: "" };
@@ -155,7 +155,7 @@ async function archive({ loop: { transcript }, archive }: EngineRun): Promise<vo
   if (session !== undefined) transcript.archiveAs(session);
 }
 
-/** Runs the onion until it succeeds. The `error` hooks decide about a failure, unless somebody waits for the compaction. */
+/** Runs the onion until it succeeds. The `error` hooks decide about a failure, unless a caller waits for the compaction. */
 async function attempt(
   scope: CompactScope,
   ctx: CompactContext,

@@ -33,7 +33,7 @@ export function splitTranscript(transcript: readonly Message[], budget: number, 
   const opened = groups.flat();
   const sizes = rest.map(sizeOf);
   const asked = rest.findLastIndex(isPersons);
-  const sizeAt = (index: number) => index === asked ? 0 : sizes[index] ?? 0; // it stays in any case
+  const sizeAt = (index: number) => index === asked ? 0 : sizes[index] ?? 0; // the prompt is always kept
   let first = rest.length - 1;
   let room = 4 * Math.min(budget - estimateTokens(opened), keep) - (sizes[asked] ?? 0) - sizeAt(first);
   while (first > 0 && sizeAt(first - 1) <= room) room -= sizeAt(--first);

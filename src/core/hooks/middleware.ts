@@ -51,7 +51,7 @@ export interface ToolHooks<V = unknown, I = unknown> {
 
 /** The context of a middleware's `groups`. */
 export interface GroupContext<V = unknown> extends Scope<V> {
-  /** The call as the model made it, before any hook. */
+  /** The call as the model made it, before all hooks. */
   readonly call: Call;
   /** The tool. Undefined for an unknown one. */
   readonly tool: AnyTool | undefined;

@@ -73,7 +73,7 @@ export function windowed(window: number, change: (text: string) => string): Rewr
 
 type Growing = Extract<Event, { type: "text.delta" | "reasoning.delta" | "call.delta" }>;
 
-/** The deltas of one request. Held text of a part is emitted before any later part. */
+/** The deltas of one request. Held text of a part is emitted before the next part. */
 class DeltaRewriter {
   readonly #rewriters: RewriteOptions;
   readonly #emit: Emit;

@@ -79,6 +79,6 @@ export interface Scope<V = unknown> {
 export interface Change {
   /** A narrower signal for the inner layers. `AbortSignal.any([ctx.signal, AbortSignal.timeout(ms)])` is a timeout that cancels. */
   readonly signal?: AbortSignal;
-  /** A filter for every event of the inner layers. It may rewrite any event, and drop only deltas, progress, notices and data. */
+  /** A filter for every event of the inner layers. It may rewrite every event, and drop only deltas, progress, notices and data. */
   readonly emit?: Emit;
 }

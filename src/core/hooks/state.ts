@@ -22,7 +22,7 @@ export interface StateOptions {
   readonly lifetime?: "run" | "session";
   /** The version of the value's form. A stored value of another version is ignored. Default: 1. */
   readonly version?: number;
-  /** A synchronous schema for stored values. A value that does not match is ignored. Default: any value. */
+  /** A synchronous schema for stored values. A value that does not match is ignored. Default: accepts every value. */
   readonly schema?: Schema;
 }
 

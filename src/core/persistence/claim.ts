@@ -165,9 +165,9 @@ async function resume(
   const { run, lease, mail = [] } = stored ?? {};
   const { answers = [], after, closing = lease?.closing } = options;
   if (!stored || !run || hasMovedOn(stored, options)) {
-    const again = run ? " there any more" : "";
+    const reason = run ? "it has continued since" : "it is not paused";
     throw new SessionError(
-      `Cannot resume session "${id}": it is not paused${again}`,
+      `Cannot resume session "${id}": ${reason}`,
       "not-paused",
       undefined,
       stored?.messages,

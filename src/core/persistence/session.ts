@@ -48,7 +48,7 @@ export interface Rule {
   readonly tool: string;
   /** The names of the child agents that the tool belongs to. Default: it belongs to the agent that runs. */
   readonly path?: readonly string[];
-  /** The input, as the person saw it. Default: any input. */
+  /** The input, as the person saw it. Default: matches every input. */
   readonly input?: unknown;
 }
 

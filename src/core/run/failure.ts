@@ -19,7 +19,7 @@ const errorPolicy: PointPolicy<ErrorContext, Change, ErrorDecision, undefined> =
   core: defaultDecision,
 });
 
-/** The core of `error`: the model reads a tool's failure, a failed compaction drops the oldest messages, and any other failure aborts. */
+/** The core of `error`: the model reads a tool's failure, a failed compaction drops the oldest messages, and every other failure aborts the run. */
 function defaultDecision({ source }: ErrorContext): Promise<ErrorDecision> {
   return Promise.resolve(source === "execute" || source === "compact" ? skip() : abortRun());
 }

@@ -13,7 +13,7 @@ import type { Joined, Launched } from "../launch/launch.ts";
 
 /** A request that may be sent again. */
 export interface RepeatableRequest extends Pick<KeyedRequest, "position"> {
-  /** The key that the client sent, if any. */
+  /** The key that the client sent. */
   readonly header: string | undefined;
   /** The content of the request. The same key with another content is refused. */
   readonly content: readonly unknown[];

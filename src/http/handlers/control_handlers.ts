@@ -44,7 +44,7 @@ export async function handleStop(
   return c.body(null, 204);
 }
 
-/** Stops the run that has a session, if any. */
+/** Stops the run that has a session, if there is one. */
 export async function handleStopSession(
   { c, server: { runs }, client }: RequestScope,
   { session }: OperationOf<"stopSession">,

@@ -156,7 +156,7 @@ export function page(parts: Parts): void {
     return refusal === undefined;
   }
 
-  /** Shows an error. A run with open questions is still paused; the state of any other run is unknown. */
+  /** Shows an error. A run with open questions is still paused; the state of every other run is unknown. */
   function fail(text: string): void {
     connectionState = "";
     view = { ...view, status: view.questions.length > 0 ? "paused" : "lost" };

@@ -64,7 +64,7 @@ export function reportError(onError: OnFailure | undefined, error: unknown, run?
   try {
     onError?.(error, { id, ...(run !== undefined && { run }) });
   } catch {
-    return id; // `onError` itself failed, and there is nobody else to tell
+    return id; // `onError` itself failed, and no other handler can receive its error
   }
   return id;
 }

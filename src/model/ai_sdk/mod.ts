@@ -15,7 +15,7 @@ import { wellFormed } from "./well_formed.ts";
 export type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse };
 
 /**
- * Creates a model from a language model of any AI SDK provider. The SDK itself is not loaded.
+ * Creates a model from a language model of an AI SDK provider. The SDK itself is not loaded.
  *
  * - Text, reasoning, calls, files and token counts are converted both ways. Provider metadata of a part is stored and sent back to the same model.
  * - Tools that the provider runs, sources and generated files are left out.

@@ -27,7 +27,7 @@ export interface GeminiOptions extends ProviderOptions {
  *
  * - Thought signatures, generated files and the parts of built-in tools are kept with the conversation and sent back to the same model. Grounding metadata is
  *   kept too.
- * - Files of any type are sent inline, or by address. Files among the results of tools follow the results.
+ * - Files of all types are sent inline, or by address. Files among the results of tools follow the results.
  * - `generationConfig` among the `options` is merged with the adapter's own.
  * - A rejected request, an invalid call or a cut stream throws a `ModelError`, which states whether and when to retry. A blocked prompt or response ends with
  *   the finish reason `filter`.

@@ -42,7 +42,7 @@ export function postgresLog(
   /** Listens to additions, once for all followers. A failure is thrown to the follower, and the next one tries again. */
   async function startListening(): Promise<void> {
     const notify = (payload: string) => additions.notify(payload === "" ? undefined : payload);
-    // Notifications are lost while the connection is down, so everybody looks again once it is back.
+    // Notifications are lost while the connection is down, so every follower reads again once it is back.
     listening ??= Promise.resolve(sql.listen(channel, notify, () => additions.notify()));
     try {
       await listening;

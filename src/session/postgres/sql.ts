@@ -65,7 +65,7 @@ export type Query = (query: string, ...parameters: (string | number | boolean | 
 export function queryOf(sql: PostgresSql): Query {
   return async (query, ...parameters) => {
     const rows = await sql.unsafe(query, parameters, { prepare: true });
-    return rows as readonly Row[]; // a driver types rows as any or as unknown; they are objects by column name
+    return rows as readonly Row[]; // drivers do not type rows; they are objects by column name
   };
 }
 

@@ -17,7 +17,7 @@ export interface KeyedRequest {
   readonly key: string;
   /** The content of the request. The same key with another content is refused. */
   readonly content: string;
-  /** Where the events of its run begin; undefined if the request cannot begin a run. */
+  /** The run of the request, and the position of its first event; undefined if the request cannot begin a run. */
   readonly position: Required<RunPosition> | undefined;
   /** Whether the key is free again if no run begins. Default: false. */
   readonly released?: boolean;

@@ -32,7 +32,7 @@ export function isPaused(session: Stored): boolean {
   return session?.run?.exit?.status === "paused";
 }
 
-/** Whether `run`, or any run by default, has the session and is not paused. Its process may be dead. */
+/** Whether `run` (default: some run) has the session and is not paused. Its process may be dead. */
 export function isRunning(session: Stored, run = runOf(session)): boolean {
   return session?.run !== undefined && !session.run.exit && session.run.id === run;
 }

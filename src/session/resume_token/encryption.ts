@@ -11,7 +11,7 @@ import type { Verified } from "./signature.ts";
 export interface Encryption {
   /** Encrypts a text with the first key. The result is safe in URLs and headers. */
   encrypt(content: string): Promise<string>;
-  /** Decrypts a text that any of the keys has encrypted. */
+  /** Decrypts a text that one of the keys has encrypted. */
   decrypt(text: string): Promise<Verified>;
 }
 

@@ -30,7 +30,7 @@ export interface ResumeTokenOptions {
 
 /** Options of `ResumeTokens.open()`. */
 export interface OpenOptions {
-  /** The session that the token must contain. Default: any. */
+  /** The session that the token must contain. Default: every session is accepted. */
   readonly session?: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Signed texts, which everybody can read and only the holder of a key can make: HMAC-SHA-256 by WebCrypto, which compares in constant time.
+ * Signed texts: every reader can read them, only the holder of a key can make them: HMAC-SHA-256 by WebCrypto, which compares in constant time.
  *
  * @module
  */
@@ -13,7 +13,7 @@ export type Verified = { readonly content: string } | { readonly problem: "forge
 export interface Signatures {
   /** Signs a text with the first key. The result is safe in URLs and headers. */
   sign(content: string): Promise<string>;
-  /** Verifies a text that any of the keys has signed. */
+  /** Verifies a text that one of the keys has signed. */
   verify(text: string): Promise<Verified>;
 }
 

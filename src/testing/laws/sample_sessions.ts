@@ -93,7 +93,7 @@ const run: RunSnapshot = {
   events: 42,
 };
 
-/** Sessions with every field, without any, and with unusual text. */
+/** Sessions with every field, with no optional field, and with unusual text. */
 export const sessions: readonly Session[] = [
   { id: "full", version: 0, messages, run },
   { id: "ended", version: 0, messages },

@@ -89,7 +89,7 @@ function filter(emit: Emit, tell: Report): Emit {
   };
 }
 
-/** Reports an error that a hook must not throw. It may throw interrupts and errors of the inner layers, and any error after its signal has aborted. */
+/** Reports an error that a hook must not throw. It may throw interrupts and errors of the inner layers, and every error after its signal has aborted. */
 function explain(error: unknown, thrown: readonly unknown[], signals: readonly AbortSignal[], tell: Report): void {
   const lost = thrown.filter(isInterrupt).find((interrupt) => interrupt !== error);
   if (lost) tell("unwinds", `${lost.name} was thrown by the inner layers, and it threw ${error}`);

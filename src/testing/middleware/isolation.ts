@@ -57,7 +57,7 @@ async function record({ assistant, vars, requests }: TestGroup, prompt: string):
   return [...outline(events), ...[...events, ...asked, { status, text, messages }].map((each) => JSON.stringify(each))];
 }
 
-/** Returns the call of an event that parallel calls emit in any order. */
+/** Returns the call of an event whose order differs between parallel calls. */
 function workOf(event: Event): string {
   const works = event.type === "tool.progress" || event.type.startsWith("subagent.");
   return works && "call" in event && typeof event.call === "string" ? event.call : "";

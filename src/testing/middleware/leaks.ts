@@ -72,7 +72,7 @@ type Finding = () => string;
 
 const busy = Symbol.for("jizai.testing.busy");
 
-/** Runs `work` after other calls of this function have ended, in any copy of this module: the watched functions are global. */
+/** Runs `work` after other calls of this function have ended, in all copies of this module: the watched functions are global. */
 export async function exclusively(work: () => Promise<void>): Promise<void> {
   for (let other: unknown; (other = Reflect.get(globalThis, busy));) await other;
   const { promise, resolve } = Promise.withResolvers<void>();

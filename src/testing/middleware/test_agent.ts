@@ -76,7 +76,7 @@ function testModel({ calls, first, onRequest }: TestModelOptions): Model {
   };
 }
 
-/** A schema that accepts any input. */
+/** A schema that accepts every input. */
 export const anyInput: Schema = schemaOf({ type: "object" });
 
 const echo = tool({

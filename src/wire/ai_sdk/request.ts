@@ -70,7 +70,7 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
   };
 }
 
-/** Returns a person's answers or prompt. A new prompt answers the run's own questions, if there are any. */
+/** Returns a person's answers or prompt. A new prompt answers the run's open questions. */
 function inputOf(submitted: UiMessage, path: string, pending: PendingQuestions, regenerate: boolean): Input {
   if (submitted.role === "assistant") return { answers: answersOf(submitted, pending) };
   if (submitted.role !== "user") throw invalid(`${path}.role`, `one of "user", "assistant"`);

@@ -12,11 +12,11 @@ export function nullish<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value, path) => value === undefined || value === null ? undefined : shape(value, path);
 }
 
-/** Rejects a parameter that has any value but these, which are its defaults: the server does not implement it. */
+/** Rejects a parameter that the server does not implement, unless it has one of its default values. */
 export function unsupported(...defaults: readonly unknown[]): Shape<undefined> {
   return (value, path) => {
     if (value !== undefined && value !== null && !defaults.includes(value)) {
-      throw invalid(path, "nothing else than its default");
+      throw invalid(path, "no value other than its default");
     }
   };
 }

@@ -244,7 +244,7 @@ Deno.test("setMode changes the default decision and permission_mode", async () =
   };
   assertEquals([await outcome("bypassPermissions"), await outcome("dontAsk"), await outcome("plan")], [
     "ok ran b",
-    "denied Nobody is asked here.",
+    "denied This session asks no questions.",
     "paused",
   ]);
   assertEquals(modes, ["bypassPermissions", "dontAsk", "plan"]);

@@ -38,9 +38,9 @@ export interface Hooks {
   readonly definitions: Definitions;
   readonly memory: Memory;
   readonly background: Background;
-  /** Whether any hook is for one of the events. */
+  /** Whether a hook is for one of the events. */
   readonly has: (...events: readonly HookEvent[]) => boolean;
-  /** Whether any hook of one of the events matches `value`. */
+  /** Whether a hook of one of the events matches `value`. */
   readonly hasFor: (value: string, ...events: readonly HookEvent[]) => boolean;
   /** Runs the hooks of an event. Throws if the run was stopped meanwhile. */
   readonly ask: <E extends HookEvent>(

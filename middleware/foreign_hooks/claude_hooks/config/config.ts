@@ -55,7 +55,7 @@ export interface Definition {
   readonly same?: string;
 }
 
-/** The hooks of every event that has any. */
+/** The hooks of each event. */
 export type Definitions = ReadonlyMap<string, readonly Definition[]>;
 
 /** A configuration that was read. */

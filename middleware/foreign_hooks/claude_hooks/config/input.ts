@@ -134,7 +134,7 @@ export type EventFields = {
 export type HookEvent = keyof EventFields;
 /** The input of a hook of event `E`. */
 export type InputOf<E extends HookEvent> = CommonInput & { hook_event_name: E } & EventFields[E];
-/** The input of a hook of any event. */
+/** The input of a hook. */
 export type HookInput = { [E in HookEvent]: InputOf<E> }[HookEvent];
 
 /** Events of the home systems that do not occur here. */

@@ -10,7 +10,7 @@ import { matchesCall, type Rule } from "./rule.ts";
 
 /** A mode, and rules. */
 export interface Permissions {
-  /** `bypassPermissions` and `yolo` allow what nothing else decides, `dontAsk` denies it; in any other mode a person is asked. */
+  /** `bypassPermissions` and `yolo` allow what nothing else decides, `dontAsk` denies it; in every other mode a person is asked. */
   readonly mode: string;
   readonly rules: readonly BehaviorRule[];
 }
@@ -26,7 +26,7 @@ interface BehaviorRule extends Rule {
 
 const rules = z.array(z.object({ toolName: z.string(), ruleContent: z.string().optional() }));
 const behavior = z.enum(["allow", "ask", "deny"]);
-/** A change, for any destination. Every change holds for this session. */
+/** A change, for every destination. Every change holds for this session. */
 const changes = z.discriminatedUnion("type", [
   z.object({ type: z.enum(["addRules", "replaceRules", "removeRules"]), rules, behavior }),
   z.object({ type: z.literal("setMode"), mode: z.string() }),
@@ -73,7 +73,8 @@ export function rulingOf({ rules }: Permissions, name: string, input: unknown, c
   const order = ["deny", "ask", "allow"] as const;
   return order.find((behavior) =>
     rules.some((rule) =>
-      rule.behavior === behavior && matchesCall(rule, name, input, { cwd, parts: behavior === "allow" ? "all" : "any" })
+      rule.behavior === behavior &&
+      matchesCall(rule, name, input, { cwd, parts: behavior === "allow" ? "all" : "some" })
     )
   );
 }

@@ -11,7 +11,7 @@ export interface Rule {
   /** The tool; `mcp__server` is every tool of that server, `*` every tool. */
   readonly toolName: string;
   /**
-   * The command, path or address of the call. `*` matches any characters, `words:*` matches a text that begins with these words, `domain:name` matches
+   * The command, path or address of the call. `*` matches every text, `words:*` matches a text that begins with these words, `domain:name` matches
    * addresses of that host. Paths are relative to the working directory. Default: every call.
    */
   readonly ruleContent?: string | undefined;
@@ -21,8 +21,8 @@ export interface Rule {
 export interface MatchOptions {
   /** The working directory, which paths are relative to. */
   readonly cwd: string;
-  /** The parts of a shell command that must match. "maybe" is "any", and also accepts a command that only a shell can evaluate. An allow needs "all". */
-  readonly parts: "all" | "any" | "maybe";
+  /** The parts of a shell command that must match. "maybe" is "some", and also accepts a command that only a shell can evaluate. An allow needs "all". */
+  readonly parts: "all" | "some" | "maybe";
 }
 
 /** Parses `Tool` or `Tool(content)`. */

@@ -47,7 +47,7 @@ export function approvalHook(
       if (interrupt) hooks.end(ctx, message, { tree: true });
       return deny(message);
     }
-    return mode === "dontAsk" ? deny("Nobody is asked here.") : question;
+    return mode === "dontAsk" ? deny("This session asks no questions.") : question;
   }
 
   function isConcerned(ctx: ApprovalContext): boolean {

@@ -33,7 +33,7 @@ const block = z.union([
 const blocks = z.array(block).min(1);
 const content = z.union([blocks, z.object({ content: blocks }).transform(({ content }) => content)]);
 
-/** Returns the parts of an output that a hook returned: a text, blocks of content, or any other value as JSON. */
+/** Returns the parts of an output that a hook returned: a text, blocks of content, or another value as JSON. */
 export function partsOf(output: unknown): readonly ContentPart[] {
   if (typeof output === "string") return [textPart(output)];
   const parsed = content.safeParse(output);

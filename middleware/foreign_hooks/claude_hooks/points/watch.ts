@@ -8,7 +8,7 @@ import { absolutePath } from "../../kit/run.ts";
 import { type Answers, contextOf, lastOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";
 
-/** Replaces the watched files by the `watchPaths` of the answers, if there are any. */
+/** Replaces the watched files by the `watchPaths` of the answers. Without `watchPaths`, they stay. */
 export function watchPaths({ dialect, memory }: Hooks, ctx: Scope, answers: Answers): void {
   const paths = lastOf(answers, dialect, ({ specific }) => specific.watchPaths);
   if (paths) memory.watched.set(ctx, paths);

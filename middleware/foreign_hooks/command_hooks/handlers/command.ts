@@ -15,7 +15,7 @@ import { type Exited, type Place, start } from "./process.ts";
 /** The first line of a command that continues in the background. */
 const firstLine = z.object({ async: z.literal(true), asyncTimeout: z.number().positive().default(15_000) });
 
-/** Creates the handler. A command is killed, with all processes that it started, when nothing waits for it any more. */
+/** Creates the handler. A command is killed, with all processes that it started, when the run no longer waits for it. */
 export function commandHandler(hook: CommandHook, place: Place, environments: Environments): Handler {
   const name = [hook.command, ...hook.args ?? []].join(" ");
   const isAsync = hook.async || hook.asyncRewake;

@@ -10,9 +10,9 @@ import { commandError, outputOf } from "../output.ts";
 import type { HttpHook } from "../settings.ts";
 import type { Handler } from "./handler.ts";
 
-/** Where handlers of type `http` may post to. */
+/** The addresses that handlers of type `http` may post to. */
 export interface HttpHandlerOptions {
-  /** The addresses, with `*` for any characters. Default: all. */
+  /** The addresses, with `*` as a wildcard. Default: all. */
   readonly allow?: readonly string[];
   /** Whether private addresses and this machine are allowed. Default: false. */
   readonly privateAddresses?: boolean;

@@ -32,7 +32,7 @@ export interface Running {
   kill(): void;
 }
 
-/** Where commands run. */
+/** The folder and the variables that commands run with. */
 export interface Place {
   readonly cwd: string;
   /** Variables in addition to the environment of this process. */

@@ -28,7 +28,7 @@ import {
 import { afterLlmReply, beforeLlmReply } from "../wire/reply.ts";
 import { fromWireResponse, toWireResponse } from "../wire/response.ts";
 
-/** Creates the hook at `model`, if any hook needs it. */
+/** Creates the hook at `model`, if a hook needs it. */
 export function llmHook({ chain, observers, notes, about, models, wire }: Hooks): Pick<Middleware, "model"> {
   if (!chain.has("llm") && !observers.has("llm_request", "llm_response", "llm_retry")) return {};
   const before = beforeLlm(wire, models);

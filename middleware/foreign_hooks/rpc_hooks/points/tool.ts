@@ -25,7 +25,7 @@ import { fromWireResult, toWireResult, type WireResult } from "../wire/result.ts
 /** The ids of the calls that hooks have answered. */
 const answered = state("rpc_hooks.answered", (): readonly string[] => []);
 
-/** Creates the hooks around a call, if any hook needs them. */
+/** Creates the hooks around a call, if a hook needs them. */
 export function toolHooks(hooks: Hooks): Pick<Middleware, "tool" | "approval" | "execute"> {
   const { chain, observers } = hooks;
   const isNeeded = chain.has("tool") || observers.has("tool_exec_start", "tool_exec_end", "tool_exec_skipped");

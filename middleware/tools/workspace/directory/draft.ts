@@ -26,7 +26,7 @@ export function isDraft(name: string): boolean {
 }
 
 /**
- * Waits until no other process writes `file`, a real path, and opens a draft of it. Returns `undefined` if the folder of the file is not at its path any more.
+ * Waits until no other process writes `file`, a real path, and opens a draft of it. Returns `undefined` if the folder of the file is no longer at its path.
  * Processes share no lock that notifies, so this asks every few milliseconds.
  */
 export async function openDraft(file: string): Promise<Draft | undefined> {

@@ -29,7 +29,7 @@ import type { AnyTool } from "../../agent/tool.ts";
 import type { Limits } from "../../run/limits.ts";
 import type { Change, Scope } from "../scope.ts";
 
-/** The parts of a run that a `session` or `subagent` hook may replace. Tools of any vars are accepted, so a hook fits every agent. */
+/** The parts of a run that a `session` or `subagent` hook may replace. Tools may need vars of every type, so a hook fits every agent. */
 export interface Settings {
   /** The model. */
   readonly model: Model;

@@ -20,7 +20,7 @@ import { textInputOf } from "./text_question.ts";
  *
  * The agent's own tools run on the server, and the client does not see them. The client runs the tools that its request declares: such a call is returned as
  * a tool call, whose id contains the session, and the run continues when a request brings the result. A question to a person is
- * returned as text, with the input of the call. The reply "yes" approves the call, "no" denies it, and any other reply continues the conversation without it.
+ * returned as text, with the input of the call. The reply "yes" approves the call, "no" denies it, and every other reply continues the conversation without it.
  * On a server with `resumeTokens` no call can be answered, because these requests have no place for the token.
  *
  * Hints to the model, such as `temperature`, are ignored, because the agent has its own. Parameters that change the format of the answer, such as a
