@@ -1,8 +1,9 @@
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { agent, type Emit, type Event, type Limits, type Middleware, text, tool } from "@jizai/jizai";
+import { agent, type Emit, type Event, type Limits, memory, type Middleware, text, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { cancellationOf, delay, startTimer, withGracePeriod } from "../../src/core/lib/cancellation.ts";
 import { Semaphore } from "../../src/core/lib/semaphore.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
@@ -335,4 +336,41 @@ Deno.test("instructions that ignore the end of their run are left behind", async
   await time.tickAsync(300);
   const { status, reason } = await run.result;
   assertEquals([status, reason], ["aborted", "stop"]);
+});
+
+Deno.test("calls whose save hangs until the run is over are in the transcript once", async () => {
+  using time = new FakeTime();
+  const saving = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const kept = memory();
+  const store = durable({
+    ...kept,
+    async save(session) {
+      const position = session.run?.position;
+      if (position?.at === "tools" && position.calls.every(({ state }) => state === "ran")) {
+        saving.resolve();
+        await release.promise;
+      }
+      return await kept.save(session);
+    },
+  });
+  const model = scripted({ text: "I look.", calls: [["look", {}]] }, "Done.");
+  const run = agent({ model, tools: [look], limits }).run({ prompt: "Hi", session: "s", store });
+  await saving.promise;
+  run.stop();
+  await time.tickAsync(3 * 100);
+  release.resolve();
+  const { status, messages } = await run.result;
+  assertEquals([status, ...lines(messages)], [
+    "aborted",
+    "user Hi",
+    "assistant I look.",
+    "call look",
+    "aborted Stopped before it was done.",
+  ]);
+  await time.runMicrotasks();
+  assertEquals(lines((await store.load("s"))?.messages ?? []), lines(messages));
+  const events = eventLines(await eventsOfRun(run));
+  assertEquals(events.filter((line) => line.startsWith("tool.finished")).length, 1);
+  assertEquals(events.slice(-2), ["session.closed", "run.aborted stop I look."]);
 });

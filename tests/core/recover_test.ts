@@ -1,6 +1,16 @@
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { agent, type Middleware, type RunResult, type Session, SessionError, state, text, tool } from "@jizai/jizai";
+import {
+  agent,
+  type Middleware,
+  type RunResult,
+  type Session,
+  SessionError,
+  state,
+  text,
+  tool,
+  user,
+} from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { advanceUntilSettled } from "../support/fake_time.ts";
@@ -390,4 +400,24 @@ Deno.test("a run whose session cannot be saved fails, and says so", async () => 
     .run({ prompt: "Go", session: "s", store: { ...store, save }, onError: (error) => errors.push(`${error}`) });
   for (let round = 0; round < 20; round++) await time.tickAsync(100);
   assertEquals([(await run.result).status, new Set(errors)], ["failed", new Set(["Error: The disk is gone"])]);
+});
+
+Deno.test("a prompt that ends a pause keeps the messages that other processes sent to the paused run", async () => {
+  const { store, saved } = recordingStore();
+  const model = scripted({ calls: [["pay", {}]] });
+  const paused = await agent({ model, tools: tools([]) }).run({ prompt: "Go", session: "s", store }).result;
+  assertEquals(paused.status, "paused");
+  const session = saved.at(-1)!;
+  const mail = [{ type: "message", message: user("Make it red") }] as const;
+  assertEquals(await store.save({ ...session, mail }), session.version + 1);
+  const next = agent({ model: scripted("Done."), tools: tools([]) });
+  const { messages } = await next.run({ prompt: "Go on", session: "s", store }).result;
+  assertEquals(lines(messages), [
+    "user Go",
+    "call pay",
+    "skipped The conversation went on without an answer.",
+    "user Make it red",
+    "user Go on",
+    "assistant Done.",
+  ]);
 });

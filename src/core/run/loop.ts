@@ -179,6 +179,7 @@ export class Loop<S extends LoopScope> {
 
   /** Replaces the transcript and saves it, in the middle of a step. */
   async replaceTranscript(messages: readonly Message[]): Promise<void> {
+    if (this.#detached) return;
     this.transcript.replace(messages);
     await this.#checkpoint(this.#position);
   }
