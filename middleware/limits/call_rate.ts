@@ -4,7 +4,7 @@
  * @module
  */
 import { type ExecuteContext, type Middleware, skipped } from "../../mod.ts";
-import { slidingWindow } from "../../src/core/kit.ts";
+import { type KeyValue, sharedWindow, slidingWindow } from "../../src/core/kit.ts";
 
 /** Options of `callRate()`. */
 export interface CallRateOptions<V = unknown> {
@@ -14,6 +14,11 @@ export interface CallRateOptions<V = unknown> {
   readonly window: number;
   /** Returns the key whose calls are counted. Default: the name of the tool. */
   readonly per?: (ctx: ExecuteContext<V>) => string;
+  /**
+   * The database in which processes count together. Each tenth of the window has a counter, so a call may count for a tenth of the window longer. If the database
+   * fails, so does the call. Default: the memory of this process.
+   */
+  readonly keyValue?: KeyValue;
 }
 
 /**
@@ -21,7 +26,7 @@ export interface CallRateOptions<V = unknown> {
  * try again. A call counts when it is executed, so a denied call does not count. If it stands after `retry`, every attempt counts.
  *
  * `only("search_.*", callRate(...))` limits some tools; `per` can count them together, or each user separately. The calls are counted in the memory of this
- * process, and a key is forgotten one window after its last call.
+ * process, or in `keyValue`. A key is forgotten after its last call.
  *
  * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.
  *
@@ -47,13 +52,13 @@ export interface CallRateOptions<V = unknown> {
  * ```
  */
 export function callRate<V = unknown>(
-  { per = ({ tool }) => tool.name, ...options }: CallRateOptions<V>,
+  { per = ({ tool }) => tool.name, keyValue, ...options }: CallRateOptions<V>,
 ): Middleware<V> {
-  const count = slidingWindow("callRate", options);
+  const count = keyValue ? sharedWindow("callRate", options, keyValue) : slidingWindow("callRate", options);
   return {
     name: "callRate",
     async execute(ctx, next) {
-      const seconds = count(per(ctx));
+      const seconds = await count(per(ctx));
       if (seconds === undefined) return await next();
       return skipped(`Not run: too many calls of ${ctx.tool.name}. Try again in ${seconds} s.`);
     },

@@ -4,7 +4,7 @@
  * @module
  */
 import { cancelled, type Middleware, type PromptContext } from "../../mod.ts";
-import { slidingWindow } from "../../src/core/kit.ts";
+import { type KeyValue, sharedWindow, slidingWindow } from "../../src/core/kit.ts";
 
 /** Options of `rateLimit()`. */
 export interface RateLimitOptions<V = unknown> {
@@ -14,11 +14,16 @@ export interface RateLimitOptions<V = unknown> {
   readonly limit: number;
   /** Length of the window in milliseconds. */
   readonly window: number;
+  /**
+   * The database in which processes count together. Each tenth of the window has a counter, so a prompt may count for a tenth of the window longer. If the database
+   * fails, so does the run. Default: the memory of this process.
+   */
+  readonly keyValue?: KeyValue;
 }
 
 /**
  * Accepts at most `limit` prompts of each key within each `window`. Further prompts are cancelled, with a reason that says when to try again. The prompts are
- * counted in the memory of this process, and a key is forgotten one window after its last prompt. A refused prompt and a resumed run do not count.
+ * counted in the memory of this process, or in `keyValue`. A key is forgotten after its last prompt. A refused prompt and a resumed run do not count.
  *
  * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.
  *
@@ -38,13 +43,13 @@ export interface RateLimitOptions<V = unknown> {
  * assertEquals([first.status, second.status], ["done", "cancelled"]);
  * ```
  */
-export function rateLimit<V = unknown>({ per, ...options }: RateLimitOptions<V>): Middleware<V> {
-  const count = slidingWindow("rateLimit", options);
+export function rateLimit<V = unknown>({ per, keyValue, ...options }: RateLimitOptions<V>): Middleware<V> {
+  const count = keyValue ? sharedWindow("rateLimit", options, keyValue) : slidingWindow("rateLimit", options);
   return {
     name: "rateLimit",
     async prompt(ctx, next) {
       if (ctx.resumed) return await next();
-      const seconds = count(per(ctx));
+      const seconds = await count(per(ctx));
       return seconds === undefined ? await next() : cancelled(`Too many requests: try again in ${seconds} s.`);
     },
   };

@@ -17,4 +17,6 @@ export { estimateTokens } from "./lib/estimate.ts";
 export { Locks } from "./lib/locks.ts";
 export { slidingWindow, type WindowOptions } from "./lib/sliding_window.ts";
 export { Semaphore } from "./lib/semaphore.ts";
+export { sharedWindow } from "./lib/shared_window.ts";
+export type { IncrementOptions, KeyValue, KeyValueOptions } from "../protocol/key_value.ts";
 export type { FileChange, FileContent, FileEntry, Files, FileStat } from "../protocol/files.ts";

@@ -13,6 +13,7 @@ export {
 export { collect, type Collected, type CollectOptions } from "./collect.ts";
 export { fileLaws } from "./laws/file_laws.ts";
 export type { LawOptions, Make } from "./laws/run_laws.ts";
+export { keyValueLaws } from "./laws/key_value_laws.ts";
 export { logLaws } from "./laws/log_laws.ts";
 export { outline } from "./outline.ts";
 export { storeLaws } from "./laws/store_laws.ts";

@@ -2,8 +2,8 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import postgres from "postgres";
 import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { migrate, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
 import { postgresServer } from "./postgres_server.ts";
 
 /** Milliseconds that a law may take, however busy the disk is. */
@@ -25,7 +25,7 @@ function connect(url: string): postgres.Sql & AsyncDisposable {
 
 /** Returns the driver with empty tables. */
 async function emptied(sql: PostgresSql): Promise<PostgresSql> {
-  await sql.unsafe("TRUNCATE jizai_session, jizai_log, jizai_log_lines");
+  await sql.unsafe("TRUNCATE jizai_session, jizai_log, jizai_log_lines, jizai_value");
   return sql;
 }
 
@@ -64,6 +64,12 @@ onPostgres("postgresLog() keeps the laws of logs, with LISTEN and by polling", a
   await logLaws(async (options) => postgresLog(await emptied(sql), options), { time, pass });
   const polling = { listen: false, pollEvery: 20 };
   await logLaws(async (options) => postgresLog(await emptied(sql), { ...options, ...polling }), { time, pass });
+});
+
+onPostgres("postgresKeyValue() keeps the laws of key-value databases", async (sql) => {
+  using clock = stoppedClock();
+  const { pass } = clock;
+  await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });
 });
 
 onPostgres("migrate() can run at once in several processes, and again", async (sql, url) => {

@@ -4,8 +4,13 @@
  * @module
  */
 import { user } from "@jizai/jizai";
-import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import {
+  durableObjectKeyValue,
+  durableObjectLog,
+  durableObjectStore,
+  type ObjectStorage,
+} from "@jizai/jizai/session/durable_object";
+import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
 
 interface Context {
   readonly storage: ObjectStorage & { deleteAll(): Promise<void> };
@@ -27,6 +32,12 @@ const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
     logLaws(async (options) => {
       await storage.deleteAll();
       return durableObjectLog(storage, options);
+    }, { pass, time }),
+
+  "/key_value_laws": ({ storage }) =>
+    keyValueLaws(async () => {
+      await storage.deleteAll();
+      return durableObjectKeyValue(storage);
     }, { pass, time }),
 
   "/write": async ({ storage }) => [

@@ -20,15 +20,9 @@ export interface WindowOptions {
  *
  * Throws a `RangeError` for `owner`, the function that has the options, if `limit` is not a whole number of 1 or more, or `window` is not positive.
  */
-export function slidingWindow(owner: string, { limit, window }: WindowOptions): (key: string) => number | undefined {
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new RangeError(`Cannot create ${owner}(): \`limit\` is ${limit}; expected a whole number of 1 or more`);
-  }
-  if (!(window > 0)) {
-    throw new RangeError(
-      `Cannot create ${owner}(): \`window\` is ${window}; expected a positive number of milliseconds`,
-    );
-  }
+export function slidingWindow(owner: string, options: WindowOptions): (key: string) => number | undefined {
+  checkWindow(owner, options);
+  const { limit, window } = options;
   /** Times of the counted events by key, least recently used key first. */
   const counted = new Map<string, readonly number[]>();
 
@@ -50,4 +44,16 @@ export function slidingWindow(owner: string, { limit, window }: WindowOptions): 
     counted.set(key, [...times, now]);
     return undefined;
   };
+}
+
+/** Throws a `RangeError` for `owner`, the function that has the options, if they bound no window. */
+export function checkWindow(owner: string, { limit, window }: WindowOptions): void {
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new RangeError(`Cannot create ${owner}(): \`limit\` is ${limit}; expected a whole number of 1 or more`);
+  }
+  if (!(window > 0)) {
+    throw new RangeError(
+      `Cannot create ${owner}(): \`window\` is ${window}; expected a positive number of milliseconds`,
+    );
+  }
 }

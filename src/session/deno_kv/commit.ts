@@ -83,7 +83,7 @@ function set(commit: Deno.AtomicOperation, pieces: readonly Piece[], expireIn: n
 }
 
 function expiryOf(expireIn: number): { expireIn?: number } {
-  return expireIn < Infinity ? { expireIn } : {};
+  return expireIn < Infinity ? { expireIn: Math.max(1, expireIn) } : {}; // a counter may expire while it is added to
 }
 
 /** Deletes a head, and then its pieces. */

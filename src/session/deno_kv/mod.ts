@@ -1,8 +1,9 @@
 /**
- * Sessions and logs in Deno KV. Values of more than 64 KiB are stored in pieces.
+ * Sessions, logs and texts by key in Deno KV. Values of more than 64 KiB are stored in pieces.
  *
  * @module
  */
 export type { DenoKvOptions } from "./commit.ts";
+export { denoKvKeyValue } from "./key_value.ts";
 export { denoKvLog } from "./log.ts";
 export { denoKvStore } from "./store.ts";

@@ -1,8 +1,9 @@
 /**
- * Sessions and logs in the SQLite storage of a Durable Object.
+ * Sessions, logs and texts by key in the SQLite storage of a Durable Object.
  *
  * @module
  */
+export { durableObjectKeyValue } from "./key_value.ts";
 export { durableObjectLog } from "./log.ts";
 export type { DurableObjectOptions } from "./options.ts";
 export type { SqlStorage as ObjectStorage } from "../sql/storage.ts";

@@ -42,6 +42,10 @@ CREATE TABLE IF NOT EXISTS jizai_log_lines (
   run text COLLATE "C" NOT NULL REFERENCES jizai_log ON DELETE CASCADE, first bigint NOT NULL, body text NOT NULL,
   PRIMARY KEY (run, first)
 );
+CREATE TABLE IF NOT EXISTS jizai_value (
+  key text COLLATE "C" PRIMARY KEY, body text NOT NULL, expires bigint
+);
+CREATE INDEX IF NOT EXISTS jizai_value_expires ON jizai_value (expires) WHERE expires IS NOT NULL;
 `;
 
 /**

@@ -48,6 +48,9 @@ export const logTables: readonly string[] = [
 /** The most characters of a piece: a row of a Durable Object holds 2 MB, and a save writes each row that changes. */
 export const pieceLength = 100_000;
 
+/** Milliseconds between two deletions of expired entries. */
+export const sweepEvery = 60_000;
+
 /** Returns the first row, if there is one. */
 export function firstOf<T>(rows: Iterable<T>): T | undefined {
   const [row] = rows;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { valueTables } from "../sql/key_value.ts";
 import { logTables, sessionTables, type SqlStorage } from "../sql/storage.ts";
 
 /**
@@ -31,7 +32,8 @@ export interface SqliteOptions {
 }
 
 /** The schema, as SQL that changes nothing where it exists: `migrate()` executes it. */
-export const schema: string = [...sessionTables, ...logTables].map((statement) => `${statement};\n`).join("");
+export const schema: string = [...sessionTables, ...logTables, ...valueTables]
+  .map((statement) => `${statement};\n`).join("");
 
 /**
  * Creates the tables and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
@@ -48,11 +50,8 @@ export function migrate(database: SqliteDatabase): void {
   database.exec(schema);
 }
 
-/** Milliseconds between two deletions of expired entries. */
-export const sweepEvery = 60_000;
-
-/** Returns the storage of a database. Throws if the schema is missing. */
-export function storageOf(database: SqliteDatabase): SqlStorage {
+/** Returns the storage of a database. Throws if one of the tables is missing. */
+export function storageOf(database: SqliteDatabase, tables = ["jizai_session", "jizai_log"]): SqlStorage {
   const statements = new Map<string, SqliteStatement>();
 
   function exec(query: string, ...bindings: readonly (string | number | null)[]) {
@@ -76,7 +75,7 @@ export function storageOf(database: SqliteDatabase): SqlStorage {
   }
 
   try {
-    for (const table of ["jizai_session", "jizai_log"]) exec(`SELECT 1 FROM ${table} LIMIT 0`);
+    for (const table of tables) exec(`SELECT 1 FROM ${table} LIMIT 0`);
   } catch (cause) {
     throw new Error("Cannot use the database: it does not have the schema; expected a call of migrate() before", {
       cause,

@@ -5,7 +5,8 @@
  */
 import type { Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
-import { type SqliteDatabase, type SqliteOptions, storageOf, sweepEvery } from "./database.ts";
+import { sweepEvery } from "../sql/storage.ts";
+import { type SqliteDatabase, type SqliteOptions, storageOf } from "./database.ts";
 
 /** Options of `sqliteLog()`. */
 export interface SqliteLogOptions extends SqliteOptions {

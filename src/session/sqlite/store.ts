@@ -5,7 +5,8 @@
  */
 import type { Store } from "../../core/persistence/store.ts";
 import { sqlStore } from "../sql/store.ts";
-import { type SqliteDatabase, type SqliteOptions, storageOf, sweepEvery } from "./database.ts";
+import { sweepEvery } from "../sql/storage.ts";
+import { type SqliteDatabase, type SqliteOptions, storageOf } from "./database.ts";
 
 /**
  * Keeps sessions in SQLite. Several processes of one machine can share a file: open it with a `timeout`, so that a writer waits for another. Throws if the

@@ -1,0 +1,48 @@
+/**
+ * Counts events by key within a window of time, for several processes.
+ *
+ * @module
+ */
+import type { KeyValue } from "../../protocol/key_value.ts";
+import { checkWindow, type WindowOptions } from "./sliding_window.ts";
+
+/** The number of slices of a window. */
+const slices = 10;
+
+/**
+ * Returns a function that counts an event of `key` in a key-value database and resolves to undefined.
+ *
+ * If the key already has `limit` events in the window, the function resolves to the seconds until there is room. Each tenth of the window has a counter of its
+ * own. An event counts until its slice has left the window, so no window of the given length has more than `limit` events, and an event may count for a tenth
+ * longer. Processes must have the same time. Counters are named after `owner`, `limit` and `window`: processes and functions with the same ones count together.
+ *
+ * Throws a `RangeError` for `owner`, the function that has the options, if `limit` is not a whole number of 1 or more, or `window` is not positive.
+ */
+export function sharedWindow(
+  owner: string,
+  options: WindowOptions,
+  keyValue: KeyValue,
+): (key: string) => Promise<number | undefined> {
+  checkWindow(owner, options);
+  const { limit, window } = options;
+  const length = Math.max(1, window / slices);
+  const before = Math.ceil(window / length);
+
+  return async (key) => {
+    const now = Date.now();
+    const current = Math.floor(now / length);
+    const counter = (slice: number) => `${owner}/${limit}/${window}/${slice}/${key}`;
+    // Processes that count at the same time count before they read, so that one of them sees both events.
+    const own = await keyValue.increment(counter(current), { expireIn: 2 * (window + length) });
+    const earlier = await Promise.all(
+      Array.from({ length: before }, async (_, index) => {
+        const slice = current - before + index;
+        return { slice, count: Number(await keyValue.get(counter(slice)) ?? 0) };
+      }),
+    );
+    if (earlier.reduce((sum, { count }) => sum + count, own) <= limit) return undefined;
+    await keyValue.increment(counter(current), { by: -1 });
+    const oldest = earlier.find(({ count }) => count > 0)?.slice ?? current;
+    return Math.max(1, Math.ceil(((oldest + before + 1) * length - now) / 1_000));
+  };
+}
