@@ -8,6 +8,7 @@ import {
   type Middleware,
   type ModelContext,
   type ModelRequest,
+  Pause,
   type Stop,
   ToolError,
   type ToolResult,
@@ -88,7 +89,7 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     after: ["truncate"], // a secret that is cut is not recognised
     mask: mask.whole,
     async session(ctx, next) {
-      const result = await next({ emit: (event) => ctx.emit(maskEvent(event, mask)) });
+      const result = await unwinding(next({ emit: (event) => ctx.emit(maskEvent(event, mask)) }), mask);
       return maskFields(result, ["reason"], mask);
     },
     async input(ctx, next) {
@@ -100,7 +101,7 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
       const prompt = maskContent(ctx.prompt, mask);
       const context = maskValue(ctx.context, mask);
       const clean = prompt === ctx.prompt && context === ctx.context;
-      return maskFields(await next(clean ? undefined : { prompt, context }), ["reason"], mask);
+      return maskFields(await unwinding(next(clean ? undefined : { prompt, context }), mask), ["reason"], mask);
     },
     async model(ctx, next) {
       const stream = new StreamedResponse(mask, ctx.emit);
@@ -117,11 +118,11 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     },
     async tool(ctx, next) {
       const input = maskValue(ctx.input, mask);
-      return maskResult(await next(input === ctx.input ? undefined : { input }), mask);
+      return maskResult(await unwinding(next(input === ctx.input ? undefined : { input }), mask), mask);
     },
-    approval: async (_, next) => maskFields(await next(), decisionFields, mask),
+    approval: async (_, next) => maskFields(await unwinding(next(), mask), decisionFields, mask),
     execute: (_, next) => maskExecution(next, mask),
-    stop: async (_, next) => maskStop(await next(), mask),
+    stop: async (_, next) => maskStop(await unwinding(next(), mask), mask),
   };
 }
 
@@ -137,11 +138,26 @@ function maskStop(stop: Stop, mask: Mask): Stop {
   return messages.every((message, index) => message === stop.messages[index]) ? stop : { ...stop, messages };
 }
 
+/** Masks the questions of a hook or a tool that pauses the run. */
+async function unwinding<R>(work: Promise<R>, mask: Mask): Promise<R> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof Pause ? maskPause(error, mask) : error;
+  }
+}
+
+function maskPause(pause: Pause, mask: Mask): Pause {
+  const questions = maskValue(pause.questions, mask);
+  return questions === pause.questions ? pause : new Pause(questions, pause.saved);
+}
+
 /** Masks a result before the engine saves it, and the message of a `ToolError`, from which the engine makes one. */
 async function maskExecution(next: () => Promise<ToolResult>, mask: Mask): Promise<ToolResult> {
   try {
     return maskResult(await next(), mask);
   } catch (error) {
+    if (error instanceof Pause) throw maskPause(error, mask);
     const message = error instanceof ToolError ? mask.whole(error.message) : undefined;
     if (message === undefined || !(error instanceof ToolError) || message === error.message) throw error;
     throw new ToolError(message, { cause: error });

@@ -92,17 +92,25 @@ export function maskContent<T extends { readonly parts: readonly Part[] }>(whole
   return parts === whole.parts ? whole : { ...whole, parts };
 }
 
+/** Masks texts that the model reads one after another. A secret that is split over several texts is found too. */
+function maskContext(context: readonly string[], mask: Mask): readonly string[] {
+  const given = context.map((text) => ({ type: "text", text }) as const);
+  const parts = maskParts(given, mask);
+  return parts === given ? context : parts.map(({ text }) => text);
+}
+
 /** Masks a tool's result: its parts, its context, its artifacts, the text for the person, and the input. */
 export function maskResult(result: ToolResult, mask: Mask): ToolResult {
-  const { context, artifacts, person, input } = result;
-  const given = { context, artifacts, person, input };
+  const { artifacts, person, input } = result;
+  const given = { artifacts, person, input };
   const kept = maskValue(given, mask);
   const parts = maskParts(result.parts, mask);
-  if (kept === given && parts === result.parts) return result;
+  const context = result.context && maskContext(result.context, mask);
+  if (kept === given && parts === result.parts && context === result.context) return result;
   return {
     ...result,
     parts,
-    ...(kept.context && { context: kept.context }),
+    ...(context && { context }),
     ...(kept.artifacts && { artifacts: kept.artifacts }),
     ...(kept.person !== undefined && { person: kept.person }),
     ...(kept.input !== undefined && { input: kept.input }),
