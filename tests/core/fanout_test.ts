@@ -447,7 +447,7 @@ Deno.test("a run ended while its calls run lets them finish", async () => {
   assertEquals([result.status, result.reason], ["done", "enough"]);
 });
 
-Deno.test("a renamed call is looked up again beneath, under the same id", async () => {
+Deno.test("a renamed call is looked up again and passes the outer hooks again, under the same id", async () => {
   const seen: string[] = [];
   const rename: Middleware = { name: "rename", tool: (_, next) => next({ name: "drop", input: { city: "z" } }) };
   const look: Middleware = {
@@ -459,7 +459,8 @@ Deno.test("a renamed call is looked up again beneath, under the same id", async 
   };
   const started = batch([call("a")], { tools: [weather(), drop()], use: [look, rename, look] });
   const { result } = await started.run().came;
-  assertEquals(seen, ['weather weather weather a {"city":"a"}', 'drop drop weather a {"city":"z"}']);
+  const again = 'drop drop weather a {"city":"z"}';
+  assertEquals(seen, ['weather weather weather a {"city":"a"}', again, again]);
   assertEquals(withoutSchemas(result.questions), [{
     callId: "a",
     tool: "drop",

@@ -4,6 +4,9 @@
  * @module
  */
 import {
+  allow,
+  type Approval,
+  type ApprovalContext,
   denied,
   type Middleware,
   type Next,
@@ -16,7 +19,7 @@ import {
 } from "../../../mod.ts";
 import { type Files, onlyIf } from "../../../src/core/kit.ts";
 import { FileEditor } from "./file_editor.ts";
-import { resolve } from "./path.ts";
+import { resolve, root } from "./path.ts";
 import { readingTools } from "./reading_tools.ts";
 import { watch } from "./watch.ts";
 import { changeDirectory, turnStartOf } from "./working_directory.ts";
@@ -86,12 +89,25 @@ export function workspace<V = unknown>(
     if (!hasPath(ctx)) return await next();
     let path: string;
     try {
-      path = resolve(turnStartOf(ctx), ctx.input.path);
+      path = resolve(ctx.edited ? root : turnStartOf(ctx), ctx.input.path); // who edits has seen the path from the root
     } catch (error) {
-      if (error instanceof ToolError) return denied(error.message);
+      if (error instanceof ToolError) return ctx.edited ? await next() : denied(error.message); // the tool refuses an edit
       throw error;
     }
     return await next({ input: { ...ctx.input, path } });
+  }
+
+  /** Resolves a path that an inner hook changed. The engine then asks every guard about the resolved path. */
+  async function resolveChanged(ctx: ApprovalContext<V>, next: Next<object, Approval>): Promise<Approval> {
+    if (!hasPath(ctx)) return await next();
+    let path: string;
+    try {
+      path = resolve(root, ctx.input.path);
+    } catch (error) {
+      if (error instanceof ToolError) return await next(); // the tool refuses the path in the same way
+      throw error;
+    }
+    return path === ctx.input.path ? await next() : allow({ input: { ...ctx.input, path } });
   }
 
   return {
@@ -106,6 +122,7 @@ export function workspace<V = unknown>(
       }
     },
     tool: onlyIf(resolvePath, ({ tool }) => own.has(tool)),
+    approval: onlyIf(resolveChanged, ({ tool }) => own.has(tool)),
   };
 }
 
@@ -114,7 +131,7 @@ interface WithPath {
   readonly path: string;
 }
 
-function hasPath<V>(ctx: ToolContext<V>): ctx is ToolContext<V, WithPath> {
+function hasPath<C extends { readonly input: unknown }>(ctx: C): ctx is C & { readonly input: WithPath } {
   const { input } = ctx;
   return typeof input === "object" && input !== null && "path" in input && typeof input.path === "string";
 }

@@ -16,10 +16,10 @@ import { answerSchema, suggestions } from "./question.ts";
 import type { StepScope } from "../run/run.ts";
 import { type ParsedInput, parseToolInput } from "./tool_io.ts";
 
-/** The number of times that guards and people may change the input of one call. */
-const maxEdits = 3;
+/** The number of times that hooks, guards and people may change one call after it has passed the `tool` hooks. */
+export const maxRevisions = 3;
 
-/** The decision about one call: execute it, answer it, or ask a person. */
+/** The decision about one call: execute it, answer it, ask a person, or decide again with another input. */
 export type Decision =
   | {
     readonly type: "execute";
@@ -32,7 +32,17 @@ export type Decision =
     readonly scope: Scope;
   }
   | { readonly type: "answer"; readonly result: ToolResult }
-  | { readonly type: "ask"; readonly question: Question };
+  | { readonly type: "ask"; readonly question: Question }
+  | Revision;
+
+/** A call that passes the `tool` hooks once more: a guard or a person edited its input, or a hook renamed it. */
+export interface Revision {
+  readonly type: "revise";
+  readonly name: string;
+  readonly input: unknown;
+  /** True if a guard or a person edited the input. */
+  readonly edited: boolean;
+}
 
 /** A call to decide. */
 export interface Undecided {
@@ -41,6 +51,12 @@ export interface Undecided {
   readonly place: { readonly turn: number; readonly overLimit: boolean };
   /** Receives a text for the model: that a person changed the input. */
   note: string | undefined;
+  /** The number of times that the call has passed the `tool` hooks before. */
+  readonly revisions: number;
+  /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
+  readonly edits: Set<string>;
+  /** True if hooks renamed the call more often than it may pass them. */
+  readonly renamedTooOften: boolean;
 }
 
 /** Decides a call with its final name and input. `proposed` is the result of a hook that answered in place of the tool. */
@@ -54,62 +70,70 @@ export async function authorize(
   if (place.overLimit) {
     return { type: "answer", result: skipped(`Not run: this run may make ${engine.limits.calls} calls.`) };
   }
+  if (call.renamedTooOften) return changedTooOften(ctx, call);
   let { input } = ctx;
-  for (let edits = 0; edits <= maxEdits; edits++) {
+  for (let edits = call.revisions; edits <= maxRevisions; edits++) {
     const checked = parseToolInput(engine, ctx, input);
     const parsed = checked instanceof Promise ? await checked : checked; // a synchronous schema costs no turn of the microtask queue
     if (!proposed && "wrong" in parsed) return { type: "answer", result: { ...parsed.wrong, input } };
     const approval = await approve(contextOf(ctx, input, proposed), engine, parsed);
-    const step = apply(ctx, call, approval, { input, parsed, proposed });
-    if ("decision" in step) return step.decision;
-    input = step.input;
+    const decision = apply(ctx, call, approval, { input, parsed, proposed });
+    if (decision.type !== "revise") return decision;
+    const edit = canonicalJson([ctx.name, decision.input]);
+    if (call.revisions < maxRevisions && !call.edits.has(edit)) {
+      call.edits.add(edit);
+      return decision;
+    }
+    input = decision.input; // the hooks have seen this edit and put another input in its place: the guards decide about the edit as it is
   }
+  return changedTooOften(ctx, call);
+}
+
+function changedTooOften(ctx: ToolContext, call: Undecided): Decision {
   return decided(ctx, call, "deny", "policy", denied("The input was changed too often."));
 }
 
-/** One round of a decision: the input, and the result of a hook that answered. */
+/** The parts of a decision: the input, and the result of a hook that answered. */
 interface Round {
   readonly input: unknown;
   readonly parsed: ParsedInput;
   readonly proposed: ToolResult | undefined;
 }
 
-/** Applies the guards' verdict and a person's answer. Returns the decision, or an edited input for another round. */
+/** Applies the guards' verdict and a person's answer. An edit leads to a revision. */
 function apply(
   ctx: ToolContext,
   call: Undecided,
   approval: Approval,
   { input, parsed, proposed }: Round,
-): { readonly decision: Decision } | { readonly input: unknown } {
+): Decision {
   const { run, signal, emit, vars, tool, name } = ctx;
   if (approval.type === "deny") {
-    return { decision: decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed.")) };
+    return decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed."));
   }
   const person = personsAnswer(call, name, input); // a person's no, reply or edit counts even if no guard asks now
   if (person?.type === "deny") {
     const { reason } = person;
     const result = denied(reason ? `A person said no: ${reason}` : "A person said no.");
-    return { decision: decided(ctx, call, "deny", "person", result) };
+    return decided(ctx, call, "deny", "person", result);
   }
   if (person?.type === "reply") {
-    return { decision: decided(ctx, call, "allow", "person", { ...text(person.text), input }) };
+    return decided(ctx, call, "allow", "person", { ...text(person.text), input });
   }
   const isOpen = approval.type === "ask" && !person;
   const ruled = isOpen && isRuled(call, name, input);
-  if (isOpen && !ruled) return { decision: askPerson(ctx, call, approval, input) };
+  if (isOpen && !ruled) return askPerson(ctx, call, approval, input);
   const edit = (approval.type === "allow" ? approval.input : undefined) ?? person?.input;
   if (edit !== undefined && canonicalJson(edit) !== canonicalJson(input)) {
     if (edit === person?.input) call.note = `A person changed the input of ${name} to ${JSON.stringify(edit)}.`;
-    return { input: edit };
+    return { type: "revise", name, input: edit, edited: true };
   }
   const by = person ? "person" : ruled ? "rule" : "policy";
-  if (proposed) return { decision: decided(ctx, call, "allow", by, { ...proposed, input }) };
-  if (!tool || "wrong" in parsed) {
-    return { decision: decided(ctx, call, "deny", "policy", denied("The input was changed too often.")) };
-  }
+  if (proposed) return decided(ctx, call, "allow", by, { ...proposed, input });
+  if (!tool || "wrong" in parsed) return changedTooOften(ctx, call); // not reached: only a proposed result has no tool
   announce(ctx, call, "allow", by);
   const scope: Scope = { run, signal, emit, vars };
-  return { decision: { type: "execute", tool, input: parsed.input, json: input, scope } };
+  return { type: "execute", tool, input: parsed.input, json: input, scope };
 }
 
 function contextOf(

@@ -4,11 +4,12 @@
  * @module
  */
 import type { ToolResult } from "../../protocol/message.ts";
-import { End } from "../hooks/interrupt.ts";
+import { End, Paused } from "../hooks/interrupt.ts";
+import { nameOf } from "../hooks/middleware.ts";
 import type { PointPolicy, Review } from "../hooks/onion.ts";
 import type { ToolChange, ToolContext } from "../hooks/points/call.ts";
 import { policyOf } from "../hooks/policy.ts";
-import { authorize, type Decision } from "./authorize.ts";
+import { authorize, type Decision, maxRevisions, type Revision } from "./authorize.ts";
 import { interrupted } from "./outcome.ts";
 import type { CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
@@ -43,6 +44,12 @@ export class OpenCall {
   waiting = false;
   /** True once `tool.started` was emitted. */
   announced = false;
+  /** The number of times that the call has passed the `tool` hooks before. */
+  revisions = 0;
+  /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
+  readonly edits: Set<string> = new Set();
+  /** True if hooks renamed the call more often than it may pass them. */
+  renamedTooOften = false;
   /** A text for the model beside the result: that a person changed the input. */
   note: string | undefined;
 
@@ -56,29 +63,49 @@ export class OpenCall {
 
   /** Starts the `tool` onion. It parks at the layer that decides the call. */
   async enter(): Promise<void> {
-    const { scope: { engine, run, signal, emit, vars }, record: { call, state }, place } = this;
     try {
       this.announce();
-      const ctx: ToolContext = {
-        run,
-        signal,
-        emit,
-        vars,
-        call,
-        tool: engine.settings.toolsByName.get(call.name),
-        name: call.name,
-        input: call.input,
-        batchId: place.batchId,
-        index: place.index,
-        turn: place.turn,
-        resumed: state !== "pending",
-      };
-      this.result = await engine.definition.onions.tool(ctx, this, policy);
+      let pass = this.#context();
+      for (let revision = await this.#pass(pass); revision; revision = await this.#pass(pass)) {
+        const { name, input, edited } = revision;
+        this.revisions++;
+        this.decision = undefined;
+        pass = { ...pass, name, input, edited, tool: this.scope.engine.settings.toolsByName.get(name) };
+      }
     } catch (error) {
-      if (error instanceof End) engine.loop.offerInterrupt(error);
+      if (error instanceof End) this.scope.engine.loop.offerInterrupt(error);
       this.failures.push(error);
     }
     this.parked.resolve();
+  }
+
+  /** Runs the `tool` onion once. Returns a revision if the call must pass it again; hooks have seen `Paused` then, as for a question. */
+  async #pass(ctx: ToolContext): Promise<Revision | undefined> {
+    try {
+      this.result = await this.scope.engine.definition.onions.tool(ctx, this, policy);
+    } catch (error) {
+      if (this.decision?.type !== "revise" || !(error instanceof Paused)) throw error;
+    }
+    return this.decision?.type === "revise" ? this.decision : undefined;
+  }
+
+  #context(): ToolContext {
+    const { scope: { engine, run, signal, emit, vars }, record: { call, state }, place } = this;
+    return {
+      run,
+      signal,
+      emit,
+      vars,
+      call,
+      tool: engine.settings.toolsByName.get(call.name),
+      name: call.name,
+      input: call.input,
+      batchId: place.batchId,
+      index: place.index,
+      turn: place.turn,
+      resumed: state !== "pending",
+      edited: false,
+    };
   }
 
   /** Emits `tool.started`, once. */
@@ -104,18 +131,33 @@ const policy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenCall> = /* @_
     core: park,
     hint: ": retry at execute",
     late: true,
-    derive: (inner, outer, { scope: { engine } }) =>
-      inner.name === outer.name ? inner : { ...inner, tool: engine.settings.toolsByName.get(inner.name) },
+    derive: (inner, outer, call, hook) => inner.name === outer.name ? inner : renamed(inner, call, hook),
     finalize({ name, returned, ctx, own }) {
       toolResultOf(name, "tool", returned);
       const { decision } = own;
       if (!decision) return park(ctx, own, undefined, returned); // a hook answered: the call needs approval all the same
+      if (decision.type === "revise") return returned; // dropped: the call passes the hooks again
       return decision.type === "answer" && decision.result.status === "denied" && returned.status !== "denied"
         ? { ...returned, status: "denied" }
         : returned;
     },
   },
 );
+
+/** Returns the context of a renamed call. If hooks outside of `hook` saw it under the other name, it throws, and the call passes all hooks again. */
+function renamed(inner: ToolContext, call: OpenCall, hook: string): ToolContext {
+  const { engine: { settings, definition: { use } } } = call.scope;
+  const { name, input, edited } = inner;
+  const tool = settings.toolsByName.get(name);
+  const names = use.map((middleware, index) => middleware.tool ? nameOf(middleware, index) : undefined);
+  const isOutermost = names.find((each) => each !== undefined) === hook &&
+    names.lastIndexOf(hook) === names.indexOf(hook);
+  if (!tool || isOutermost || call.record.state === "running" || call.record.state === "ran") return { ...inner, tool };
+  call.renamedTooOften = call.revisions >= maxRevisions;
+  if (call.renamedTooOften) return { ...inner, tool };
+  call.decision = { type: "revise", name, input, edited };
+  throw new Paused(call.record.call.id);
+}
 
 /** The core of `tool`, also for a hook that answers in its place: decides the call, and waits until it may leave. */
 async function park(
@@ -125,6 +167,7 @@ async function park(
   proposed?: ToolResult,
 ): Promise<ToolResult> {
   call.decision = savedDecision(ctx, call, proposed) ?? await authorize(ctx, call, proposed);
+  if (call.decision.type === "revise") throw new Paused(call.record.call.id);
   call.parked.resolve();
   const result = await call.gate.promise;
   return review ? review(result) : result;

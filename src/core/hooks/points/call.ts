@@ -25,6 +25,8 @@ export interface ToolContext<V = unknown, I = unknown> extends Scope<V> {
   readonly turn: number;
   /** True if the call has saved progress from before a pause or a crash. */
   readonly resumed: boolean;
+  /** True if a guard or a person edited the input after the hooks had seen the call: it replaces the input that they left. The hooks run again. */
+  readonly edited: boolean;
 }
 /** The change of `tool`. */
 export interface ToolChange<I = unknown> extends Change {
