@@ -94,9 +94,9 @@ async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult>
   try {
     if (arrivals.skipped) return arrivals.skipped;
     const returned = tool.execute(ctx.input as never, ctx); // parsed by the tool's own schema
-    if (!(returned instanceof Promise)) return toResult(returned);
+    if (!isThenable(returned)) return toResult(returned);
     return toResult(
-      await withGracePeriod(returned, cancellation, limits.grace, () => {
+      await withGracePeriod(Promise.resolve(returned), cancellation, limits.grace, () => {
         const message = `The tool ${tool.name} did not stop when its signal aborted.`;
         events.warn("tool.abandoned", message, { point: "execute" });
       }),
@@ -104,6 +104,11 @@ async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult>
   } finally {
     slots.give();
   }
+}
+
+/** Returns true for a value that `await` would wait for, such as a promise or a query builder. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 /** Returns the result that the model reads of an error: the message of a `ToolError`, and nothing internal. */

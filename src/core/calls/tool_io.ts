@@ -8,6 +8,7 @@ import type { ToolResult } from "../../protocol/message.ts";
 import { describeIssues, type Validation } from "../agent/schema.ts";
 import type { ToolContext } from "../hooks/points/call.ts";
 import { failed, text } from "../hooks/results.ts";
+import { expectJson } from "../lib/json_value.ts";
 import type { EngineRun } from "../run/run.ts";
 
 /** A parsed input, or the result for a call that cannot run. */
@@ -21,6 +22,14 @@ export function parseToolInput(
 ): ParsedInput | Promise<ParsedInput> {
   if (call.malformed !== undefined && input === call.input) {
     return { wrong: failed(`The input of ${name} is not valid JSON: ${call.malformed}`) };
+  }
+  if (input !== call.input) {
+    try {
+      expectJson(`Cannot use the input of ${name}`, input);
+    } catch (error) {
+      engine.events.report(error);
+      return { wrong: failed(`The input of ${name} could not be checked.`) };
+    }
   }
   if (!tool) {
     const names = [...engine.settings.toolsByName.keys()].join(", ") || "none";
@@ -44,8 +53,23 @@ export function parseToolInput(
 
 /** Returns the value that a tool returned as a result. */
 export function toResult(returned: unknown): ToolResult {
-  if (isResult(returned)) return returned;
+  if (isResult(returned)) {
+    expectParts(returned);
+    return returned;
+  }
   return text(typeof returned === "string" ? returned : JSON.stringify(returned) ?? "");
+}
+
+/** Throws a `TypeError` if a result has a part that is neither text nor media, or fields that are not JSON. */
+function expectParts({ parts, context, artifacts }: ToolResult): void {
+  for (const [index, part] of parts.entries()) {
+    const valid = part?.type === "text" ? typeof part.text === "string" : part?.type === "media";
+    if (!valid) throw new TypeError(`Cannot use the result of a tool: part ${index} is neither text nor media`);
+  }
+  if (context?.some((each) => typeof each !== "string")) {
+    throw new TypeError("Cannot use the result of a tool: expected a `context` of strings");
+  }
+  if (artifacts) expectJson("Cannot use the artifacts of a tool", artifacts);
 }
 
 /** Returns the value that a hook returned if it is a result. Throws a `TypeError` otherwise. */

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Emit, Event, Point, WarningCode } from "../../protocol/event.ts";
+import { expectJson } from "../lib/json_value.ts";
 import type { Sink } from "../../stream/channel.ts";
 
 /** An event and its number in the run. */
@@ -15,7 +16,7 @@ export interface NumberedEvent {
 }
 
 /** Receives every error with the id that clients see in its place. */
-export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void;
+export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void | Promise<void>;
 
 /** The receivers of a run's events. */
 export interface Audience {
@@ -53,6 +54,7 @@ export class Events {
   /** Numbers an event and writes it. */
   readonly emit: Emit = (event) => {
     if (this.closed) return;
+    if (event.type === "tool.progress" || event.type === "data") expectJson(`Cannot emit ${event.type}`, event.data);
     if (event.type === this.#due) this.#due = undefined;
     const { observers } = this.#audience;
     if (observers.length > 0) this.#observe(observers, event);
@@ -77,11 +79,12 @@ export class Events {
   /** Reports an error to the operator. Returns the id that a client may see. */
   report(error: unknown): string {
     const id = crypto.randomUUID();
-    try {
-      this.#audience.onError?.(error, { id, run: this.#run });
-    } catch {
-      this.#write({ type: "warning", code: "observer.failed", message: "onError failed.", error: id });
-    }
+    const fail = () => {
+      if (!this.closed) {
+        this.#write({ type: "warning", code: "observer.failed", message: "onError failed.", error: id });
+      }
+    };
+    callSafely(() => this.#audience.onError?.(error, { id, run: this.#run }), fail);
     return id;
   }
 
@@ -97,12 +100,16 @@ export class Events {
   }
 
   #observe(observers: Audience["observers"], event: Event): void {
-    for (const observe of observers) {
-      try {
-        observe(event);
-      } catch (error) {
-        this.report(error);
-      }
-    }
+    for (const observe of observers) callSafely(() => observe(event), (error) => this.report(error));
+  }
+}
+
+/** Calls a function that may also return a promise or a thenable. `fail` receives what it throws or rejects with. */
+function callSafely(call: () => unknown, fail: (error: unknown) => void): void {
+  try {
+    const returned = call();
+    if (typeof returned === "object" && returned !== null) Promise.resolve(returned).catch(fail);
+  } catch (error) {
+    fail(error);
   }
 }

@@ -8,6 +8,7 @@ import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import type { Steering } from "../features/steering.ts";
 import { reasonOf } from "../lib/cancellation.ts";
+import { expectJson } from "../lib/json_value.ts";
 import { claim, type Claimed } from "../persistence/claim.ts";
 import { SessionError } from "../persistence/session_error.ts";
 import type { Session } from "../persistence/session.ts";
@@ -58,6 +59,9 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
   if (options.compact && !definition.steps.compact) {
     const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
     throw new SessionError(`Cannot compact session "${session}": ${expected}`, "invalid");
+  }
+  for (const answer of options.answers ?? []) {
+    if (answer.type === "approve") expectJson(`Cannot resume session "${session}" with an edited input`, answer.input);
   }
   let claimed = await claim(options, about);
   if ("close" in claimed) {
