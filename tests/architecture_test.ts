@@ -338,6 +338,7 @@ Deno.test("tests mirror src and middleware", async () => {
   const own = [
     "README.md",
     "architecture_test.ts",
+    "attack",
     "bench",
     "browser",
     "examples_test.ts",

@@ -1,0 +1,83 @@
+/**
+ * Attacks on the process: callbacks that throw, reject later, or return something else than they promise.
+ *
+ * @module
+ */
+import { agent, type AnyTool, type Middleware, tool } from "@jizai/jizai";
+import { audit } from "@jizai/jizai/middleware/audit";
+import { delivery } from "@jizai/jizai/middleware/delivery";
+import { logger } from "@jizai/jizai/middleware/logger";
+import { transcript } from "@jizai/jizai/middleware/transcript";
+import { scripted } from "@jizai/jizai/model/scripted";
+import * as z from "zod";
+import type { Chance } from "../support/seeded.ts";
+import { type Attack, expect } from "./attack.ts";
+
+/** Fails in a random way: at once, in a promise, later, or through a thenable. */
+function failure({ one }: Chance): () => never {
+  const error = () => new Error("The callback failed");
+  const fails = one<() => unknown>([
+    () => {
+      throw error();
+    },
+    () => Promise.reject(error()),
+    () => new Promise((_, reject) => setTimeout(reject, 0, error())),
+    () => ({ then: (_: unknown, reject: (error: unknown) => void) => reject?.(error()) }),
+    () => ({
+      get then() {
+        throw error();
+      },
+    }),
+  ]);
+  return fails as () => never; // each is a caller's mistake that types do not prevent
+}
+
+/** A query builder: a thenable whose fields contain a password. */
+function query(password: string) {
+  return { password, then: (resolve: (rows: unknown) => unknown) => Promise.resolve([{ id: 1 }]).then(resolve) };
+}
+
+function careless(chance: Chance): Middleware {
+  const fail = failure(chance);
+  return chance.one<() => Middleware>([
+    () => ({ name: "none" }),
+    () => audit(fail),
+    () => logger(fail),
+    () => delivery(fail),
+    () => transcript({ write: fail } as never),
+    () => ({ name: "session", session: (_, next) => next().then(() => fail()) }),
+    () => ({ name: "tool", tool: fail }),
+    () => ({ name: "approval", approval: fail }),
+    () => ({ name: "execute", execute: fail }),
+    () => ({ name: "stop", stop: fail }),
+    () => ({ name: "error", error: fail }),
+    () => ({ name: "abort", abort: fail }),
+  ])();
+}
+
+/** Runs agents with failing callbacks. Fails if a run does not end, a rejection is unhandled, or the inside of a thenable is sent. */
+export const callbacks: Attack = {
+  name: "callbacks",
+  async attempt(chance) {
+    const password = "the password of the query builder";
+    const look: AnyTool = tool({
+      name: "look",
+      description: "Looks",
+      input: z.object({}),
+      execute: () => chance.one<() => unknown>([() => query(password), () => "seen", failure(chance)])(),
+    });
+    const observe = failure(chance);
+    let use: Middleware[];
+    try {
+      use = [careless(chance), careless(chance)];
+    } catch {
+      return 0; // the options were refused
+    }
+    const attacked = agent({ model: scripted({ calls: [["look", {}]] }, "Done."), tools: [look], use, observe });
+    const { result, events } = attacked.run({ prompt: "Hi", onError: failure(chance), limits: { grace: 50 } });
+    const [{ messages }, seen] = [await result, await Array.fromAsync(events)];
+    const text = JSON.stringify([messages, seen]);
+    expect(!text.includes(password), () => `the inside of a thenable was sent: ${text}`);
+    return 1;
+  },
+};

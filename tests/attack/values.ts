@@ -1,0 +1,122 @@
+/**
+ * Attacks with values that JSON cannot hold: BigInt, cycles, functions, lone surrogates and deep nesting, in inputs, results and events.
+ *
+ * @module
+ */
+import { agent, type AnyTool, memory, type Middleware, type PersonAnswer, serve, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { durable } from "@jizai/jizai/session/durable";
+import * as z from "zod";
+import type { Chance } from "../support/seeded.ts";
+import { eventsOf, post } from "../support/requests.ts";
+import { type Attack, expect } from "./attack.ts";
+
+function cycle(): unknown {
+  const value: { self?: unknown } = {};
+  value.self = value;
+  return value;
+}
+
+function deep(levels: number): unknown {
+  let value: unknown = "deep";
+  for (let level = 0; level < levels; level++) value = [value];
+  return value;
+}
+
+function strange({ one, below }: Chance): unknown {
+  return one<() => unknown>([
+    () => 1n,
+    () => ({ deep: [{ big: 2n ** 64n }] }),
+    cycle,
+    () => deep(1 + below(300)),
+    () => deep(20_000),
+    () => "\ud800 alone",
+    () => ({ text: "\udc00" }),
+    () => undefined,
+    () => NaN,
+    () => () => "function",
+    () => Symbol("symbol"),
+    () => new Map([["a", 1]]),
+    () => ({ type: "result", status: "ok", parts: [null] }),
+    () => ({ type: "result", status: "ok", parts: [{ type: "text" }] }),
+    () => ({ type: "result", status: "ok", parts: [{ type: "text", text: 1n }] }),
+    () => ({ type: "result", status: "ok", parts: [], artifacts: cycle() }),
+    () => ({ type: "result", status: "ok", parts: [{ type: "text", text: "\ud800" }] }),
+  ])();
+}
+
+/** A tool that returns, reports or emits strange values. */
+function strangeTool(chance: Chance): AnyTool {
+  return tool({
+    name: "look",
+    description: "Looks",
+    input: z.object({ key: z.unknown() }),
+    ask: chance.below(3) === 0,
+    execute: (_, { progress, emit }) =>
+      chance.one<() => unknown>([
+        () => strange(chance),
+        () => strange(chance),
+        () => (progress(strange(chance)), "done"),
+        () => (emit({ type: "data", name: "d", data: strange(chance) as never }), "done"),
+      ])(),
+  });
+}
+
+/** A middleware that puts strange values into calls. */
+function strangeMiddleware(chance: Chance): Middleware {
+  return chance.one<() => Middleware>([
+    () => ({ name: "none" }),
+    () => ({ name: "input", tool: (_, next) => next({ input: { key: strange(chance) } }) }),
+    () => ({ name: "edit", approval: () => Promise.resolve({ type: "allow", input: { key: strange(chance) } }) }),
+  ])();
+}
+
+/** Runs agents on strange values. Fails if a run fails, or if its session stays busy. */
+export const values: Attack = {
+  name: "values",
+  async attempt(chance) {
+    const errors: unknown[] = [];
+    const store = durable(memory());
+    const model = scripted(
+      { calls: [["look", { key: "\ud800" }], ["look", {}]] },
+      "Done.",
+      "Again.",
+      "Again.",
+      "Again.",
+    );
+    const use = [strangeMiddleware(chance)];
+    const attacked = agent({ model, tools: [strangeTool(chance)], use });
+    const onError = (error: unknown) => void errors.push(error);
+    const app = serve(attacked, { store, log: memoryLog(), onError, session: () => "s" });
+    const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+    const last = events.at(-1);
+    expect(
+      last?.type === "run.finished" || last?.type === "run.paused",
+      () => `the run ended with ${JSON.stringify(last)}: ${errors.map(String)}`,
+    );
+    if (last?.type === "run.paused") {
+      const answers = last.questions.map(({ callId = "" }): PersonAnswer => ({
+        type: "approve",
+        callId,
+        input: { key: strange(chance) },
+      }));
+      const options = { session: "s", store };
+      const first = await attacked.resume({ ...options, answers }).result;
+      let { status, reason, error, questions } = first;
+      if (reason === "session") questions = last.questions; // the answers were refused, and the pause is kept
+      for (let leg = 0; leg < 5 && (status === "paused" || reason === "session"); leg++) {
+        const denials = questions.map(({ callId = "" }): PersonAnswer => ({ type: "deny", callId }));
+        ({ status, reason, error, questions } = await attacked.resume({ ...options, answers: denials }).result);
+      }
+      expect(
+        status === "done",
+        () => `the pause was lost: ${first.status} ${first.error}, then ${status} ${reason} ${error}`,
+      );
+      return 2;
+    }
+    const next = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+    expect(next.at(-1)?.type === "run.finished", () => `the session stays busy: ${JSON.stringify(next.at(-1))}`);
+    return 2;
+  },
+};
