@@ -88,5 +88,6 @@ function callOf(
     index: 0,
     turn: 0,
     resumed: false,
+    edited: false,
   };
 }

@@ -76,6 +76,7 @@ function callOf(run: ForeignRun, { TurnID, Iteration }: Meta, name: string, inpu
     index: 0,
     turn: Iteration + 1,
     resumed: false,
+    edited: false,
   };
 }
 

@@ -16,7 +16,7 @@ export interface NumberedEvent {
 }
 
 /** Receives every error with the id that clients see in its place. */
-export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void | Promise<void>;
+export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void;
 
 /** The receivers of a run's events. */
 export interface Audience {
