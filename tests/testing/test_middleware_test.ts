@@ -6,6 +6,9 @@ import {
   isInterrupt,
   mapText,
   type Middleware,
+  Pause,
+  Paused,
+  type Question,
   reply,
   type Scope,
   state,
@@ -172,6 +175,44 @@ Deno.test("testMiddleware() finds a middleware that turns what ends a run into s
     '"turning" breaks the law that a middleware passes on what ends or pauses a run:',
     "- at model, End was thrown by the inner layers, and it threw Pause: The run pauses: Really? (when an inner hook ends the run at model)",
   ]);
+});
+
+/** Replaces a pause of the inner layers. */
+function replacing(replace: (pause: Pause) => unknown): () => Middleware {
+  return () => ({
+    name: "replacing",
+    async tool(_, next) {
+      try {
+        return await next();
+      } catch (error) {
+        throw error instanceof Pause ? replace(error) : error;
+      }
+    },
+  });
+}
+
+Deno.test("testMiddleware() accepts a middleware that rewords the questions of a pause", async () => {
+  const reworded = (each: Question) => ({ ...each, questions: each.questions.map(() => "[redacted]") });
+  await testMiddleware(replacing(({ questions, saved }) => new Pause(questions.map(reworded), saved)));
+});
+
+Deno.test("testMiddleware() finds a pause that is replaced by one with other questions, or about another call", async () => {
+  const replacements: readonly ((pause: Pause) => unknown)[] = [
+    ({ questions }) => new Pause([...questions, ...questions]),
+    () => new Pause([]),
+    ({ questions }) => new Pause(questions.map((each) => ({ ...each, callId: "other" }))),
+    ({ questions }) => new Pause(questions.map((each) => ({ ...each, questions: [...each.questions, "And?"] }))),
+    ({ questions }) => new Pause(questions.map((each) => ({ ...each, questions: [] }))),
+    () => new End("over"),
+    () => new Paused("call"),
+    (pause) => new Error("It pauses", { cause: pause }),
+  ];
+  for (const [index, replace] of replacements.entries()) {
+    const [law, ...findings] = await reportOf(replacing(replace));
+    assertEquals(law, '"replacing" breaks the law that a middleware passes on what ends or pauses a run:', `${index}`);
+    const start = "- at tool, Pause was thrown by the inner layers, and it threw ";
+    assertEquals(findings[0]?.slice(0, start.length), start, `${index}`);
+  }
 });
 
 Deno.test("testMiddleware() finds a second next() where it is not allowed, and says where it is", async () => {

@@ -132,6 +132,9 @@ const eventFields = ["text", "message", "reason", "questions", "input", "data", 
 /** Fields of decisions that contain text or JSON. */
 const decisionFields = ["reason", "questions", "question", "input"];
 
+/** Fields of questions that contain text or JSON. */
+const questionFields = ["input", "questions", "schema", "suggestions"];
+
 function maskStop(stop: Stop, mask: Mask): Stop {
   if (stop.type !== "continue") return maskFields(stop, decisionFields, mask);
   const messages = stop.messages.map((message) => maskContent(message, mask));
@@ -147,9 +150,12 @@ async function unwinding<R>(work: Promise<R>, mask: Mask): Promise<R> {
   }
 }
 
+/** Masks the questions of a pause, and the JSON that the tool saved with it. The ids of calls stay. */
 function maskPause(pause: Pause, mask: Mask): Pause {
-  const questions = maskValue(pause.questions, mask);
-  return questions === pause.questions ? pause : new Pause(questions, pause.saved);
+  const masked = pause.questions.map((question) => maskFields(question, questionFields, mask));
+  const questions = masked.every((each, index) => each === pause.questions[index]) ? pause.questions : masked;
+  const saved = maskValue(pause.saved, mask);
+  return questions === pause.questions && saved === pause.saved ? pause : new Pause(questions, saved);
 }
 
 /** Masks a result before the engine saves it, and the message of a `ToolError`, from which the engine makes one. */

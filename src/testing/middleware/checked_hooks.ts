@@ -4,7 +4,7 @@
  * @module
  */
 import { eachHook } from "../../core/hooks/each_hook.ts";
-import { isInterrupt } from "../../core/hooks/interrupt.ts";
+import { isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
 import type { Hook } from "../../core/hooks/onion.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Change, Scope } from "../../core/hooks/scope.ts";
@@ -91,13 +91,23 @@ function filter(emit: Emit, tell: Report): Emit {
 
 /** Reports an error that a hook must not throw. It may throw interrupts and errors of the inner layers, and every error after its signal has aborted. */
 function explain(error: unknown, thrown: readonly unknown[], signals: readonly AbortSignal[], tell: Report): void {
-  const lost = thrown.filter(isInterrupt).find((interrupt) => interrupt !== error);
+  const lost = thrown.filter(isInterrupt).find((interrupt) => interrupt !== error && !isReworded(interrupt, error));
   if (lost) tell("unwinds", `${lost.name} was thrown by the inner layers, and it threw ${error}`);
   else if (isInterrupt(error) || isMisuse(error) || thrown.some((each) => carries(error, each))) return;
   else if (isMutation(error)) tell("readonly", String(error));
   else if (signals.some(({ aborted }) => aborted)) return;
   else if (thrown.length > 0) tell("passes", `${thrown.at(-1)} was thrown by the inner layers, and it threw ${error}`);
   else tell("passes", `it threw ${error}`);
+}
+
+/** Returns true if both are pauses that ask the same number of questions about the same calls. The texts may differ, because a middleware may mask them. */
+function isReworded(thrown: unknown, error: unknown): boolean {
+  if (!(thrown instanceof Pause && error instanceof Pause)) return false;
+  if (thrown.questions.length !== error.questions.length) return false;
+  return thrown.questions.every(({ callId, questions }, index) => {
+    const other = error.questions[index];
+    return other?.callId === callId && other?.questions.length === questions.length;
+  });
 }
 
 /** Whether `error` is `cause` or contains it. */
