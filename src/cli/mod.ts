@@ -6,6 +6,7 @@
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { chat } from "./chat.ts";
+import { create, templates } from "./create.ts";
 import { explainFile } from "./explain_file.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
@@ -13,8 +14,13 @@ export type { Terminal } from "./terminal.ts";
 
 const usage = `Usage: jizai COMMAND
 
+  create NAME [--template TEMPLATE]      creates a project in the folder NAME; --package TARBALL uses a local package
   chat URL [--header "NAME: VALUE"]...   converses with the agent that is served at URL; Ctrl-C stops a run
   explain FILE                           prints the hooks and tools of the agents that FILE exports
+
+Templates:
+
+${Object.entries(templates).map(([name, { title }]) => `  ${name.padEnd(17)}${title}`).join("\n")}
 `;
 
 /** A command: what it does with its argument and options. */
@@ -23,9 +29,12 @@ type Command = (argument: string, options: Options, terminal: Terminal) => Promi
 /** The options of all commands. */
 interface Options {
   readonly header: readonly string[];
+  readonly package?: string | undefined;
+  readonly template?: string | undefined;
 }
 
 const commands: Readonly<Record<string, Command>> = {
+  create: async (folder, options, terminal) => terminal.write(await create(folder, options)),
   chat: (url, { header }, terminal) => chat(url, terminal, { headers: headersOf(header) }),
   explain: async (file, _options, terminal) => terminal.write(`${await explainFile(file)}\n`),
 };
@@ -39,7 +48,12 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     const { values, positionals } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { header: { type: "string", multiple: true, default: [] }, help: { type: "boolean", short: "h" } },
+      options: {
+        header: { type: "string", multiple: true, default: [] },
+        help: { type: "boolean", short: "h" },
+        package: { type: "string" },
+        template: { type: "string" },
+      },
     });
     const [name = "", argument, ...rest] = positionals;
     const command = Object.hasOwn(commands, name) ? commands[name] : undefined;

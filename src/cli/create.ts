@@ -1,0 +1,94 @@
+/**
+ * `jizai create NAME`: a new project.
+ *
+ * @module
+ */
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import process from "node:process";
+import { denoApp } from "./templates/deno_app.ts";
+import { durableObjectsApp } from "./templates/durable_objects_app.ts";
+import { middlewarePackage } from "./templates/middleware_package.ts";
+import { nodeApp } from "./templates/node_app.ts";
+import type { Template } from "./templates/template.ts";
+import { workersApp } from "./templates/workers_app.ts";
+import { unpack } from "./unpack.ts";
+import { version } from "./version.ts";
+
+/** The templates, by name. */
+export const templates: Readonly<Record<string, Template>> = {
+  node: nodeApp,
+  deno: denoApp,
+  workers: workersApp,
+  "durable-objects": durableObjectsApp,
+  middleware: middlewarePackage,
+};
+
+/** Options of `create()`. */
+export interface CreateOptions {
+  /** The name of the template. Default: `deno` on Deno, otherwise `node`. */
+  readonly template?: string | undefined;
+  /** The path of a tarball of this package, as `npm pack` makes it. Default: the registry's package, of the version of this command. */
+  readonly package?: string | undefined;
+}
+
+/**
+ * Creates a project in `folder`, whose last part is the project's name. Returns the commands to run next. Throws an `Error` if the folder has files, and a
+ * `TypeError` for an invalid name, template or package.
+ */
+export async function create(folder: string, options: CreateOptions = {}): Promise<string> {
+  const target = resolve(folder);
+  const template = templateOf(options.template ?? ("deno" in process.versions ? "deno" : "node"));
+  const name = nameOf(target);
+  const tarball = options.package === undefined ? undefined : await tarballOf(options.package);
+  await requireEmpty(target);
+  const files = template.files({
+    name,
+    range: `^${version}`,
+    secret: crypto.randomUUID() + crypto.randomUUID(),
+    ...(tarball && { tarball: relative(target, tarball.path).replaceAll("\\", "/") }),
+  });
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(target, path)), { recursive: true });
+    await writeFile(join(target, path), text);
+  }
+  if (tarball && template.unpacked !== undefined) await unpack(tarball.bytes, join(target, template.unpacked));
+  return [`Created ${name}: ${template.title}.`, "", ...[`cd ${folder}`, ...template.commands].map(indented), ""]
+    .join("\n");
+}
+
+function indented(line: string): string {
+  return `  ${line}`;
+}
+
+function templateOf(name: string): Template {
+  const template = Object.hasOwn(templates, name) ? templates[name] : undefined;
+  if (template) return template;
+  const names = Object.keys(templates).join(", ");
+  throw new TypeError(`Cannot create from the template "${name}": expected one of ${names}`);
+}
+
+/** Returns the name of the project. The registries and Cloudflare accept it as it is. */
+function nameOf(target: string): string {
+  const name = basename(target);
+  if (/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) return name;
+  throw new TypeError(
+    `Cannot create "${name}": expected a name of lower-case letters, digits and hyphens, such as my-agent`,
+  );
+}
+
+/** Reads a tarball. */
+async function tarballOf(path: string): Promise<{ readonly path: string; readonly bytes: Uint8Array }> {
+  try {
+    const bytes = await readFile(path);
+    if (bytes[0] === 0x1f && bytes[1] === 0x8b) return { path: resolve(path), bytes }; // the signature of gzip
+  } catch (cause) {
+    throw new TypeError(`Cannot use the package "${path}": it is not readable`, { cause });
+  }
+  throw new TypeError(`Cannot use the package "${path}": expected a tarball, as npm pack makes it`);
+}
+
+async function requireEmpty(target: string): Promise<void> {
+  await mkdir(target, { recursive: true });
+  if ((await readdir(target)).length > 0) throw new Error(`Cannot create "${target}": the folder is not empty`);
+}
