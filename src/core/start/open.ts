@@ -55,7 +55,7 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
   const { definition, options, session } = beginning;
   const tools = [...definition.tools, ...options.tools ?? []];
   const about = { tools, session, child: options.parent !== undefined, arrival: arrivalOf(beginning) };
-  const busy = new SessionError(`Cannot run session "${session}": another run took it`, "busy");
+  const busy = () => new SessionError(`Cannot run session "${session}": another run took it`, "busy");
   if (options.compact && !definition.steps.compact) {
     const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
     throw new SessionError(`Cannot compact session "${session}": ${expected}`, "invalid");
@@ -67,12 +67,12 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
   if ("close" in claimed) {
     await closeOther(claimed.close);
     claimed = await claim({ ...options, busy: "refuse" }, about);
-    if ("close" in claimed) throw busy;
+    if ("close" in claimed) throw busy();
   }
   checkTools(beginning, claimed);
   const run = engineOf(beginning, claimed);
   if (!options.parent) await reviewGiven(run);
-  if (!await run.writer.claim()) throw busy;
+  if (!await run.writer.claim()) throw busy();
   return run;
 }
 
