@@ -173,4 +173,105 @@ export const chatCompletionsCorpus: readonly CorpusCase[] = [
     ], done),
     expected: { text: "", calls: [["weather", { city: "Oslo" }]], finish: "calls" },
   },
+  {
+    name: "log probabilities",
+    source: `${reference}#chat_streaming-choices-logprobs`,
+    stream: dataFrames([
+      chunk({ role: "assistant", content: "" }),
+      {
+        ...chunk({}),
+        choices: [{
+          index: 0,
+          delta: { content: "Yes" },
+          logprobs: {
+            content: [{ token: "Yes", logprob: -0.01, bytes: [89, 101, 115], top_logprobs: [] }],
+            refusal: null,
+          },
+          finish_reason: null,
+        }],
+      },
+      chunk({}, "stop"),
+    ], done),
+    expected: { text: "Yes", calls: [], finish: "stop" },
+  },
+  {
+    name: "a character in two chunks",
+    source: reference,
+    stream: dataFrames([
+      chunk({ role: "assistant", content: "" }),
+      chunk({ content: "Hi \ud83d" }),
+      chunk({ content: "\ude00!" }),
+      chunk({}, "stop"),
+    ], done),
+    expected: { text: "Hi \u{1f600}!", calls: [], finish: "stop" },
+  },
+  {
+    name: "citations of xAI in the last chunk, after reasoning",
+    source: "https://docs.x.ai/docs/guides/live-search",
+    stream: dataFrames([
+      chunk({ role: "assistant", reasoning_content: "Search." }),
+      chunk({ content: "It rains." }),
+      chunk({}, "stop", { citations: ["https://example.com/rain"], usage }),
+    ], done),
+    expected: { text: "It rains.", calls: [], finish: "stop", reasoning: "Search." },
+  },
+  {
+    name: "search results of Perplexity in every chunk",
+    source: "https://docs.perplexity.ai/guides/streaming-responses",
+    stream: dataFrames([
+      chunk({ role: "assistant", content: "Oslo" }, null, {
+        search_results: [{ title: "Oslo", url: "https://no.no" }],
+      }),
+      chunk({ content: " [1]." }, "stop", { search_results: [{ title: "Oslo", url: "https://no.no" }], usage }),
+    ]),
+    expected: { text: "Oslo [1].", calls: [], finish: "stop" },
+  },
+  {
+    name: "token counts of vLLM in every chunk, and its stop reason",
+    source: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
+    stream: dataFrames([
+      chunk({ role: "assistant", content: "" }, null, { usage: { ...usage, completion_tokens: 0 } }),
+      chunk({ content: "Hello" }, null, { usage }),
+      {
+        ...chunk({}),
+        choices: [{ index: 0, delta: { content: "" }, logprobs: null, finish_reason: "stop", stop_reason: "\n\n" }],
+        usage,
+      },
+      chunk({}, null, { choices: [], usage }),
+    ], done),
+    expected: { text: "Hello", calls: [], finish: "stop" },
+  },
+  {
+    name: "two whole calls in one chunk with the finish reason, as Mistral sends them",
+    source: "https://docs.mistral.ai/capabilities/function_calling",
+    stream: dataFrames([
+      chunk({ role: "assistant", content: "" }),
+      chunk(
+        {
+          content: "",
+          tool_calls: [
+            {
+              id: "D681PevKs",
+              index: 0,
+              type: "function",
+              function: { name: "get_status", arguments: '{"id": "T1001"}' },
+            },
+            {
+              id: "Zq2vL9aXw",
+              index: 1,
+              type: "function",
+              function: { name: "get_date", arguments: '{"id": "T1001"}' },
+            },
+          ],
+        },
+        "tool_calls",
+        { usage },
+      ),
+    ], done),
+    expected: {
+      text: "",
+      calls: [["get_status", { id: "T1001" }], ["get_date", { id: "T1001" }]],
+      finish: "calls",
+    },
+  },
 ];

@@ -84,7 +84,7 @@ export async function googleContent(baseUrl: string): Promise<Content> {
   for await (const chunk of await client.models.generateContentStream({ model: "m", contents: content })) {
     const [candidate] = chunk.candidates ?? [];
     for (const part of candidate?.content?.parts ?? []) {
-      if (part.functionCall) calls.push([part.functionCall.name ?? "", part.functionCall.args]);
+      if (part.functionCall) calls.push([part.functionCall.name ?? "", part.functionCall.args ?? {}]);
       else if (!part.thought) text += part.text ?? "";
     }
     reason = candidate?.finishReason ?? (chunk.promptFeedback?.blockReason && "SAFETY") ?? reason;

@@ -134,4 +134,44 @@ export const geminiCorpus: readonly CorpusCase[] = [
     stream: dataFrames([{ promptFeedback: { blockReason: "PROHIBITED_CONTENT" }, usageMetadata }]),
     expected: { text: "", calls: [], finish: "filter" },
   },
+  {
+    name: "a call without arguments and without an id",
+    source: functionCalling,
+    stream: stream([[{ text: "Let me look." }], [{ functionCall: { name: "list_files" } }]], "STOP"),
+    expected: { text: "Let me look.", calls: [["list_files", {}]], finish: "calls" },
+  },
+  {
+    name: "a text with a signature in its own part",
+    source: signatures,
+    stream: stream([[{ text: "It is " }], [{ text: "42.", thoughtSignature: "EtgHCtUHAb4" }]], "STOP"),
+    expected: { text: "It is 42.", calls: [], finish: "stop" },
+  },
+  {
+    name: "the context of an address",
+    source: "https://ai.google.dev/gemini-api/docs/url-context",
+    stream: stream([[{ text: "Two recipes." }]], "STOP", {
+      urlContextMetadata: {
+        urlMetadata: [{ retrievedUrl: "https://example.com", urlRetrievalStatus: "URL_RETRIEVAL_STATUS_SUCCESS" }],
+      },
+    }),
+    expected: { text: "Two recipes.", calls: [], finish: "stop" },
+  },
+  {
+    name: "generated speech",
+    source: "https://ai.google.dev/gemini-api/docs/speech-generation",
+    stream: stream([[{ inlineData: { mimeType: "audio/L16;codec=pcm;rate=24000", data: "AAAA" } }]], "STOP"),
+    expected: { text: "", calls: [], finish: "stop" },
+  },
+  {
+    name: "thoughts before a call, and their token counts",
+    source: "https://ai.google.dev/gemini-api/docs/thinking#pricing",
+    stream: dataFrames([
+      frame([{ text: "I need the time.", thought: true }]),
+      {
+        ...frame([{ functionCall: { id: "f1", name: "get_time", args: { zone: "UTC" } } }], { finishReason: "STOP" }),
+        usageMetadata: { ...usageMetadata, thoughtsTokenCount: 34, totalTokenCount: 50 },
+      },
+    ]),
+    expected: { text: "", calls: [["get_time", { zone: "UTC" }]], finish: "calls", reasoning: "I need the time." },
+  },
 ];

@@ -158,4 +158,104 @@ export const messagesCorpus: readonly CorpusCase[] = [
     stream: message("stop_sequence", text(0, "1, 2, 3")),
     expected: { text: "1, 2, 3", calls: [], finish: "stop" },
   },
+  {
+    name: "thinking between two calls",
+    source: "https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking",
+    stream: message(
+      "tool_use",
+      block(
+        0,
+        { type: "thinking", thinking: "", signature: "" },
+        { type: "thinking_delta", thinking: "First." },
+        { type: "signature_delta", signature: "EqQBA" },
+      ),
+      toolUse(1, "toolu_a", "calculator", '{"expression":"150 * 50"}'),
+      block(
+        2,
+        { type: "thinking", thinking: "", signature: "" },
+        { type: "thinking_delta", thinking: "Then." },
+        { type: "signature_delta", signature: "EqQBB" },
+      ),
+      toolUse(3, "toolu_b", "database_query", '{"query":"SELECT 1"}'),
+    ),
+    expected: {
+      text: "",
+      calls: [["calculator", { expression: "150 * 50" }], ["database_query", { query: "SELECT 1" }]],
+      finish: "calls",
+      reasoning: "First.Then.",
+    },
+  },
+  {
+    name: "a citation of a document",
+    source: "https://docs.anthropic.com/en/docs/build-with-claude/citations#streaming-support",
+    stream: message(
+      "end_turn",
+      block(0, { type: "text", text: "", citations: [] }, { type: "text_delta", text: "the grass is green" }, {
+        type: "citations_delta",
+        citation: {
+          type: "char_location",
+          cited_text: "The grass is green.",
+          document_index: 0,
+          document_title: "My Document",
+          start_char_index: 0,
+          end_char_index: 20,
+        },
+      }),
+      text(1, " and"),
+    ),
+    expected: { text: "the grass is green and", calls: [], finish: "stop" },
+  },
+  {
+    name: "code that the provider runs",
+    source: "https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/code-execution-tool#streaming",
+    stream: message(
+      "end_turn",
+      text(0, "I'll compute it."),
+      block(
+        1,
+        { type: "server_tool_use", id: "srvtoolu_xyz789", name: "bash_code_execution", input: {} },
+        { type: "input_json_delta", partial_json: '{"command":"python3 -c ' },
+        { type: "input_json_delta", partial_json: "'print(6 * 7)'\"}" },
+      ),
+      block(2, {
+        type: "bash_code_execution_tool_result",
+        tool_use_id: "srvtoolu_xyz789",
+        content: { type: "bash_code_execution_result", stdout: "42\n", stderr: "", return_code: 0, content: [] },
+      }),
+      text(3, " It is 42."),
+    ),
+    expected: { text: "I'll compute it. It is 42.", calls: [], finish: "stop" },
+  },
+  {
+    name: "a call of a remote MCP server",
+    source: "https://docs.anthropic.com/en/docs/agents-and-tools/mcp-connector#response-content-types",
+    stream: message(
+      "end_turn",
+      block(
+        0,
+        {
+          type: "mcp_tool_use",
+          id: "mcptoolu_014Q35RayjACSWkSj4X2yov1",
+          name: "echo",
+          server_name: "example",
+          input: {},
+        },
+        { type: "input_json_delta", partial_json: '{"param1":"value1"}' },
+      ),
+      block(1, {
+        type: "mcp_tool_result",
+        tool_use_id: "mcptoolu_014Q35RayjACSWkSj4X2yov1",
+        is_error: false,
+        content: [{ type: "text", text: "Hello" }],
+      }),
+      text(2, "It said hello."),
+    ),
+    expected: { text: "It said hello.", calls: [], finish: "stop" },
+  },
+  {
+    name: "an event of a type that is not known",
+    source: `${streaming}#other-events`,
+    stream: message("end_turn", text(0, "Hello"), [{ type: "something_new" }]),
+    expected: { text: "Hello", calls: [], finish: "stop" },
+  },
 ];

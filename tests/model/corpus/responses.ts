@@ -183,4 +183,101 @@ export const responsesCorpus: readonly CorpusCase[] = [
     ),
     expected: { text: "Once upon", calls: [], finish: "length" },
   },
+  {
+    name: "a file search with a citation of a file",
+    source: "https://platform.openai.com/docs/guides/tools-file-search",
+    stream: stream([
+      ...builtIn(
+        0,
+        { type: "file_search_call", id: "fs_1", queries: ["deep research"], results: null },
+        "response.file_search_call.in_progress",
+        "response.file_search_call.searching",
+        "response.file_search_call.completed",
+      ),
+      ...message(1, "By OpenAI", ".").flatMap((event) =>
+        event.type === "response.output_text.done"
+          ? [{
+            type: "response.output_text.annotation.added",
+            output_index: 1,
+            item_id: "msg_1",
+            content_index: 0,
+            annotation_index: 0,
+            annotation: { type: "file_citation", index: 9, file_id: "file-2dtbBZdjtDKS8eqWxqbgDi", filename: "a.pdf" },
+          }, event]
+          : [event]
+      ),
+    ]),
+    expected: { text: "By OpenAI.", calls: [], finish: "stop" },
+  },
+  {
+    name: "a generated image, with a partial one",
+    source: "https://platform.openai.com/docs/guides/tools-image-generation#streaming",
+    stream: stream([
+      ...builtIn(
+        0,
+        { type: "image_generation_call", id: "ig_1", result: "iVBORw0KGgo=", output_format: "png" },
+        "response.image_generation_call.in_progress",
+        "response.image_generation_call.generating",
+      ).flatMap((event) =>
+        event.type === "response.image_generation_call.generating"
+          ? [event, {
+            type: "response.image_generation_call.partial_image",
+            output_index: 0,
+            item_id: "ig_1",
+            partial_image_index: 0,
+            partial_image_b64: "iVBORw0K",
+          }]
+          : [event]
+      ),
+      ...message(1, "A river."),
+    ]),
+    expected: { text: "A river.", calls: [], finish: "stop" },
+  },
+  {
+    name: "a call of a remote MCP server",
+    source: "https://platform.openai.com/docs/guides/tools-connectors-mcp",
+    stream: stream([
+      ...builtIn(
+        0,
+        { type: "mcp_list_tools", id: "mcpl_1", server_label: "dmcp", tools: [] },
+        "response.mcp_list_tools.in_progress",
+        "response.mcp_list_tools.completed",
+      ),
+      ...builtIn(
+        1,
+        {
+          type: "mcp_call",
+          id: "mcp_1",
+          server_label: "dmcp",
+          name: "roll",
+          arguments: '{"diceRollExpression":"2d4 + 1"}',
+          output: "4",
+          error: null,
+        },
+        "response.mcp_call.in_progress",
+        "response.mcp_call.completed",
+      ),
+      ...message(2, "You rolled 4."),
+    ]),
+    expected: { text: "You rolled 4.", calls: [], finish: "stop" },
+  },
+  {
+    name: "a response that a content filter ends",
+    source: reference,
+    stream: stream(
+      message(0, "I"),
+      { status: "incomplete", incomplete_details: { reason: "content_filter" } },
+      "response.incomplete",
+    ),
+    expected: { text: "I", calls: [], finish: "filter" },
+  },
+  {
+    name: "two messages, one before a call",
+    source: "https://platform.openai.com/docs/guides/function-calling",
+    stream: stream([
+      ...message(0, "Let me", " look."),
+      ...functionCall(1, "call_a", "list_files", "{}"),
+    ]),
+    expected: { text: "Let me look.", calls: [["list_files", {}]], finish: "calls" },
+  },
 ];
