@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { importsOf, list, type Pattern, places, read, type Source, unexplainedCasts } from "./support/source.ts";
 
-/** The rooms of `src`, and what each may import besides itself. */
+/** The rooms of `src`, and the rooms that each may import. */
 const rooms = {
   protocol: [],
   client: ["protocol"],
@@ -24,7 +24,7 @@ const middleware = await read("middleware");
 const examples = await read("examples");
 const library = [...mod, ...src, ...middleware];
 
-/** Tests that no source breaks a rule, and that the samples, `path: text`, all do. */
+/** Tests that no source breaks a rule, and that all samples, `path: text`, break it. */
 function rule(
   name: string,
   sources: readonly Source[],
@@ -39,13 +39,13 @@ function rule(
   });
 }
 
-/** A rule against everything that a pattern matches. */
+/** A rule that forbids all matches of a pattern. */
 function banned(name: string, sources: readonly Source[], pattern: Pattern, ...samples: readonly string[]) {
   const named = samples.map((text, index) => [`src/core/sample_${index}.ts`, text]);
   rule(name, sources, (source) => places(source, pattern), Object.fromEntries(named));
 }
 
-/** A rule against the imports for which `wrong` holds. */
+/** A rule that forbids the imports for which `wrong` returns true. */
 function imports(
   name: string,
   sources: readonly Source[],
@@ -64,7 +64,7 @@ const isBare = (target: string) => !/^(mod\.ts$|src\/|middleware\/|examples\/|te
 const isAdapter = ({ path }: Source) =>
   /\/(cli|command_hooks|directory|deno_kv|stdio|terminal|transcript)(\/|\.ts$)/.test(path);
 
-/** Returns the import cycles, each as the modules on its way: of imports that exist at run time, or also of type imports. */
+/** Returns the import cycles as lists of modules: of runtime imports only, or also of type imports. */
 function circles(sources: readonly Source[], kind: "values" | "types"): string[][] {
   const needs = new Map(sources.map((source) => [
     source.path,
@@ -72,9 +72,9 @@ function circles(sources: readonly Source[], kind: "values" | "types"): string[]
   ]));
   const done = new Set<string>();
   const found: string[][] = [];
-  function visit(path: string, way: readonly string[]): void {
-    if (way.includes(path)) found.push([...way.slice(way.indexOf(path)), path]);
-    else if (!done.has(path)) { for (const next of needs.get(path) ?? []) visit(next, [...way, path]); }
+  function visit(path: string, route: readonly string[]): void {
+    if (route.includes(path)) found.push([...route.slice(route.indexOf(path)), path]);
+    else if (!done.has(path)) { for (const next of needs.get(path) ?? []) visit(next, [...route, path]); }
     done.add(path);
   }
   for (const path of needs.keys()) visit(path, []);
@@ -95,7 +95,7 @@ Deno.test("no module imports itself through others, not even for types", () => {
   assertEquals(circles(library, "types"), []);
 });
 
-Deno.test("an import is seen however it is written", () => {
+Deno.test("every form of import is found", () => {
   const text = `
     // import "./comment.ts"; 自在鉤
     const quoted = 'import "./string.ts"', template = \`import "./template.ts"\`;
@@ -137,7 +137,7 @@ imports("src never imports middleware", [...mod, ...src], (target) => target.sta
   "src/testing/mod.ts": `import { retry } from "../../middleware/retry.ts";`,
 });
 
-/** The files that `deno.json` exports, without middleware: those that a third party can import. */
+/** The files that `deno.json` exports, without middleware: a third party can import these. */
 const published = new Set([...exported.values()].map((path) => path.slice(2)).filter((path) => !isMiddleware(path)));
 
 imports("a middleware imports only what the package exports", middleware, (target, from) => {
@@ -314,7 +314,7 @@ banned(
   "interface BaseTool {}",
 );
 
-Deno.test("the top level holds nothing else", async () => {
+Deno.test("the top level contains only known files and folders", async () => {
   const files = [".gitignore", "LICENSE", "README.md", "deno.json", "deno.lock", "mod.ts"];
   const folders = [".ci", ".git", "examples", "middleware", "src", "tests"];
   const ignored = (await Deno.readTextFile(".gitignore")).trim().split("\n")
@@ -324,7 +324,7 @@ Deno.test("the top level holds nothing else", async () => {
   assertEquals(strays, []);
 });
 
-Deno.test("src holds the rooms and nothing else", async () => {
+Deno.test("src contains only the rooms", async () => {
   assertEquals((await list("src")).filter((name) => !(name in rooms)), []);
 });
 
@@ -354,7 +354,7 @@ Deno.test("tests mirror src and middleware", async () => {
   assertEquals((await list("tests")).filter((name) => !(name in rooms) && !own.includes(name)), []);
 });
 
-Deno.test("a file's name is in snake_case and says what is in it", async () => {
+Deno.test("file names are in snake_case and describe the content", async () => {
   const sources = [...library, ...examples, ...await read("tests")];
   const named = /^[a-z0-9]+(_[a-z0-9]+)*(\.d)?\.ts$/;
   const vague = /^(utils?|helpers?|common|shared|misc|index)\b/;
@@ -362,7 +362,7 @@ Deno.test("a file's name is in snake_case and says what is in it", async () => {
   assertEquals(names.filter(({ name }) => !named.test(name) || vague.test(name)), []);
 });
 
-Deno.test("every middleware is exported under its own name, and nothing else is", () => {
+Deno.test("every middleware is exported under its own name, and no other file is", () => {
   const files = middleware.map(({ path }) => path).filter((path) =>
     /^middleware\/\w+\/(\w+|(\w+\/)+mod)\.ts$/.test(path)
   );

@@ -27,10 +27,10 @@ import { messagesApi } from "./support/providers/anthropic.ts";
 import { chatCompletions, chatStream } from "./support/providers/openai.ts";
 import { withoutSchemas } from "./support/without_schemas.ts";
 
-/** The examples of hooks: what each of them shows, and what it prints. */
+/** The examples of hooks: the behavior that each shows, and its output. */
 const hooks: Readonly<Record<string, Example>> = {
   "audited_commands.ts": {
-    shows: "the record says what was denied",
+    shows: "the record contains denials",
     run: auditedCommands.run,
     prints: [
       "prompt: Deploy",
@@ -40,12 +40,12 @@ const hooks: Readonly<Record<string, Example>> = {
     ],
   },
   "auto_approve_read.ts": {
-    shows: "nobody is asked about reading, and writing waits for a person",
+    shows: "reading needs no approval, and writing waits for a person",
     run: autoApproveRead.run,
     prints: ["Run write?", "Copied."],
   },
   "call_counter.ts": {
-    shows: "two runs at once count their own calls",
+    shows: "parallel runs have separate counts",
     run: callCounter.run,
     prints: ["Calls: 1", "Calls: 2"],
   },
@@ -60,17 +60,17 @@ const hooks: Readonly<Record<string, Example>> = {
     prints: ["cancelled: The prompt is empty.", "done: Hello!"],
   },
   "head_and_tail.ts": {
-    shows: "long output is shortened where it is a command's",
+    shows: "only long output of a command is shortened",
     run: headAndTail.run,
     prints: ["first (8186) [... OMITTED 47723 chars ...] (4091) last", "first (60000) last"],
   },
   "json_validator.ts": {
-    shows: "what is no JSON goes back to the model",
+    shows: "the model corrects an answer that is not JSON",
     run: jsonValidator.run,
     prints: ["Where to?", "{ city: Kyoto }", "Invalid JSON. Please fix and try again.", '{ "city": "Kyoto" }'],
   },
   "keep_going.ts": {
-    shows: "the agent goes on until every task is done",
+    shows: "the agent continues until every task is done",
     run: keepGoing.run,
     prints: [
       "Write it and test it",
@@ -95,7 +95,7 @@ const hooks: Readonly<Record<string, Example>> = {
     ],
   },
   "timestamp.ts": {
-    shows: "each turn knows the time, and not that of the turn before",
+    shows: "each request contains the current time only",
     run: timestamp.run,
     prints: [
       "Take a rest [2026-01-02T03:04:05.000Z]",
@@ -126,7 +126,7 @@ Deno.test("every example of a hook is executed", async () => {
   assertEquals(await list("examples/hooks"), Object.keys(hooks));
 });
 
-Deno.test("examples/workspace: an agent corrects files as it is told where they are", async () => {
+Deno.test("examples/workspace: an agent corrects files and follows the instructions of their folders", async () => {
   assertEquals(await workspace.run(), [
     "Loaded AGENTS.md.",
     "Went to docs.",
@@ -140,7 +140,7 @@ Deno.test("examples/workspace: an agent corrects files as it is told where they 
   ]);
 });
 
-/** Asks the assistant over HTTP, and reads what it streams. */
+/** Sends a prompt to the assistant over HTTP, and reads the stream. */
 async function asked(prompt: string) {
   const app = serve(assistant(embedded({ pause: 0 })));
   return { app, ...await read(app, "/runs", { prompt }) };
@@ -186,6 +186,7 @@ Deno.test("the first agent of the README answers two prompts with tools, from a 
     type: "function",
     function: { name: "weather", arguments: '{"city":"Oslo"}' },
   };
+  using _key = stub(Deno.env, "get", () => "sk-0123456789");
   using _ = stub(globalThis, "fetch", (_, init) => {
     bodies.push(String(init?.body));
     const answered = String(init?.body).includes("Sunny in Oslo");
@@ -199,7 +200,7 @@ Deno.test("the first agent of the README answers two prompts with tools, from a 
   assertEquals(bodies.length, 4);
 });
 
-Deno.test("the assistant searches twice at once, reads twice at once, and quotes what it read", async () => {
+Deno.test("the assistant searches twice in parallel, reads twice in parallel, and quotes", async () => {
   const { events, text } = await asked("Which point do I want for a timeout?");
   assertEquals(brief(events), [
     "run.started",
@@ -246,24 +247,24 @@ Deno.test("the assistant searches twice at once, reads twice at once, and quotes
   assertStringIncludes(text, "> | timing, a retry, a timeout, a cache, a lock | `execute` |");
 });
 
-Deno.test("the assistant answers word by word", async () => {
+Deno.test("the assistant streams its answer word by word", async () => {
   const { events } = await asked("Hello!");
   const words = events.flatMap((event) => event.type === "text.delta" ? [event.text] : []);
   assertEquals(words.slice(0, 4), ["I", " answer", " questions", " about"]);
 });
 
-Deno.test("the assistant says so when it finds nothing", async () => {
+Deno.test("the assistant reports when it finds nothing", async () => {
   const { events, text } = await asked("Do llamas like bananas?");
   assertEquals(events.flatMap((event) => event.type === "tool.finished" ? [textOf(event.result)] : []), ["[]", "[]"]);
   assertStringIncludes(text, "I found nothing about that");
 });
 
-Deno.test("the assistant calculates what its policy allows", async () => {
+Deno.test("the assistant calculates if its policy allows it", async () => {
   const { events, text } = await asked("What is 12 * (3 + 4)?");
   assertEquals([decisions(events), text], [["allow by policy"], "12 * (3 + 4) = 84"]);
 });
 
-Deno.test("the assistant pauses before a long calculation, and goes on when it is approved", async () => {
+Deno.test("the assistant pauses before a long calculation, and continues when it is approved", async () => {
   const { app, session, events } = await asked(`What is ${longSum}?`);
   assertEquals(brief(events), [
     "run.started",
@@ -306,7 +307,7 @@ Deno.test("the assistant pauses before a long calculation, and goes on when it i
   assertEquals([decisions(rest.events), rest.text], [["allow by person"], `${longSum} = -1.8`]);
 });
 
-Deno.test("the assistant does not calculate what a person denies", async () => {
+Deno.test("the assistant does not calculate if a person denies it", async () => {
   const { app, session } = await asked(`What is ${longSum}?`);
   const answers = [{ callId: "call_1", type: "deny", reason: "Use your head." }];
   const { events, text } = await read(app, `/sessions/${session}/answers`, { answers });
@@ -316,7 +317,7 @@ Deno.test("the assistant does not calculate what a person denies", async () => {
   ]);
 });
 
-Deno.test("the assistant looks something up while a calculation waits for a person", async () => {
+Deno.test("the assistant searches while a calculation waits for a person", async () => {
   const { app, session, events } = await asked(`What is a timeout, and what is ${longSum}?`);
   assertEquals(brief(events).filter((line) => line.startsWith("tool.finished")), [
     "tool.finished call_2 ok",
@@ -328,18 +329,18 @@ Deno.test("the assistant looks something up while a calculation waits for a pers
   assertStringIncludes(text, `${longSum} = -1.8\n\n**`);
 });
 
-Deno.test("the assistant goes on with a session", async () => {
+Deno.test("the assistant continues a session", async () => {
   const { app, session } = await asked("What is 1 + 1?");
   const { text } = await read(app, "/runs", { session, prompt: "And 2 + 2?" });
   assertEquals(text, "2 + 2 = 4");
 });
 
-Deno.test("the assistant says what is wrong with a calculation", async () => {
+Deno.test("the assistant reports the error in a calculation", async () => {
   assertEquals((await asked("What is 1 / 0?")).text, "Cannot calculate 1 / 0: division by zero");
   assertEquals((await asked("(2 + 3")).text, 'Cannot read (2 + 3: expected ")" for the "(" at 1, found the end');
 });
 
-Deno.test("the assistant asks the provider that it has a key for, or an address", async () => {
+Deno.test("the assistant uses a provider if its key or its address is set", async () => {
   const apis = [chatCompletions, messagesApi];
   const answers = new Map(apis.map(({ path, textStream }) => [path, textStream("Hello from ", path)]));
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ url }) => {
@@ -359,7 +360,7 @@ Deno.test("the assistant asks the provider that it has a key for, or an address"
   }
 });
 
-Deno.test("the assistant's calculator knows what binds tighter", () => {
+Deno.test("the assistant's calculator follows operator precedence", () => {
   const values = {
     "1 + 2 * 3": 7,
     "(1 + 2) * 3": 9,
@@ -375,7 +376,7 @@ Deno.test("the assistant's calculator knows what binds tighter", () => {
   assertEquals(Object.fromEntries(Object.keys(values).map((text) => [text, evaluate(text)])), values);
 });
 
-Deno.test("the assistant's calculator says where it cannot go on", () => {
+Deno.test("the assistant's calculator reports the position of an error", () => {
   const messages = {
     "": 'Cannot read : expected a number or "(", found the end',
     "2 +": 'Cannot read 2 +: expected a number or "(", found the end',
@@ -388,7 +389,7 @@ Deno.test("the assistant's calculator says where it cannot go on", () => {
   for (const [text, message] of Object.entries(messages)) assertThrows(() => evaluate(text), Error, message);
 });
 
-Deno.test("the assistant's search knows a word in its forms, and prefers titles", () => {
+Deno.test("the assistant's search finds other forms of a word, and prefers titles", () => {
   const { search } = library([
     { id: "a", place: "guide", title: "Caches", text: "How results are kept." },
     { id: "b", place: "code", title: "retry", text: "Retrying what a cache has not kept, with backoff." },
@@ -402,7 +403,7 @@ Deno.test("the assistant's search knows a word in its forms, and prefers titles"
   assertEquals(found("what is it?"), []);
 });
 
-Deno.test("the shop does several things at once, and asks about an order", async () => {
+Deno.test("the shop runs several calls in parallel, and asks about an order", async () => {
   const app = serve(shop({ pace: 0 }), { vars: () => ({ user: "Ada" }) });
   const prompt = "Count the lanterns and the kettles, deliver 2 hooks, and order a kettle";
   const paused = await read(app, "/runs", { prompt });
@@ -434,7 +435,7 @@ Deno.test("the shop does several things at once, and asks about an order", async
   );
 });
 
-Deno.test("the shop says what it can do, goes on with a session, and stops when it is told to", async () => {
+Deno.test("the shop describes itself, continues a session, and can be stopped", async () => {
   const app = serve(shop({ pace: 0 }), { vars: () => ({ user: "Ada" }) });
   const { session, text } = await read(app, "/runs", { prompt: "Hello" });
   assertStringIncludes(text, "This shop has lanterns, kettles and hooks.");

@@ -1,26 +1,15 @@
 import { assertEquals } from "@std/assert";
+import { type Message, messagesOf } from "./support/messages.ts";
 import { places, read, type Source } from "./support/source.ts";
 
 const own = "tests/language_test.ts";
 const sources = (await read("mod.ts", "src", "middleware", "examples", "tests")).filter(({ path }) => path !== own);
 
 /** Names that were replaced by standard terms. */
-const retired = [
-  "Asker",
-  "Blueprint",
-  "Desk",
-  "Hearing",
-  "Keeping",
-  "arrive",
-  "blame",
-  "capsule",
-  "capsules",
-  "giveUp",
-  "improvised",
-  "insisting",
-  "speaking",
-  "wayOf",
-];
+const retired = (
+  "Asker Blueprint Came Desk Hearing Keeping Told Trouble arrive befalls blame cable came capsule capsules deaf giveUp " +
+  "goOn hear heard heedless improvised insisting meanwhile mend mended mends mortal say speaking sole told untold way wayOf"
+).split(" ");
 
 /** A docblock: its place, and its first sentence. */
 interface Docblock {
@@ -36,10 +25,14 @@ function docblocks({ path, text }: Source): Docblock[] {
   });
 }
 
+const questionWord = /^(What|Whatever|Whoever|Who|Where)\b/;
+/** Subjects that name no thing, such as a pronoun for every person. */
+const vague = /\b(nobody|somebody|anybody|everybody|whoever|whomever)\b|(?:\/\/|\*|\.) Whatever\b/gi;
+
 /** Returns the places of docblocks that begin with a question word, or have a long first sentence. */
 function unclear(source: Source): string[] {
   return docblocks(source).flatMap(({ place, sentence }) => {
-    if (/^(What|Whoever|Who)\b/.test(sentence)) return [`${place} begins with a question word: ${sentence}`];
+    if (questionWord.test(sentence)) return [`${place} begins with a question word: ${sentence}`];
     const words = sentence.split(/\s+/).length;
     return words > 30 ? [`${place} has a first sentence of ${words} words`] : [];
   });
@@ -58,6 +51,19 @@ Deno.test("docblocks begin with a noun or a verb, in a first sentence of at most
   assertEquals(sources.flatMap(unclear), []);
 });
 
+Deno.test("comments, names and texts have a subject: a hook, a client, a person", () => {
+  const found = ({ path, text }: Source) =>
+    Array.from(
+      text.matchAll(vague),
+      ({ 0: word, index }) => `${path}:${text.slice(0, index).split("\n").length} ${word}`,
+    );
+  assertEquals(found({ path: "a.ts", text: "// Whatever it is\n// for nobody\n" }), [
+    "a.ts:1 // Whatever",
+    "a.ts:2 nobody",
+  ]);
+  assertEquals(sources.flatMap(found), []);
+});
+
 Deno.test("no retired name is left", () => {
   const names = `Identifier[name=/^(${retired.join("|")})$/], MemberExpression[property.name="asTool"]`;
   const pattern = { selector: names, text: new RegExp(`\\b(${retired.join("|")})\\b|\\.asTool\\b`) };
@@ -74,4 +80,20 @@ Deno.test("tests are named by behaviour, not by number", () => {
       .filter((name) => /\b(trap|row) \d+/.test(name));
   assertEquals(numbered({ path: "a.ts", text: `Deno.test("trap ${1}", () => {});` }), ["a.ts: trap 1"]);
   assertEquals(sources.flatMap(numbered), []);
+});
+
+/** A failed operation with its reason, or a text that a caller completes: after "Cannot X: ", or before its cause. */
+function isClear({ kind, text, caused }: Message): boolean {
+  if (kind.endsWith("()")) return /^[A-Z{].*[.?}]$/s.test(text) || /: [^.]+$/.test(text);
+  if (!kind.endsWith("Error")) return true;
+  return /^(Cannot [^:]+|\{\}): .|^Cannot call next\(\) /.test(text) || /^[a-z{]/.test(text) ||
+    caused && /^Cannot /.test(text);
+}
+
+Deno.test("errors say which operation failed, and why; answers are sentences", () => {
+  const clear = (text: string, kind = "TypeError") => isClear({ place: "a.ts:1", kind, code: "", text, caused: false });
+  assertEquals([clear("Cannot run: expected a prompt"), clear("its `command` is empty")], [true, true]);
+  assertEquals([clear("Bad input"), clear("Cannot run"), clear("not now", "denied()")], [false, false, false]);
+  const library = sources.filter(({ path }) => /^(src|middleware)\/(?!testing\/)/.test(path));
+  assertEquals(library.flatMap(messagesOf).filter((message) => !isClear(message)), []);
 });

@@ -1,5 +1,5 @@
 /**
- * Code that must or must not compile, as users write it: without type arguments and casts.
+ * Code of users that must or must not compile, without type arguments and casts.
  *
  * @module
  */
@@ -30,7 +30,7 @@ import { asTool } from "@jizai/jizai/subagents";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 
-/** Compiles where `T` is true. */
+/** Compiles if `T` is true. */
 function is<T extends true>(..._proof: T[]): void {}
 
 interface User {
@@ -74,7 +74,7 @@ async function results(result: Promise<RunResult>) {
   return lines((await result).messages).slice(2, -1);
 }
 
-Deno.test("an agent that needs no vars takes none, or any", async () => {
+Deno.test("an agent that needs no vars accepts none, or vars of every type", async () => {
   const assistant = agent({ model: scripted("1", "2", "3"), tools: [weather], use: [nothing] });
   is<Equal<Parameters<typeof assistant.run>[0], string>>();
   await assistant.run("Hi").result;
@@ -83,7 +83,7 @@ Deno.test("an agent that needs no vars takes none, or any", async () => {
   assertEquals(status, "done");
 });
 
-Deno.test("vars are known from middleware, and then required", async () => {
+Deno.test("an agent requires the vars of its middleware", async () => {
   const assistant = agent({
     model: scripted({ calls: [["weather", { city: "Kyoto" }]] }, "Done."),
     tools: [weather],
@@ -116,7 +116,7 @@ Deno.test("vars are known from middleware, and then required", async () => {
   assertEquals(text, "ada");
 });
 
-Deno.test("vars are known from tools, and then required", async () => {
+Deno.test("an agent requires the vars of its tools", async () => {
   const assistant = agent({ model: calling(), tools: [weather, mine], use: [nothing] });
   const asked = assistant.run({ prompt: "Hi", vars: ada }).result;
   assertEquals(await results(asked), ["ok Sunny in Kyoto for 1", "ok ada"]);
@@ -125,7 +125,7 @@ Deno.test("vars are known from tools, and then required", async () => {
   assertEquals(typeof missing, "function");
 });
 
-Deno.test("a witness says what several need, and everything knows it", async () => {
+Deno.test("the vars option declares vars for all tools and middleware", async () => {
   const assistant = agent({
     vars: vars<{ user: User; request: string }>(),
     model: (scope) => {
@@ -138,7 +138,7 @@ Deno.test("a witness says what several need, and everything knows it", async () 
       nothing,
       needsUser,
       needsRequest,
-      when((scope: Scope<{ user: User }>) => scope.vars.user.id === "nobody", nothing),
+      when((scope: Scope<{ user: User }>) => scope.vars.user.id === "missing", nothing),
       when(({ run }) => run.used.turns > 5, needsUser),
       only(weather, {
         tool: (ctx, next) => {
@@ -165,7 +165,7 @@ Deno.test("a witness says what several need, and everything knows it", async () 
   assertEquals(await results(asked), ["ok Sunny in KYOTO for 2", "ok ada", "context r1r1"]);
 });
 
-Deno.test("what a middleware needs and nobody has is an error", () => {
+Deno.test("vars that a middleware needs and the agent lacks are a type error", () => {
   // @ts-expect-error: the witness has no request
   agent({ vars: vars<{ user: User }>(), model: scripted(), use: [needsRequest] });
   // @ts-expect-error: the witness has no user
@@ -178,7 +178,7 @@ Deno.test("what a middleware needs and nobody has is an error", () => {
   agent({ vars: vars<{ user: User; more: 1 }>(), model: scripted(), tools: [mine], use: [needsUser, nothing] });
 });
 
-Deno.test("an output has the type of its schema, and without one there is none", async () => {
+Deno.test("the output has the type of its schema; without a schema there is no output", async () => {
   const output = z.object({ city: z.string(), days: z.string().transform(Number) });
   const { output: value } = await agent({ model: scripted('{"city":"Kyoto","days":"2"}'), output }).run("Hi").result;
   is<Equal<typeof value, { city: string; days: number } | undefined>>();
@@ -203,7 +203,7 @@ Deno.test("a context is read-only", () => {
   assertEquals(Object.keys(use), ["prompt"]);
 });
 
-Deno.test("only what a point may change is taken, and is refused where types were passed by", async () => {
+Deno.test("next() accepts only allowed changes, and rejects others at run time", async () => {
   const use: Middleware = {
     tool: (_, next) => next({ input: {}, name: "other" }),
     // @ts-expect-error: the call is as the model made it
@@ -225,7 +225,7 @@ Deno.test("only what a point may change is taken, and is refused where types wer
   assertEquals(typeof turn, "function");
 });
 
-Deno.test("a hook that returns nothing, or the wrong thing, does not compile", () => {
+Deno.test("a hook that returns nothing, or a wrong value, does not compile", () => {
   const use: Middleware = {
     // @ts-expect-error: what next() gave is not returned
     prompt: async (_, next) => {
@@ -245,7 +245,7 @@ Deno.test("a hook that returns nothing, or the wrong thing, does not compile", (
   assertEquals(Object.keys(use).length, 6);
 });
 
-Deno.test("a tool's options know its input and its vars", async () => {
+Deno.test("the options of a tool have the types of its input and its vars", async () => {
   const pay = tool({
     name: "pay",
     description: "Pays",
@@ -269,7 +269,7 @@ Deno.test("a tool's options know its input and its vars", async () => {
   is<Equal<ReturnType<typeof wrong>["name"], string>>();
 });
 
-Deno.test("only() knows the input of a tool, not of a name, and refuses what knows no call", () => {
+Deno.test("only() infers the input from a tool, not from a name, and rejects hooks without a call", () => {
   const chosen = [
     only(weather, { approval: (ctx) => Promise.resolve(ctx.input.city === "Kyoto" ? allow() : ask(ctx.input.city)) }),
     only("weather", {
@@ -291,7 +291,7 @@ Deno.test("only() knows the input of a tool, not of a name, and refuses what kno
   assertThrows(() => only(weather, model), TypeError, "its hook at model concerns no tool");
 });
 
-Deno.test("state has the type of what it begins with", () => {
+Deno.test("state has the type of its initial value", () => {
   const count = state("count", () => 0);
   const names = state("names", (): readonly string[] => []);
   const use: Middleware = {
@@ -308,7 +308,7 @@ Deno.test("state has the type of what it begins with", () => {
   assertEquals(Object.keys(use), ["turn"]);
 });
 
-Deno.test("what a point gives has the type of what it takes back", async () => {
+Deno.test("the result of next() has the type that the hook must return", async () => {
   const use: Middleware = {
     session: async (_, next) => {
       const result = await next();
@@ -329,7 +329,7 @@ Deno.test("what a point gives has the type of what it takes back", async () => {
   assertEquals((await agent({ model: scripted("hello"), use: [use] }).run("Hi").result).text, "HELLO!");
 });
 
-Deno.test("a middleware made by a factory says what it needs by itself", async () => {
+Deno.test("a middleware factory infers the vars that it needs", async () => {
   function owner<V extends { readonly user: User }>(): Middleware<V> {
     return { name: "owner", prompt: async (ctx, next) => ({ ...await next(), text: ctx.vars.user.id }) };
   }

@@ -16,6 +16,7 @@ import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
+import { listen } from "../listen.ts";
 import { assistant } from "./assistant.ts";
 import { chooseModel } from "./model.ts";
 import { trace } from "@jizai/jizai/trace";
@@ -37,7 +38,7 @@ const app = new Hono().use(cors({ origin: localPages })).route("/", served);
 const port = Number(Deno.env.get("PORT") ?? 8000);
 const hostname = Deno.env.get("HOST") ?? "localhost";
 
-Deno.serve({ port, hostname, onListen: () => console.log(welcome(`http://localhost:${port}`)) }, app.fetch);
+listen({ port, hostname }, app.fetch, welcome);
 
 function welcome(url: string): string {
   const curl = (path: string, body: unknown) =>

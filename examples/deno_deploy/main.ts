@@ -10,6 +10,7 @@
 import { type Middleware, serve } from "@jizai/jizai";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { Hono } from "hono";
+import { listen } from "../listen.ts";
 import { type Customer, shop } from "../shop/shop.ts";
 
 const onDeploy = Deno.env.has("DENO_DEPLOY");
@@ -43,11 +44,9 @@ const app = new Hono<{ Variables: Customer }>()
   })
   .route("/", served);
 
-const server = Deno.serve({
-  port: Number(Deno.env.get("PORT") ?? 8000),
-  hostname: onDeploy ? "0.0.0.0" : "127.0.0.1", // the example has no login, so only this machine may connect
-  onListen: ({ port }) => console.log(welcome(`http://127.0.0.1:${port}`)),
-}, app.fetch);
+const port = Number(Deno.env.get("PORT") ?? 8000);
+const hostname = onDeploy ? "0.0.0.0" : "127.0.0.1"; // the example has no login, so only this machine may connect
+const server = listen({ port, hostname }, app.fetch, welcome);
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, async () => {

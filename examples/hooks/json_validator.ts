@@ -1,5 +1,5 @@
 /**
- * Lets the agent finish only with JSON: the model corrects any other answer, up to twice.
+ * Lets the agent finish only with JSON: the model corrects every other answer, up to twice.
  *
  * ```sh
  * deno run examples/hooks/json_validator.ts

@@ -73,7 +73,7 @@ function bounded<C extends Scope, R>(ms: number): Hook<C, Change, R> {
       return await next({ signal: AbortSignal.any([ctx.signal, late.signal]) });
     } catch (error) {
       if (!late.signal.aborted || isInterrupt(error)) throw error;
-      throw late.signal.reason; // whatever the stopped work threw
+      throw late.signal.reason; // replaces the error of the stopped work
     } finally {
       clearTimeout(timer);
     }

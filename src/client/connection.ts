@@ -56,7 +56,11 @@ export async function send(
   const { status } = response;
   if (response.ok) return response;
   const { error }: ErrorBody = await response.json().catch(() => ({})); // a proxy may answer without JSON
-  throw new ClientError(error?.message ?? `Status ${status}`, status, error?.code);
+  throw new ClientError(
+    error?.message ?? `Cannot reach the server: it answered with status ${status}`,
+    status,
+    error?.code,
+  );
 }
 
 /** The body of an error response. */
@@ -68,7 +72,7 @@ interface ErrorBody {
 export async function* readFrames(server: Server, request: ServerRequest, signal?: AbortSignal): AsyncGenerator<Frame> {
   const silent = new AbortController();
   const { body } = await within(send(server, request, signal ? [signal, silent.signal] : [silent.signal]));
-  if (!body) throw new ClientError("Status 204", 204);
+  if (!body) throw new ClientError("Cannot read the response: it has no content (status 204)", 204);
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     let id = 0;

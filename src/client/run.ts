@@ -42,7 +42,7 @@ export function clientRun(
     for (let attempt = 0;; attempt++) {
       signal?.throwIfAborted();
       if (attempt >= attempts) {
-        throw new ClientError(`Cannot read the run in ${attempts} attempts`, undefined, undefined, { cause });
+        throw new ClientError(`Cannot read the run: ${attempts} attempts failed`, undefined, undefined, { cause });
       }
       if (attempt > 0) await pause(Math.min(15_000, 125 * 2 ** attempt) * (1 + Math.random()), signal);
       const request: ServerRequest = (state.run ? due : opening) ??

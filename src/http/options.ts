@@ -106,14 +106,20 @@ export function resolveOptions(options: ServeOptions & { readonly vars?: (c: Con
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
   const { limits = {}, lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576 } = options;
   if (options.store && resumeTokens) {
-    throw new TypeError("Cannot serve with a store and with resumeTokens: sessions are in one place");
+    throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");
   }
   limited(defaultLimits, limits);
   for (const [name, ms] of Object.entries({ heartbeat, lease })) {
     // timers count in 31 bits and fire at once beyond
-    if (!(ms > 0 && ms < 2 ** 31)) throw new RangeError(`Cannot serve with a ${name} of ${ms} ms`);
+    if (!(ms > 0 && ms < 2 ** 31)) {
+      throw new RangeError(
+        `Cannot serve: \`${name}\` is ${ms}; expected a positive number of milliseconds below ${2 ** 31}`,
+      );
+    }
   }
-  if (!(maxBody > 0)) throw new RangeError(`Cannot serve with bodies of at most ${maxBody} bytes`);
+  if (!(maxBody > 0)) {
+    throw new RangeError(`Cannot serve: \`maxBody\` is ${maxBody}; expected a positive number of bytes`);
+  }
   const store = options.store ?? (resumeTokens ? undefined : memory());
   return { ...options, store, wires, onClientGone, singleProcess, limits, lease, heartbeat, maxBody };
 }

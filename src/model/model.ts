@@ -16,7 +16,7 @@ export interface ToolDefinition {
   readonly schema: { readonly [key: string]: unknown };
 }
 
-/** Which tools a response may or must call: `auto` leaves it to the model, `required` forces a call, and `{ tool }` a call of that tool. */
+/** The tools that a response may or must call: `auto` leaves it to the model, `required` forces a call, and `{ tool }` a call of that tool. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
 /** How much a model reasons before it answers. Each provider supports some of these levels. */
@@ -31,7 +31,7 @@ export interface ModelOptions {
   readonly temperature?: number;
   /** Maximum number of tokens in the response. */
   readonly maxTokens?: number;
-  /** Which tools the response may or must call. Default: "auto". */
+  /** The tools that the response may or must call. Default: "auto". */
   readonly toolChoice?: ToolChoice;
   /** Whether one response may make several calls. Default: the provider's. */
   readonly parallelCalls?: boolean;

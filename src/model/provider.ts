@@ -58,20 +58,27 @@ export interface ProviderDefaults {
 
 /** Configures a provider. Throws a `TypeError` if the address, the key or a header is invalid. */
 export function provider(
-  { model, apiKey = "", baseURL, headers = {}, fetch: send = fetch }: ProviderOptions,
+  { model, apiKey = "", baseURL, headers = {}, fetch: given }: ProviderOptions,
   { base, path, query = {}, own }: ProviderDefaults,
 ): Provider {
   const url = urlOf(model, baseURL ?? base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  const needsKey = !given && baseURL === undefined && Object.keys(headers).length === 0; // the vendor's own API
   const secrets = [apiKey, ...Object.values(headers).flatMap((value) => value.split(" "))];
   return {
     model,
     url: url.href,
     headers: headersOf({ "content-type": "application/json", ...own }, headers, model),
-    send,
+    send: needsKey && apiKey === "" ? () => Promise.reject(missingKey(model)) : given ?? fetch,
     errors: providerErrors(model, secrets.filter((secret) => secret.length >= 8)),
   };
+}
+
+function missingKey(model: string): ModelError {
+  return new ModelError(`Cannot reach ${model}: its \`apiKey\` is empty; expected the key of your account`, {
+    code: "unauthorized",
+  });
 }
 
 function urlOf(model: string, baseURL: string): URL {

@@ -119,7 +119,7 @@ function isOverflow(status: number | undefined, kind: string, message: string): 
   return status === 413 || status !== 429 && !/rate_limit/.test(kind) && tooLong.test(`${kind} ${message}`);
 }
 
-/** The codes of kinds of errors that providers name. Where none matches, the status decides. */
+/** The codes of kinds of errors that providers name. If none matches, the status decides. */
 const codes: readonly (readonly [kind: RegExp, code: ModelErrorCode])[] = [
   [/quota|billing/i, "unavailable"],
   [/rate_limit|too_many_requests|RESOURCE_EXHAUSTED/i, "rate_limited"],

@@ -1,5 +1,5 @@
 /**
- * The collector: everything that happened in a run, in a form that is the same every time.
+ * Collects the events and the result of a run, in a form that is the same in every run.
  *
  * @module
  */
@@ -7,26 +7,26 @@ import type { RunHandle } from "../core/agent/run_handle.ts";
 import type { RunResult } from "../core/hooks/points/run.ts";
 import type { Event } from "../protocol/event.ts";
 
-/** A run, from its first event to how it ended. */
+/** The events and the result of a run. */
 export interface Collected<O = unknown> {
-  /** All that was emitted, in order. */
+  /** All events, in order. */
   readonly events: readonly Event[];
-  /** How it ended. */
+  /** The result of the run. */
   readonly result: RunResult<O>;
 }
 
-/** How a run is collected. */
+/** Options of `collect()`. */
 export interface CollectOptions {
-  /** Whether a hook may leave messages that the engine has to repair. Default: false. */
+  /** Whether hooks may leave messages that the engine must repair. Default: false. */
   readonly repairs?: boolean;
 }
 
 /**
- * Waits for a run to end and gives all of its events, so that whole sequences can be compared. Ids that the engine made up are named after what
- * they identify: the run is `run`, its session `session`, and further ones are numbered as they appear: `batch-1`, `error-1`, `run-1` for the run of a child.
- * The time that a hook took is 0. Ids that the caller chose stay as they are; to resume, use `handle.session`.
+ * Waits for the end of a run and returns all its events, so that a test can assert the whole sequence. Generated ids are replaced by names: the run is `run`,
+ * its session `session`, and further ids are numbered in their order: `batch-1`, `error-1`, `run-1` for the run of a child. The duration of hooks is 0. Ids
+ * that the caller chose stay; to resume, use `handle.session`.
  *
- * Throws an `Error` that names middleware and point where a hook left messages that had to be repaired.
+ * Throws an `Error` that names the middleware and the point if a hook left messages that had to be repaired.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -56,13 +56,13 @@ function refuseRepair(event: Event): void {
   if (event.type !== "warning" || event.code !== "transcript.repaired") return;
   const { middleware = "a hook", point, message } = event;
   throw new Error(
-    `Cannot accept what "${middleware}" left at ${point}. ${message}. Where that is meant: { repairs: true }`,
+    `Cannot collect the run: "${middleware}" broke the transcript at ${point}; expected valid messages, or { repairs: true }. ${message}`,
   );
 }
 
 const kinds: readonly string[] = ["run", "session", "batch", "error"];
 
-/** Names the ids that an event brings. */
+/** Adds names for the new ids of an event. */
 function learn(event: Event, names: Map<string, string>): void {
   if (event.type === "subagent.event") return learn(event.event, names);
   for (const [kind, id] of Object.entries(event)) {
@@ -77,12 +77,12 @@ function timeless(event: Event): Event {
   return event.type === "hook.acted" ? { ...event, ms: 0 } : event;
 }
 
-/** Matches the ids that `crypto.randomUUID()` makes, and the engine's ids of batches. */
+/** Matches ids of `crypto.randomUUID()`, and the engine's ids of batches. */
 const madeUp = /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(:\d+)?/g;
 
-/** Plain data with every known id replaced, also within texts. */
+/** Returns a copy of plain data with every known id replaced, also within texts. */
 function renamed<T>(value: T, names: ReadonlyMap<string, string>): T {
-  return rename(value) as T; // it keeps its shape
+  return rename(value) as T; // only texts are replaced
 
   function rename(value: unknown): unknown {
     if (typeof value === "string") {

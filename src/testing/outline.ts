@@ -1,5 +1,5 @@
 /**
- * Outlines: a run's events as lines that a person reads at a glance.
+ * Outlines: the events of a run as short lines.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { Question } from "../protocol/question.ts";
 import { textOf } from "../protocol/message.ts";
 
 /**
- * One line for each event: its type and what tells it from others of its type. Deltas that go on share a line, and events of a child begin with its name.
+ * Returns a line for each event: its type and its most important fields. Consecutive deltas share a line. Events of a child begin with its name.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -42,7 +42,7 @@ export function outline(events: readonly Event[]): readonly string[] {
   return lines;
 }
 
-/** The line of an event, and the text that it adds where it is a delta. */
+/** Returns the line of an event; for a delta also its text, which is appended to the line. */
 function lineOf(event: Event): readonly [start: string, grown?: string] {
   switch (event.type) {
     case "subagent.event": {
@@ -59,7 +59,7 @@ function lineOf(event: Event): readonly [start: string, grown?: string] {
   }
 }
 
-/** Returns the fields that tell an event from others of its type. */
+/** Returns the most important fields of an event. */
 function factsOf(event: Event): readonly unknown[] {
   switch (event.type) {
     case "run.started":

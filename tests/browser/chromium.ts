@@ -4,9 +4,9 @@
  * @module
  */
 
-/** A page, until it is disposed of: as much of playwright's as is used. */
+/** A page of the browser, closed when it is disposed of: the part of playwright's API that the tests use. */
 export interface Page extends AsyncDisposable {
-  /** The errors of the page, and the messages of its console. */
+  /** The errors of the page, and its console messages. */
   readonly troubles: readonly string[];
   goto(url: string): Promise<unknown>;
   reload(): Promise<unknown>;
@@ -16,12 +16,12 @@ export interface Page extends AsyncDisposable {
   readonly keyboard: { press(key: string): Promise<void>; type(text: string): Promise<void> };
   setViewportSize(size: { readonly width: number; readonly height: number }): Promise<void>;
   emulateMedia(media: { readonly colorScheme: "light" | "dark" }): Promise<void>;
-  /** Evaluates a script, as text. */
+  /** Evaluates a script. */
   evaluate(script: string): Promise<unknown>;
   context(): { setOffline(offline: boolean): Promise<void> };
 }
 
-/** Elements of a page. */
+/** Finds elements of the page. */
 export interface Locator {
   click(): Promise<void>;
   fill(text: string): Promise<void>;
@@ -33,28 +33,28 @@ export interface Locator {
   allTextContents(): Promise<string[]>;
 }
 
-// not seen by whoever gathers imports: what only these tests need is nowhere else downloaded
+// A variable hides the import from Deno, which would otherwise download it for all tests.
 const driver = "npm:playwright-core@1.65.1";
 
-/** Where the browser is: `CHROMIUM` says so, if it is elsewhere than where Debian has it. */
+/** The path of the browser: `CHROMIUM`, or Debian's. */
 const executablePath = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium-headless-shell";
 
-/** Milliseconds that each thing may take, however busy the machine is. */
+/** Milliseconds that a step may take on a busy machine. */
 const timeout = 60_000;
 
-/** Tests that need the browser are left out where there is none. One that is driven holds on to more than they can see. */
+/** Options that skip a test if the browser is not installed. The driver keeps resources open, so the sanitizers are off. */
 export const inBrowser = {
   ignore: !await Deno.stat(executablePath).then(({ isFile }) => isFile, () => false),
   sanitizeOps: false,
   sanitizeResources: false,
 };
 
-/** A page at a server of its own, until both are disposed of. */
+/** A page and the server of its app. Both are closed when it is disposed of. */
 export interface Visit extends AsyncDisposable {
   readonly page: Page;
 }
 
-/** Serves an app on this machine, and opens a page at a path of it. */
+/** Serves an app on this machine, and opens a page at a path. */
 export async function visit(
   { fetch }: { readonly fetch: (request: Request) => Response | Promise<Response> },
   path = "/",
@@ -71,13 +71,13 @@ export async function visit(
   };
 }
 
-/** Says something where a page asks for a message. */
-export async function say(page: Page, text: string): Promise<void> {
+/** Types a message into the page, and sends it. */
+export async function send(page: Page, text: string): Promise<void> {
   await page.getByLabel("Message").fill(text);
   await page.keyboard.press("Enter");
 }
 
-/** Opens a page of its own. */
+/** Opens a new page. */
 async function opened(): Promise<Page> {
   const { chromium } = await import(driver);
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout });

@@ -7,10 +7,10 @@ import { assert, assertEquals } from "@std/assert";
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { order } from "../support/asking.ts";
-import { inBrowser, type Page, say, visit } from "./chromium.ts";
+import { inBrowser, type Page, send, visit } from "./chromium.ts";
 import { trace } from "@jizai/jizai/trace";
 
-/** Waits until it is let go, or stopped. */
+/** A tool that waits until it is released or stopped. */
 function gate() {
   const { promise, resolve } = Promise.withResolvers<void>();
   const wait = tool({
@@ -28,8 +28,8 @@ function gate() {
   return { wait, open: resolve };
 }
 
-/** A connection of whoever begins a run, which can be cut. */
-function cable() {
+/** A connection of the page that begins a run. It can be cut. */
+function connection() {
   const { promise, resolve } = Promise.withResolvers<void>();
   const before: MiddlewareHandler = async (c, next) => {
     await next();
@@ -45,7 +45,7 @@ function cable() {
   return { before, cut: resolve };
 }
 
-/** Calls `then` when a request to a path that ends so has been answered. */
+/** Calls `then` after the response to a request whose path ends with `path`. */
 function after(path: string, then: () => void): MiddlewareHandler {
   return async ({ req }, next) => {
     await next();
@@ -53,7 +53,7 @@ function after(path: string, then: () => void): MiddlewareHandler {
   };
 }
 
-/** A page that is open at an agent that follows this script; `at` is where the agent is mounted, `before` what requests go through. */
+/** Opens a page for an agent with this script. `at` is the path where the agent is mounted, `before` the middleware in front of it. */
 async function talking(
   { steps, tools = [order], at = "", before = (_, next) => next() }: {
     readonly steps: readonly ScriptedAnswer[];
@@ -75,10 +75,10 @@ function texts(page: Page): Promise<string[]> {
   return page.locator("#log > li").allTextContents();
 }
 
-Deno.test("playground: one talks with an agent, and sees the run", inBrowser, async () => {
+Deno.test("playground: a person chats with an agent, and sees the run", inBrowser, async () => {
   await using talk = await talking({ steps: ["<b>Hello</b> <script>alert(1)</script>", "Again."], at: "/assistant" });
   const { page } = talk;
-  await say(page, "Hi");
+  await send(page, "Hi");
   await until(page, "done");
   assertEquals(await texts(page), ["YouHi", "Agent<b>Hello</b> <script>alert(1)</script>"]);
   const names = await page.locator("#onion .name").allTextContents();
@@ -93,7 +93,7 @@ Deno.test("playground: one talks with an agent, and sees the run", inBrowser, as
     "logger at model",
     "logger at stop",
   ]);
-  await say(page, "And again");
+  await send(page, "And again");
   await page.locator("text=Again.").waitFor();
   await until(page, "done");
   assertEquals((await texts(page)).length, 4);
@@ -102,42 +102,46 @@ Deno.test("playground: one talks with an agent, and sees the run", inBrowser, as
   assertEquals(page.troubles, []);
 });
 
-Deno.test("playground: one approves what was changed, denies, and answers instead", inBrowser, async () => {
-  const asks = { calls: [["order", { what: "tea" }]] } as const;
-  await using talk = await talking({ steps: [asks, "One.", asks, "Two.", asks, "Three."] });
-  const { page } = talk;
+Deno.test(
+  "playground: a person approves an edited input, denies, and replies in place of a tool",
+  inBrowser,
+  async () => {
+    const asks = { calls: [["order", { what: "tea" }]] } as const;
+    await using talk = await talking({ steps: [asks, "One.", asks, "Two.", asks, "Three."] });
+    const { page } = talk;
 
-  await say(page, "Change it");
-  const given = page.getByLabel("Input of order");
-  await given.waitFor();
-  await given.fill("{ no JSON");
-  await page.getByRole("button", { name: "Approve" }).click();
-  await until(page, "paused");
-  await given.fill(`{ "what": "coffee" }`);
-  await page.getByRole("button", { name: "Approve" }).click();
-  await until(page, "done");
+    await send(page, "Change it");
+    const given = page.getByLabel("Input of order");
+    await given.waitFor();
+    await given.fill("{ no JSON");
+    await page.getByRole("button", { name: "Approve" }).click();
+    await until(page, "paused");
+    await given.fill(`{ "what": "coffee" }`);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await until(page, "done");
 
-  await say(page, "Deny it");
-  await page.getByLabel("Reason to deny, or an answer in its place").fill("Too late.");
-  await page.getByRole("button", { name: "Deny" }).click();
-  await until(page, "done");
+    await send(page, "Deny it");
+    await page.getByLabel("Reason to deny, or an answer in its place").fill("Too late.");
+    await page.getByRole("button", { name: "Deny" }).click();
+    await until(page, "done");
 
-  await say(page, "Answer it");
-  await page.getByLabel("Reason to deny, or an answer in its place").fill("There is tea.");
-  await page.getByRole("button", { name: "Answer instead" }).click();
-  await until(page, "done");
+    await send(page, "Answer it");
+    await page.getByLabel("Reason to deny, or an answer in its place").fill("There is tea.");
+    await page.getByRole("button", { name: "Answer instead" }).click();
+    await until(page, "done");
 
-  const results = await page.locator("#log .result").allTextContents();
-  assertEquals(results, ["Ordered coffee.", "A person said no: Too late.", "There is tea."]);
-  assertEquals(page.troubles, []);
-});
+    const results = await page.locator("#log .result").allTextContents();
+    assertEquals(results, ["Ordered coffee.", "A person said no: Too late.", "There is tea."]);
+    assertEquals(page.troubles, []);
+  },
+);
 
-Deno.test("playground: a page that is loaded again in the middle goes on where it was", inBrowser, async () => {
+Deno.test("playground: a page that reloads during a run continues it", inBrowser, async () => {
   const { wait, open } = gate();
   const calls = [["wait", { who: "Ada" }], ["wait", { who: "Bob" }]] as const;
   await using talk = await talking({ steps: [{ text: "Let me see.", calls }, "Both are there."], tools: [wait] });
   const { page } = talk;
-  await say(page, "Who is there?");
+  await send(page, "Who is there?");
   await page.locator("#onion .call >> nth=1").waitFor();
   await page.reload();
   await until(page, "running");
@@ -149,19 +153,19 @@ Deno.test("playground: a page that is loaded again in the middle goes on where i
   const bars = await page.evaluate(`[...document.querySelectorAll("#onion .call .bar")].map((bar) => {
     const { left, right } = bar.getBoundingClientRect();
     return [left, right];
-  })`) as [number, number][]; // numbers, as the script says
+  })`) as [number, number][]; // the script returns numbers
   const [[, endOfFirst], [startOfSecond]] = [bars[0] ?? [0, 0], bars[1] ?? [0, 0]];
   assert(startOfSecond < endOfFirst, "The calls are not side by side");
   assertEquals(page.troubles, []);
 });
 
-Deno.test("playground: a page whose connection is cut asks for the rest", inBrowser, async () => {
+Deno.test("playground: a page whose connection is cut requests the rest", inBrowser, async () => {
   const { wait, open } = gate();
   const steps = [{ calls: [["wait", { who: "Ada" }]] } as const, "She is there."];
-  const { before, cut } = cable();
+  const { before, cut } = connection();
   await using talk = await talking({ steps, tools: [wait], before });
   const { page } = talk;
-  await say(page, "Who is there?");
+  await send(page, "Who is there?");
   await page.locator("#log .call").waitFor();
   cut();
   await until(page, "reconnecting");
@@ -171,14 +175,14 @@ Deno.test("playground: a page whose connection is cut asks for the rest", inBrow
   assertEquals(await page.locator("#log .result").allTextContents(), ["Ada is there."]);
 });
 
-Deno.test("playground: a page that was offline hears the rest", inBrowser, async () => {
+Deno.test("playground: a page that was offline receives the rest", inBrowser, async () => {
   const { wait, open } = gate();
   await using talk = await talking({ steps: [{ calls: [["wait", { who: "Ada" }]] }, "She is there."], tools: [wait] });
   const { page } = talk;
-  await say(page, "Who is there?");
+  await send(page, "Who is there?");
   await page.locator("#onion .call >> nth=0").waitFor();
   await page.context().setOffline(true);
-  await page.reload().catch(() => {}); // nothing is cached
+  await page.reload().catch(() => {}); // the reload fails, because nothing is cached
   await page.context().setOffline(false);
   open();
   await page.reload();
@@ -186,7 +190,7 @@ Deno.test("playground: a page that was offline hears the rest", inBrowser, async
   assertEquals((await texts(page)).at(-1), "AgentShe is there.");
 });
 
-Deno.test("playground: one steers a run, has it finish, and stops it", inBrowser, async () => {
+Deno.test("playground: a person steers a run, makes it finish, and stops it", inBrowser, async () => {
   const first = gate();
   await using talk = await talking({
     steps: [{ calls: [["wait", { who: "Ada" }]] }, ({ messages }) => JSON.stringify(messages.at(-1)?.role) ?? ""],
@@ -194,9 +198,9 @@ Deno.test("playground: one steers a run, has it finish, and stops it", inBrowser
     before: after("/messages", first.open),
   });
   const { page } = talk;
-  await say(page, "Who is there?");
+  await send(page, "Who is there?");
   await page.locator("#onion .call >> nth=0").waitFor();
-  await say(page, "Be quick");
+  await send(page, "Be quick");
   await until(page, "done");
   assertEquals((await texts(page)).slice(2), ["YouBe quick", `Agent"user"`]);
 
@@ -206,13 +210,13 @@ Deno.test("playground: one steers a run, has it finish, and stops it", inBrowser
     tools: [second.wait],
     before: after("/finish", second.open),
   });
-  await say(another.page, "Who is there?");
+  await send(another.page, "Who is there?");
   await another.page.locator("#onion .call >> nth=0").waitFor();
   await another.page.getByRole("button", { name: "Finish" }).click();
   await until(another.page, "done");
 
   await using third = await talking({ steps: [{ calls: [["order", { what: "tea" }]] }] });
-  await say(third.page, "Tea");
+  await send(third.page, "Tea");
   await until(third.page, "paused");
   await third.page.getByRole("button", { name: "Stop" }).click();
   await until(third.page, "aborted");
@@ -221,7 +225,7 @@ Deno.test("playground: one steers a run, has it finish, and stops it", inBrowser
 });
 
 Deno.test(
-  "playground: all of it can be reached by keyboard, and read on a phone, by day and by night",
+  "playground: every control is reachable by keyboard, on a phone, in light and dark mode",
   inBrowser,
   async () => {
     await using talk = await talking({ steps: [{ calls: [["order", { what: "tea" }]] }, "On its way."] });

@@ -6,9 +6,9 @@ import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
 import * as z from "zod";
 import { order } from "../support/asking.ts";
-import { inBrowser, type Locator, type Page, say, visit } from "./chromium.ts";
+import { inBrowser, type Locator, type Page, send, visit } from "./chromium.ts";
 
-/** The script of a page, with the packages that it needs. No lock knows those: what only these tests need is nowhere else downloaded. */
+/** Bundles the script of a page with its packages. Without a lock, so that only these tests download them. */
 async function bundled(path: string): Promise<Uint8Array<ArrayBuffer>> {
   const args = ["bundle", "--no-config", "--no-lock", "--quiet", "--platform", "browser", path];
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
@@ -20,10 +20,10 @@ const script = inBrowser.ignore ? "" : await bundled("examples/use_chat/page.jsx
 const html =
   `<!doctype html><link rel="icon" href="data:,"><div id="root"></div><script type="module" src="/page.js"></script>`;
 
-/** A page that is open beside an agent that follows this script. */
+/** Opens the page for an agent with this script. */
 async function talking(...steps: readonly ScriptedAnswer[]) {
   let gate = Promise.withResolvers<void>();
-  let cable = new AbortController();
+  let connection = new AbortController();
   const wait = tool({
     name: "wait",
     description: "Waits",
@@ -40,7 +40,7 @@ async function talking(...steps: readonly ScriptedAnswer[]) {
     .get("/page.js", (c) => c.body(script, 200, { "content-type": "text/javascript" }))
     .use(async (c, next) => {
       await next();
-      if (c.res.body) c.res = new Response(c.res.body.pipeThrough(new TransformStream(), cable), c.res);
+      if (c.res.body) c.res = new Response(c.res.body.pipeThrough(new TransformStream(), connection), c.res);
     })
     .route("", served);
   const visiting = await visit(app);
@@ -48,19 +48,19 @@ async function talking(...steps: readonly ScriptedAnswer[]) {
   return {
     page,
     get troubles(): readonly string[] {
-      const expected = ["Download the React DevTools", "404 (Not Found)"]; // a chat that is new is not there yet
+      const expected = ["Download the React DevTools", "404 (Not Found)"]; // a new chat does not exist on the server yet
       return page.troubles.filter((trouble) => !expected.some((each) => trouble.includes(each)));
     },
-    /** Lets the tool go on that waits. */
-    goOn() {
+    /** Releases the tool. */
+    release() {
       gate.resolve();
       gate = Promise.withResolvers();
     },
-    /** Takes the page off the network, with whatever it is hearing: of that Chromium would still tell it. */
+    /** Takes the page offline. Open responses are cut too, since Chromium would keep them. */
     async goOffline() {
       await page.context().setOffline(true);
-      cable.abort();
-      cable = new AbortController();
+      connection.abort();
+      connection = new AbortController();
     },
     async goOnline() {
       await page.context().setOffline(false);
@@ -73,7 +73,7 @@ function button(page: Page, name: "Approve" | "Deny" | "Stop" | "Regenerate"): L
   return page.getByRole("button", { name });
 }
 
-/** Waits until `last` is the last text of the page and the chat is in this state, and returns the texts of the page. */
+/** Waits until `last` is the last text of the page and the chat is in this state. Returns the texts of the page. */
 async function shown(page: Page, last: string, state = "ready"): Promise<string[]> {
   await page.locator(`li:last-child:text-is(${JSON.stringify(last)})`).waitFor();
   await page.locator(`output:text-is("${state}")`).waitFor();
@@ -86,12 +86,12 @@ const ordered = `tool-order output-available {"what":"tea"} Ordered tea.`;
 const waits = { calls: [["wait", { who: "Ada" }]] } as const;
 const asks = { calls: [["order", { what: "tea" }]] } as const;
 
-Deno.test("useChat: one talks with an agent", inBrowser, async () => {
+Deno.test("useChat: a person chats with an agent", inBrowser, async () => {
   await using talk = await talking("<b>Hello</b>", "Again.");
   const { page } = talk;
-  await say(page, "Hi");
+  await send(page, "Hi");
   await shown(page, "assistant: <b>Hello</b>");
-  await say(page, "And again");
+  await send(page, "And again");
   assertEquals(await shown(page, "assistant: Again."), [
     "user: Hi",
     "assistant: <b>Hello</b>",
@@ -101,13 +101,13 @@ Deno.test("useChat: one talks with an agent", inBrowser, async () => {
   assertEquals(talk.troubles, []);
 });
 
-Deno.test("useChat: one approves a call, and denies another", inBrowser, async () => {
+Deno.test("useChat: a person approves a call, and denies another", inBrowser, async () => {
   await using talk = await talking(asks, "On its way.", asks, "A pity.");
   const { page } = talk;
-  await say(page, "Tea");
+  await send(page, "Tea");
   await button(page, "Approve").click();
   await shown(page, "assistant: On its way.");
-  await say(page, "More");
+  await send(page, "More");
   await button(page, "Deny").click();
   assertEquals(await shown(page, "assistant: A pity."), [
     "user: Tea",
@@ -121,24 +121,24 @@ Deno.test("useChat: one approves a call, and denies another", inBrowser, async (
 });
 
 Deno.test(
-  "useChat: a page that is loaded again goes on in the middle, at a question, and after its answer",
+  "useChat: a page that reloads continues during an answer, at a question, and after its answer",
   inBrowser,
   async () => {
     await using talk = await talking({ text: "Let me see.", ...waits }, asks, waits, "On its way.");
     const { page } = talk;
     const before = ["user: Tea, if she is there", "assistant: Let me see."];
-    await say(page, "Tea, if she is there");
+    await send(page, "Tea, if she is there");
     await shown(page, waiting, "streaming");
     await page.reload();
     assertEquals(await shown(page, waiting, "streaming"), [...before, waiting]);
-    talk.goOn();
+    talk.release();
     await button(page, "Approve").waitFor();
     await page.reload();
     await button(page, "Approve").click();
     assertEquals(await shown(page, waiting, "streaming"), [...before, waited, ordered, waiting]);
     await page.reload();
     assertEquals(await shown(page, waiting, "streaming"), [...before, waited, ordered, waiting]);
-    talk.goOn();
+    talk.release();
     const after = [...before, waited, ordered, waited, "assistant: On its way."];
     assertEquals(await shown(page, "assistant: On its way."), after);
     await page.reload();
@@ -148,16 +148,16 @@ Deno.test(
 );
 
 Deno.test(
-  "useChat: a page that was offline hears the rest, and is asked again what it could not answer",
+  "useChat: a page that was offline receives the rest, and its lost answer is asked again",
   inBrowser,
   async () => {
     await using talk = await talking({ text: "Let me see.", ...waits }, asks, "On its way.");
     const { page } = talk;
-    await say(page, "Tea, if she is there");
+    await send(page, "Tea, if she is there");
     await shown(page, waiting, "streaming");
     await talk.goOffline();
     await shown(page, waiting, "error");
-    talk.goOn();
+    talk.release();
     await talk.goOnline();
     await button(page, "Approve").waitFor();
     await talk.goOffline();
@@ -178,10 +178,10 @@ Deno.test(
 Deno.test("useChat: Stop stops the run, and the next message is answered", inBrowser, async () => {
   await using talk = await talking({ text: "Let me see.", ...waits }, "Hello.");
   const { page } = talk;
-  await say(page, "Who is there?");
+  await send(page, "Who is there?");
   await shown(page, waiting, "streaming");
   await button(page, "Stop").click();
-  await say(page, "Never mind");
+  await send(page, "Never mind");
   const after = await shown(page, "assistant: Hello.");
   assertEquals(after.slice(-2), ["user: Never mind", "assistant: Hello."]);
   await page.reload();
@@ -192,7 +192,7 @@ Deno.test("useChat: Stop stops the run, and the next message is answered", inBro
 Deno.test("useChat: Regenerate replaces the last answer, also after a reload", inBrowser, async () => {
   await using talk = await talking("One.", "Two.", "Three.");
   const { page } = talk;
-  await say(page, "Hi");
+  await send(page, "Hi");
   await shown(page, "assistant: One.");
   await button(page, "Regenerate").click();
   assertEquals(await shown(page, "assistant: Two."), ["user: Hi", "assistant: Two."]);

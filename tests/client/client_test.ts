@@ -4,24 +4,24 @@ import { spy } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import { logServer, type LogServerOptions } from "../support/log_server.ts";
 import { answers, recorded } from "../support/recorded.ts";
-import type { Fate } from "../support/trouble.ts";
+import type { Fate } from "../support/faulty_network.ts";
 
 const legs = await recorded();
 const [first = [], second = []] = legs;
 const whole = legs.flat().reduce(fold, noRun);
 const { run, session } = whole;
 
-/** A server to which things happen, one for each request; then no more. */
-function troubled(fates: readonly Fate[], options: LogServerOptions = {}) {
+/** A server that answers each request with the next fault, and then without faults. */
+function faultyNetwork(fates: readonly Fate[], options: LogServerOptions = {}) {
   return logServer(legs, { ...options, fate: (request) => fates[request] ?? { type: "well" } });
 }
 
-/** Lets as much time go by as `work` takes. */
+/** Does `work` in fake time, which advances from timer to timer. */
 async function soon<T>(work: () => Promise<T>): Promise<T> {
   using time = new FakeTime();
   let settled = false;
   const over = work().finally(() => settled = true);
-  over.catch(() => {}); // whoever asked for the work hears of it
+  over.catch(() => {}); // the caller that awaits the work receives the error
   while (!settled) await time.tickAsync(1_000);
   return await over;
 }
@@ -106,7 +106,7 @@ Deno.test("client() reads a run with its pauses in one loop", async () => {
 
 Deno.test("client() requests the rest of a stream that is cut or ends too early", async () => {
   for (const type of ["cut", "ended"] as const) {
-    const server = troubled([{ type, after: 700 }, { type, after: 0 }, { type, after: 300 }]);
+    const server = faultyNetwork([{ type, after: 700 }, { type, after: 0 }, { type, after: 300 }]);
     assertEquals(await soon(() => client("", server).run({ prompt: "Go" }).result()), first.reduce(fold, noRun));
     const asked = server.requests.map((request) => request.split(" after ")[0]);
     assertEquals(asked, ["POST /runs", `GET /runs/${run}`, `GET /runs/${run}`, `GET /runs/${run}`]);
@@ -115,13 +115,13 @@ Deno.test("client() requests the rest of a stream that is cut or ends too early"
 });
 
 Deno.test("client() checks for later events if the connection is lost during a pause", async () => {
-  const server = troubled([{ type: "cut", after: Infinity }]);
+  const server = faultyNetwork([{ type: "cut", after: Infinity }]);
   assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).status, "paused");
   assertEquals(server.requests, ["POST /runs", `GET /runs/${run} after ${first.length}`]);
 });
 
 Deno.test("client() requests nothing if the connection is lost after the end", async () => {
-  const server = troubled([{ type: "well" }, { type: "well" }, { type: "cut", after: Infinity }]);
+  const server = faultyNetwork([{ type: "well" }, { type: "well" }, { type: "cut", after: Infinity }]);
   let leg = client("", server).run({ prompt: "Go" });
   await leg.result();
   for (const given of answers) await (leg = leg.answer(given)).result();
@@ -132,7 +132,7 @@ Deno.test("client() sends an unanswered request again, and the run begins once",
   for (
     const fates of [[lost], [unheard], [{ type: "cut", after: 0 }], [lost, unheard, lost], [{ type: "cut", after: 9 }]]
   ) {
-    const server = troubled(fates as readonly Fate[]); // a list of one kind or another
+    const server = faultyNetwork(fates as readonly Fate[]); // a list of one of these kinds
     assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).at, first.length);
     assertEquals(server.requests, Array.from({ length: fates.length + 1 }, () => "POST /runs"));
     assertEquals(server.sent, [{ prompt: "Go" }]);
@@ -151,7 +151,7 @@ Deno.test("client() checks whether answers arrived before it sends them again", 
   ];
   for (const keyed of [true, false]) {
     for (const [fates, asked] of cases) {
-      const server = troubled([{ type: "well" }, ...fates], { keyed });
+      const server = faultyNetwork([{ type: "well" }, ...fates], { keyed });
       const leg = client("", server).run({ prompt: "Go" });
       await leg.result();
       assertEquals(await soon(() => leg.answer(answers[0] ?? []).result()), [...first, ...second].reduce(fold, noRun));
@@ -167,13 +167,13 @@ Deno.test("client() treats answers as delivered if their repetition is refused",
   const leg = client("", {
     async fetch(url, init) {
       if (!url.endsWith("/answers")) return await server.fetch(url, init);
-      const headers = { ...init.headers, "idempotency-key": crypto.randomUUID() }; // to a server that knows no keys
+      const headers = { ...init.headers, "idempotency-key": crypto.randomUUID() }; // to a server that does not support keys
       const send = () => server.fetch(url, { ...init, headers });
       if (!late) {
         late = send;
         throw new TypeError("The network is down");
       }
-      await late(); // what was lost comes in now
+      await late(); // the lost request arrives now
       return await send();
     },
   }).run({ prompt: "Go" });
@@ -185,7 +185,7 @@ Deno.test("client() treats answers as delivered if their repetition is refused",
 
 Deno.test("client() throws the reason of a refusal at once", async () => {
   const refused = async (status: number, code: string) => {
-    const server = troubled([{ type: "refused", status }]);
+    const server = faultyNetwork([{ type: "refused", status }]);
     const error = await assertRejects(() => client("", server).run({ prompt: "Go" }).result(), ClientError);
     assertEquals([error.status, error.code, error.message], [status, code, `It is ${code}.`]);
     assertEquals(server.requests.length, 1);
@@ -196,7 +196,11 @@ Deno.test("client() throws the reason of a refusal at once", async () => {
       client("", { fetch: () => new Response("<h1>Forbidden</h1>", { status: 403 }) }).run({ prompt: "Go" }).result(),
     ClientError,
   );
-  assertEquals([error.status, error.code, error.message], [403, "lost", "Status 403"]);
+  assertEquals([error.status, error.code, error.message], [
+    403,
+    "lost",
+    "Cannot reach the server: it answered with status 403",
+  ]);
 });
 
 Deno.test("client() distinguishes its refused answers from those of a run that was resumed by others", async () => {
@@ -210,7 +214,7 @@ Deno.test("client() distinguishes its refused answers from those of a run that w
 
 Deno.test("client() retries if the server is busy or down", async () => {
   for (const status of [429, 500, 502, 503]) {
-    const server = troubled([{ type: "refused", status }, { type: "refused", status }]);
+    const server = faultyNetwork([{ type: "refused", status }, { type: "refused", status }]);
     assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).status, "paused");
     assertEquals(server.requests.length, 3);
   }
@@ -231,7 +235,7 @@ Deno.test("client() waits longer before each attempt, with jitter, and then give
       while (at.length < 8) await time.nextAsync();
       const error = await over;
       assertEquals([error.message, error.code, error.status], [
-        "Cannot read the run in 8 attempts",
+        "Cannot read the run: 8 attempts failed",
         "lost",
         0,
       ]);
@@ -246,16 +250,16 @@ Deno.test("client() waits longer before each attempt, with jitter, and then give
 
 Deno.test("client() gives up after the configured number of attempts, and an event resets the count", async () => {
   const three = (fates: readonly Fate[]) => {
-    const server = troubled(fates);
+    const server = faultyNetwork(fates);
     return { server, over: soon(() => client("", { ...server, attempts: 3 }).run({ prompt: "Go" }).result()) };
   };
-  const heard = three([lost, { type: "cut", after: 500 }, lost, { type: "cut", after: 500 }, lost]);
-  assertEquals((await heard.over).status, "paused");
+  const received = three([lost, { type: "cut", after: 500 }, lost, { type: "cut", after: 500 }, lost]);
+  assertEquals((await received.over).status, "paused");
   const silent = three([lost, lost, lost]);
-  await assertRejects(() => silent.over, ClientError, "Cannot read the run in 3 attempts");
+  await assertRejects(() => silent.over, ClientError, "Cannot read the run: 3 attempts failed");
   assertEquals(silent.server.requests.length, 3);
   const nothingNew = three([{ type: "cut", after: 500 }, { type: "cut", after: 3 }, { type: "cut", after: 3 }]);
-  await assertRejects(() => nothingNew.over, ClientError, "Cannot read the run in 3 attempts");
+  await assertRejects(() => nothingNew.over, ClientError, "Cannot read the run: 3 attempts failed");
 });
 
 Deno.test("client() gives up on a run that never ends", async () => {
@@ -272,7 +276,7 @@ Deno.test("client() gives up on a run with a missing event, and never shows late
 });
 
 Deno.test("client() returns the events before a failure, and then throws", async () => {
-  const server = troubled([{ type: "cut", after: 700 }, { type: "refused", status: 404 }]);
+  const server = faultyNetwork([{ type: "cut", after: 700 }, { type: "refused", status: 404 }]);
   const leg = client("", server).run({ prompt: "Go" });
   const seen: unknown[] = [];
   const reading = async () => {
@@ -351,7 +355,7 @@ Deno.test("client() disconnects when the loop is left after the connection was l
   };
   for await (const _ of client("", { fetch }).run({ prompt: "Go" }).events) {
     broken.resolve();
-    await new Promise((resolve) => setTimeout(resolve)); // until it is known everywhere
+    await new Promise((resolve) => setTimeout(resolve)); // until every layer has seen it
     break;
   }
   assertEquals(asked, 1);
@@ -422,7 +426,7 @@ Deno.test("client() treats a connection as lost if no response arrives in the co
   const over = leg.run({ prompt: "Go" }).result();
   await time.tickAsync(4_999);
   await time.runMicrotasks();
-  assertEquals(time.next(), true); // its silence, and nothing before it
+  assertEquals(time.next(), true); // the timer of the silence, and none before it
   assertEquals(time.now - time.start, 5_000);
   await time.tickAsync(0);
   await time.nextAsync();

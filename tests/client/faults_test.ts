@@ -7,7 +7,7 @@ import { named } from "../support/run_events.ts";
 import { answers, asking, recorded } from "../support/recorded.ts";
 import type { App } from "../support/requests.ts";
 import { type Chance, seeded } from "../support/seeded.ts";
-import { type Fate, troubled } from "../support/trouble.ts";
+import { type Fate, faultyNetwork } from "../support/faulty_network.ts";
 
 const frames = (await recorded()).flat();
 
@@ -25,7 +25,7 @@ function fateBy({ one, below }: Chance): Fate {
   }
 }
 
-/** Bytes in pieces of any size. */
+/** Returns a function that splits bytes at random. */
 function piecesBy({ one, below }: Chance): (text: string) => readonly Uint8Array<ArrayBuffer>[] {
   return (text) => {
     const bytes = new TextEncoder().encode(one([text, text.replaceAll("\n", "\r\n"), `:\n\n${text}:\n\n`]));
@@ -38,7 +38,7 @@ function piecesBy({ one, below }: Chance): (text: string) => readonly Uint8Array
   };
 }
 
-/** An app to which answers come without their keys. */
+/** An app that does not receive idempotency keys. */
 function keyless(app: App): App {
   return {
     request(path, { headers, ...init } = {}) {
@@ -49,13 +49,16 @@ function keyless(app: App): App {
   };
 }
 
-/** Reads a run to its end through whatever happens, and answers what it asks; now and then another page goes on with it. */
+/** Reads a run to its end over a bad network, and answers its questions. Sometimes another page takes over. */
 async function read(seed: number) {
   const chance = seeded(seed);
   const { assistant, model, done } = asking();
   const app = serve(assistant, { log: memoryLog({ expireIn: Infinity }), onClientGone: "detach" });
-  const way = troubled(chance.one([app, keyless(app)]), { fate: () => fateBy(chance), pieces: piecesBy(chance) });
-  const reader = client("", { ...way, attempts: 1_000 });
+  const connection = faultyNetwork(chance.one([app, keyless(app)]), {
+    fate: () => fateBy(chance),
+    pieces: piecesBy(chance),
+  });
+  const reader = client("", { ...connection, attempts: 1_000 });
   const events: Event[] = [];
   const rest = [...answers];
   let run: ClientRun = reader.run({ prompt: "Go" });
@@ -71,7 +74,7 @@ async function read(seed: number) {
     else break;
   }
   const { run: id = "", session = "" } = run.state;
-  return { came: named({ events, state: run.state }, { run: id, session }), asked: model.requests.length, done };
+  return { outcomeOf: named({ events, state: run.state }, { run: id, session }), asked: model.requests.length, done };
 }
 
 Deno.test("client() loses and repeats no event in 200 runs over bad networks", async () => {
@@ -80,19 +83,19 @@ Deno.test("client() loses and repeats no event in 200 runs over bad networks", a
   const { run = "", session = "" } = state;
   const events = frames.map(({ event }) => event);
   const expected = {
-    came: named({ events, state }, { run, session }),
+    outcomeOf: named({ events, state }, { run, session }),
     asked: 3,
     done: ["look_1", "look_2", "drop_1"].map((id) => `${id} 🔥\u2028`),
   };
   const runs = Array.from({ length: 200 }, async (_, seed) => {
-    const came = await read(seed).catch((error) => {
+    const outcomeOf = await read(seed).catch((error) => {
       throw new Error(`Cannot read the run of seed ${seed}`, { cause: error });
     });
-    assertEquals(came, expected, `seed ${seed}`);
+    assertEquals(outcomeOf, expected, `seed ${seed}`);
   });
   let settled = false;
   const over = Promise.all(runs).finally(() => settled = true);
-  over.catch(() => {}); // it is waited for below
+  over.catch(() => {}); // awaited below
   while (!settled) await time.tickAsync(1_000);
   await over;
 });

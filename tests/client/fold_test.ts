@@ -30,16 +30,16 @@ function after(state: RunState, ...events: readonly Event[]): RunState {
   return events.map((event, index) => ({ id: state.at + 1 + index, event })).reduce(fold, state);
 }
 
-const told = (...events: readonly Event[]) => after(noRun, ...events);
+const reported = (...events: readonly Event[]) => after(noRun, ...events);
 
-/** The parts of the last message. */
+/** Returns the parts of the last message. */
 function partsOf({ messages }: RunState): AnswerView["parts"] {
   const last = messages.at(-1);
   return last?.turn ? last.parts : [];
 }
 
 Deno.test("fold() begins a run", () => {
-  assertEquals(told({ type: "run.started", run: "r", session: "s", resumed: false }), {
+  assertEquals(reported({ type: "run.started", run: "r", session: "s", resumed: false }), {
     ...noRun,
     at: 1,
     run: "r",
@@ -50,7 +50,7 @@ Deno.test("fold() begins a run", () => {
 
 Deno.test("fold() keeps the prompt, and the answer of each turn", () => {
   const prompt = { role: "user", parts: [{ type: "text", text: "Hi" }] } as const;
-  const state = told(
+  const state = reported(
     { type: "prompt.accepted", prompt },
     model,
     delta("Hel"),
@@ -66,7 +66,7 @@ Deno.test("fold() keeps the prompt, and the answer of each turn", () => {
 });
 
 Deno.test("fold() separates reasoning from text, and one part from another", () => {
-  assertEquals(partsOf(told(model, thought("Hm"), thought("m."), delta("A", 1), thought("Or", 2), delta("B", 3))), [
+  assertEquals(partsOf(reported(model, thought("Hm"), thought("m."), delta("A", 1), thought("Or", 2), delta("B", 3))), [
     { type: "reasoning", id: 0, text: "Hmm." },
     { type: "text", id: 1, text: "A" },
     { type: "reasoning", id: 2, text: "Or" },
@@ -75,18 +75,23 @@ Deno.test("fold() separates reasoning from text, and one part from another", () 
 });
 
 Deno.test("fold() ignores a frame that it has already", () => {
-  const state = told(model, delta("Hel"), delta("lo."));
+  const state = reported(model, delta("Hel"), delta("lo."));
   for (const id of [3, 2, 1, 0, -1]) assertStrictEquals(fold(state, { id, event: delta("lo.") }), state);
 });
 
 Deno.test("fold() ignores a frame after a gap, and one without a number", () => {
-  const state = told(model, delta("Hel"));
+  const state = reported(model, delta("Hel"));
   for (const id of [4, 100, NaN, 2.5]) assertStrictEquals(fold(state, { id, event: delta("lo.") }), state);
   assertEquals(partsOf(fold(state, { id: 3, event: delta("lo.") })), [{ type: "text", id: 0, text: "Hello." }]);
 });
 
 Deno.test("fold() does not change earlier states, and reuses unchanged objects", () => {
-  const before = told({ type: "prompt.accepted", prompt: { role: "user", parts: [] } }, model, delta("A"), ready("a"));
+  const before = reported(
+    { type: "prompt.accepted", prompt: { role: "user", parts: [] } },
+    model,
+    delta("A"),
+    ready("a"),
+  );
   const copy = structuredClone(before);
   const next = after(before, delta("B", 2));
   assertEquals(before, copy);
@@ -96,20 +101,24 @@ Deno.test("fold() does not change earlier states, and reuses unchanged objects",
 
 Deno.test("fold() removes the text of an answer that begins again", () => {
   const reset = { type: "model.reset", turn: 1 } as const;
-  assertEquals(partsOf(told(model, delta("Wro"), written("a", "{"), reset)), []);
-  assertEquals(partsOf(told(model, thought("Wro"), reset, delta("Right."))), [{ type: "text", id: 0, text: "Right." }]);
+  assertEquals(partsOf(reported(model, delta("Wro"), written("a", "{"), reset)), []);
+  assertEquals(partsOf(reported(model, thought("Wro"), reset, delta("Right."))), [{
+    type: "text",
+    id: 0,
+    text: "Right.",
+  }]);
 });
 
-Deno.test("fold() removes it also if a pause interrupted the turn", () => {
-  const state = told(model, delta("Wro"), { type: "run.paused", questions: [{ questions: ["On?"] }], usage });
-  const again = after(state, { type: "run.started", run: "r", session: "s", resumed: true }, model, delta("Right."));
-  assertEquals(again.messages.length, 1);
-  assertEquals(partsOf(again), [{ type: "text", id: 0, text: "Right." }]);
+Deno.test("fold() removes the text of an interrupted turn when it begins again", () => {
+  const state = reported(model, delta("Wro"), { type: "run.paused", questions: [{ questions: ["On?"] }], usage });
+  const repeated = after(state, { type: "run.started", run: "r", session: "s", resumed: true }, model, delta("Right."));
+  assertEquals(repeated.messages.length, 1);
+  assertEquals(partsOf(repeated), [{ type: "text", id: 0, text: "Right." }]);
 });
 
 Deno.test("fold() replaces the streamed text with the text of a finished answer", () => {
   const end = { type: "model.finished", turn: 1, finish: "stop", usage, attempts: 1 } as const;
-  const shown = told(model, thought("Hm."), delta("Sec", 1), ready("a"), delta("ret", 3));
+  const shown = reported(model, thought("Hm."), delta("Sec", 1), ready("a"), delta("ret", 3));
   assertStrictEquals(partsOf(after(shown, end)), partsOf(shown));
   assertEquals(partsOf(after(shown, { ...end, text: "***" })).map(({ type, text }) => [type, text]), [
     ["reasoning", "Hm."],
@@ -118,7 +127,7 @@ Deno.test("fold() replaces the streamed text with the text of a finished answer"
   ]);
   const ids = partsOf(after(shown, { ...end, text: "***" })).map(({ id }) => id);
   assertEquals(new Set(ids).size, ids.length);
-  assertEquals(partsOf(told(model, { ...end, text: "Cached." })), [{ type: "text", id: 0, text: "Cached." }]);
+  assertEquals(partsOf(reported(model, { ...end, text: "Cached." })), [{ type: "text", id: 0, text: "Cached." }]);
 });
 
 Deno.test("fold() follows a call from its first delta to its result", () => {
@@ -135,17 +144,17 @@ Deno.test("fold() follows a call from its first delta to its result", () => {
     [{ type: "tool.progress", turn: 1, call: "a", data: 50 }, { status: "running", data: 50 }],
     [finished("a", "ok", "seen"), { status: "ok", parts: [{ type: "text", text: "seen" }] }],
   ] as const;
-  let state = told(model);
+  let state = reported(model);
   let expected: object = { type: "call", id: "a", name: "look" };
   for (const [event, change] of states) {
     state = after(state, event);
     expected = { ...expected, ...change };
-    assertEquals(partsOf(state), [expected as AnswerView["parts"][number]]); // built up beside it
+    assertEquals(partsOf(state), [expected as AnswerView["parts"][number]]); // as built in the test
   }
 });
 
 Deno.test("fold() adds a call whose input was not streamed", () => {
-  assertEquals(partsOf(told(model, started("a"), finished("a", "ok", "seen"))), [{
+  assertEquals(partsOf(reported(model, started("a"), finished("a", "ok", "seen"))), [{
     type: "call",
     id: "a",
     name: "look",
@@ -164,12 +173,12 @@ Deno.test("fold() keeps the reason why the input of a call is malformed", () => 
     turn: 1,
     call: { id: "a", name: "look", input: "{", malformed: "not JSON" },
   };
-  const [call] = partsOf(told(model, event));
+  const [call] = partsOf(reported(model, event));
   assertEquals(call?.type === "call" && [call.input, call.malformed], ["{", "not JSON"]);
 });
 
 Deno.test("fold() separates parallel calls, in the order in which they were complete", () => {
-  const state = told(
+  const state = reported(
     model,
     delta("Look:"),
     ...[written("a", "{"), written("b", "["), written("a", "}"), written("b", "]"), ready("b"), ready("a")],
@@ -187,7 +196,7 @@ Deno.test("fold() separates parallel calls, in the order in which they were comp
 
 Deno.test("fold() keeps the questions of a paused run until it is resumed", () => {
   const question = asked("a");
-  const paused = told(model, started("a"), { type: "run.paused", questions: [question], usage });
+  const paused = reported(model, started("a"), { type: "run.paused", questions: [question], usage });
   assertEquals([paused.status, paused.questions, paused.usage], ["paused", [question], usage]);
   const resumed = after(paused, { type: "run.started", run: "r", session: "s", resumed: true });
   assertEquals([resumed.status, resumed.questions], ["running", []]);
@@ -196,7 +205,7 @@ Deno.test("fold() keeps the questions of a paused run until it is resumed", () =
 
 Deno.test("fold() keeps the end of a run", () => {
   const ended = (event: Event) => {
-    const { at: _at, messages: _messages, questions: _questions, ...end } = told(model, event);
+    const { at: _at, messages: _messages, questions: _questions, ...end } = reported(model, event);
     return end;
   };
   assertEquals(ended({ type: "run.finished", status: "done", text: "{}", output: {}, usage }), {
@@ -233,7 +242,7 @@ Deno.test("fold() keeps the end of a run", () => {
 });
 
 Deno.test("fold() removes the questions of an aborted run, and keeps its partial answer", () => {
-  const paused = told(model, delta("Hel"), started("a"), { type: "run.paused", questions: [asked("a")], usage });
+  const paused = reported(model, delta("Hel"), started("a"), { type: "run.paused", questions: [asked("a")], usage });
   const state = after(paused, finished("a", "aborted", "Stopped."), {
     type: "run.aborted",
     reason: "stop",
@@ -247,7 +256,7 @@ Deno.test("fold() removes the questions of an aborted run, and keeps its partial
 Deno.test("fold() keeps the state of a subagent over a pause, and begins again with another run", () => {
   const inside = (event: Event): Event => ({ type: "subagent.event", call: "a", agent: "child", event });
   const begin: Event = { type: "subagent.started", call: "a", agent: "child", run: "c" };
-  const state = told(
+  const state = reported(
     ...[model, started("a"), started("b"), begin, { ...begin, call: "b", run: "d" }],
     ...[inside({ type: "run.started", run: "c", session: "cs", resumed: false }), inside(model), inside(delta("Deep"))],
     inside({ type: "subagent.event", call: "x", agent: "deeper", event: delta("lost") }),
@@ -268,14 +277,14 @@ Deno.test("fold() keeps the state of a subagent over a pause, and begins again w
   assertEquals(b?.type === "call" && b.child, noRun);
   const [resumed] = partsOf(after(state, begin));
   assertEquals(resumed, a);
-  const [again] = partsOf(after(state, { ...begin, run: "e" }));
-  assertEquals(again?.type === "call" && again.child, noRun);
+  const [repeated] = partsOf(after(state, { ...begin, run: "e" }));
+  assertEquals(repeated?.type === "call" && repeated.child, noRun);
 });
 
 Deno.test("fold() keeps a steering message at its place", () => {
   const blue = { role: "user", parts: [{ type: "text", text: "In blue" }] } as const;
   const red = { role: "user", parts: [{ type: "text", text: "Or red" }] } as const;
-  const state = told(
+  const state = reported(
     model,
     delta("One."),
     started("a"),
@@ -307,13 +316,13 @@ Deno.test("fold() counts events that do not change the conversation, and unknown
     "steering.interrupted": { type: "steering.interrupted" },
     "hook.acted": { type: "hook.acted", middleware: "m", point: "tool", did: ["passed"], ms: 1 },
   } satisfies { readonly [T in Exclude<Event["type"], Shown>]: Extract<Event, { type: T }> };
-  const state = told(model, delta("A"), started("a"));
+  const state = reported(model, delta("A"), started("a"));
   for (const event of [...Object.values(kinds), unknown]) {
     assertEquals(after(state, event), { ...state, at: state.at + 1 });
   }
 });
 
-/** The kinds of events that the tests above are of. */
+/** The event types that the tests above cover. */
 type Shown =
   | `run.${string}`
   | `text.${string}`
@@ -329,7 +338,7 @@ type Shown =
 
 Deno.test("fold() ignores an event of a message that does not exist", () => {
   for (const event of [delta("A"), ready("a"), finished("a", "ok", "A")]) {
-    assertEquals(told(event), { ...noRun, at: 1 });
+    assertEquals(reported(event), { ...noRun, at: 1 });
   }
 });
 

@@ -27,8 +27,8 @@ Deno.test("client() reads a run of a served agent, and continues its session", a
     { role: "user", parts: [{ type: "text", text: "Hi" }] },
     { role: "assistant", turn: 1, parts: [{ type: "text", id: 0, text: "Hello!" }] },
   ]);
-  const again = await assistant.run({ prompt: "Hi", session }).result();
-  assertEquals([again.session, again.text, model.requests[1]?.messages.length], [session, "Hello again!", 3]);
+  const repeated = await assistant.run({ prompt: "Hi", session }).result();
+  assertEquals([repeated.session, repeated.text, model.requests[1]?.messages.length], [session, "Hello again!", 3]);
 });
 
 Deno.test("client() answers the questions of a served agent one by one", async () => {
@@ -100,11 +100,11 @@ Deno.test("client() over the network reads a run to its end through connections 
     for await (const event of run.events) events.push(event);
   }
   const frames = (await recorded()).flat();
-  const [heard, said] = [events, frames.map(({ event }) => event)].map((events) => {
+  const [received, said] = [events, frames.map(({ event }) => event)].map((events) => {
     const [started] = events;
     return started?.type === "run.started" ? named(events, started) : [];
   });
-  assertEquals(heard, said);
+  assertEquals(received, said);
   assertEquals(run.state, events.map((event, index) => ({ id: index + 1, event })).reduce(fold, noRun));
   assertEquals(model.requests.length, 3);
 });

@@ -9,7 +9,7 @@ import { Semaphore } from "../../src/core/lib/semaphore.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-/** A signal that is told when to abort, and how many listen to it. */
+/** A signal with a counter of its listeners. */
 function counted() {
   const controller = new AbortController();
   const { signal } = controller;
@@ -27,7 +27,7 @@ function counted() {
   return { signal, abort: (reason: unknown) => controller.abort(reason), listeners: () => listeners };
 }
 
-Deno.test("abandon() comes to what the work does, and listens no longer", async () => {
+Deno.test("withGracePeriod() returns the result of the work, and removes its listeners", async () => {
   const { signal, listeners } = counted();
   const never = () => {
     throw new Error("never");
@@ -39,7 +39,7 @@ Deno.test("abandon() comes to what the work does, and listens no longer", async 
   assertEquals(listeners(), 0);
 });
 
-Deno.test("abandon() waits for work that stops in time, and leaves work that does not", async () => {
+Deno.test("withGracePeriod() waits for work that stops in time, and abandons work that does not", async () => {
   using time = new FakeTime();
   const left: string[] = [];
   for (const already of [false, true]) {
@@ -49,7 +49,7 @@ Deno.test("abandon() waits for work that stops in time, and leaves work that doe
     const inTime = withGracePeriod(soon.promise, cancellationOf(signal), 10, () => left.push("soon"));
     const late = Promise.withResolvers<string>();
     const tooLate = withGracePeriod(late.promise, cancellationOf(signal), 10, () => left.push("late"));
-    tooLate.catch(() => {}); // looked at below
+    tooLate.catch(() => {}); // asserted below
     if (!already) abort(new Error("stop"));
     await time.tickAsync(9);
     soon.resolve("soon");
@@ -61,7 +61,7 @@ Deno.test("abandon() waits for work that stops in time, and leaves work that doe
   assertEquals(left, ["late", "late"]);
 });
 
-Deno.test("delay() takes so long, or ends with its signal", async () => {
+Deno.test("delay() takes the given time, or rejects when its signal aborts", async () => {
   using time = new FakeTime();
   const { signal, abort, listeners } = counted();
   let done = false;
@@ -79,7 +79,7 @@ Deno.test("delay() takes so long, or ends with its signal", async () => {
   assertEquals(time.next(), false);
 });
 
-Deno.test("later() is never where a timer cannot hold it", () => {
+Deno.test("startTimer() never fires for a delay that a timer cannot hold", () => {
   using time = new FakeTime();
   let ran = 0;
   clearTimeout(startTimer(() => ran++, 5));
@@ -90,7 +90,7 @@ Deno.test("later() is never where a timer cannot hold it", () => {
   assertEquals([ran, time.now - time.start], [1, 10]);
 });
 
-Deno.test("slots are given in the order they were asked for, and not to who has left", async () => {
+Deno.test("Semaphore grants slots in the order of the requests, and skips requests that were cancelled", async () => {
   const slots = new Semaphore(1);
   const order: string[] = [];
   const { signal, abort, listeners } = counted();
@@ -115,8 +115,8 @@ Deno.test("slots are given in the order they were asked for, and not to who has 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
 const limits: Partial<Limits> = { grace: 100 };
 
-/** Waits for what never comes, whatever the signal says, and tells when it is there. */
-function deafness() {
+/** Waits for a promise and ignores every signal. `here` resolves once it waits. */
+function ignoredSignal() {
   const here = Promise.withResolvers<void>();
   const late = Promise.withResolvers<void>();
   const wait = async () => {
@@ -126,13 +126,13 @@ function deafness() {
   return { here: here.promise, wait, wake: () => late.resolve() };
 }
 
-Deno.test("a hook that ignores the end of its run is left behind, wherever it waits", async () => {
+Deno.test("a hook that ignores the end of its run is abandoned, at every point", async () => {
   for (const point of ["session", "prompt", "turn", "model", "tool", "stop"] as const) {
     for (const when of ["before", "after"] as const) {
-      const heard: string[] = [];
+      const received: string[] = [];
       using time = new FakeTime();
-      const { here, wait, wake } = deafness();
-      const deaf = async (ctx: { readonly emit: Emit }, next: () => Promise<never>) => {
+      const { here, wait, wake } = ignoredSignal();
+      const ignoresSignal = async (ctx: { readonly emit: Emit }, next: () => Promise<never>) => {
         if (when === "before") await wait();
         const answer = when === "after" ? await next() : undefined;
         if (when === "after") await wait();
@@ -140,8 +140,8 @@ Deno.test("a hook that ignores the end of its run is left behind, wherever it wa
         return answer ?? await next();
       };
       const model = scripted({ text: "I look.", calls: [["look", {}]] }, "Done.");
-      const use = [{ name: "deaf", [point]: deaf } as Middleware]; // such a hook fits all of them
-      const observe = ({ type }: Event) => heard.push(type);
+      const use = [{ name: "deaf", [point]: ignoresSignal } as Middleware]; // this hook fits all of these points
+      const observe = ({ type }: Event) => received.push(type);
       const run = agent({ model, tools: [look], use, limits, observe }).run("Hi");
       await here;
       run.stop();
@@ -157,18 +157,18 @@ Deno.test("a hook that ignores the end of its run is left behind, wherever it wa
         "session.closed",
       ], `${point}, ${when}`);
       const before = lines(messages);
-      const last = heard.length;
+      const last = received.length;
       wake();
       await time.runMicrotasks();
-      assertEquals([heard.length, ...lines((await run.result).messages)], [last, ...before]);
+      assertEquals([received.length, ...lines((await run.result).messages)], [last, ...before]);
       assertEquals(time.next(), false, "no timer is left");
     }
   }
 });
 
-Deno.test("what goes on beneath a hook that was left behind sets no timer once the run is over", async () => {
+Deno.test("hooks inside an abandoned hook set no timer once the run is over", async () => {
   using time = new FakeTime();
-  const { here, wait, wake } = deafness();
+  const { here, wait, wake } = ignoredSignal();
   const over = Promise.withResolvers<void>();
   const use: Middleware[] = [
     { turn: (_, next) => next().finally(over.resolve) },
@@ -180,13 +180,13 @@ Deno.test("what goes on beneath a hook that was left behind sets no timer once t
   await time.tickAsync(300);
   await run.result;
   wake();
-  await over.promise; // before the event loop turns: a timer of its own clock would be left here
+  await over.promise; // before the event loop turns: the sanitizer would find a timer here
   assertEquals(time.next(), false);
 });
 
-Deno.test("what a hook that was left behind comes to while the run is cleaned up is not kept twice", async () => {
+Deno.test("the result of an abandoned hook that arrives during the cleanup is not stored twice", async () => {
   using time = new FakeTime();
-  const { here, wait, wake } = deafness();
+  const { here, wait, wake } = ignoredSignal();
   const slow: Middleware = {
     tool: async (_, next) => {
       const result = await next();
@@ -216,7 +216,7 @@ Deno.test("what a hook that was left behind comes to while the run is cleaned up
   ]);
 });
 
-Deno.test("a cleanup that ignores its signal is left behind", async () => {
+Deno.test("a cleanup that ignores its signal is abandoned", async () => {
   using time = new FakeTime();
   const aborted: boolean[] = [];
   const use: Middleware[] = [{
@@ -240,7 +240,7 @@ Deno.test("a cleanup that ignores its signal is left behind", async () => {
   assertEquals(aborted, [true]);
 });
 
-Deno.test("the cleanup runs once, and knows the calls that were open", async () => {
+Deno.test("the cleanup runs once, and receives the open calls", async () => {
   const seen: unknown[] = [];
   const watch: Middleware = {
     abort: async (ctx, next) => {
@@ -279,7 +279,7 @@ Deno.test("the cleanup runs once, and knows the calls that were open", async () 
   ]);
 });
 
-Deno.test("the cleanup runs once, also where a hook fails while the run unwinds", async () => {
+Deno.test("the cleanup runs once, also if a hook fails while the run unwinds", async () => {
   const reasons: string[] = [];
   const use: Middleware[] = [{
     session: async (_, next) => {
@@ -299,7 +299,7 @@ Deno.test("the cleanup runs once, also where a hook fails while the run unwinds"
   assertEquals([(await run.result).status, reasons], ["aborted", ["stop"]]);
 });
 
-Deno.test("the cleanup is not for what ends, pauses or reaches a limit by itself", async () => {
+Deno.test("a run that ends, pauses or reaches a limit has no cleanup", async () => {
   let cleaned = 0;
   const watch: Middleware = {
     abort: async (_, next) => {
@@ -327,7 +327,7 @@ Deno.test("the cleanup is not for what ends, pauses or reaches a limit by itself
   assertEquals(cleaned, 2);
 });
 
-Deno.test("instructions that ignore the end of their run are left behind", async () => {
+Deno.test("an instructions function that ignores the end of its run is abandoned", async () => {
   using time = new FakeTime();
   const assistant = agent({ model: scripted(), instructions: () => new Promise<string>(() => {}), limits });
   const run = assistant.run("Hi");

@@ -29,15 +29,15 @@ const pay = tool({
   execute: ({ sum }) => `Paid ${sum}`,
 });
 
-/** A step in which the model pays these sums. */
+/** A response of the model that pays these sums. */
 const paying = (...sums: readonly number[]) => ({ calls: sums.map((sum) => ["pay", { sum }] as const) });
 
-/** An agent whose conversation is kept, and goes on. */
+/** An agent whose session is stored, with functions that run and answer it. */
 function assistant(steps: readonly (string | ScriptedStep)[], use: readonly Middleware[] = []) {
   const store = memory();
   const made = agent({ model: scripted(...steps), tools: [pay], use });
   const decided: string[] = [];
-  const heard = async (run: ReturnType<typeof made.run>) => {
+  const received = async (run: ReturnType<typeof made.run>) => {
     for await (const event of run.events) {
       if (event.type === "approval.decided") decided.push(`${event.decision} by ${event.by}`);
     }
@@ -46,18 +46,18 @@ function assistant(steps: readonly (string | ScriptedStep)[], use: readonly Midd
   return {
     decided,
     store,
-    run: (prompt = "Pay") => heard(made.run({ prompt, session: "s", store })),
-    answer: (...answers: readonly PersonAnswer[]) => heard(made.resume({ session: "s", answers, store })),
+    run: (prompt = "Pay") => received(made.run({ prompt, session: "s", store })),
+    answer: (...answers: readonly PersonAnswer[]) => received(made.resume({ session: "s", answers, store })),
   };
 }
 
-/** The results and what was said beside them, since the last prompt. */
+/** Returns the results and the added messages since the last prompt. */
 function since({ messages }: RunResult): string[] {
   const last = messages.findLastIndex((message) => message.role === "user" && message.from === undefined);
   return lines(messages.slice(last + 1)).filter((line) => !line.startsWith("call "));
 }
 
-Deno.test("a question says what may be answered, and what is suggested", async () => {
+Deno.test("a question contains the schema of its answers, and suggestions", async () => {
   const { run } = assistant([paying(5)]);
   const [question] = (await run()).questions;
   const input = pay.definition.schema;
@@ -82,7 +82,7 @@ Deno.test("a question says what may be answered, and what is suggested", async (
   });
 });
 
-Deno.test("whoever asks may say what to choose from", async () => {
+Deno.test("ask() may set the schema and the suggestions of its answer", async () => {
   const schema = { type: "object" };
   const asking: Middleware = {
     approval: () => Promise.resolve(ask("Which?", { schema, suggestions: [{ type: "reply", text: "Cash" }] })),
@@ -96,7 +96,7 @@ Deno.test("whoever asks may say what to choose from", async () => {
   ]);
 });
 
-Deno.test("a reply is the result, in place of the tool", async () => {
+Deno.test("a reply replaces the tool, and is its result", async () => {
   const review: Middleware = {
     async tool(_, next) {
       const result = await next();
@@ -116,7 +116,7 @@ Deno.test("a reply is the result, in place of the tool", async () => {
   ]]);
 });
 
-Deno.test("an edit is told to the model", async () => {
+Deno.test("the model reads that a person edited the input", async () => {
   const { run, answer } = assistant([paying(5), "Done."]);
   await run();
   const done = await answer({ callId: "call_1", type: "approve", input: { sum: 4 } });
@@ -127,7 +127,7 @@ Deno.test("an edit is told to the model", async () => {
   ]);
 });
 
-Deno.test("what is always allowed is asked about no more in this session: the tool, or the tool with that input", async () => {
+Deno.test("an answer with always stops further questions in the session, about the tool or about the tool with that input", async () => {
   for (const [always, paid] of [["tool", ["done", "done"]], ["input", ["done", "paused"]]] as const) {
     const { run, answer, decided, store } = assistant([paying(5), "One.", paying(5), "Two.", paying(6), "Three."]);
     await run();
@@ -139,14 +139,14 @@ Deno.test("what is always allowed is asked about no more in this session: the to
   }
 });
 
-Deno.test("what is always allowed is what a person made of the input", async () => {
+Deno.test('always: "input" allows the edited input', async () => {
   const { run, answer } = assistant([paying(5), "One.", paying(4), "Two.", paying(5), "Three."]);
   await run();
   await answer({ callId: "call_1", type: "approve", input: { sum: 4 }, always: "input" });
   assertEquals([(await run()).status, (await run()).status], ["done", "paused"]);
 });
 
-Deno.test("a denial wins over what is always allowed", async () => {
+Deno.test("a denial overrides an answer with always", async () => {
   const most: Middleware = {
     approval: async (ctx, next) => JSON.stringify(ctx.input) === `{"sum":6}` ? deny("Too much.") : await next(),
   };
@@ -156,7 +156,7 @@ Deno.test("a denial wins over what is always allowed", async () => {
   assertEquals(since(await run()), ["denied Too much.", "assistant Two."]);
 });
 
-Deno.test("a reply to the run's own question reaches the hook that asked, once", async () => {
+Deno.test("a reply to the question of a run reaches the hook that asked, once", async () => {
   const seen: unknown[] = [];
   const asking: Middleware = {
     name: "asking",
@@ -181,7 +181,7 @@ Deno.test("a reply to the run's own question reaches the hook that asked, once",
   assertEquals(seen, [[], [{ type: "reply", text: "Oslo" }]]);
 });
 
-Deno.test("a reply counts for one pause: a run that asks again hears the next one", async () => {
+Deno.test("a reply answers one pause: a run that pauses again receives the next reply", async () => {
   const seen: unknown[] = [];
   const asking: Middleware = {
     name: "asking",
@@ -198,16 +198,16 @@ Deno.test("a reply counts for one pause: a run that asks again hears the next on
   assertEquals([status, seen], ["done", [[], ["one"], ["two"]]]);
 });
 
-/** An agent whose tool is an agent that pays, and maybe one in between. */
-function family(deep: boolean, { use = [], ask = false, again = 0 }: {
+/** An agent with a subagent that pays; if `deep`, with another agent in between. */
+function family(deep: boolean, { use = [], ask = false, pauses = 0 }: {
   readonly use?: readonly Middleware[];
   readonly ask?: boolean;
-  readonly again?: number;
+  readonly pauses?: number;
 } = {}) {
   const store = memory();
   const clerk = agent({
     name: "clerk",
-    model: scripted(paying(5, 6), ...Array(again).fill(paying(7)), "Paid both."),
+    model: scripted(paying(5, 6), ...Array(pauses).fill(paying(7)), "Paid both."),
     tools: [pay],
     use,
   });
@@ -225,17 +225,17 @@ function family(deep: boolean, { use = [], ask = false, again = 0 }: {
     tools: [toolOf(child, name), look],
   });
   const resume = async (answers: readonly PersonAnswer[]) => {
-    await store.save({ ...JSON.parse(JSON.stringify(await store.load("s"))) }); // as another process finds it
+    await store.save({ ...JSON.parse(JSON.stringify(await store.load("s"))) }); // a copy, as another process loads it
     return await root.resume({ session: "s", answers, store }).result;
   };
   return { run: () => root.run({ prompt: "Go", session: "s", store }).result, resume, store };
 }
 
-/** Yes to every question. */
+/** Approves every question. */
 const yes = (questions: readonly Question[]) =>
   questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
 
-Deno.test("what an agent that is a tool asks surfaces in the root, with its path; siblings have run", async () => {
+Deno.test("questions of a subagent reach the root run with their path, after the sibling calls have run", async () => {
   const { run, resume } = family(false);
   const paused = await run();
   assertEquals([paused.status, withoutSchemas(paused.questions)], ["paused", [
@@ -253,7 +253,7 @@ Deno.test("what an agent that is a tool asks surfaces in the root, with its path
   assertEquals(done.usage, { input: 4, output: 4 });
 });
 
-Deno.test("agents in agents are answered some at a time, down to the one that asked", async () => {
+Deno.test("questions of nested subagents may be answered one at a time", async () => {
   const { run, resume } = family(true);
   const paused = await run();
   const asked = (result: RunResult) => result.questions.map(({ callId, path }) => [callId, ...path ?? []]);
@@ -268,7 +268,7 @@ Deno.test("agents in agents are answered some at a time, down to the one that as
   assertEquals(done.usage, { input: 6, output: 6 });
 });
 
-Deno.test("a call of an agent that a person has allowed is not asked about again when the agent asks", async () => {
+Deno.test("an approved call of a subagent is not asked about again when the subagent asks", async () => {
   const { run, resume } = family(false, { ask: true });
   const first = await run();
   assertEquals(withoutSchemas(first.questions).map(({ callId, tool }) => [callId, tool]), [["call_1", "clerk"]]);
@@ -277,19 +277,19 @@ Deno.test("a call of an agent that a person has allowed is not asked about again
   assertEquals((await resume(yes(second.questions))).status, "done");
 });
 
-Deno.test("what is always allowed in an agent that is a tool holds there, and nowhere else", async () => {
-  const { run, resume, store } = family(false, { again: 1 });
+Deno.test("an answer with always in a subagent applies to that subagent only", async () => {
+  const { run, resume, store } = family(false, { pauses: 1 });
   const { questions } = await run();
   const [first, ...rest] = yes(questions);
   const done = await resume([...first ? [{ ...first, always: "tool" as const }] : [], ...rest]);
   assertEquals([done.status, (await store.load("s"))?.rules], ["done", [{ tool: "pay", path: ["clerk"] }]]);
 });
 
-Deno.test("the question of an agent itself is answered through its caller", async () => {
+Deno.test("the question of a subagent's run is answered through its parent", async () => {
   const asking: Middleware = {
     name: "asking",
     prompt: (ctx, next) => {
-      if (ctx.resumed) return next(); // the prompt was taken, with what was replied
+      if (ctx.resumed) return next(); // the prompt was accepted, with the reply
       const [reply] = ctx.run.answers;
       if (reply?.type !== "reply") throw ctx.run.pause("Which account?");
       return next({ context: [reply.text] });
@@ -306,23 +306,23 @@ Deno.test("the question of an agent itself is answered through its caller", asyn
   assertEquals((await resume(yes(second.questions))).status, "done");
 });
 
-Deno.test("an agent that asks again, for the same caller, hears each answer once", async () => {
+Deno.test("a subagent that asks again receives each answer once", async () => {
   const asked = state("asked", () => 0);
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   const asking: Middleware = {
     name: "asking",
     turn: (ctx, next) => {
       const n = asked.update(ctx, (n) => n + 1);
-      heard.push(ctx.run.answers.map((answer) => answer.type === "reply" && answer.text));
+      received.push(ctx.run.answers.map((answer) => answer.type === "reply" && answer.text));
       if (n < 3) throw ctx.run.pause(`Question ${n}?`);
       return next();
     },
   };
-  const { run, resume } = family(false, { use: [asking], again: 1 });
+  const { run, resume } = family(false, { use: [asking], pauses: 1 });
   await run();
   await resume([{ callId: "call_1/", type: "reply", text: "one" }]);
   const third = await resume([{ callId: "call_1/", type: "reply", text: "two" }]);
-  assertEquals(heard, [[], ["one"], ["two"]]);
+  assertEquals(received, [[], ["one"], ["two"]]);
   const fourth = await resume(yes(third.questions));
   assertEquals(withoutSchemas(fourth.questions).map(({ callId, input }) => [callId, input]), [["call_1/call_3", {
     sum: 7,
@@ -330,7 +330,7 @@ Deno.test("an agent that asks again, for the same caller, hears each answer once
   assertEquals((await resume(yes(fourth.questions))).status, "done");
 });
 
-Deno.test("a question of an agent that is not answered yet is asked again, whatever was answered before", async () => {
+Deno.test("an open question of a subagent is asked again, even if others were answered", async () => {
   const asked = state("asked", () => 0);
   const asking: Middleware = {
     name: "asking",
@@ -350,7 +350,7 @@ Deno.test("a question of an agent that is not answered yet is asked again, whate
   assertEquals(await questions([]), ["Question 2?"]);
 });
 
-Deno.test("two answers about one call count both, where its input changes in between", async () => {
+Deno.test("two answers about one call both count if its input changes in between", async () => {
   const steep: Middleware = {
     name: "steep",
     approval: async (ctx, next) =>
@@ -364,7 +364,7 @@ Deno.test("two answers about one call count both, where its input changes in bet
   assertEquals([done.status, since(done)[0]], ["done", "ok Paid 3"]);
 });
 
-Deno.test("an agent that waits is given up where the conversation goes on without an answer", async () => {
+Deno.test("a paused subagent is cancelled if the conversation continues without an answer", async () => {
   const { run, store } = family(false);
   await run();
   const { messages } = await agent({ model: scripted("As you like.") }).run({
@@ -385,7 +385,7 @@ Deno.test("an answer of an unknown type, or with an unknown scope, is invalid an
     [{ callId: "call_1", type: "approve", always: "session" }, message('always "tool" or "input", got "session"')],
   ] as const;
   for (const [answer, expected] of cases) {
-    const { status, reason, error } = await made.answer(answer as never); // a caller without types
+    const { status, reason, error } = await made.answer(answer as never); // the types do not allow this value
     assertEquals([status, reason, error instanceof SessionError && error.code], ["failed", "session", "invalid"]);
     assertEquals(error instanceof Error && error.message, expected);
   }

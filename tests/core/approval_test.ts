@@ -2,10 +2,10 @@ import { agent, allow, type Approval, ask, denied, deny, memory, type Middleware
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { at, batch, call, came, drop, three, weather } from "../support/batch.ts";
+import { at, batch, call, drop, outcomeOf, three, weather } from "../support/batch.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 
-/** A guard with one answer, whoever asks. */
+/** A guard with one hook. */
 function guard(name: string, approval: NonNullable<Middleware["approval"]>) {
   return { name, approval };
 }
@@ -15,12 +15,12 @@ const asks = guard("asks", () => Promise.resolve(ask("Sure?")));
 const blind = guard("blind", () => Promise.resolve(allow()));
 const broken = guard("broken", () => Promise.reject(new Error("the guard broke")));
 const passes = guard("passes", (_, next) => next());
-/** Answers an ask that it has seen. */
+/** Allows a question of the inner guards. */
 const sees = guard("sees", async (_, next) => {
   const below = await next();
   return below.type === "ask" ? allow() : below;
 });
-/** Allows whatever it has seen. */
+/** Allows every decision of the inner guards. */
 const insists = guard("insists", async (_, next) => {
   await next();
   return allow();
@@ -69,7 +69,7 @@ const matrix: readonly (readonly [above: Middleware, below: Middleware, outcome:
 
 /** Returns the outcome of one call: its result, or its question to a person. */
 async function outcome(use: readonly Middleware[], tools = [weather(() => "ran")], name = "weather"): Promise<string> {
-  const { result, lines } = await came([call("a", { name })], { tools, use });
+  const { result, lines } = await outcomeOf([call("a", { name })], { tools, use });
   if (result.status !== "paused") return lines[1] ?? result.status;
   return `paused: ${result.questions.flatMap(({ questions }) => questions).join(", ")}`;
 }
@@ -80,7 +80,7 @@ for (const [above, below, expected] of matrix) {
   });
 }
 
-Deno.test("a guard that broke is not asked again to get around it", async () => {
+Deno.test("a guard that failed is not called again", async () => {
   let asked = 0;
   const flaky = guard("flaky", (_, next) => {
     if (++asked === 1) throw new Error("flaky");
@@ -90,7 +90,7 @@ Deno.test("a guard that broke is not asked again to get around it", async () => 
   assertEquals(asked, 1);
 });
 
-Deno.test("a guard may pause the run: nothing runs, and the call goes in again", async () => {
+Deno.test("a guard may pause the run: no call runs, and on resume the call passes its hooks again", async () => {
   const log: string[] = [];
   let open = false;
   const closed = guard("closed", (ctx, next) => {
@@ -98,17 +98,17 @@ Deno.test("a guard may pause the run: nothing runs, and the call goes in again",
     return next();
   });
   const started = batch(three, { tools: [weather(({ city }) => log.push(city))], use: [swallows, closed] });
-  const { result } = await started.run().came;
-  assertEquals([result.status, log], ["done", []]); // who swallows it has denied
+  const { result } = await started.run().outcomeOf;
+  assertEquals([result.status, log], ["done", []]); // a hook that catches the pause has denied the call
   const strict = batch(three, { tools: [weather(({ city }) => log.push(city))], use: [blind, closed] });
-  const first = await strict.run().came;
+  const first = await strict.run().outcomeOf;
   assertEquals([withoutSchemas(first.result.questions), log], [[{ questions: ["May we?"] }], []]);
   open = true;
-  const second = await strict.resume(first.result.session).came;
+  const second = await strict.resume(first.result.session).outcomeOf;
   assertEquals([second.lines.at(-1), log], ["assistant Done.", ["a", "b", "c"]]);
 });
 
-Deno.test("who looks may answer an ask that a blind one stands over", async () => {
+Deno.test("a guard that sees a question may allow it, although a guard in between ignores it", async () => {
   assertEquals(await outcome([sees, blind, asks]), "ok ran");
   assertEquals(await outcome([blind, sees, asks]), "ok ran");
   assertEquals(await outcome([asks, blind, sees, asks]), asked);
@@ -119,7 +119,7 @@ Deno.test("several asks are collected into one question, the tool's own too", as
   assertEquals(await outcome([asks, blind, also], [drop()], "drop"), "paused: Sure?, Really?, Run drop?");
 });
 
-Deno.test("a tool asks for itself: always, for some inputs, or not", async () => {
+Deno.test("a tool asks always, for some inputs, or never", async () => {
   const picky = tool({
     name: "picky",
     description: "Asks for some",
@@ -127,7 +127,7 @@ Deno.test("a tool asks for itself: always, for some inputs, or not", async () =>
     ask: ({ city }) => Promise.resolve(city === "B"),
     execute: ({ city }) => city,
   });
-  const { result } = await came([call("a", { name: "picky" }), call("b", { name: "picky" })], { tools: [picky] });
+  const { result } = await outcomeOf([call("a", { name: "picky" }), call("b", { name: "picky" })], { tools: [picky] });
   assertEquals(withoutSchemas(result.questions), [{
     callId: "b",
     tool: "picky",
@@ -136,7 +136,7 @@ Deno.test("a tool asks for itself: always, for some inputs, or not", async () =>
   }]);
 });
 
-Deno.test("a tool whose question breaks is denied", async () => {
+Deno.test("a tool whose ask function throws is denied", async () => {
   const nervous = tool({
     name: "nervous",
     description: "Breaks when it is asked",
@@ -147,8 +147,8 @@ Deno.test("a tool whose question breaks is denied", async () => {
   assertEquals(await outcome([blind], [nervous], "nervous"), "denied A guard failed.");
 });
 
-Deno.test("a guard that broke is told to the operator, and to who watches that it did", async () => {
-  const { errors, events } = await came([call("a"), call("b")], { use: [at("a", { approval: broken.approval })] });
+Deno.test("the failure of a guard is reported to the operator, and clients receive a warning", async () => {
+  const { errors, events } = await outcomeOf([call("a"), call("b")], { use: [at("a", { approval: broken.approval })] });
   assertEquals(errors.map(String), ["Error: the guard broke"]);
   const warnings = events.flatMap((event) => event.type === "warning" ? [{ ...event, error: "an id" }] : []);
   assertEquals(warnings, [{
@@ -165,8 +165,8 @@ Deno.test("a guard that broke is told to the operator, and to who watches that i
   ]);
 });
 
-Deno.test("a guard that says nothing known, or does not wait for those beneath, denies", async () => {
-  const odd = { decision: "approve" } as never; // what a guard written without types may say
+Deno.test("a guard with an invalid answer, or without await next(), denies the call", async () => {
+  const odd = { decision: "approve" } as never; // a guard written in JavaScript may return this
   assertEquals(await outcome([guard("odd", () => Promise.resolve(odd))]), "denied A guard failed.");
   assertEquals(await outcome([guard("none", () => Promise.resolve(undefined as never))]), "denied A guard failed.");
   assertEquals(await outcome([guard("null", () => Promise.resolve(null as never))]), "denied A guard failed.");
@@ -187,7 +187,7 @@ Deno.test("a guard sees the final input, once for each call, in the model's orde
     name: "change",
     tool: (ctx, next) => next(ctx.call.id === "b" ? { input: { city: "oslo" } } : {}),
   };
-  await came(three, { use: [look, change] });
+  await outcomeOf(three, { use: [look, change] });
   assertEquals(seen, [
     'a weather weather {"city":"a"} 1',
     'b weather weather {"city":"oslo"} 1',
@@ -197,25 +197,25 @@ Deno.test("a guard sees the final input, once for each call, in the model's orde
 
 // ── answers that nothing was run for ──
 
-Deno.test("an answer in place of the tool is asked all the same", async () => {
+Deno.test("guards also decide about an answer in place of the tool", async () => {
   const seen: string[] = [];
   const cache = at("a", { tool: () => Promise.resolve(text("cached")) });
   const look = guard("look", async (ctx, next) => {
     seen.push(`${ctx.call.id} ${ctx.proposed ? "answered" : "to run"}`);
     return await next();
   });
-  const { lines } = await came(three, { use: [cache, look, at("a", { approval: denies.approval })] });
+  const { lines } = await outcomeOf(three, { use: [cache, look, at("a", { approval: denies.approval })] });
   assertEquals(seen, ["a answered", "b to run", "c to run"]);
   assertEquals(lines.slice(1), ["denied no", "ok sun in b", "ok sun in c", "assistant Done."]);
 });
 
-Deno.test("a call denied at tool is not asked about, and told as denied", async () => {
+Deno.test("guards do not see a call that was denied at tool, and its decision is deny", async () => {
   const seen: string[] = [];
   const look = guard("look", (ctx, next) => {
     seen.push(ctx.call.id);
     return next();
   });
-  const { events } = await came([call("a"), call("b")], {
+  const { events } = await outcomeOf([call("a"), call("b")], {
     use: [at("a", { tool: () => Promise.resolve(denied("no")) }), look],
   });
   assertEquals(seen, ["b"]);
@@ -225,7 +225,7 @@ Deno.test("a call denied at tool is not asked about, and told as denied", async 
   assertEquals(decided, ["a deny", "b allow"]);
 });
 
-Deno.test("a tool that asks for some inputs asks about an answer to an input that it cannot read", async () => {
+Deno.test("a tool with an ask function asks about an answer to an invalid input", async () => {
   const picky = tool({
     name: "picky",
     description: "Asks for some",
@@ -234,14 +234,14 @@ Deno.test("a tool that asks for some inputs asks about an answer to an input tha
     execute: () => "ran",
   });
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
-  const { result } = await came([call("a", { name: "picky", city: 7 }), call("b", { name: "picky" })], {
+  const { result } = await outcomeOf([call("a", { name: "picky", city: 7 }), call("b", { name: "picky" })], {
     tools: [picky],
     use: [cache],
   });
   assertEquals(result.questions.map(({ callId }) => callId), ["a"]);
 });
 
-Deno.test("an answer made from a guard's failure is asked too", async () => {
+Deno.test("guards also decide about an answer made from a guard's failure", async () => {
   const rescue: Middleware = {
     name: "rescue",
     async tool(_, next) {
@@ -257,21 +257,21 @@ Deno.test("an answer made from a guard's failure is asked too", async () => {
   assertEquals(await outcome([rescue, breaks]), "ok made up");
 });
 
-Deno.test("an answer that a person is asked about is given when they agree", async () => {
+Deno.test("an answer in place of the tool that a person approves is the result", async () => {
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
   const started = batch([call("a")], { use: [cache, asks] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcomeOf;
   assertEquals(withoutSchemas(result.questions), [{
     callId: "a",
     tool: "weather",
     input: { city: "a" },
     questions: ["Sure?"],
   }]);
-  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals(lines, ["call weather", "ok cached", "assistant Done."]);
 });
 
-Deno.test("a deny sticks: nothing on the way out makes a success of it", async () => {
+Deno.test("a deny is final: no hook on the way out changes it to success", async () => {
   const rosy: Middleware = {
     name: "rosy",
     async tool(_, next) {
@@ -297,13 +297,13 @@ const noRome = guard("noRome", async ({ input }, next) => {
   return JSON.stringify(input).includes("rome") ? deny("no rome") : await next();
 });
 
-Deno.test("an edit is checked, asked once more, and then runs", async () => {
+Deno.test("an edited input passes the guards once more, and then runs", async () => {
   const seen: unknown[] = [];
   const look = guard("look", (ctx, next) => {
     seen.push(ctx.input);
     return next();
   });
-  const { lines, result } = await came([call("a")], { use: [look, toRome] });
+  const { lines, result } = await outcomeOf([call("a")], { use: [look, toRome] });
   assertEquals(seen, [{ city: "a" }, { city: "rome" }]);
   assertEquals(lines, ["call weather", "ok sun in rome", "assistant Done."]);
   assertEquals(result.messages[1], {
@@ -312,13 +312,13 @@ Deno.test("an edit is checked, asked once more, and then runs", async () => {
   });
 });
 
-Deno.test("an edit cannot get around a guard, wherever it stands", async () => {
+Deno.test("an edited input cannot bypass a guard, wherever the guard is", async () => {
   assertEquals(await outcome([toRome, noRome]), "denied no rome");
   assertEquals(await outcome([noRome, toRome]), "denied no rome");
   assertEquals(await outcome([blind, toRome, noRome]), "denied no rome");
 });
 
-Deno.test("an edit that the tool cannot take is an error for the model", async () => {
+Deno.test("an edited input that the schema rejects is an error for the model", async () => {
   const wrong = guard("wrong", () => Promise.resolve(allow({ input: { city: 7 } })));
   assertEquals(
     await outcome([wrong]),
@@ -326,14 +326,14 @@ Deno.test("an edit that the tool cannot take is an error for the model", async (
   );
 });
 
-Deno.test("guards that never agree on an input are denied", async () => {
+Deno.test("a call is denied if its guards keep changing the input", async () => {
   let n = 0;
   const restless = guard("restless", () => Promise.resolve(allow({ input: { city: `city ${++n}` } })));
   assertEquals(await outcome([restless]), "denied The input was changed too often.");
   assertEquals(n, 4);
 });
 
-Deno.test("an edit is not lost to one that allows above it, nor to one that asks beneath it", async () => {
+Deno.test("an edit survives an outer guard that allows and an inner guard that asks", async () => {
   const rome = (input: unknown) => JSON.stringify(input) === '{"city":"rome"}';
   const edits = guard(
     "edits",
@@ -344,7 +344,7 @@ Deno.test("an edit is not lost to one that allows above it, nor to one that asks
     assertEquals(await outcome(use, [look]), "ok rome");
   }
   for (const use of [[edits, asks], [asks, edits], [blind, edits, asks], [blind, asks, edits]]) {
-    const { result } = await came([call("a")], { tools: [look], use });
+    const { result } = await outcomeOf([call("a")], { tools: [look], use });
     assertEquals(withoutSchemas(result.questions), [{
       callId: "a",
       tool: "weather",
@@ -354,7 +354,7 @@ Deno.test("an edit is not lost to one that allows above it, nor to one that asks
   }
 });
 
-Deno.test("the order of keys is not an edit", async () => {
+Deno.test("another order of keys is not an edit", async () => {
   const seen: unknown[] = [];
   const two = tool({
     name: "two",
@@ -366,7 +366,7 @@ Deno.test("the order of keys is not an edit", async () => {
     seen.push(input);
     return Promise.resolve(allow({ input: { b: { d: 3, c: 2 }, a: 1 } }));
   });
-  const { lines } = await came([{ id: "x", name: "two", input: { a: 1, b: { c: 2, d: 3 } } }], {
+  const { lines } = await outcomeOf([{ id: "x", name: "two", input: { a: 1, b: { c: 2, d: 3 } } }], {
     tools: [two],
     use: [turned],
   });
@@ -375,7 +375,7 @@ Deno.test("the order of keys is not an edit", async () => {
 
 // ── a person ──
 
-Deno.test("a person's no is a deny, with their reason or a default", async () => {
+Deno.test("the denial of a person has their reason, or a default", async () => {
   for (
     const [reason, expected] of [[undefined, "denied A person said no."], [
       "not today",
@@ -384,16 +384,16 @@ Deno.test("a person's no is a deny, with their reason or a default", async () =>
   ) {
     const log: string[] = [];
     const started = batch([call("a", { name: "drop" })], { tools: [drop(log)] });
-    const { result } = await started.run().came;
+    const { result } = await started.run().outcomeOf;
     const answer = { callId: "a", type: "deny", ...(reason && { reason }) } as const;
-    const { lines, events } = await started.resume(result.session, [answer]).came;
+    const { lines, events } = await started.resume(result.session, [answer]).outcomeOf;
     assertEquals([lines[1], log], [expected, []]);
     const decided = events.flatMap((event) => event.type === "approval.decided" ? [event] : []);
     assertEquals(decided.map(({ decision, by }) => [decision, by]), [["deny", "person"]]);
   }
 });
 
-Deno.test("a person's no and a person's change count even where nobody asks any more", async () => {
+Deno.test("the denial and the edit of a person count even if no guard asks now", async () => {
   for (
     const [answer, expected] of [
       [{ callId: "a", type: "deny" }, "denied A person said no."],
@@ -408,28 +408,28 @@ Deno.test("a person's no and a person's change count even where nobody asks any 
       return "ran";
     });
     const started = batch([call("a")], { tools: [noted], use: [once] });
-    const { result } = await started.run().came;
+    const { result } = await started.run().outcomeOf;
     asking = false;
-    const { lines } = await started.resume(result.session, [answer]).came;
+    const { lines } = await started.resume(result.session, [answer]).outcomeOf;
     assertEquals([lines[1], log], [expected, answer.type === "deny" ? [] : ["b"]]);
   }
 });
 
-Deno.test("who is asked is told what would run; who answered is said too", async () => {
+Deno.test("approval.asked contains the input that would run, and approval.decided says who decided", async () => {
   const started = batch([call("a", { name: "drop" })], { tools: [drop()], use: [asks] });
-  const first = await started.run().came;
+  const first = await started.run().outcomeOf;
   const question = { callId: "a", tool: "drop", input: { city: "a" }, questions: ["Sure?", "Run drop?"] };
   assertEquals(first.events.filter(({ type }) => type === "approval.asked"), [
     { type: "approval.asked", turn: 1, call: "a", ...question },
   ]);
   assertEquals(withoutSchemas(first.result.questions), [question]);
-  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals(second.events.filter(({ type }) => type.startsWith("approval")), [
     { type: "approval.decided", turn: 1, call: "a", decision: "allow", by: "person" },
   ]);
 });
 
-Deno.test("guards are asked again when a run goes on: a yes does not outweigh a deny", async () => {
+Deno.test("guards decide again when a run is resumed: a deny overrides the approval of a person", async () => {
   const seen: string[] = [];
   const strict = guard("strict", async ({ run }, next) => {
     seen.push(String(run.used.turns));
@@ -437,19 +437,19 @@ Deno.test("guards are asked again when a run goes on: a yes does not outweigh a 
   });
   const log: string[] = [];
   const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [strict] });
-  const { result } = await started.run().came;
-  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result } = await started.run().outcomeOf;
+  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals([lines[1], log], ["denied no longer", []]);
 });
 
-Deno.test("an answer is for the input that was seen: one that has changed meanwhile is asked anew", async () => {
+Deno.test("an approval is for the input in the question: a changed input asks again", async () => {
   const log: string[] = [];
   let city = "a";
   const moving: Middleware = { name: "moving", tool: (_, next) => next({ input: { city } }) };
   const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [moving] });
-  const first = await started.run().came;
+  const first = await started.run().outcomeOf;
   city = "b";
-  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals(second.result.status, "paused");
   assertEquals(withoutSchemas(second.result.questions), [{
     callId: "a",
@@ -458,93 +458,94 @@ Deno.test("an answer is for the input that was seen: one that has changed meanwh
     questions: ["Run drop?"],
   }]);
   assertEquals(log, []);
-  const third = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const third = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals([third.lines[1], log], ["ok dropped b", ["drop b"]]);
 });
 
-Deno.test("an answer is for the tool that was seen, under the same input too", async () => {
+Deno.test("an approval is for the tool in the question, even if another tool has the same input", async () => {
   const log: string[] = [];
   let name = "drop";
   const moving: Middleware = { name: "moving", tool: (_, next) => next({ name }) };
   const worse = weather(({ city }) => log.push(`destroy ${city}`), { name: "destroy", ask: true });
   const started = batch([call("a")], { tools: [weather(), drop(log), worse], use: [moving] });
-  const first = await started.run().came;
+  const first = await started.run().outcomeOf;
   name = "destroy";
-  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals([second.result.status, second.result.questions[0]?.tool, log], ["paused", "destroy", []]);
 });
 
-Deno.test("an answer for a call that is not asked about is refused, and the run waits on", async () => {
+Deno.test("an answer for a call without a question is refused, and the run stays paused", async () => {
   const log: string[] = [];
   const started = batch([call("a"), call("b", { name: "drop" })], { tools: [weather(), drop(log)] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcomeOf;
   for (const callId of ["a", "c", ""]) {
-    const { result: refused } = await started.resume(result.session, [{ callId, type: "approve" }]).came;
+    const { result: refused } = await started.resume(result.session, [{ callId, type: "approve" }]).outcomeOf;
     assertEquals([refused.status, String(refused.error)], [
       "failed",
       `SessionError: Cannot answer call ${callId}: it is not asked`,
     ]);
   }
-  const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+  const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).outcomeOf;
   assertEquals([lines[2], log], ["ok dropped b", ["drop b"]]);
 });
 
 Deno.test("an answer counts once", async () => {
   const started = batch([call("a", { name: "drop" })], { tools: [drop()] });
-  const { result } = await started.run().came;
-  await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
-  const { result: again } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
-  assertEquals(String(again.error), `SessionError: Cannot resume session "${result.session}": it is not paused`);
+  const { result } = await started.run().outcomeOf;
+  await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
+  const { result: repeated } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
+  assertEquals(String(repeated.error), `SessionError: Cannot resume session "${result.session}": it is not paused`);
 });
 
-Deno.test("of several questions those without an answer are asked on", async () => {
+Deno.test("questions without an answer are asked again", async () => {
   const log: string[] = [];
   const calls = [call("a", { name: "drop" }), call("b", { name: "drop" }), call("c")];
   const started = batch(calls, { tools: [weather(), drop(log)] });
-  const first = await started.run().came;
+  const first = await started.run().outcomeOf;
   assertEquals(first.result.questions.map(({ callId }) => callId), ["a", "b"]);
-  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).outcomeOf;
   assertEquals(second.result.questions.map(({ callId }) => callId), ["a"]);
   assertEquals(log, ["drop b"]);
-  const third = await started.resume(first.result.session, [{ callId: "a", type: "deny" }]).came;
+  const third = await started.resume(first.result.session, [{ callId: "a", type: "deny" }]).outcomeOf;
   assertEquals(third.lines.slice(1), ["denied A person said no.", "ok dropped b", "ok sun in c", "assistant Done."]);
 });
 
-Deno.test("a person's edit is checked, asked again, and then runs", async () => {
+Deno.test("an input that a person edits passes the guards, and then runs", async () => {
   const seen: unknown[] = [];
   const look = guard("look", (ctx, next) => {
     seen.push(ctx.input);
     return next();
   });
   const started = batch([call("a", { name: "drop" })], { tools: [drop()], use: [look] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcomeOf;
   const answer = { callId: "a", type: "approve", input: { city: "oslo" } } as const;
-  const { lines } = await started.resume(result.session, [answer]).came;
+  const { lines } = await started.resume(result.session, [answer]).outcomeOf;
   const note = 'context A person changed the input of drop to {"city":"oslo"}.';
   assertEquals(lines, ["call drop", "ok dropped oslo", note, "assistant Done."]);
   assertEquals(seen, [{ city: "a" }, { city: "a" }, { city: "oslo" }]);
 });
 
-Deno.test("a person's edit cannot get around a guard", async () => {
+Deno.test("an input that a person edits cannot bypass a guard", async () => {
   const log: string[] = [];
   const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [noRome] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcomeOf;
   const answer = { callId: "a", type: "approve", input: { city: "rome" } } as const;
-  const { lines } = await started.resume(result.session, [answer]).came;
+  const { lines } = await started.resume(result.session, [answer]).outcomeOf;
   assertEquals([lines[1], log], ["denied no rome", []]);
 });
 
-Deno.test("a person's edit that does not fit the schema is refused, and they may answer again", async () => {
+Deno.test("an input that a person edits and the schema rejects is refused, and the person may answer again", async () => {
   const started = batch([call("a", { name: "drop" })], { tools: [drop()] });
-  const { result: { session } } = await started.run().came;
-  const edited = (city: unknown) => started.resume(session, [{ callId: "a", type: "approve", input: { city } }]).came;
+  const { result: { session } } = await started.run().outcomeOf;
+  const edited = (city: unknown) =>
+    started.resume(session, [{ callId: "a", type: "approve", input: { city } }]).outcomeOf;
   const { status, error } = (await edited(7)).result;
   const message = "Cannot answer call a: its input is wrong: city: Invalid input: expected string, received number";
   assertEquals([status, `${error}`], ["failed", `SessionError: ${message}`]);
   assertEquals((await edited("oslo")).lines[1], "ok dropped oslo");
 });
 
-Deno.test("a person's edit that was taken does not hold the run up where the schema has changed since", async () => {
+Deno.test("an accepted edit of a person does not block the run if the schema has changed since", async () => {
   const store = memory();
   const dropping = (input: z.ZodType<{ city: string | number }>) =>
     tool({ name: "drop", description: "Drops", input, ask: true, execute: ({ city }) => `dropped ${city}` });
@@ -558,16 +559,16 @@ Deno.test("a person's edit that was taken does not hold the run up where the sch
   assertEquals((await since.resume({ session: "s", store, answers }).result).text, "Done.");
 });
 
-Deno.test("a person's edit that a guard edits once more is asked anew", async () => {
+Deno.test("an edit of a person that a guard edits again asks again", async () => {
   const north = guard("north", async ({ input }, next): Promise<Approval> => {
     const below = await next();
     return JSON.stringify(input) === '{"city":"oslo"}' ? allow({ input: { city: "tromso" } }) : below;
   });
   const log: string[] = [];
   const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [north] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcomeOf;
   const answer = { callId: "a", type: "approve", input: { city: "oslo" } } as const;
-  const second = await started.resume(result.session, [answer]).came;
+  const second = await started.resume(result.session, [answer]).outcomeOf;
   assertEquals(second.result.questions.map(({ input }) => input), [{ city: "tromso" }]);
   assertEquals(log, []);
 });

@@ -41,18 +41,18 @@ function call(id: string, input: string): ModelEvent[] {
   ];
 }
 
-/** The run of a model that sends these events one after another, and then says "Done.". */
-async function hear(events: readonly ModelEvent[], ...use: Middleware[]) {
+/** Runs a model that sends these events, and then answers "Done.". */
+async function receive(events: readonly ModelEvent[], ...use: Middleware[]) {
   const model = scripted({ reads: events.map((event) => [event]) }, "Done.");
   const errors: unknown[] = [];
   const run = agent({ model, tools: [look], use }).run({ prompt: "Hi", onError: (error) => errors.push(error) });
   const all = await eventsOfRun(run);
   const { messages, status } = await run.result;
-  return { events: all, told: eventLines(all), messages, status, errors, requests: model.requests };
+  return { events: all, reported: eventLines(all), messages, status, errors, requests: model.requests };
 }
 
-Deno.test("what a model says becomes parts in its order, and a delta names its own", async () => {
-  const { messages, told } = await hear([
+Deno.test("the events of a model become parts in their order, and a delta names its part", async () => {
+  const { messages, reported } = await receive([
     { type: "reasoning", text: "Hm" },
     { type: "reasoning", text: "m." },
     { type: "text", text: "I " },
@@ -70,7 +70,7 @@ Deno.test("what a model says becomes parts in its order, and a delta names its o
       { type: "text", text: "And wait." },
     ],
   });
-  assertEquals(told.slice(5, 13), [
+  assertEquals(reported.slice(5, 13), [
     "reasoning.delta 1 0 Hm",
     "reasoning.delta 1 0 m.",
     "text.delta 1 1 I ",
@@ -82,8 +82,8 @@ Deno.test("what a model says becomes parts in its order, and a delta names its o
   ]);
 });
 
-Deno.test("calls that stream beside each other keep apart", async () => {
-  const { messages, told } = await hear([
+Deno.test("calls that stream at the same time are kept apart", async () => {
+  const { messages, reported } = await receive([
     { type: "call.start", id: "a", name: "look" },
     { type: "call.start", id: "b", name: "look" },
     { type: "call.delta", id: "a", text: '{"at":' },
@@ -93,7 +93,7 @@ Deno.test("calls that stream beside each other keep apart", async () => {
     { type: "call.end", id: "a" },
     called,
   ]);
-  assertEquals(told.slice(5, 10), [
+  assertEquals(reported.slice(5, 10), [
     'call.delta 1 a look {"at":',
     'call.delta 1 b look {"at":"y"}',
     'call.delta 1 a look "x"}',
@@ -103,8 +103,8 @@ Deno.test("calls that stream beside each other keep apart", async () => {
   assertEquals(lines(messages), ["user Hi", "call look look", "ok Seen y", "ok Seen x", "assistant Done."]);
 });
 
-Deno.test("what belongs to a thought is kept with it, and sent back as it was", async () => {
-  const { messages, requests } = await hear([
+Deno.test("the metadata of a reasoning part is stored with it, and sent back unchanged", async () => {
+  const { messages, requests } = await receive([
     { type: "reasoning", text: "Hm" },
     { type: "reasoning", text: "", meta: { signature: "s1" } },
     { type: "reasoning", text: "", meta: { redacted: "s2" } },
@@ -125,8 +125,8 @@ Deno.test("what belongs to a thought is kept with it, and sent back as it was", 
   assertEquals(requests[1]?.messages[1], thought);
 });
 
-Deno.test("an empty text says nothing, and parts nothing", async () => {
-  const { messages, told } = await hear([
+Deno.test("an empty text creates no part, and splits none", async () => {
+  const { messages, reported } = await receive([
     { type: "text", text: "" },
     { type: "reasoning", text: "Hm" },
     { type: "text", text: "" },
@@ -141,7 +141,7 @@ Deno.test("an empty text says nothing, and parts nothing", async () => {
     role: "assistant",
     parts: [{ type: "reasoning", text: "Hmm." }, { type: "text", text: "Yes." }],
   });
-  assertEquals(told.slice(5, 10), [
+  assertEquals(reported.slice(5, 10), [
     "reasoning.delta 1 0 Hm",
     "reasoning.delta 1 0 m.",
     "text.delta 1 1 Yes",
@@ -150,7 +150,7 @@ Deno.test("an empty text says nothing, and parts nothing", async () => {
   ]);
 });
 
-Deno.test("a stream that ends without saying so was cut", async () => {
+Deno.test("a stream that ends without a finish event counts as cut", async () => {
   const judged: unknown[] = [];
   const watch: Middleware = {
     error: (ctx, next) => {
@@ -158,8 +158,8 @@ Deno.test("a stream that ends without saying so was cut", async () => {
       return next();
     },
   };
-  const { told, messages, errors } = await hear([{ type: "text", text: "Hel" }, ...call("a", "{}")], watch);
-  assertEquals(told.slice(5), [
+  const { reported, messages, errors } = await receive([{ type: "text", text: "Hel" }, ...call("a", "{}")], watch);
+  assertEquals(reported.slice(5), [
     "text.delta 1 0 Hel",
     "call.delta 1 a look {}",
     "call.ready 1",
@@ -173,8 +173,8 @@ Deno.test("a stream that ends without saying so was cut", async () => {
   assertEquals(judged, [["model", true]]);
 });
 
-Deno.test("a model need not say what it took", async () => {
-  const { events } = await hear([{ type: "text", text: "Hello!" }, done]);
+Deno.test("a model may report no usage", async () => {
+  const { events } = await receive([{ type: "text", text: "Hello!" }, done]);
   const none = { input: 0, output: 0 };
   assertEquals(events.slice(6), [
     { type: "model.finished", turn: 1, finish: "stop", usage: none, attempts: 1 },
@@ -184,8 +184,8 @@ Deno.test("a model need not say what it took", async () => {
   ]);
 });
 
-Deno.test("an input that is not JSON is kept as it was, answered, and not run", async () => {
-  const { messages, events } = await hear([...call("a", '{"at":'), called]);
+Deno.test("an input that is not JSON is stored unchanged, answered with an error, and not executed", async () => {
+  const { messages, events } = await receive([...call("a", '{"at":'), called]);
   const [made] = messages[1]?.role === "assistant" ? callsOf(messages[1]) : [];
   assertEquals([made?.input, typeof made?.malformed], ['{"at":', "string"]);
   assertEquals(lines(messages).slice(1, 3), [
@@ -196,8 +196,8 @@ Deno.test("an input that is not JSON is kept as it was, answered, and not run", 
   assertEquals(ready?.call, { id: "a", name: "look", input: '{"at":', malformed: made?.malformed ?? "" });
 });
 
-Deno.test("an input may be empty, or come as a value", async () => {
-  const { messages } = await hear([
+Deno.test("an input may be empty, or arrive as a value", async () => {
+  const { messages } = await receive([
     { type: "call.start", id: "a", name: "look" },
     { type: "call.end", id: "a" },
     { type: "call.start", id: "b", name: "look" },
@@ -215,7 +215,7 @@ Deno.test("an input may be empty, or come as a value", async () => {
   assertEquals(lines(messages).at(3), "ok Seen y");
 });
 
-Deno.test("an id of a call that the session knows gets a number", async () => {
+Deno.test("a call id that the session contains gets a number", async () => {
   const model = scripted(
     { calls: [{ id: "a", name: "look", input: { at: "1" } }, { id: "a", name: "look", input: { at: "2" } }] },
     { calls: [{ id: "a", name: "look", input: { at: "3" } }, { id: "a_2", name: "look", input: { at: "4" } }] },
@@ -230,7 +230,7 @@ Deno.test("an id of a call that the session knows gets a number", async () => {
   assertEquals(ids, ["a user Seen 1", "a_2 user Seen 2", "a_3 user Seen 3", "a_2_2 user Seen 4"]);
 });
 
-Deno.test("an id is not used again within a run whose first calls were left out since", async () => {
+Deno.test("a call id is not reused within a run whose first calls were removed from the transcript", async () => {
   const keys: string[] = [];
   const work = tool({
     name: "look",
@@ -247,9 +247,9 @@ Deno.test("an id is not used again within a run whose first calls were left out 
   assertEquals(keys, ["run:1:0", "run:2:0", "run:3:0"]);
 });
 
-Deno.test("what makes no sense of a call fails the request", async () => {
+Deno.test("an invalid event of a call fails the request", async () => {
   const messages = async (...events: ModelEvent[]) => {
-    const { errors, status } = await hear([...events, called]);
+    const { errors, status } = await receive([...events, called]);
     return [status, ...errors.map((error) => error instanceof ModelError && error.message)];
   };
   const failed = ["failed", 'Cannot read call "a": expected its start first'];
@@ -258,7 +258,7 @@ Deno.test("what makes no sense of a call fails the request", async () => {
   assertEquals(await messages(...call("a", "{}"), { type: "call.end", id: "a" }), failed);
 });
 
-Deno.test("a response that is given again makes calls of its own, and a warning says whose it was", async () => {
+Deno.test("a response that a hook returns again makes new calls, and a warning names the hook", async () => {
   let kept: ModelResponse | undefined;
   const cache: Middleware = {
     name: "cache",
@@ -280,9 +280,9 @@ Deno.test("a response that is given again makes calls of its own, and a warning 
   assertEquals(ids, ["a", "a_2"]);
 });
 
-Deno.test("model.finished says the text where it is not what was shown", async () => {
+Deno.test("model.finished contains the text if it differs from the deltas", async () => {
   const texts = async (use: Middleware) => {
-    const { events } = await hear([{ type: "text", text: "Hel" }, { type: "text", text: "lo!" }, done], use);
+    const { events } = await receive([{ type: "text", text: "Hel" }, { type: "text", text: "lo!" }, done], use);
     return events.flatMap((event) => event.type === "model.finished" ? [event.text] : []);
   };
   assertEquals(await texts({}), [undefined]);
@@ -295,7 +295,7 @@ Deno.test("model.finished says the text where it is not what was shown", async (
   assertEquals(await texts(drop), ["Hello!"]);
 });
 
-Deno.test("next() again asks anew, counts, and takes back only what was shown", async () => {
+Deno.test("a second next() sends another request, counts the attempt, and resets only deltas that were sent", async () => {
   const attempts: number[] = [];
   const twice: Middleware = {
     model: async (_, next) => {
@@ -331,7 +331,7 @@ Deno.test("next() again asks anew, counts, and takes back only what was shown", 
   assertEquals(attempts, [1, 2, 1, 2]);
 });
 
-Deno.test("a model that stops quietly with a signal that was narrowed fails for the signal's reason", async () => {
+Deno.test("a model that ends silently when its signal aborts fails with the reason of the signal", async () => {
   using time = new FakeTime();
   const quiet: Model = {
     id: "quiet",
@@ -348,7 +348,7 @@ Deno.test("a model that stops quietly with a signal that was narrowed fails for 
   assertEquals([status, error instanceof DOMException && error.name, text], ["failed", "TimeoutError", "Hel"]);
 });
 
-Deno.test("a request may be changed for itself alone, key by key", async () => {
+Deno.test("next() of a model hook changes a request for that attempt only, key by key", async () => {
   const first = scripted();
   const second = scripted({ calls: [["look", { at: "x" }]] }, "Done.");
   const models: string[] = [];
@@ -377,7 +377,7 @@ Deno.test("a request may be changed for itself alone, key by key", async () => {
   assertEquals(models, ["second", "scripted"]);
 });
 
-/** A filter at every point that a delta passes. */
+/** The same event filter at every point that a delta passes. */
 function filter(change: (event: Event, emit: Emit) => void): Middleware[] {
   return (["session", "prompt", "turn", "model"] as const).map((point) => ({
     name: point,
@@ -386,7 +386,7 @@ function filter(change: (event: Event, emit: Emit) => void): Middleware[] {
   }));
 }
 
-Deno.test("a filter may change and leave out deltas, and adds what it likes", async () => {
+Deno.test("an event filter may change and drop deltas, and add events", async () => {
   for (
     const use of filter((event, emit) => {
       if (event.type === "text.delta" && event.text === "lo") return;
@@ -417,7 +417,7 @@ Deno.test("a filter may change and leave out deltas, and adds what it likes", as
   }
 });
 
-Deno.test("a filter that leaves out more than it may fails the run, and says why", async () => {
+Deno.test("an event filter that drops another event fails the run with an error that says why", async () => {
   const left = async (type: Event["type"], point: string) => {
     const use = filter((event, emit) => event.type === type || emit(event)).filter(({ name }) => name === point);
     const model = scripted({ text: "I look.", calls: [["look", { at: "x" }]] }, "Done.");
@@ -437,18 +437,18 @@ Deno.test("a filter that leaves out more than it may fails the run, and says why
   assertEquals(await left("turn.finished", "prompt"), refused("turn.finished"));
 });
 
-Deno.test("no filter hears of the run itself", async () => {
-  const heard = new Set<string>();
+Deno.test("no event filter receives run events", async () => {
+  const received = new Set<string>();
   const use = filter((event, emit) => {
-    heard.add(event.type);
+    received.add(event.type);
     emit(event);
   });
   await agent({ model: scripted("Hello!"), use }).run("Hi").result;
   const all = ["prompt.accepted", "turn.started", "model.started", "text.delta", "model.finished", "turn.finished"];
-  assertEquals([...heard], all);
+  assertEquals([...received], all);
 });
 
-Deno.test("what is told in one go waits no longer than the event loop takes to turn", async () => {
+Deno.test("events emitted together are written within one turn of the event loop", async () => {
   using time = new FakeTime();
   const began = time.now;
   const log: string[] = [];
@@ -465,13 +465,13 @@ Deno.test("what is told in one go waits no longer than the event loop takes to t
   const { events } = agent({ model, tools: [echo], use: [waits] }).run("Hi");
   for await (const event of events) {
     log.push(event.type);
-    if (event.type === "tool.started") answer(); // which comes, though nothing is told after it
+    if (event.type === "tool.started") answer(); // the tool answers, although no event follows
   }
   assertEquals(log.slice(-1), ["run.finished"]);
   assertEquals(time.now, began);
 });
 
-Deno.test("what was read together is written together, and what is told in one go", async () => {
+Deno.test("events that were read together, or emitted together, are written together", async () => {
   const log: string[] = [];
   const sink: Sink<NumberedEvent> = {
     write: ({ event }) => log.push(event.type),
@@ -494,7 +494,7 @@ Deno.test("what was read together is written together, and what is told in one g
   );
 });
 
-Deno.test("a model is read no faster than its events are taken, and a full sink does not hold up the end", async () => {
+Deno.test("a model is read no faster than its events are written, and a full sink does not delay the end", async () => {
   let room = Promise.withResolvers<void>();
   const written: string[] = [];
   const sink: Sink<NumberedEvent> = {
@@ -520,7 +520,7 @@ Deno.test("a model is read no faster than its events are taken, and a full sink 
   assertEquals([status, text, deltas()], ["aborted", "ab", 2]);
 });
 
-Deno.test("a model that ignores its signal is left behind, and what it says later is not heard", async () => {
+Deno.test("a model that ignores its signal is abandoned, and its later events are dropped", async () => {
   using time = new FakeTime();
   const late = Promise.withResolvers<ModelEvent[]>();
   const model = scripted({ reads: [[{ type: "text", text: "Once" }], late.promise, [done]] });
@@ -533,8 +533,8 @@ Deno.test("a model that ignores its signal is left behind, and what it says late
   assertEquals((await run.result).text, "Once");
 
   const never = Promise.withResolvers<ModelEvent[]>();
-  const deaf = scripted({ reads: [[{ type: "text", text: "Once" }], never.promise, [done]] });
-  const second = agent({ model: deaf, limits: { grace: 500 } }).run("A story");
+  const ignoresSignal = scripted({ reads: [[{ type: "text", text: "Once" }], never.promise, [done]] });
+  const second = agent({ model: ignoresSignal, limits: { grace: 500 } }).run("A story");
   await time.runMicrotasks();
   second.stop();
   await time.tickAsync(500);

@@ -23,7 +23,7 @@ import { recordingStore, storeWith } from "../support/recording_store.ts";
 import { compact } from "@jizai/jizai/middleware/compaction";
 import { compacting } from "../support/compacting.ts";
 
-/** Sums a conversation up, and keeps what came last. */
+/** Compacts to a summary and the last message. */
 const summing: Middleware = {
   name: "summing",
   compact: ({ transcript }) => Promise.resolve(compacted([user("All of it.", "summing"), ...transcript.slice(-1)])),
@@ -31,14 +31,14 @@ const summing: Middleware = {
 
 const whole = ["user First", "assistant One", "user Second", "assistant Two"];
 
-/** A store that keeps a long conversation. */
+/** A store with a long conversation. */
 async function keeping(rest: Partial<Session> = {}): Promise<Store> {
   const store = memory();
   await store.save({ id: "s", version: 0, messages: history, ...rest });
   return store;
 }
 
-/** The code of the `SessionError` that a run came to. */
+/** Returns the code of the `SessionError` of a run. */
 function refusal({ status, error }: RunResult): unknown[] {
   assertInstanceOf(error, SessionError);
   return [status, error.code, error.message];
@@ -46,7 +46,7 @@ function refusal({ status, error }: RunResult): unknown[] {
 
 // ── what is kept ──
 
-Deno.test("a session that was compacted names the one that keeps its transcript as it was, and so on", async () => {
+Deno.test("a compacted session names the archive of its transcript, and an archive names the one before it", async () => {
   const store = await keeping({ owner: "ada" });
   const assistant = compacting({ model: scripted("Three.", "Four."), use: [summing], limits: { context: 100 } });
   const options = { session: "s", store, owner: "ada" };
@@ -67,7 +67,7 @@ Deno.test("a session that was compacted names the one that keeps its transcript 
   assertEquals((await store.list()).length, 3);
 });
 
-Deno.test("a run can go on with the transcript as it was", async () => {
+Deno.test("a run can continue from an archived transcript", async () => {
   const store = await keeping();
   const assistant = compacting({ model: scripted("Three."), use: [summing] });
   await compact(assistant, { session: "s", store }).result;
@@ -76,7 +76,7 @@ Deno.test("a run can go on with the transcript as it was", async () => {
   assertEquals(short(messages), [...whole, "user Third", "assistant Three."]);
 });
 
-Deno.test("a run that nobody keeps keeps no transcript as it was", async () => {
+Deno.test("a run without a session stores no archive", async () => {
   const store = memory();
   const assistant = compacting({ model: scripted("Three."), use: [summing], limits: { context: 100 } });
   const { messages } = await assistant.run({ messages: [...history, user("Third")], store }).result;
@@ -84,7 +84,7 @@ Deno.test("a run that nobody keeps keeps no transcript as it was", async () => {
   assertEquals(await store.list(), []);
 });
 
-Deno.test("the transcript as it was is kept before the one that was compacted, which is kept before the model is asked", async () => {
+Deno.test("the archive is stored before the compacted session, which is stored before the model is asked", async () => {
   const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   const model = scripted({ text: "Three.", before: () => assertEquals(saved.length, 5) });
@@ -99,7 +99,7 @@ Deno.test("the transcript as it was is kept before the one that was compacted, w
   ]);
 });
 
-Deno.test("a store that cannot keep the transcript as it was fails the run, and nothing is lost", async () => {
+Deno.test("a store that rejects the archive fails the run, and loses nothing", async () => {
   const store = await keeping();
   const full: Store = {
     ...store,
@@ -111,7 +111,7 @@ Deno.test("a store that cannot keep the transcript as it was fails the run, and 
   assertEquals(short((await store.load("s"))?.messages ?? []), whole);
 });
 
-Deno.test("a store that has room for one session alone, as that of a resume token, keeps what was compacted", async () => {
+Deno.test("a store for a single session, such as that of a resume token, stores the compacted transcript", async () => {
   const store = await keeping();
   const small: Store = {
     ...store,
@@ -123,7 +123,7 @@ Deno.test("a store that has room for one session alone, as that of a resume toke
   assertEquals([status, short(messages), archive], ["done", ["summing All of it.", "assistant Two"], undefined]);
 });
 
-Deno.test("a rollback brings back the transcript, and forgets what it was compacted to", async () => {
+Deno.test("a rollback restores the transcript and deletes the archive", async () => {
   const store = await keeping();
   const use: Middleware[] = [summing, { stop: (ctx) => Promise.reject(ctx.run.end("enough", { rollback: true })) }];
   await compacting({ model: scripted("Three."), use, limits: { context: 100 } })
@@ -132,7 +132,7 @@ Deno.test("a rollback brings back the transcript, and forgets what it was compac
   assertEquals([short(messages), archive], [whole, undefined]);
 });
 
-Deno.test("a rollback in another process brings back what stands for the transcript", async () => {
+Deno.test("a rollback in another process restores the compacted transcript", async () => {
   const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   const keepsEnd: Middleware = {
@@ -157,7 +157,7 @@ Deno.test("a rollback in another process brings back what stands for the transcr
 
 // ── by hand ──
 
-Deno.test("compact() compacts a session that no run has, and a run goes on with it", async () => {
+Deno.test("compact() compacts a session without a run, and a run continues it", async () => {
   const store = await keeping({ state: [["kept", 1]], rules: [{ tool: "look" }] });
   const assistant = compacting({ model: scripted("Three."), use: [summing] });
   const handle = compact(assistant, { session: "s", store });
@@ -180,7 +180,7 @@ Deno.test("compact() compacts a session that no run has, and a run goes on with 
   assertEquals(short(next.messages), ["summing All of it.", "assistant Two", "user Third", "assistant Three."]);
 });
 
-Deno.test("compact() of a session that is not there, or somebody else's, is refused", async () => {
+Deno.test("compact() of an unknown session, or of another owner's, is refused", async () => {
   const store = await keeping({ owner: "ada" });
   const assistant = compacting({ model: scripted(), use: [summing] });
   for (const [session, owner] of [["other", "ada"], ["s", "bob"]] as const) {
@@ -191,7 +191,7 @@ Deno.test("compact() of a session that is not there, or somebody else's, is refu
   assertEquals(await store.list(), ["s"]);
 });
 
-Deno.test("compact() of a session that a run has is refused, and so is a run while it compacts", async () => {
+Deno.test("compact() during a run is refused, and a run during compact() is refused", async () => {
   const store = await keeping();
   const begun = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -216,7 +216,7 @@ Deno.test("compact() of a session that a run has is refused, and so is a run whi
   assertEquals((await store.list()).length, 2);
 });
 
-Deno.test("compact() of a session whose run waits for a person is refused", async () => {
+Deno.test("compact() of a paused session is refused", async () => {
   const store = memory();
   const pay = tool({ name: "pay", description: "Pays", input: z.object({}), ask: true, execute: () => "Paid" });
   const assistant = compacting({ model: scripted({ calls: [["pay", {}]] }, "Done."), tools: [pay], use: [summing] });
@@ -228,7 +228,7 @@ Deno.test("compact() of a session whose run waits for a person is refused", asyn
   assertEquals((await assistant.resume({ session: "s", store, answers }).result).status, "done");
 });
 
-Deno.test("compact() passes the session's hooks: they refuse it, and choose its model", async () => {
+Deno.test("compact() runs the session hooks, which may refuse it and choose its model", async () => {
   const store = await keeping();
   const ids: unknown[] = [];
   const other = { ...scripted(), id: "other" };
@@ -243,7 +243,7 @@ Deno.test("compact() passes the session's hooks: they refuse it, and choose its 
   assertEquals(ids, ["other"]);
 });
 
-Deno.test("compact() takes the vars that the agent needs", async () => {
+Deno.test("compact() passes the vars that the agent needs", async () => {
   const store = await keeping();
   const seen: string[] = [];
   const assistant = compacting({
@@ -255,18 +255,18 @@ Deno.test("compact() takes the vars that the agent needs", async () => {
   assertEquals(seen, ["Ada model of Ada"]);
 });
 
-Deno.test("compact() without a store compacts what the agent keeps itself", async () => {
+Deno.test("compact() without a store compacts the session in the agent's own memory", async () => {
   const assistant = compacting({ model: scripted("One.", "Two."), use: [summing] });
   for (const prompt of ["First", "Second"]) await assistant.run({ session: "s", prompt }).result;
   const { messages } = await compact(assistant, { session: "s" }).result;
   assertEquals(short(messages), ["summing All of it.", "assistant Two."]);
 });
 
-Deno.test("a server begins a compaction into a sink of its own, under an id of its own", async () => {
+Deno.test("a server starts a compaction with its own sink and run id", async () => {
   const store = await keeping();
   const events: Event[] = [];
   const assistant = compacting({ model: scripted(), use: [summing] });
-  const start = assistant.start as (options: object, sink: object) => ReturnType<Agent<unknown, unknown>["start"]>; // ids are the server's
+  const start = assistant.start as (options: object, sink: object) => ReturnType<Agent<unknown, unknown>["start"]>; // only the server may set the run id
   const started = start({ session: "s", store, run: "r1", compact: { instructions: "" } }, {
     write: ({ event }: { readonly event: Event }) => events.push(event),
     cork() {},
@@ -281,7 +281,7 @@ Deno.test("a server begins a compaction into a sink of its own, under an id of i
 
 // ── in the middle of things ──
 
-Deno.test("a compaction by hand whose process died is made where it goes on, and nothing is said to the model", async () => {
+Deno.test("a manual compaction whose process died starts again on resume, and adds no message", async () => {
   const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   await compact(compacting({ model: scripted(), use: [summing] }), { session: "s", store, instructions: "Mind." })
@@ -291,12 +291,12 @@ Deno.test("a compaction by hand whose process died is made where it goes on, and
 
   const minded: string[] = [];
   const use: Middleware[] = [{ compact: (ctx, next) => (minded.push(ctx.instructions), next()) }, summing];
-  const again = await storeWith(begun);
+  const repeated = await storeWith(begun);
   const model = scripted("Three.");
-  const options = { session: "s", store: again.store, lost: () => true };
+  const options = { session: "s", store: repeated.store, lost: () => true };
   const resumed = await compacting({ model, use }).resume({ ...options, answers: [] }).result;
   assertEquals([resumed.status, short(resumed.messages)], ["done", ["summing All of it.", "assistant Two"]]);
-  assertEquals([minded, (await again.store.load("s"))?.run], [["Mind."], undefined]);
+  assertEquals([minded, (await repeated.store.load("s"))?.run], [["Mind."], undefined]);
 
   const other = await storeWith(begun);
   const { status, messages } = await compacting({ model, use })
@@ -305,7 +305,7 @@ Deno.test("a compaction by hand whose process died is made where it goes on, and
   assertEquals(minded.length, 1);
 });
 
-Deno.test("a compaction may wait for a person, however it begins", async () => {
+Deno.test("a compaction may pause for a person, whatever its trigger", async () => {
   const asking: Middleware = {
     compact(ctx, next) {
       if (ctx.run.answers.length === 0) throw ctx.run.pause("May I?");
@@ -332,7 +332,7 @@ Deno.test("a compaction may wait for a person, however it begins", async () => {
   assertEquals(outcomes, Array.from({ length: 3 }, () => ["paused", ["May I?"], "done"]));
 });
 
-Deno.test("a run that was compacted pauses and goes on, in another process, and is compacted again", async () => {
+Deno.test("a compacted run pauses, resumes in another process, and is compacted again", async () => {
   const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
   const done: string[] = [];
@@ -366,5 +366,5 @@ Deno.test("a run that was compacted pauses and goes on, in another process, and 
   const kept = await other.store.load("s");
   const archive = await other.store.load(kept?.archive ?? "");
   assertEquals(short(archive?.messages ?? []).slice(0, 4), ["user First", "user Now", "call pay look", "ok Paid 1"]);
-  assertEquals(archive?.archive, saved.at(-1)?.archive); // which the other process has not got
+  assertEquals(archive?.archive, saved.at(-1)?.archive); // the other process has another store
 });

@@ -28,7 +28,7 @@ import { compacting } from "../support/compacting.ts";
 const tooLarge = new ModelError("The prompt is too long", { overflow: true });
 
 /** The outcome of a compaction. */
-interface Came {
+interface Outcome {
   readonly status: string;
   /** The events of compactions, failures and model requests. */
   readonly events: readonly string[];
@@ -39,8 +39,8 @@ interface Came {
   readonly model: ScriptedModel;
 }
 
-/** A way for a compaction to begin, and what the model does then. */
-interface Way {
+/** A trigger of a compaction, and the model's behavior then. */
+interface Trigger {
   readonly steps: readonly ScriptedAnswer[];
   readonly limits?: { readonly context: number };
   readonly begin: (assistant: Agent<unknown, unknown>, options: Options) => RunHandle<unknown>;
@@ -48,9 +48,9 @@ interface Way {
 
 type Options = Required<Pick<RunOptions, "session" | "store" | "onError" | "signal">>;
 
-const ask: Way["begin"] = (assistant, options) => assistant.run({ prompt: "Now", ...options });
+const ask: Trigger["begin"] = (assistant, options) => assistant.run({ prompt: "Now", ...options });
 
-const ways: Readonly<Record<CompactTrigger, Way>> = {
+const triggers: Readonly<Record<CompactTrigger, Trigger>> = {
   auto: { steps: ["Done."], limits: { context: 400 }, begin: ask },
   overflow: { steps: [{ error: tooLarge }, "Done."], begin: ask },
   manual: {
@@ -59,13 +59,13 @@ const ways: Readonly<Record<CompactTrigger, Way>> = {
   },
 };
 
-/** Has a conversation of four hundred tokens compacted. */
+/** Runs a conversation of four hundred tokens into a compaction. */
 async function play(
   trigger: CompactTrigger,
   use: readonly Middleware[] = [],
   signal = new AbortController().signal,
-): Promise<Came> {
-  const { steps, limits = {}, begin } = ways[trigger];
+): Promise<Outcome> {
+  const { steps, limits = {}, begin } = triggers[trigger];
   const model = scripted(...steps);
   const errors: unknown[] = [];
   const store = memory();
@@ -80,7 +80,7 @@ async function play(
 const start = "run.started run s false";
 const whole = ["user First", "assistant One", "user Second", "assistant Two"];
 
-Deno.test("without a hook the oldest messages are left out, however a compaction begins", async () => {
+Deno.test("without a hook, every compaction drops the oldest messages", async () => {
   const auto = await play("auto");
   assertEquals(auto.events, [
     start,
@@ -113,7 +113,7 @@ Deno.test("without a hook the oldest messages are left out, however a compaction
   assertEquals([manual.messages, manual.errors], [["user First", "user Second", "assistant Two"], []]);
 });
 
-Deno.test("a hook sees why it compacts, what, to how much, what to mind, and the model of the run", async () => {
+Deno.test("a compact hook receives the trigger, the transcript, the target size, the instructions and the model of the run", async () => {
   const seen: unknown[] = [];
   const mind: Middleware = {
     compact: ({ instructions }, next) => next({ instructions: `${instructions} Mind the names.`.trim() }),
@@ -136,25 +136,25 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
   const goesOn = trigger !== "manual";
   const end = goesOn ? ["assistant Done."] : [];
   const last = goesOn ? ["user Now"] : ["assistant Two"];
-  const compactions = ({ events }: Came) => events.filter((line) => line.startsWith("compact.finished"));
+  const compactions = ({ events }: Outcome) => events.filter((line) => line.startsWith("compact.finished"));
 
   Deno.test(`${trigger}: a hook replaces the compaction`, async () => {
-    const came = await play(trigger, [{
+    const outcomeOf = await play(trigger, [{
       compact: ({ transcript }) => Promise.resolve(compacted([user("All of it.", "hook"), ...transcript.slice(-1)])),
     }]);
-    assertEquals([came.status, came.messages], ["done", ["hook All of it.", ...last, ...end]]);
-    assert(compactions(came)[0]?.startsWith(`compact.finished ${trigger} compacted`));
+    assertEquals([outcomeOf.status, outcomeOf.messages], ["done", ["hook All of it.", ...last, ...end]]);
+    assert(compactions(outcomeOf)[0]?.startsWith(`compact.finished ${trigger} compacted`));
   });
 
   Deno.test(`${trigger}: a hook declines`, async () => {
-    const came = await play(trigger, [{ compact: () => Promise.resolve(declined("Not now.")) }]);
+    const outcomeOf = await play(trigger, [{ compact: () => Promise.resolve(declined("Not now.")) }]);
     const size = trigger === "manual" ? 434 : 441;
-    assertEquals(compactions(came), [`compact.finished ${trigger} declined ${size} ${size} Not now.`]);
-    assertEquals(came.status, { auto: "done", overflow: "failed", manual: "cancelled" }[trigger]);
-    assertEquals(came.messages, [...whole, ...goesOn ? last : [], ...trigger === "auto" ? end : []]);
-    assertEquals(came.errors, trigger === "overflow" ? [tooLarge] : []);
+    assertEquals(compactions(outcomeOf), [`compact.finished ${trigger} declined ${size} ${size} Not now.`]);
+    assertEquals(outcomeOf.status, { auto: "done", overflow: "failed", manual: "cancelled" }[trigger]);
+    assertEquals(outcomeOf.messages, [...whole, ...goesOn ? last : [], ...trigger === "auto" ? end : []]);
+    assertEquals(outcomeOf.errors, trigger === "overflow" ? [tooLarge] : []);
     assertEquals(
-      came.events.at(-1),
+      outcomeOf.events.at(-1),
       {
         auto: "run.finished done Done.",
         overflow: "run.failed uuid The run failed. context",
@@ -164,7 +164,7 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
   });
 
   Deno.test(`${trigger}: a hook adds to the compaction`, async () => {
-    const came = await play(trigger, [{
+    const outcomeOf = await play(trigger, [{
       async compact(_, next) {
         const compaction = await next();
         if (compaction.type === "declined") return compaction;
@@ -172,54 +172,54 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
       },
     }]);
     const trimmed = goesOn ? ["user First", "user Now"] : ["user First", "user Second", "assistant Two"];
-    assertEquals([came.status, came.messages], ["done", [...trimmed, "adder Mind the names.", ...end]]);
+    assertEquals([outcomeOf.status, outcomeOf.messages], ["done", [...trimmed, "adder Mind the names.", ...end]]);
   });
 
-  Deno.test(`${trigger}: a hook that throws fails the compaction, and no run that can go on`, async () => {
+  Deno.test(`${trigger}: a hook that throws fails the compaction, and the run continues if it can`, async () => {
     const boom = new Error("boom");
-    const came = await play(trigger, [{ compact: () => Promise.reject(boom) }]);
+    const outcomeOf = await play(trigger, [{ compact: () => Promise.reject(boom) }]);
     if (goesOn) {
-      assertEquals([came.status, came.messages], ["done", ["user First", ...last, ...end]]);
-      assertEquals(compactions(came), [`compact.finished ${trigger} failed 441 117`]);
+      assertEquals([outcomeOf.status, outcomeOf.messages], ["done", ["user First", ...last, ...end]]);
+      assertEquals(compactions(outcomeOf), [`compact.finished ${trigger} failed 441 117`]);
     } else {
-      assertEquals([came.status, came.messages, compactions(came)], ["failed", whole, []]);
+      assertEquals([outcomeOf.status, outcomeOf.messages, compactions(outcomeOf)], ["failed", whole, []]);
     }
-    assertEquals(came.errors, trigger === "overflow" ? [boom, tooLarge] : [boom]);
-    assertEquals(came.events.filter((line) => line.startsWith("warning")), []);
+    assertEquals(outcomeOf.errors, trigger === "overflow" ? [boom, tooLarge] : [boom]);
+    assertEquals(outcomeOf.events.filter((line) => line.startsWith("warning")), []);
   });
 
-  Deno.test(`${trigger}: a run that is stopped inside leaves the transcript as it was`, async () => {
+  Deno.test(`${trigger}: a run that is stopped during the compaction keeps its transcript`, async () => {
     for (const late of [false, true]) {
       const controller = new AbortController();
-      const came = await play(trigger, [{
+      const outcomeOf = await play(trigger, [{
         async compact({ signal }, next) {
           controller.abort();
           if (!late) signal.throwIfAborted();
           return await next();
         },
       }], controller.signal);
-      assertEquals([came.status, came.messages], ["aborted", [...whole, ...goesOn ? last : []]]);
-      assertEquals([compactions(came), came.events.at(-1)], [[], "run.aborted signal "]);
+      assertEquals([outcomeOf.status, outcomeOf.messages], ["aborted", [...whole, ...goesOn ? last : []]]);
+      assertEquals([compactions(outcomeOf), outcomeOf.events.at(-1)], [[], "run.aborted signal "]);
     }
   });
 
-  Deno.test(`${trigger}: a run that ends inside ends there, or after the compaction`, async () => {
+  Deno.test(`${trigger}: a run that a hook ends stops before or after the compaction`, async () => {
     for (const late of [false, true]) {
-      const came = await play(trigger, [{
+      const outcomeOf = await play(trigger, [{
         async compact({ run }, next) {
           const end = run.end("enough");
           if (!late) throw end;
           return await next();
         },
       }]);
-      assertEquals([came.status, came.events.at(-1)], ["done", "run.finished done  enough"]);
-      assertEquals(compactions(came).length, late ? 1 : 0);
-      assertEquals(came.messages.includes("assistant One"), !late);
+      assertEquals([outcomeOf.status, outcomeOf.events.at(-1)], ["done", "run.finished done  enough"]);
+      assertEquals(compactions(outcomeOf).length, late ? 1 : 0);
+      assertEquals(outcomeOf.messages.includes("assistant One"), !late);
     }
   });
 }
 
-Deno.test("a request that is too large again goes the way of every failure", async () => {
+Deno.test("a request that is too large again is handled as every other failure", async () => {
   const seen: unknown[] = [];
   const use: Middleware[] = [{
     error({ error, source, recoverable, attempt }, next) {
@@ -240,7 +240,7 @@ Deno.test("a request that is too large again goes the way of every failure", asy
   assertEquals(short(messages), ["user First", "user Now"]);
 });
 
-Deno.test("each request may be too large once", async () => {
+Deno.test("each request may be compacted once", async () => {
   const calls = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted({ error: tooLarge }, calls, { error: tooLarge }, "Done.");
   const run = compacting({ model, tools: [look] }).run({ messages: [...history, user("Now")] });
@@ -256,7 +256,7 @@ Deno.test("each request may be too large once", async () => {
   assertEquals((await run.result).status, "failed");
 });
 
-Deno.test("a model that takes more is asked before a request counts as too large", async () => {
+Deno.test("a model with a larger context is asked before the transcript is compacted", async () => {
   const other = scripted("Done.");
   const use: Middleware[] = [{
     model: (_, next) => next().catch(() => next({ request: { model: other } })),
@@ -265,7 +265,7 @@ Deno.test("a model that takes more is asked before a request counts as too large
   assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact")), []);
 });
 
-Deno.test("what a provider refuses for another reason compacts nothing", async () => {
+Deno.test("a request that a provider refuses for another reason is not compacted", async () => {
   const model = scripted({ error: new ModelError("Bad key", { status: 401 }) });
   const run = compacting({ model }).run({ messages: [...history, user("Now")] });
   assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("compact")), []);
@@ -290,7 +290,7 @@ Deno.test("Engine: additions of hooks to a request are made again after a compac
   assertEquals(attempts, [1, 2]);
 });
 
-Deno.test("what was shown of an answer before its request was too large is taken back", async () => {
+Deno.test("deltas of a request that was too large are reset", async () => {
   const model = scripted({ text: "Half", error: tooLarge }, "Done.");
   const run = compacting({ model }).run({ messages: [...history, user("Now")] });
   assertEquals(eventLines(await eventsOfRun(run)).filter((line) => /^(text|model|compact.s)/.test(line)), [
@@ -303,20 +303,20 @@ Deno.test("what was shown of an answer before its request was too large is taken
   ]);
 });
 
-Deno.test("a turn may get over a request that stays too large", async () => {
+Deno.test("a turn hook may answer a request that stays too large", async () => {
   const use: Middleware[] = [{ turn: (_, next) => next().catch(() => ({ response: reply("Sorry."), results: [] })) }];
   const model = scripted({ error: tooLarge }, { error: tooLarge });
   const { status, messages } = await compacting({ model, use }).run({ messages: [...history, user("Now")] }).result;
   assertEquals([status, short(messages)], ["done", ["user First", "user Now", "assistant Sorry."]]);
 });
 
-Deno.test("error decides about a compaction that failed: go on without, try again, or give up", async () => {
+Deno.test("an error hook decides about a failed compaction: continue without it, retry, or abort", async () => {
   using time = new FakeTime();
   const busy = new ModelError("Busy", { recoverable: true });
   const decide = async (trigger: CompactTrigger, decision: Middleware["error"] & object) => {
     const seen: unknown[] = [];
     let left = 2;
-    const came = await advanceUntilSettled(
+    const outcomeOf = await advanceUntilSettled(
       time,
       play(trigger, [{
         error(ctx, next) {
@@ -326,7 +326,7 @@ Deno.test("error decides about a compaction that failed: go on without, try agai
         compact: () => left-- > 0 ? Promise.reject(busy) : Promise.resolve(compacted([user("Less")])),
       }]),
     );
-    return [seen, came.status, came.messages, came.errors];
+    return [seen, outcomeOf.status, outcomeOf.messages, outcomeOf.errors];
   };
   const first = "compact true 1";
   const trimmed = ["user First", "user Now", "assistant Done."];
@@ -341,13 +341,13 @@ Deno.test("error decides about a compaction that failed: go on without, try agai
   assertEquals(await decide("auto", () => Promise.resolve(abortRun())), [[first], "failed", [...whole, "user Now"], [
     busy,
   ]]);
-  for (const decision of [skip(), tryAgain(), abortRun()]) { // whoever asked for it asks again
-    const came = [["compact false 1"], "failed", whole, [busy]];
-    assertEquals(await decide("manual", () => Promise.resolve(decision)), came);
+  for (const decision of [skip(), tryAgain(), abortRun()]) { // the caller that requested the compaction receives the error again
+    const outcomeOf = [["compact false 1"], "failed", whole, [busy]];
+    assertEquals(await decide("manual", () => Promise.resolve(decision)), outcomeOf);
   }
 });
 
-Deno.test("what a compaction took of a model counts among the tokens of the run", async () => {
+Deno.test("the tokens of a compaction count in the usage of the run", async () => {
   const usage = { input: 100, output: 10 };
   const use: Middleware[] = [{ compact: () => Promise.resolve(compacted([user("Less")], { usage })) }];
   const { model } = await play("auto");
@@ -356,7 +356,7 @@ Deno.test("what a compaction took of a model counts among the tokens of the run"
   assertEquals((await run.result).usage, { input: 101, output: 11 });
 });
 
-Deno.test("a compaction that separates a call from its result is mended, and names who did it", async () => {
+Deno.test("a compaction that separates a call from its result is repaired, and the warning names the middleware", async () => {
   const call = { type: "call", id: "a", name: "look", input: {} } as const;
   const use: Middleware[] = [{ name: "outer", compact: (_, next) => next() }, {
     name: "splitter",
@@ -369,7 +369,7 @@ Deno.test("a compaction that separates a call from its result is mended, and nam
   ]);
 });
 
-Deno.test("a call's id is not used again where its message was left out", async () => {
+Deno.test("the id of a dropped call is not reused", async () => {
   const calls = (at: string) => ({ calls: [{ id: "same", name: "look", input: { at } }] });
   const ids: string[] = [];
   const run = compacting({
@@ -383,7 +383,7 @@ Deno.test("a call's id is not used again where its message was left out", async 
   assertEquals(ids, ["same", "same_2", "same_3"]);
 });
 
-Deno.test("without a limit nothing is compacted", async () => {
+Deno.test("without a limit, the transcript is not compacted", async () => {
   const never: Middleware = { compact: () => Promise.reject(new Error("never")) };
   const model = scripted("Hello!");
   const { status } = await compacting({ model, use: [never] }).run("x".repeat(1_000_000)).result;
@@ -404,7 +404,7 @@ Deno.test("each message is measured once, however long the run", async () => {
   assertEquals([measured, model.requests.length], [1, 21]);
 });
 
-Deno.test("between two compactions a request begins with the whole of the one before, and all begin alike", async () => {
+Deno.test("requests between two compactions only append, and all requests begin with the same messages", async () => {
   const call = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted(...Array.from({ length: 100 }, () => call), "Done.");
   const run = compacting({ model, tools: [look], limits: { context: 1_000, turns: 101 } }).run("Look");

@@ -10,7 +10,7 @@ import { lines } from "../support/transcript_lines.ts";
 
 const drop = tool({ name: "drop", description: "Drops it", input: z.object({}), execute: () => "Dropped." });
 
-/** An agent that asks a child, which asks a grandchild, which calls `drop`. */
+/** An agent with a child and a grandchild, which calls `drop`. */
 function family(own: readonly Middleware[], use: readonly Middleware[] = []) {
   const asks = (name: string) => ({ calls: [[name, { prompt: "Go" }]] as const });
   const grandchild = agent({
@@ -23,7 +23,7 @@ function family(own: readonly Middleware[], use: readonly Middleware[] = []) {
   return agent({ name: "top", model: scripted(asks("child"), "Done."), tools: [asTool(child)], use });
 }
 
-/** Runs a family. Returns the result, and the last event of each run, the innermost first. */
+/** Runs such an agent. Returns the result, and the last event of each run, the innermost first. */
 async function ran(top: Agent<unknown, string>) {
   const run = top.run({ prompt: "Hi" });
   const statuses: string[] = [];

@@ -2,12 +2,12 @@ import { assert, assertEquals } from "@std/assert";
 import { type Message, user } from "@jizai/jizai";
 import { estimateTokens } from "../../src/core/lib/estimate.ts";
 
-/** A result that has these parts. */
+/** A tool message whose result has these parts. */
 function result(...parts: Extract<Message, { role: "user" }>["parts"]): Message {
   return { role: "tool", results: [{ callId: "a", name: "look", status: "ok", parts }] };
 }
 
-Deno.test("an estimate counts bytes, so that no language comes off too cheaply", () => {
+Deno.test("an estimate counts bytes, so texts in every script are estimated well", () => {
   const tokens = (text: string) => estimateTokens([user(text)]) - estimateTokens([user("")]);
   assertEquals(tokens("word".repeat(100)), 100);
   assertEquals(tokens("слово".repeat(100)), 250);
@@ -15,7 +15,7 @@ Deno.test("an estimate counts bytes, so that no language comes off too cheaply",
   assertEquals(tokens("🔥".repeat(100)), 100);
 });
 
-Deno.test("an estimate counts whatever a model reads: thoughts, calls and results", () => {
+Deno.test("an estimate counts all that a model reads: reasoning, calls and results", () => {
   const long = "x".repeat(4_000);
   const messages: readonly Message[] = [
     user(long),
@@ -28,7 +28,7 @@ Deno.test("an estimate counts whatever a model reads: thoughts, calls and result
   assertEquals(estimateTokens([]), 0);
 });
 
-Deno.test("an image or a file counts the same, whatever its data", () => {
+Deno.test("an image or a file counts the same, whatever its size", () => {
   const tokens = (data: string) => estimateTokens([result({ type: "media", mediaType: "image/png", data })]);
   assertEquals([tokens("A".repeat(4)), tokens("A".repeat(4_000_000))], [1_607, 1_607]);
 });

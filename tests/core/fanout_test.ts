@@ -15,11 +15,23 @@ import {
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { at, barrier, batch, call, came, drop, malformed, settled, three, watch, weather } from "../support/batch.ts";
+import {
+  at,
+  barrier,
+  batch,
+  call,
+  drop,
+  malformed,
+  outcomeOf,
+  settled,
+  three,
+  watch,
+  weather,
+} from "../support/batch.ts";
 import { eventLines, named } from "../support/run_events.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 
-Deno.test("calls go in one after another, run all at once, and come out one after another", async () => {
+Deno.test("calls enter one after another, run in parallel, and leave one after another", async () => {
   const log: string[] = [];
   const both = barrier(2);
   const parallel = weather(async ({ city }) => {
@@ -27,7 +39,7 @@ Deno.test("calls go in one after another, run all at once, and come out one afte
     await both();
     return `sun in ${city}`;
   });
-  const { lines } = await came([...three, call("d"), call("e", { name: "nope" })], {
+  const { lines } = await outcomeOf([...three, call("d"), call("e", { name: "nope" })], {
     tools: [parallel],
     use: [
       watch(log),
@@ -47,12 +59,12 @@ Deno.test("calls go in one after another, run all at once, and come out one afte
     "denied no",
     "ok cached",
     "ok sun in d",
-    'error There is no tool "nope". There is: weather',
+    'error There is no tool "nope". The tools are: weather',
     "assistant Done.",
   ]);
 });
 
-Deno.test("a batch is told call by call, outside of what its hooks do", async () => {
+Deno.test("the events of a call are emitted outside its hooks", async () => {
   const quiet: Middleware = {
     name: "quiet",
     async tool(ctx, next) {
@@ -64,7 +76,7 @@ Deno.test("a batch is told call by call, outside of what its hooks do", async ()
     progress("half");
     return `sun in ${city}`;
   });
-  const { events, result } = await came([call("a"), call("b")], { tools: [busy], use: [at("a", quiet)] });
+  const { events, result } = await outcomeOf([call("a"), call("b")], { tools: [busy], use: [at("a", quiet)] });
   const start = events.findIndex(({ type }) => type === "tool.started");
   const end = events.findIndex(({ type }) => type === "turn.finished");
   assertEquals(eventLines(named(events.slice(start, end), result)), [
@@ -80,7 +92,7 @@ Deno.test("a batch is told call by call, outside of what its hooks do", async ()
   assertEquals(results, ["masked", "sun in b"]);
 });
 
-Deno.test("every call gets one result, in the model's order, whatever becomes of it", async () => {
+Deno.test("every call has one result, in the model's order, whatever its outcome", async () => {
   using time = new FakeTime();
   const moody = weather(({ city }, { signal }) => {
     switch (city) {
@@ -130,7 +142,7 @@ Deno.test("every call gets one result, in the model's order, whatever becomes of
     ],
   }).run();
   await time.tickAsync(50);
-  const { lines, result } = await running.came;
+  const { lines, result } = await running.outcomeOf;
   assertEquals(lines, [
     `call ${calls.map(({ name }) => name).join(" ")}`,
     "ok sun in fine",
@@ -141,7 +153,7 @@ Deno.test("every call gets one result, in the model's order, whatever becomes of
     "timeout weather did not finish in time.",
     "skipped not now",
     "error it broke",
-    'error There is no tool "nope". There is: weather',
+    'error There is no tool "nope". The tools are: weather',
     "error The input of weather is not valid: city: Invalid input: expected string, received number",
     "error The input of weather is not valid JSON: Unexpected end of JSON input",
     "error Withheld: a hook failed.",
@@ -152,7 +164,7 @@ Deno.test("every call gets one result, in the model's order, whatever becomes of
   assertEquals(message?.role === "tool" && message.results.map(({ callId }) => callId), calls.map(({ id }) => id));
 });
 
-Deno.test("what a tool returns is told to the model as text, as JSON, or as the result it is", async () => {
+Deno.test("the return value of a tool reaches the model as text, as JSON, or as the given result", async () => {
   const plain = weather(({ city }) => {
     switch (city) {
       case "object":
@@ -168,7 +180,7 @@ Deno.test("what a tool returns is told to the model as text, as JSON, or as the 
     }
   });
   const calls = ["text", "object", "number", "nothing", "result"].map((id) => call(id));
-  const { lines } = await came(calls, { tools: [plain] });
+  const { lines } = await outcomeOf(calls, { tools: [plain] });
   assertEquals(lines.slice(1), [
     "ok sun",
     'ok {"sun":true}',
@@ -180,7 +192,7 @@ Deno.test("what a tool returns is told to the model as text, as JSON, or as the 
   ]);
 });
 
-Deno.test("a schema that throws fails its call, and no other", async () => {
+Deno.test("a schema that throws fails only its own call", async () => {
   const picky = tool({
     name: "picky",
     description: "Breaks",
@@ -189,7 +201,7 @@ Deno.test("a schema that throws fails its call, and no other", async () => {
     }),
     execute: () => "never",
   });
-  const { lines, errors } = await came([call("a", { name: "picky" }), call("b")], { tools: [picky, weather()] });
+  const { lines, errors } = await outcomeOf([call("a", { name: "picky" }), call("b")], { tools: [picky, weather()] });
   assertEquals(lines, [
     "call picky weather",
     "error The input of picky could not be checked.",
@@ -199,7 +211,7 @@ Deno.test("a schema that throws fails its call, and no other", async () => {
   assertEquals(errors.map(String), ["Error: the schema broke"]);
 });
 
-Deno.test("what hooks and results say beside goes into one message after the batch, in the order of the calls", async () => {
+Deno.test("the context of hooks and results becomes one message after the batch, in the order of the calls", async () => {
   const guide: Middleware = {
     name: "guide",
     async tool(ctx, next) {
@@ -207,7 +219,7 @@ Deno.test("what hooks and results say beside goes into one message after the bat
       return { ...result, context: [...result.context ?? [], `after ${ctx.call.id}`] };
     },
   };
-  const { lines, result } = await came([call("a"), call("b")], { use: [guide] });
+  const { lines, result } = await outcomeOf([call("a"), call("b")], { use: [guide] });
   assertEquals(lines, [
     "call weather weather",
     "ok sun in a",
@@ -218,9 +230,9 @@ Deno.test("what hooks and results say beside goes into one message after the bat
   assertEquals(result.messages.length, 5);
 });
 
-Deno.test("a hook that throws on the way in: nothing runs, everybody unwinds, every call is answered", async () => {
+Deno.test("a hook throws before next(): no call runs, all hooks unwind, every call has a result", async () => {
   const log: string[] = [];
-  const { lines, errors, result, events } = await came(three, {
+  const { lines, errors, result, events } = await outcomeOf(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [watch(log), at("b", { tool: () => Promise.reject(new Error("boom")) })],
   });
@@ -232,18 +244,18 @@ Deno.test("a hook that throws on the way in: nothing runs, everybody unwinds, ev
     "aborted Not run: a hook failed.",
   ]);
   assertEquals([result.status, String(result.error), errors.map(String)], ["failed", "Error: boom", ["Error: boom"]]);
-  const told = events.flatMap((event) =>
+  const reported = events.flatMap((event) =>
     event.type === "tool.started" || event.type === "tool.finished" ? [`${event.type} ${event.call}`] : []
   );
-  assertEquals(told, [
+  assertEquals(reported, [
     ...["tool.started a", "tool.started b"],
     ...["tool.finished a", "tool.finished b", "tool.started c", "tool.finished c"],
   ]);
 });
 
-Deno.test("a hook that throws on the way out costs its own result, and the raw one never leaves", async () => {
+Deno.test("a hook that throws after next() loses its own result, and the original result is never emitted", async () => {
   const log: string[] = [];
-  const { lines, result, events } = await came(three, {
+  const { lines, result, events } = await outcomeOf(three, {
     use: [
       watch(log),
       at("b", {
@@ -260,9 +272,9 @@ Deno.test("a hook that throws on the way out costs its own result, and the raw o
   assertEquals(JSON.stringify(events).includes("sun in b"), false);
 });
 
-Deno.test("hooks that throw on the way out are each judged, and each told to the operator", async () => {
+Deno.test("each hook that throws after next() reaches the error hooks and the operator", async () => {
   const judged: string[] = [];
-  const { errors, result } = await came(three, {
+  const { errors, result } = await outcomeOf(three, {
     use: [
       {
         name: "judge",
@@ -285,8 +297,8 @@ Deno.test("hooks that throw on the way out are each judged, and each told to the
   assertEquals(errors.map(String).sort(), ["Error: a", "Error: b", "Error: c"]);
 });
 
-Deno.test("a hook that failed costs its result alone, where error says to go on", async () => {
-  const { lines, errors } = await came(three, {
+Deno.test("a hook that failed loses only its result if an error hook decides to skip", async () => {
+  const { lines, errors } = await outcomeOf(three, {
     use: [
       { error: () => Promise.resolve(skip()) },
       at("b", {
@@ -301,9 +313,9 @@ Deno.test("a hook that failed costs its result alone, where error says to go on"
   assertEquals(errors.map(String), ["Error: boom"]);
 });
 
-Deno.test("an execute hook that gives no result is named", async () => {
-  const wrong = "sun" as never; // what a hook written without types may give
-  const { lines, errors } = await came([call("a")], {
+Deno.test("an execute hook that returns no result is named in the error", async () => {
+  const wrong = "sun" as never; // a hook written in JavaScript may return this
+  const { lines, errors } = await outcomeOf([call("a")], {
     use: [{ name: "wrong", execute: () => Promise.resolve(wrong) }],
   });
   assertEquals(lines, ["call weather", "error weather failed.", "assistant Done."]);
@@ -312,10 +324,10 @@ Deno.test("an execute hook that gives no result is named", async () => {
   ]);
 });
 
-Deno.test("a tool hook that gives no result is named", async () => {
+Deno.test("a tool hook that returns no result is named in the error", async () => {
   for (const given of ["sun", { ok: true }, { type: "result", status: "ok" }, { ...text("sun"), parts: "sun" }]) {
-    const wrong = given as never; // what a hook written without types may give
-    const { result } = await came([call("a")], { use: [{ name: "wrong", tool: () => Promise.resolve(wrong) }] });
+    const wrong = given as never; // a hook written in JavaScript may return this
+    const { result } = await outcomeOf([call("a")], { use: [{ name: "wrong", tool: () => Promise.resolve(wrong) }] });
     assertEquals(
       String(result.error),
       'TypeError: Cannot leave tool: "wrong" returned no result; expected text(), denied() or failed()',
@@ -323,7 +335,7 @@ Deno.test("a tool hook that gives no result is named", async () => {
   }
 });
 
-Deno.test("a hook that does not await next() at tool is named, and nothing runs", async () => {
+Deno.test("a hook that does not await next() at tool is named in the error, and no call runs", async () => {
   const log: string[] = [];
   const lazy: Middleware = {
     name: "lazy",
@@ -332,17 +344,17 @@ Deno.test("a hook that does not await next() at tool is named, and nothing runs"
       return Promise.resolve(text("x"));
     },
   };
-  const { lines, result } = await came([call("a")], { tools: [weather(() => log.push("run"))], use: [lazy] });
+  const { lines, result } = await outcomeOf([call("a")], { tools: [weather(() => log.push("run"))], use: [lazy] });
   assertEquals(String(result.error), 'TypeError: Cannot leave tool: "lazy" did not await next()');
   assertEquals(lines, ["call weather", "error Withheld: a hook failed."]);
   await settled();
   assertEquals(log, []);
 });
 
-Deno.test("a filter that leaves out what must be said fails the run, and everybody unwinds", async () => {
+Deno.test("an event filter that drops a required event fails the run, and all hooks unwind", async () => {
   for (const type of ["tool.started", "approval.decided", "tool.finished"] satisfies Event["type"][]) {
     const log: string[] = [];
-    const { result, lines } = await came(three, {
+    const { result, lines } = await outcomeOf(three, {
       use: [watch(log), {
         name: "filter",
         turn: (ctx, next) =>
@@ -361,9 +373,9 @@ Deno.test("a filter that leaves out what must be said fails the run, and everybo
   }
 });
 
-Deno.test("a run ended on the way in executes nothing, and everybody unwinds", async () => {
+Deno.test("a run that ends before the calls executes nothing, and all hooks unwind", async () => {
   const log: string[] = [];
-  const { lines, result } = await came(three, {
+  const { lines, result } = await outcomeOf(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [
       watch(log),
@@ -382,9 +394,9 @@ Deno.test("a run ended on the way in executes nothing, and everybody unwinds", a
   assertEquals([result.status, result.reason], ["done", "enough"]);
 });
 
-Deno.test("an end that a hook made itself ends the run too", async () => {
+Deno.test("an End that a hook constructs ends the run too", async () => {
   const log: string[] = [];
-  const { result, lines } = await came(three, {
+  const { result, lines } = await outcomeOf(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [at("b", { tool: () => Promise.reject(new End("enough")) })],
   });
@@ -394,7 +406,7 @@ Deno.test("an end that a hook made itself ends the run too", async () => {
 
 Deno.test("a run that a guard ends executes nothing", async () => {
   const log: string[] = [];
-  const { lines, result } = await came(three, {
+  const { lines, result } = await outcomeOf(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [at("b", {
       async approval(ctx, next) {
@@ -408,8 +420,8 @@ Deno.test("a run that a guard ends executes nothing", async () => {
   assertEquals([result.status, result.reason], ["failed", "enough"]);
 });
 
-Deno.test("a run ended on the way out keeps every result that was reviewed", async () => {
-  const { lines, result } = await came(three, {
+Deno.test("a run that ends after the calls keeps every reviewed result", async () => {
+  const { lines, result } = await outcomeOf(three, {
     use: [at("a", {
       async tool(ctx, next) {
         const reviewed = await next();
@@ -422,8 +434,8 @@ Deno.test("a run ended on the way out keeps every result that was reviewed", asy
   assertEquals([result.status, result.reason], ["done", "after"]);
 });
 
-Deno.test("a hook that throws the end on the way out has not reviewed its result", async () => {
-  const { lines, result } = await came(three, {
+Deno.test("a hook that throws the end after next() has not reviewed its result", async () => {
+  const { lines, result } = await outcomeOf(three, {
     use: [at("b", {
       async tool(ctx, next) {
         await next();
@@ -435,8 +447,8 @@ Deno.test("a hook that throws the end on the way out has not reviewed its result
   assertEquals([result.status, result.reason], ["done", "enough"]);
 });
 
-Deno.test("a run ended while its calls run lets them finish", async () => {
-  const { lines, result } = await came(three, {
+Deno.test("a run that ends while its calls run lets them finish", async () => {
+  const { lines, result } = await outcomeOf(three, {
     use: [at("b", {
       execute(ctx) {
         throw ctx.run.end("enough");
@@ -447,7 +459,7 @@ Deno.test("a run ended while its calls run lets them finish", async () => {
   assertEquals([result.status, result.reason], ["done", "enough"]);
 });
 
-Deno.test("a renamed call is looked up again and passes the outer hooks again, under the same id", async () => {
+Deno.test("a renamed call gets its new tool and passes the outer hooks again, under the same id", async () => {
   const seen: string[] = [];
   const rename: Middleware = { name: "rename", tool: (_, next) => next({ name: "drop", input: { city: "z" } }) };
   const look: Middleware = {
@@ -467,17 +479,17 @@ Deno.test("a renamed call is looked up again and passes the outer hooks again, u
     input: { city: "z" },
     questions: ["Run drop?"],
   }]);
-  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals(lines, ["call weather", "ok dropped z", "assistant Done."]);
 });
 
-Deno.test("a call renamed to a tool that is not there says so", async () => {
+Deno.test("a call renamed to an unknown tool gets an error with the names of the tools", async () => {
   const rename: Middleware = { name: "rename", tool: (_, next) => next({ name: "nope" }) };
-  const { lines } = await came([call("a")], { use: [rename] });
-  assertEquals(lines, ["call weather", 'error There is no tool "nope". There is: weather', "assistant Done."]);
+  const { lines } = await outcomeOf([call("a")], { use: [rename] });
+  assertEquals(lines, ["call weather", 'error There is no tool "nope". The tools are: weather', "assistant Done."]);
 });
 
-Deno.test("an input that a hook gives instead is parsed; the transcript keeps what the model said", async () => {
+Deno.test("a hook's input is parsed, and the transcript keeps the input of the model", async () => {
   const inputs: unknown[] = [];
   const parse = tool({
     name: "weather",
@@ -497,7 +509,7 @@ Deno.test("an input that a hook gives instead is parsed; the transcript keeps wh
       return result;
     },
   };
-  const { result } = await came([call("a")], { tools: [parse], use: [change] });
+  const { result } = await outcomeOf([call("a")], { tools: [parse], use: [change] });
   assertEquals(inputs, [{ city: "OSLO", days: 3 }]);
   assertEquals(finals, [{ city: "oslo" }]);
   assertEquals(result.messages[1], {
@@ -506,16 +518,16 @@ Deno.test("an input that a hook gives instead is parsed; the transcript keeps wh
   });
 });
 
-Deno.test("a hook can mend what the model wrote", async () => {
-  const mend: Middleware = { name: "mend", tool: (_, next) => next({ input: { city: "oslo" } }) };
-  const { lines } = await came([malformed], { use: [mend] });
+Deno.test("a hook can repair a malformed input", async () => {
+  const repairs: Middleware = { name: "mend", tool: (_, next) => next({ input: { city: "oslo" } }) };
+  const { lines } = await outcomeOf([malformed], { use: [repairs] });
   assertEquals(lines, ["call weather", "ok sun in oslo", "assistant Done."]);
 });
 
-Deno.test("what a hook may do, its types say", () => {
+Deno.test("the types allow what a hook may change, and nothing else", () => {
   const pieces: readonly Middleware<{ user: string }>[] = [
     { name: "vars", tool: (ctx, next) => (ctx.vars.user satisfies string, next()) },
-    watch([]), // for any vars, so for these
+    watch([]), // a middleware for every type of vars
     // @ts-expect-error what was approved is not changed
     { execute: (ctx, next) => next({ input: ctx.input }) },
     // @ts-expect-error a guard sees what will run
@@ -540,7 +552,7 @@ Deno.test("what a hook may do, its types say", () => {
   assertEquals([pieces.length, plain.length], [7, 1]);
 });
 
-Deno.test("a run that is ended on the way out may keep no result of its batch", async () => {
+Deno.test("a run that ends after the calls may drop all results of its batch", async () => {
   const leak: Middleware = {
     name: "leak",
     async tool(ctx, next) {
@@ -549,7 +561,7 @@ Deno.test("a run that is ended on the way out may keep no result of its batch", 
       return result;
     },
   };
-  const { lines, result } = await batch(three, { use: [leak] }).run().came;
+  const { lines, result } = await batch(three, { use: [leak] }).run().outcomeOf;
   assertEquals([result.status, result.reason], ["failed", "leak"]);
   assertEquals(lines.slice(1), Array(3).fill("error Withheld: leak."));
 });

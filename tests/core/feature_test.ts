@@ -7,7 +7,7 @@ import { tokenCap } from "../support/token_cap.ts";
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen." });
 const send = tool({ name: "send", description: "Sends", input: z.object({}), ask: true, execute: () => "Sent." });
 
-/** Returns an agent whose every request uses two tokens. Its cap is one line of `use`. */
+/** Returns an agent whose requests use two tokens each. Its cap is one line of `use`. */
 function capped(tools: readonly AnyTool[], ...calls: readonly string[]) {
   const model = scripted(...calls.map((name) => ({ calls: [[name, {}]] }) as const), "Done.");
   return {
@@ -33,12 +33,12 @@ Deno.test("a feature in one file and one line ends a run after its tokens are us
   ]);
 });
 
-Deno.test("such a feature lets a run pass that stays below", async () => {
+Deno.test("a run below the cap finishes", async () => {
   const { text, status } = await capped([look], "look").assistant.run("Hi").result;
   assertEquals([text, status], ["Done.", "done"]);
 });
 
-Deno.test("such a feature counts the tokens from before a pause", async () => {
+Deno.test("the cap counts the tokens from before a pause", async () => {
   const { model, assistant } = capped([look, send], "look", "send");
   const store = memory();
   const paused = await assistant.run({ session: "s", prompt: "Hi", store }).result;

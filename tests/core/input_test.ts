@@ -161,8 +161,8 @@ Deno.test("input: a crash at any save after the review does not review the promp
     const { store } = await storeWith(session);
     const lost = () => true;
     const { status, messages } = await made().resume({ session: "s", store, answers: [], lost }).result;
-    const again = session.run?.position.at === "arrived" ? ["prompt: user go"] : [];
-    assertEquals([status, lines(messages), reviews.splice(0)], ["done", ["user GO", "assistant Done."], again]);
+    const repeated = session.run?.position.at === "arrived" ? ["prompt: user go"] : [];
+    assertEquals([status, lines(messages), reviews.splice(0)], ["done", ["user GO", "assistant Done."], repeated]);
   }
   assertEquals(running.map(({ run }) => run?.position.at).slice(0, 2), ["arrived", "input"]);
 });

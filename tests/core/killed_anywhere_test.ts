@@ -15,17 +15,17 @@ interface Death {
   readonly done: readonly Done[];
 }
 
-/** A run to its end, from its beginning or from a death. */
+/** A run to its end, from its beginning or from the state of a dead process. */
 interface Life {
   readonly result: RunResult;
   readonly done: readonly Done[];
-  /** The questions to the person. */
+  /** The open questions. */
   readonly asked: readonly Question[];
-  /** How it might have died: after each save, shortly before the next. */
+  /** The states in which the process could have died: after each save, before the next one. */
   readonly deaths: readonly Death[];
 }
 
-/** Lives as the agent of `seed`, from pause to pause. */
+/** Runs the agent of `seed` to its end, and answers its pauses. Continues from `death`, if given. */
 async function live(seed: number, chance: Chance, death?: Death): Promise<Life> {
   const { make, person } = randomAgent(seed);
   const done = [...death?.done ?? []];
@@ -60,17 +60,17 @@ async function live(seed: number, chance: Chance, death?: Death): Promise<Life> 
     result = make(done).resume({ ...options, answers: answersTo((await result).questions) }).result;
   }
   const deaths = saved.flatMap((kept, index) =>
-    kept.run ? [{ kept, done: done.slice(0, marks[index + 1] ?? done.length) }] : [] // it has ended
+    kept.run ? [{ kept, done: done.slice(0, marks[index + 1] ?? done.length) }] : [] // without a run, it has ended
   );
   return { result: await result, done, asked, deaths };
 }
 
-/** Takes a while, now and then. */
+/** Waits for a moment, sometimes. */
 function linger({ below }: Chance): Promise<void> {
   return below(4) > 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, below(5)));
 }
 
-/** Whether `life`, which went on after `deaths`, came to what it would have come to. */
+/** Asserts that `life`, which continued after `deaths`, has the outcome of the undisturbed run `whole`. */
 function check(whole: Life, life: Life, deaths: readonly Death[]): void {
   const records = deaths.flatMap(({ kept: { run } }) => run?.position.at === "tools" ? run.position.calls : []);
   const started = records.filter(({ state }) => state === "running" || state === "ran");
@@ -87,11 +87,11 @@ function check(whole: Life, life: Life, deaths: readonly Death[]): void {
   assertEquals(more, [], "What may not be done twice was.");
 
   const answered = deaths.flatMap(({ kept }) => kept.run?.answers ?? []).map(({ question }) => aboutCall(question));
-  const again = life.asked.map(aboutCall).filter((question) => question && answered.includes(question));
-  assertEquals(again, [], "What was answered is asked again.");
+  const repeated = life.asked.map(aboutCall).filter((question) => question && answered.includes(question));
+  assertEquals(repeated, [], "What was answered is asked again.");
 }
 
-/** `messages` without what became of calls that were interrupted, since nobody knows whether they were done. */
+/** Returns `messages` without the results of interrupted calls, whose outcome is unknown. */
 function without(cut: ReadonlySet<string>, messages: readonly Message[]): unknown[] {
   return messages.map((message) =>
     message.role === "tool"
@@ -100,19 +100,19 @@ function without(cut: ReadonlySet<string>, messages: readonly Message[]): unknow
   );
 }
 
-/** Takes `what` out, where it is there. */
+/** Removes `what` from the list. Returns whether it was there. */
 function take(from: string[], what: string): boolean {
   const at = from.indexOf(what);
   if (at >= 0) from.splice(at, 1);
   return at >= 0;
 }
 
-/** A question about a call; one that is about none may be asked again. */
+/** Returns the question if it is about a call; a question about the run may be asked again. */
 function aboutCall({ callId, tool, input }: Question): string | undefined {
   return tool && JSON.stringify([callId, tool, input]);
 }
 
-/** Has the run of a seed die after each save, and once more after one of those that follow. */
+/** Kills the run of a seed after each save, and a second time after one of the later saves. */
 async function dieAnywhere(seed: number): Promise<void> {
   const whole = await live(seed, seeded(seed));
   await Promise.all(whole.deaths.map(async (first, index) => {
@@ -124,7 +124,7 @@ async function dieAnywhere(seed: number): Promise<void> {
   }));
 }
 
-Deno.test("a run whose process dies after any save, and once more, comes to what it would have come to", async () => {
+Deno.test("a run whose process dies after any two saves has the outcome of an undisturbed run", async () => {
   using time = new FakeTime();
   await advanceUntilSettled(time, Promise.all(seeds(40).map((seed) => withSeed(seed, dieAnywhere))));
 });

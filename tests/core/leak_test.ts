@@ -8,7 +8,7 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { piecesOf, post } from "../support/requests.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
-/** Does `work` so many times, and gives what timers are left, and what listeners on a signal that it was lent every time. */
+/** Does `work` several times. Returns the timers, and the listeners on a shared signal, that are left. */
 async function leftAfter(times: number, work: (signal: AbortSignal) => Promise<unknown>): Promise<readonly string[]> {
   const { signal } = new AbortController();
   let left: readonly string[] = [];
@@ -17,7 +17,7 @@ async function leftAfter(times: number, work: (signal: AbortSignal) => Promise<u
     const watching = watchLeaks();
     watching.track(signal);
     try {
-      for (let again = 0; again < times; again++) await advanceUntilSettled(time, work(signal));
+      for (let index = 0; index < times; index++) await advanceUntilSettled(time, work(signal));
       left = watching.list();
     } finally {
       watching.end();
@@ -37,20 +37,20 @@ const patient: Middleware = {
   error: async ({ attempt }, next) => attempt === 1 ? tryAgain({ after: 1 }) : await next(),
 };
 
-/** A tool that waits for its signal, and then comes to an end or does not. */
-function waiting(began: () => void, { deaf = false } = {}) {
+/** A tool that waits for its signal, and then ends, or ignores it if `ignoresSignal`. */
+function waiting(began: () => void, { ignoresSignal = false } = {}) {
   return weather((_, { signal }) => {
     began();
     return new Promise((resolve) => {
-      if (!deaf) signal.addEventListener("abort", () => resolve("late"), { once: true });
+      if (!ignoresSignal) signal.addEventListener("abort", () => resolve("late"), { once: true });
     });
   });
 }
 
-/** Stops a run once its tool works. */
-async function stopped(signal: AbortSignal, deaf: boolean): Promise<unknown> {
+/** Stops a run while its tool works. */
+async function stopped(signal: AbortSignal, ignoresSignal: boolean): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const tools = [waiting(resolve, { deaf })];
+  const tools = [waiting(resolve, { ignoresSignal })];
   const { stop, result } = agent({ model: scripted({ calls: [call("a")] }), tools, limits: { grace: 1 } })
     .run({ prompt: "Hi", signal });
   await promise;
@@ -58,7 +58,7 @@ async function stopped(signal: AbortSignal, deaf: boolean): Promise<unknown> {
   return await result;
 }
 
-const ways: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
+const endings: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
   "is done": (signal) => run({}, signal).result,
   "makes calls": (signal) => run({ tools: [weather()] }, signal).result,
   "makes calls that take time": (signal) => run({ tools: [weather(() => Promise.resolve("sun"))] }, signal).result,
@@ -107,19 +107,19 @@ const ways: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> 
   },
 };
 
-/** A run of three calls, where there is a tool for them. */
+/** A run with three calls. */
 function run(options: Omit<Parameters<typeof agent>[0], "model">, signal: AbortSignal): RunHandle<unknown> {
   const model = options.tools ? scripted({ calls: three }, "Done.") : scripted("Hello!");
   return agent({ ...options, model }).run({ prompt: "Hi", signal });
 }
 
-for (const [way, work] of Object.entries(ways)) {
-  Deno.test(`a run that ${way} leaves no timer and no listener behind`, async () => {
+for (const [ending, work] of Object.entries(endings)) {
+  Deno.test(`a run that ${ending} leaves no timer and no listener`, async () => {
     assertEquals(await leftAfter(20, work), []);
   });
 }
 
-Deno.test("a hundred calls at once listen to their run no more than one does, and the run once to its caller", async () => {
+Deno.test("a hundred parallel calls add as many listeners as one, and the run adds one to its caller's signal", async () => {
   const counts: Record<string, number[]> = { own: [], caller: [] };
   for (const calls of [1, 100]) {
     const { signal: caller } = new AbortController();

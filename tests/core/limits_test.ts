@@ -25,7 +25,7 @@ function looking(calls: number): ScriptedStep {
   return { text: "I look.", calls: Array.from({ length: calls }, () => ["look", {}] as const) };
 }
 
-Deno.test("limits are numbers of 0 or more, of those there are", () => {
+Deno.test("agent() rejects limits that are not numbers of 0 or more, or that do not exist", () => {
   const model = scripted();
   const make = (limits: Partial<Limits>) => () => agent({ model, limits });
   assertThrows(make({ turns: -1 }), RangeError, 'Cannot set limit "turns" to -1: expected a number of 0 or more');
@@ -36,7 +36,7 @@ Deno.test("limits are numbers of 0 or more, of those there are", () => {
   make({ turns: 0, calls: Infinity, ...workers, ...deploy })();
 });
 
-Deno.test("a run has the agent's limits, its own, and those that a hook chose", async () => {
+Deno.test("a run merges the limits of the agent, its own, and those of a hook", async () => {
   const seen: Limits[] = [];
   const note: Middleware = {
     session: (ctx, next) => {
@@ -54,7 +54,7 @@ Deno.test("a run has the agent's limits, its own, and those that a hook chose", 
   assertEquals(seen, [run, { ...run, calls: 3 }]);
 });
 
-Deno.test("time: the clock does not start again where a hook chooses other limits", async () => {
+Deno.test("time: the clock does not restart when a hook changes the limits", async () => {
   using time = new FakeTime();
   const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   const slow: Middleware = {
@@ -73,7 +73,7 @@ Deno.test("time: the clock does not start again where a hook chooses other limit
   assertEquals([status, reason], ["limit", "deadline"]);
 });
 
-Deno.test("turns: a run ends after as many responses of the model, with what was said last", async () => {
+Deno.test("turns: a run ends after this many responses, with the last text", async () => {
   const play = async (turns: number) => {
     const model = scripted(looking(1), looking(1), "Done.");
     const run = agent({ model, tools: [look], limits: { turns } }).run("Hi");
@@ -97,7 +97,7 @@ Deno.test("turns: a run ends after as many responses of the model, with what was
   assertEquals((await play(3)).ended, ["done", undefined, "Done."]);
 });
 
-Deno.test("calls: those beyond it are answered as skipped, and the model goes on", async () => {
+Deno.test("calls: further calls are answered as skipped, and the model continues", async () => {
   const used: unknown[] = [];
   const note: Middleware = {
     turn: (ctx, next) => {
@@ -124,7 +124,7 @@ Deno.test("calls: those beyond it are answered as skipped, and the model goes on
   assertEquals(used, [0, 2, 4]);
 });
 
-Deno.test("continuations: a hook that never finishes ends as a limit, and sees it come", async () => {
+Deno.test("continuations: a stop hook that always continues reaches the limit, and sees the count", async () => {
   const seen: unknown[] = [];
   const forever: Middleware = {
     stop: (ctx) => {
@@ -147,7 +147,7 @@ Deno.test("continuations: a hook that never finishes ends as a limit, and sees i
   assertEquals(eventLines(await eventsOfRun(run)).at(-1), "run.finished limit 5 continuations");
 });
 
-Deno.test("output: a result is cut only after every hook has seen it whole", async () => {
+Deno.test("output: a result is cut after all hooks have seen it whole", async () => {
   const lengths: number[] = [];
   const note: Middleware = {
     tool: async (_, next) => {
@@ -176,7 +176,7 @@ Deno.test("output: a result is cut only after every hook has seen it whole", asy
   assertEquals(lengths, [12]);
 });
 
-Deno.test("output: a result is cut, but no character is", async () => {
+Deno.test("output: a result is never cut within a character", async () => {
   const hooks = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "\u{1fa9d}\u{1fa9d}" });
   const { messages } = await agent({ model: scripted(looking(1), "Done."), tools: [hooks], limits: { output: 3 } })
     .run("Hi").result;
@@ -184,7 +184,7 @@ Deno.test("output: a result is cut, but no character is", async () => {
   assertEquals(messages[2]?.role === "tool" && messages[2].results.map(({ parts }) => parts), [parts]);
 });
 
-Deno.test("parallel: no more tools run at once, whoever set it", async () => {
+Deno.test("parallel: no more tools run at once than the limit of the agent, the run or a hook allows", async () => {
   const peak = async (limits: Partial<Limits>, ...use: Middleware[]) => {
     const running = gauge();
     const order: number[] = [];
@@ -212,7 +212,7 @@ Deno.test("parallel: no more tools run at once, whoever set it", async () => {
   ]);
 });
 
-Deno.test("time: what a hook sets counts from where it is set", async () => {
+Deno.test("time: a limit of a hook counts from the start of the run", async () => {
   using time = new FakeTime();
   const use: Middleware[] = [{
     session: (ctx, next) => next({ settings: { limits: { ...ctx.settings.limits, time: 100, grace: 10 } } }),
@@ -230,7 +230,7 @@ Deno.test("time: what a hook sets counts from where it is set", async () => {
   assertEquals([status, reason], ["limit", "deadline"]);
 });
 
-Deno.test("grace: what ignores its signal may take as long as it wants where there is no end to it", async () => {
+Deno.test("grace: with Infinity, work that ignores its signal is never abandoned", async () => {
   using time = new FakeTime();
   const late = Promise.withResolvers<void>();
   const model = scripted({ before: () => late.promise });

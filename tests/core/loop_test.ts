@@ -38,7 +38,7 @@ Deno.test("a run takes turns until the model makes no more calls", async () => {
   model.done();
 });
 
-Deno.test("stop is asked at natural ends only, with what would be the answer", async () => {
+Deno.test("stop runs only when the model makes no calls, and receives the answer", async () => {
   const asked: unknown[] = [];
   const use: Middleware[] = [{
     stop: (ctx, next) => {
@@ -54,7 +54,7 @@ Deno.test("stop is asked at natural ends only, with what would be the answer", a
   assertEquals(asked.length, 1);
 });
 
-Deno.test("stop goes on with more messages, beneath the same prompt", async () => {
+Deno.test("a stop hook continues with more messages, inside the same prompt", async () => {
   let prompts = 0;
   const use: Middleware[] = [{
     prompt: (_, next) => {
@@ -77,7 +77,7 @@ Deno.test("stop goes on with more messages, beneath the same prompt", async () =
   ]);
 });
 
-Deno.test("a prompt that a hook changed is what was asked", async () => {
+Deno.test("the transcript contains the prompt as a hook changed it", async () => {
   const use: Middleware[] = [{ prompt: (_, next) => next({ prompt: user("Hello") }) }];
   const model = scripted("Hi!");
   const run = agent({ model, use }).run("Hi");
@@ -86,7 +86,7 @@ Deno.test("a prompt that a hook changed is what was asked", async () => {
   assertEquals<Event | undefined>(accepted, { type: "prompt.accepted", prompt: user("Hello") });
 });
 
-Deno.test("prompt may answer by itself, and change the answer", async () => {
+Deno.test("a prompt hook may answer itself, and change the answer", async () => {
   const use: Middleware[] = [
     { prompt: async (_, next) => ({ ...await next(), text: "Changed." }) },
     { prompt: () => Promise.resolve({ status: "done", text: "Mine." }) },
@@ -102,7 +102,7 @@ Deno.test("prompt may answer by itself, and change the answer", async () => {
   assertEquals((await run.result).messages, []);
 });
 
-Deno.test("turn may answer without the model, and its answer is kept", async () => {
+Deno.test("a turn hook may answer without the model, and its answer is stored", async () => {
   const mine = (response: ModelResponse): Middleware => ({
     name: "mine",
     turn: async (ctx, next) =>
@@ -126,7 +126,7 @@ Deno.test("turn may answer without the model, and its answer is kept", async () 
   assertEquals(lines((await text.run("Hi").result).messages), ["user Hi", "assistant Hi!"]);
 });
 
-Deno.test("turn may get over a failure beneath it, also after a compaction", async () => {
+Deno.test("a turn hook may handle a failure inside it, also after a compaction", async () => {
   const use: Middleware[] = [{
     turn: (_, next) => next().catch(() => ({ response: reply("Sorry."), results: [] })),
   }];
@@ -143,13 +143,13 @@ Deno.test("turn may get over a failure beneath it, also after a compaction", asy
   }
 });
 
-Deno.test("an answer without anything in it is an answer", async () => {
+Deno.test("an empty answer is an answer", async () => {
   const run = agent({ model: scripted({ text: [] }) }).run("Hi");
   const { status, text, messages } = await run.result;
   assertEquals([status, text, ...lines(messages)], ["done", "", "user Hi"]);
 });
 
-Deno.test("what is used is seen as it is", async () => {
+Deno.test("ctx.run.used and ctx.run.usage are live", async () => {
   const seen: unknown[] = [];
   const use: Middleware[] = [{
     model: async (ctx, next) => {
@@ -169,7 +169,7 @@ Deno.test("what is used is seen as it is", async () => {
   ]);
 });
 
-Deno.test("a run that is stopped after the model answered keeps the answer", async () => {
+Deno.test("a run that is stopped after the model's answer keeps the answer", async () => {
   const stopping = async (calls: boolean) => {
     const model = scripted(calls ? looking : "Done.");
     const use: Middleware[] = [{

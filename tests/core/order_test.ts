@@ -6,7 +6,7 @@ import { explain } from "@jizai/jizai/explain";
 
 const make = (...use: Middleware[]) => () => agent({ model: scripted(), use });
 
-Deno.test("a middleware stands after those it names, where they are used", () => {
+Deno.test("after: a middleware must come later in use than those that it names", () => {
   const audit: Middleware = { name: "audit", after: ["redact", "retry"] };
   const redact: Middleware = { name: "redact" };
   make(redact, audit)();
@@ -17,7 +17,7 @@ Deno.test("a middleware stands after those it names, where they are used", () =>
   assertThrows(make(only("x", audit), redact), TypeError, error);
 });
 
-Deno.test("a middleware is used with those it requires, anywhere", () => {
+Deno.test("requires: a middleware needs those that it names, at any place in use", () => {
   const human: Middleware = { name: "human", requires: ["permissions"] };
   const permissions: Middleware = { name: "permissions" };
   make(human, permissions)();
@@ -27,7 +27,7 @@ Deno.test("a middleware is used with those it requires, anywhere", () => {
   assertThrows(make(human, { name: "logger" }), TypeError, error);
 });
 
-Deno.test("a middleware without a name is called by its place", () => {
+Deno.test("a middleware without a name is named by its index in errors", () => {
   assertThrows(
     make({ name: "first" }, { after: ["last"] }, { name: "last" }),
     TypeError,
@@ -36,15 +36,15 @@ Deno.test("a middleware without a name is called by its place", () => {
   assertThrows(make({ requires: ["last"] }), TypeError, 'Cannot use "use[0]" without "last"');
 });
 
-Deno.test("what makes a middleware is no middleware", () => {
+Deno.test("agent() rejects a factory that was not called", () => {
   const guard = (): Middleware => ({ approval: async (_, next) => await next() });
-  // @ts-expect-error: types say so too, to whoever asks them
+  // @ts-expect-error: a factory is not a middleware
   assertThrows(make(guard), TypeError, 'Cannot use "guard": call it, as guard()');
 });
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
 
-Deno.test("two tools of one name are refused, with who brings them", () => {
+Deno.test("agent() rejects two tools with the same name, and names the sources of both", () => {
   const error = (first: string, second: string) =>
     `Cannot create the agent: "${first}" and "${second}" both have a tool "look"`;
   const bring = { name: "bring", tools: [look] };
@@ -53,7 +53,7 @@ Deno.test("two tools of one name are refused, with who brings them", () => {
   assertThrows(make(bring, { tools: [look] }), TypeError, error("bring", "use[1]"));
 });
 
-Deno.test("explain() says the chain of every point, the outermost first, and the tools", () => {
+Deno.test("explain() lists the chain of every point, the outermost first, and the tools", () => {
   const guard: Middleware = { name: "guard", approval: (_, next) => next(), tool: (_, next) => next() };
   const inner: Middleware = { tool: (_, next) => next(), tools: [{ ...look, name: "inner" }] };
   const assistant = agent({

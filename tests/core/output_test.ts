@@ -9,7 +9,7 @@ const output = z.object({ city: z.string(), degrees: z.number() });
 const kyoto = { city: "Kyoto", degrees: 21 };
 const good = JSON.stringify(kyoto);
 
-/** How a run ends whose model answers like this. */
+/** Runs an agent whose model gives these answers. Returns the outcome. */
 async function answered(...answers: readonly ScriptedAnswer[]) {
   const model = scripted(...answers);
   const run = agent({ model, output }).run("Where?");
@@ -18,7 +18,7 @@ async function answered(...answers: readonly ScriptedAnswer[]) {
   return { ended: [status, reason, text], value, messages: lines(messages), last: (await eventsOfRun(run)).at(-1) };
 }
 
-Deno.test("an answer that matches is given as a value", async () => {
+Deno.test("an answer that matches the output schema is parsed", async () => {
   assertEquals(await answered(good), {
     ended: ["done", undefined, good],
     value: kyoto,
@@ -27,19 +27,19 @@ Deno.test("an answer that matches is given as a value", async () => {
   });
 });
 
-Deno.test("an answer may be fenced", async () => {
+Deno.test("the answer may be inside a code fence", async () => {
   for (const fence of ["```json\n", "```\n", "\n\n```json\n"]) {
     assertEquals((await answered(`${fence}${good}\n\`\`\`\n`)).value, kyoto);
   }
 });
 
-Deno.test("a value is what the schema makes of the answer", async () => {
+Deno.test("the output is the value that the schema returns", async () => {
   const trimmed = z.object({ city: z.string().trim().default("nowhere") });
   const { output } = await agent({ model: scripted("{}"), output: trimmed }).run("Where?").result;
   assertEquals(output, { city: "nowhere" });
 });
 
-Deno.test("an answer that does not match is asked for again, with what is wrong", async () => {
+Deno.test("an answer that does not match is requested again, with the validation error", async () => {
   const { ended, value, messages } = await answered("Kyoto", '{"city":"Kyoto"}', good);
   assertEquals([ended, value], [["done", undefined, good], kyoto]);
   assertEquals(messages.filter((_, index) => index % 2 === 1), [
@@ -55,7 +55,7 @@ Deno.test("an answer that does not match is asked for again, with what is wrong"
   );
 });
 
-Deno.test("an answer that never matches ends the run as a limit", async () => {
+Deno.test("a run whose answers never match reaches the limit of outputs", async () => {
   const { ended, value, messages, last } = await answered("One", "Two", "Three");
   assertEquals([ended, value], [["limit", "outputs", "Three"], undefined]);
   assertEquals(messages.filter((line) => line.startsWith("assistant")), [
@@ -72,7 +72,7 @@ Deno.test("an answer that never matches ends the run as a limit", async () => {
   });
 });
 
-Deno.test("the model is told what to match, as text and as an option", async () => {
+Deno.test("the model receives the output schema, in the instructions and as an option", async () => {
   const model = scripted(good);
   await agent({ model, output, instructions: "Be brief." }).run("Where?").result;
   const [request] = model.requests;
@@ -84,7 +84,7 @@ Deno.test("the model is told what to match, as text and as an option", async () 
   assertEquals(Object.keys(Object(request?.options.output).properties), ["city", "degrees"]);
 });
 
-Deno.test("only the final answer has to match, once stop says that it is", async () => {
+Deno.test("only the final answer must match, after stop has accepted it", async () => {
   const asked: unknown[] = [];
   const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
   const use: Middleware[] = [{
@@ -100,7 +100,7 @@ Deno.test("only the final answer has to match, once stop says that it is", async
   assertEquals(eventLines(await eventsOfRun(run)).filter((line) => line.startsWith("turn.s")).length, 4);
 });
 
-Deno.test("the budget for answers that do not match goes on when a run is resumed", async () => {
+Deno.test("the count of answers that do not match continues when a run is resumed", async () => {
   const use: Middleware[] = [{
     stop: (ctx, next) => ctx.resumed || textOf(ctx.message) !== "Two" ? next() : Promise.resolve(pause("Sure?")),
   }];

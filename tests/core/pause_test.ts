@@ -1,11 +1,11 @@
 import { agent, type Middleware, reply, state, text, textOf } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
-import { at, batch, type Begun, call, came, drop, three, watch, weather } from "../support/batch.ts";
+import { at, batch, type Begun, call, drop, outcomeOf, three, watch, weather } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 
-Deno.test("a call that waits for a person: its siblings run, and what comes after next() runs once, with the answer", async () => {
+Deno.test("a call waits for a person: its siblings run, and the code after next() runs once, with the answer", async () => {
   const log: string[] = [];
   const post: Middleware = {
     name: "post",
@@ -17,7 +17,7 @@ Deno.test("a call that waits for a person: its siblings run, and what comes afte
   };
   const calls = [call("a"), call("b", { name: "drop" }), call("c")];
   const started = batch(calls, { tools: [weather(), drop(log)], use: [watch(log), post] });
-  const first = await started.run().came;
+  const first = await started.run().outcomeOf;
   assertEquals(log.splice(0), [
     ...["in a", "in b", "in c"],
     ...["post sun in a", "out a ok", "finally a", "finally b", "post sun in c", "out c ok", "finally c"],
@@ -28,7 +28,7 @@ Deno.test("a call that waits for a person: its siblings run, and what comes afte
   ]);
   assertEquals(first.lines, []);
 
-  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).outcomeOf;
   assertEquals(log, ["in b again", "drop b", "post dropped b", "out b ok", "finally b"]);
   assertEquals(second.lines, [
     "call weather drop weather",
@@ -40,15 +40,15 @@ Deno.test("a call that waits for a person: its siblings run, and what comes afte
   started.model.done();
 });
 
-Deno.test("what is said beside a result before a pause is kept until the batch is done", async () => {
+Deno.test("context that hooks add before a pause is kept until the batch is done", async () => {
   const guide: Middleware = {
     name: "guide",
     tool: async (ctx, next) => ({ ...await next(), context: [`after ${ctx.call.id}.`] }),
   };
   const calls = [call("a", { name: "drop" }), call("b")];
   const started = batch(calls, { tools: [weather(), drop()], use: [guide] });
-  const { result: { session } } = await started.run().came;
-  const { lines } = await started.resume(session, [{ callId: "a", type: "deny" }]).came;
+  const { result: { session } } = await started.run().outcomeOf;
+  const { lines } = await started.resume(session, [{ callId: "a", type: "deny" }]).outcomeOf;
   assertEquals(lines.slice(1), [
     "denied A person said no.",
     "ok sun in b",
@@ -57,7 +57,7 @@ Deno.test("what is said beside a result before a pause is kept until the batch i
   ]);
 });
 
-Deno.test("nothing that a hook makes of a pause changes it", async () => {
+Deno.test("a hook that catches a pause cannot change it", async () => {
   const swallow: Middleware["tool"] = async (_, next) => {
     try {
       return await next();
@@ -109,15 +109,15 @@ Deno.test("nothing that a hook makes of a pause changes it", async () => {
   for (const hook of hooks) {
     const log: string[] = [];
     const started = batch([call("a"), call("b", { name: "drop" })], { tools: [weather(), drop(log)], use: [hook] });
-    const { result } = await started.run().came;
+    const { result } = await started.run().outcomeOf;
     assertEquals([result.status, result.questions.length], ["paused", 1]);
-    const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+    const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).outcomeOf;
     assertEquals(lines, ["call weather drop", "ok sun in a", "ok dropped b", "assistant Done."]);
     assertEquals(log, ["drop b"]);
   }
 });
 
-Deno.test("a run paused on the way in executes nothing, and all of the batch goes in again", async () => {
+Deno.test("a run paused before next() executes nothing, and all calls of the batch enter again", async () => {
   const log: string[] = [];
   const gate: Middleware = {
     name: "gate",
@@ -133,10 +133,10 @@ Deno.test("a run paused on the way in executes nothing, and all of the batch goe
     })],
     use: [watch(log), gate],
   });
-  const { result, lines } = await started.run().came;
+  const { result, lines } = await started.run().outcomeOf;
   assertEquals(log.splice(0), ["in a", "in b", "finally b", "finally a"]);
   assertEquals([result.status, withoutSchemas(result.questions), lines], ["paused", [{ questions: ["Go on?"] }], []]);
-  const second = await started.resume(result.session).came;
+  const second = await started.resume(result.session).outcomeOf;
   assertEquals(log, [
     ...["in a again", "in b again", "in c again"],
     ...["run a", "run b", "run c"],
@@ -145,7 +145,7 @@ Deno.test("a run paused on the way in executes nothing, and all of the batch goe
   assertEquals(second.lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
 });
 
-Deno.test("a run paused while its calls run: siblings finish, and the call that paused goes in again", async () => {
+Deno.test("a run paused while its calls run: siblings finish, and the paused call enters again", async () => {
   const log: string[] = [];
   let paused = false;
   const started = batch(three, {
@@ -160,18 +160,18 @@ Deno.test("a run paused while its calls run: siblings finish, and the call that 
       }),
     ],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcomeOf;
   assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Log in first."] }]]);
   assertEquals(log.splice(0), [
     ...["in a", "in b", "in c"],
     ...["out a ok", "finally a", "finally b", "out c ok", "finally c"],
   ]);
-  const { lines } = await started.resume(result.session).came;
+  const { lines } = await started.resume(result.session).outcomeOf;
   assertEquals(log, ["in b again", "out b ok", "finally b"]);
   assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", "ok sun in c", "assistant Done."]);
 });
 
-/** Asks after what lies beneath, once: what it gives is what it gave, with the reply. */
+/** Pauses after `next()`, once. Returns the result with the reply. */
 function asksAfter(id: string): Middleware {
   const asked = state("asksAfter.asked", () => false);
   return at(id, {
@@ -184,7 +184,7 @@ function asksAfter(id: string): Middleware {
   });
 }
 
-Deno.test("a run paused on the way out: the call comes out again, with what it came to; a sibling waits on", async () => {
+Deno.test("a run paused after next(): the call leaves again with its result, and a sibling stays open", async () => {
   const log: string[] = [];
   const tools = [
     weather(({ city }) => {
@@ -195,7 +195,7 @@ Deno.test("a run paused on the way out: the call comes out again, with what it c
   ];
   const calls = [call("a"), call("b"), call("c"), call("d", { name: "drop" })];
   const started = batch(calls, { tools, use: [watch(log), asksAfter("b")] });
-  const { result, lines } = await started.run().came;
+  const { result, lines } = await started.run().outcomeOf;
   assertEquals([result.status, lines], ["paused", []]);
   assertEquals(withoutSchemas(result.questions), [
     { questions: ["Is this right?"] },
@@ -205,12 +205,12 @@ Deno.test("a run paused on the way out: the call comes out again, with what it c
     ...["in a", "in b", "in c", "in d", "run a", "run b", "run c"],
     ...["out a ok", "finally a", "finally b", "out c ok", "finally c", "finally d"],
   ]);
-  const second = await started.resume(result.session, [{ callId: "d", type: "approve" }]).came;
+  const second = await started.resume(result.session, [{ callId: "d", type: "approve" }]).outcomeOf;
   assertEquals(log, ["in b again", "in d again", "drop d", "out b ok", "finally b", "out d ok", "finally d"]);
   assertEquals(second.lines.slice(1), ["ok sun in a", "ok sun in b", "ok sun in c", "ok dropped d", "assistant Done."]);
 });
 
-Deno.test("a call that a hook paused on the way out is withheld, where the run ends", async () => {
+Deno.test("the result of a call that a hook paused after next() is withheld if the run ends", async () => {
   const ends = at("c", {
     async tool(ctx, next) {
       const result = await next();
@@ -218,14 +218,14 @@ Deno.test("a call that a hook paused on the way out is withheld, where the run e
       return result;
     },
   });
-  const { result, lines } = await came(three, { use: [asksAfter("b"), ends] });
+  const { result, lines } = await outcomeOf(three, { use: [asksAfter("b"), ends] });
   assertEquals([result.status, lines.slice(1)], [
     "done",
     ["ok sun in a", "error Withheld: the run was ended.", "ok sun in c"],
   ]);
 });
 
-Deno.test("a call that goes in again after a pause is over the limit, where it was", async () => {
+Deno.test("a call that enters again after a pause is over the limit if it was before", async () => {
   const asked = state("asked", () => false);
   const gate = at("b", {
     tool(ctx, next) {
@@ -235,13 +235,13 @@ Deno.test("a call that goes in again after a pause is over the limit, where it w
     },
   });
   const started = batch(three, { use: [gate], limits: { calls: 2 } });
-  const { result } = await started.run().came;
-  const { lines } = await started.resume(result.session).came;
+  const { result } = await started.run().outcomeOf;
+  const { lines } = await started.resume(result.session).outcomeOf;
   const over = "skipped Not run: this run may make 2 calls.";
   assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", over, "assistant Done."]);
 });
 
-Deno.test("a run paused on the way out pauses, whatever a hook further out makes of it", async () => {
+Deno.test("a run paused after next() pauses, even if an outer hook catches the pause", async () => {
   const swallow: Middleware = {
     name: "swallow",
     async turn(_, next) {
@@ -263,11 +263,11 @@ Deno.test("a run paused on the way out pauses, whatever a hook further out makes
       }),
     ],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcomeOf;
   assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Is this right?"] }]]);
 });
 
-Deno.test("a run paused by who handles a failure: the call that failed goes in again", async () => {
+Deno.test("a run paused by an error hook: the failed call enters again", async () => {
   let broken = true;
   const started = batch(three, {
     tools: [weather(({ city }) => {
@@ -281,14 +281,14 @@ Deno.test("a run paused by who handles a failure: the call that failed goes in a
       },
     }],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcomeOf;
   assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Log in, please."] }]]);
   broken = false;
-  const { lines } = await started.resume(result.session).came;
+  const { lines } = await started.resume(result.session).outcomeOf;
   assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
 });
 
-Deno.test("a call that goes in again is not counted again", async () => {
+Deno.test("a call that enters again is not counted again", async () => {
   const assistant = agent({
     model: scripted({ calls: [call("a"), call("b", { name: "drop" })] }, { calls: [call("c"), call("d")] }, "Done."),
     tools: [weather(), drop()],
@@ -316,7 +316,7 @@ Deno.test("a run that fails or is stopped does not wait for a person: the call i
     },
   });
   const calls = [call("a"), call("b", { name: "drop" }), call("c")];
-  const first = await came(calls, { tools: [weather(), drop()], use: [fails] });
+  const first = await outcomeOf(calls, { tools: [weather(), drop()], use: [fails] });
   assertEquals([first.result.status, first.result.questions], ["failed", []]);
   assertEquals(first.lines.slice(1), [
     "ok sun in a",
@@ -341,14 +341,14 @@ Deno.test("a run that fails or is stopped does not wait for a person: the call i
       }
     },
   };
-  const second = await came(calls, { tools: [weather(), drop()], use: [swallow, ends] });
+  const second = await outcomeOf(calls, { tools: [weather(), drop()], use: [swallow, ends] });
   assertEquals([second.result.status, second.result.reason], ["done", "enough"]);
   assertEquals(second.lines.slice(1), ["ok sun in a", "aborted Not run: enough.", "ok sun in c"]);
 
   const log: string[] = [];
   const leave = weather(({ city }) => city === "c" ? running.stop("leave") : "sun");
   const running: Begun = batch(calls, { tools: [leave, drop()], use: [watch(log)] }).run();
-  const third = await running.came;
+  const third = await running.outcomeOf;
   assertEquals(log.slice(-4), ["out b aborted", "finally b", "out c ok", "finally c"]);
   assertEquals([third.result.status, third.result.reason], ["aborted", "leave"]);
   assertEquals(third.lines.slice(1), ["ok sun", "aborted Not run: the run was stopped.", "ok"]);

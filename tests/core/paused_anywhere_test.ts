@@ -2,7 +2,7 @@ import { assert } from "@std/assert";
 import { likeAtOnce, walk } from "../support/random_agent/legs.ts";
 import { seeds, withSeed } from "../support/seeded.ts";
 
-Deno.test("a run that is paused anywhere, and goes on elsewhere, comes to what it comes to when it is answered at once", async () => {
+Deno.test("a run that pauses at any point, and resumes elsewhere, has the outcome of a run that is answered immediately", async () => {
   let pauses = 0;
   for (const seed of seeds(500)) pauses += await withSeed(seed, () => likeAtOnce(seed, walk));
   assert(pauses > 0);

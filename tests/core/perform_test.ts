@@ -12,14 +12,14 @@ import {
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { at, batch, call, came, drop, gauge, settled, three, watch, weather } from "../support/batch.ts";
+import { at, batch, call, drop, gauge, outcomeOf, settled, three, watch, weather } from "../support/batch.ts";
 import { named } from "../support/run_events.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
-/** A tool that never settles, whatever its signal says; for the city `b`. */
-const deaf = weather(({ city }) => city === "b" ? new Promise(() => {}) : `sun in ${city}`);
+/** A tool that never settles and ignores its signal, for the city `b`. */
+const ignoresSignal = weather(({ city }) => city === "b" ? new Promise(() => {}) : `sun in ${city}`);
 
-Deno.test("a tool knows its call, its batch, its place and its turn", async () => {
+Deno.test("a tool receives its call, batch, index and turn", async () => {
   const seen: Pick<ToolExecutionContext, "callId" | "batchId" | "callIndex" | "turn" | "idempotencyKey">[] = [];
   const look = weather((_, { callId, batchId, callIndex, turn, idempotencyKey }) => {
     seen.push({ callId, batchId, callIndex, turn, idempotencyKey });
@@ -38,7 +38,7 @@ Deno.test("a tool knows its call, its batch, its place and its turn", async () =
   ]);
 });
 
-Deno.test("a call that goes in again after a pause has a new batch, and the same place, turn and key", async () => {
+Deno.test("a call that enters again after a pause has a new batch, and the same index, turn and key", async () => {
   const seen: string[] = [];
   const look: Middleware = {
     name: "look",
@@ -52,8 +52,8 @@ Deno.test("a call that goes in again after a pause has a new batch, and the same
     },
   };
   const started = batch([call("a"), call("b", { name: "drop" })], { tools: [weather(), drop()], use: [look] });
-  const { result } = await started.run().came;
-  await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+  const { result } = await started.run().outcomeOf;
+  await started.resume(result.session, [{ callId: "b", type: "approve" }]).outcomeOf;
   assertEquals(named(seen, result), [
     "tool a run:1 0 1 false",
     "tool b run:1 1 1 false",
@@ -63,7 +63,7 @@ Deno.test("a call that goes in again after a pause has a new batch, and the same
   ]);
 });
 
-Deno.test("a call of an id that the session knows gets one of its own", async () => {
+Deno.test("a call with an id that the session contains gets a new id", async () => {
   const keys: string[] = [];
   const look = weather((_, { callId, idempotencyKey }) => keys.push(`${callId} ${idempotencyKey}`));
   const assistant = agent({
@@ -74,7 +74,7 @@ Deno.test("a call of an id that the session knows gets one of its own", async ()
   assertEquals(named(keys, result), ["a run:1:0", "a_2 run:1:1", "a_3 run:2:0"]);
 });
 
-Deno.test("execute is entered again by a retry, under the same key, and each try starts clean", async () => {
+Deno.test("a retry enters execute again, under the same key and with a fresh signal", async () => {
   const tries: string[] = [];
   const flaky = weather(({ city }, { idempotencyKey, signal }) => {
     tries.push(`${city} ${idempotencyKey.split(":")[2]} ${signal.aborted}`);
@@ -93,20 +93,20 @@ Deno.test("execute is entered again by a retry, under the same key, and each try
       }
     },
   };
-  const { lines } = await came(three, { tools: [flaky], use: [retry] });
+  const { lines } = await outcomeOf(three, { tools: [flaky], use: [retry] });
   assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
   assertEquals(tries, ["a 0 false", "b 1 false", "c 2 false", "b 1 false", "b 1 false"]);
 });
 
-Deno.test("execute can be answered without running the tool", async () => {
+Deno.test("an execute hook can answer without running the tool", async () => {
   const log: string[] = [];
   const cache = at("b", { execute: () => Promise.resolve(text("cached")) });
-  const { lines } = await came(three, { tools: [weather(({ city }) => log.push(city))], use: [cache] });
+  const { lines } = await outcomeOf(three, { tools: [weather(({ city }) => log.push(city))], use: [cache] });
   assertEquals(lines.slice(1), ["ok 1", "ok cached", "ok 2", "assistant Done."]);
   assertEquals(log, ["a", "c"]);
 });
 
-Deno.test("progress passes the filter of the try it belongs to", async () => {
+Deno.test("progress passes the event filter of its own attempt", async () => {
   const loud = weather((_, { progress }) => {
     progress("half");
     return "sun";
@@ -118,7 +118,7 @@ Deno.test("progress passes the filter of the try it belongs to", async () => {
         emit: (event) => ctx.emit(event.type === "tool.progress" ? { ...event, data: "masked" } : event),
       }),
   };
-  const { events } = await came([call("a")], { tools: [loud], use: [mask] });
+  const { events } = await outcomeOf([call("a")], { tools: [loud], use: [mask] });
   assertEquals(events.filter(({ type }) => type === "tool.progress"), [
     { type: "tool.progress", turn: 1, call: "a", data: "masked" },
   ]);
@@ -126,7 +126,7 @@ Deno.test("progress passes the filter of the try it belongs to", async () => {
 
 Deno.test("calls beyond the limit are answered as skipped, and still pass the hooks", async () => {
   const log: string[] = [];
-  const { lines } = await came(three, { use: [watch(log)], limits: { calls: 2 } });
+  const { lines } = await outcomeOf(three, { use: [watch(log)], limits: { calls: 2 } });
   assertEquals(lines.slice(1), [
     "ok sun in a",
     "ok sun in b",
@@ -136,7 +136,7 @@ Deno.test("calls beyond the limit are answered as skipped, and still pass the ho
   assertEquals(log.slice(-2), ["out c skipped", "finally c"]);
 });
 
-Deno.test("as many run at the same time as the limit says, in the model's order", async () => {
+Deno.test("no more calls run at once than the limit allows, in the model's order", async () => {
   const order: string[] = [];
   const inside = gauge();
   const slow = weather(({ city }) =>
@@ -148,13 +148,13 @@ Deno.test("as many run at the same time as the limit says, in the model's order"
     })
   );
   const calls = ["a", "b", "c", "d", "e"].map((id) => call(id));
-  const { lines } = await came(calls, { tools: [slow], limits: { parallel: 2 } });
+  const { lines } = await outcomeOf(calls, { tools: [slow], limits: { parallel: 2 } });
   assertEquals(inside.peak, 2);
   assertEquals(order, ["a", "b", "c", "d", "e"]);
   assertEquals(lines.slice(1), ["ok a", "error weather failed.", "ok c", "ok d", "ok e", "assistant Done."]);
 });
 
-Deno.test("a place is taken only around the work: not while a retry waits", async () => {
+Deno.test("a slot is held only during the work, not while a retry waits", async () => {
   const order: string[] = [];
   const flaky = weather(({ city }) => {
     order.push(city);
@@ -172,11 +172,11 @@ Deno.test("a place is taken only around the work: not while a retry waits", asyn
       }
     },
   };
-  await came([call("a"), call("b")], { tools: [flaky], use: [retry], limits: { parallel: 1 } });
+  await outcomeOf([call("a"), call("b")], { tools: [flaky], use: [retry], limits: { parallel: 1 } });
   assertEquals(order, ["a", "b", "a"]);
 });
 
-Deno.test("a child agent does not hold the place that its own tools need", async () => {
+Deno.test("a subagent does not hold the slot that its own tools need", async () => {
   const child = asTool(
     agent({
       name: "child",
@@ -186,11 +186,11 @@ Deno.test("a child agent does not hold the place that its own tools need", async
     { name: "child", description: "Helps" },
   );
   const calls = [{ id: "a", name: "child", input: { prompt: "Help" } }, call("b")];
-  const { lines } = await came(calls, { tools: [child, weather()], limits: { parallel: 1 } });
+  const { lines } = await outcomeOf(calls, { tools: [child, weather()], limits: { parallel: 1 } });
   assertEquals(lines, ["call child weather", "ok Helped.", "ok sun in b", "assistant Done."]);
 });
 
-Deno.test("agents beneath share the places of the run", async () => {
+Deno.test("subagents share the slots of the run", async () => {
   const inside = gauge();
   const slow = (name: string) => weather(({ city }) => inside.during(async () => (await settled(), city)), { name });
   const child = (name: string) =>
@@ -199,11 +199,14 @@ Deno.test("agents beneath share the places of the run", async () => {
       description: "Helps",
     });
   const calls = ["one", "two"].map((name) => ({ id: name, name, input: { prompt: "Help" } }));
-  await came([...calls, call("c")], { tools: [child("one"), child("two"), slow("weather")], limits: { parallel: 2 } });
+  await outcomeOf([...calls, call("c")], {
+    tools: [child("one"), child("two"), slow("weather")],
+    limits: { parallel: 2 },
+  });
   assertEquals(inside.peak, 2);
 });
 
-Deno.test("a call that stops waiting for a place leaves it to the next", async () => {
+Deno.test("a call that stops waiting for a slot leaves it to the next call", async () => {
   using time = new FakeTime();
   const slow = weather(({ city }) => new Promise((resolve) => setTimeout(() => resolve(city), 100)));
   const hurried = at("b", {
@@ -211,11 +214,11 @@ Deno.test("a call that stops waiting for a place leaves it to the next", async (
   });
   const running = batch(three, { tools: [slow], use: [hurried], limits: { parallel: 1 } }).run();
   for (let step = 0; step < 4; step++) await time.tickAsync(50);
-  const { lines } = await running.came;
+  const { lines } = await running.outcomeOf;
   assertEquals(lines.slice(1), ["ok a", "timeout weather did not finish in time.", "ok c", "assistant Done."]);
 });
 
-Deno.test("a call that waits for a place is answered when the run is stopped", async () => {
+Deno.test("a call that waits for a slot is answered when the run is stopped", async () => {
   const log: string[] = [];
   const running = batch(three, {
     tools: [weather(({ city }, { signal }) => {
@@ -226,51 +229,51 @@ Deno.test("a call that waits for a place is answered when the run is stopped", a
   }).run();
   await settled();
   running.stop();
-  const { lines } = await running.came;
+  const { lines } = await running.outcomeOf;
   assertEquals(log, ["a"]);
   assertEquals(lines.slice(1), Array(3).fill("aborted Stopped before it was done."));
 });
 
-Deno.test("a run stopped while its calls run answers every call, and still reviews what finished", async () => {
+Deno.test("a run stopped while its calls run answers every call, and reviews those that finished", async () => {
   using time = new FakeTime();
   const log: string[] = [];
-  const running = batch(three, { tools: [deaf], use: [watch(log)], limits: { grace: 200 } }).run();
+  const running = batch(three, { tools: [ignoresSignal], use: [watch(log)], limits: { grace: 200 } }).run();
   await time.tickAsync();
   running.stop("leave");
   await time.tickAsync(199);
   assertEquals(log.filter((line) => line.startsWith("out")), []);
   await time.tickAsync(1);
-  const { lines, result } = await running.came;
+  const { lines, result } = await running.outcomeOf;
   assertEquals(lines.slice(1), ["ok sun in a", "aborted Stopped before it was done.", "ok sun in c"]);
   assertEquals(log.filter((line) => line.startsWith("out")), ["out a ok", "out b aborted", "out c ok"]);
   assertEquals([result.status, result.reason], ["aborted", "leave"]);
 });
 
-Deno.test("a tool that ignores its signal is left behind and reported; its late answer is dropped", async () => {
+Deno.test("a tool that ignores its signal is abandoned and reported, and its late result is dropped", async () => {
   for (const settle of ["resolve", "reject"] as const) {
     using time = new FakeTime();
     const late = Promise.withResolvers<string>();
-    let tell = (_: string) => {};
-    const deaf = weather(({ city }, { progress }) => {
+    let trace = (_: string) => {};
+    const ignoresSignal = weather(({ city }, { progress }) => {
       if (city !== "b") return `sun in ${city}`;
-      tell = progress;
+      trace = progress;
       progress("begun");
       return late.promise;
     });
     const wait = at("a", {
       async tool(_, next) {
         const result = await next();
-        tell("late");
+        trace("late");
         return result;
       },
     });
     const hurried = at("b", {
       execute: (ctx, next) => next({ signal: AbortSignal.any([ctx.signal, AbortSignal.timeout(50)]) }),
     });
-    const running = batch(three, { tools: [deaf], use: [wait, hurried], limits: { grace: 200 } }).run();
+    const running = batch(three, { tools: [ignoresSignal], use: [wait, hurried], limits: { grace: 200 } }).run();
     await time.tickAsync(50);
     await time.tickAsync(200);
-    const { lines, events } = await running.came;
+    const { lines, events } = await running.outcomeOf;
     late[settle]("late");
     await time.runMicrotasks();
     assertEquals(lines.slice(1), [
@@ -289,7 +292,7 @@ Deno.test("a tool that ignores its signal is left behind and reported; its late 
   }
 });
 
-Deno.test("a signal narrowed at tool reaches the work, and no other call", async () => {
+Deno.test("a signal narrowed at tool reaches the work of that call only", async () => {
   using time = new FakeTime();
   const signals = new Map<string, AbortSignal>();
   const wait = weather(({ city }, { signal }) => {
@@ -308,7 +311,7 @@ Deno.test("a signal narrowed at tool reaches the work, and no other call", async
   const running = batch(three, { tools: [wait], use: [hurried] }).run();
   await time.tickAsync(50);
   await time.tickAsync(50);
-  const { lines } = await running.came;
+  const { lines } = await running.outcomeOf;
   assertEquals(lines.slice(1), [
     "ok sun in a",
     "timeout weather did not finish in time.",
@@ -319,7 +322,7 @@ Deno.test("a signal narrowed at tool reaches the work, and no other call", async
   assertNotEquals(signals.get("a"), signals.get("b"));
 });
 
-Deno.test("many calls share one listener on the run's signal, and none is left", async () => {
+Deno.test("parallel calls share one listener on the run's signal, which is removed at the end", async () => {
   let added = 0;
   let removed = 0;
   const count: Middleware = {
@@ -344,12 +347,12 @@ Deno.test("many calls share one listener on the run's signal, and none is left",
     await settled();
     return "sun";
   });
-  const { lines } = await came(calls, { tools: [slow], use: [count], limits: { parallel: 10 } });
+  const { lines } = await outcomeOf(calls, { tools: [slow], use: [count], limits: { parallel: 10 } });
   assertEquals(lines.filter((line) => line === "ok sun").length, 100);
   assertEquals([added, removed], [0, 0]);
 });
 
-Deno.test("what a caller's signal was listened to with is taken back", async () => {
+Deno.test("listeners on a caller's signal are removed", async () => {
   const controller = new AbortController();
   const listeners: string[] = [];
   const { signal } = controller;
@@ -369,7 +372,7 @@ Deno.test("what a caller's signal was listened to with is taken back", async () 
   assertEquals(listeners, ["added", "removed"]);
 });
 
-Deno.test("a hook that hangs on the way in is left behind when the run is stopped, and its siblings unwind", async () => {
+Deno.test("a hook that hangs before next() is abandoned when the run is stopped, and its siblings unwind", async () => {
   using time = new FakeTime();
   const log: string[] = [];
   const running = batch(three, {
@@ -379,18 +382,18 @@ Deno.test("a hook that hangs on the way in is left behind when the run is stoppe
   await time.tickAsync();
   running.stop();
   await time.tickAsync(300);
-  const { lines, result, events } = await running.came;
+  const { lines, result, events } = await running.outcomeOf;
   await time.runMicrotasks();
   assertEquals(result.status, "aborted");
   assertEquals(lines.slice(1), Array(3).fill("aborted Stopped before it was done."));
   assertEquals(log, ["in a", "in b", "finally a"]);
   const warnings = events.flatMap((event) => event.type === "warning" ? [event.code] : []);
   assertEquals(warnings, ["hook.abandoned"]);
-  const told = events.flatMap((event) => event.type === "tool.finished" ? [event.call] : []);
-  assertEquals(told, ["a", "b", "c"]);
+  const reported = events.flatMap((event) => event.type === "tool.finished" ? [event.call] : []);
+  assertEquals(reported, ["a", "b", "c"]);
 });
 
-Deno.test("results that came out before a hook hung are kept", async () => {
+Deno.test("results of calls that left before a hook hung are kept", async () => {
   using time = new FakeTime();
   const running = batch(three, {
     use: [at("b", {
@@ -404,7 +407,7 @@ Deno.test("results that came out before a hook hung are kept", async () => {
   await time.tickAsync();
   running.stop();
   await time.tickAsync(300);
-  const { lines } = await running.came;
+  const { lines } = await running.outcomeOf;
   assertEquals(lines.slice(1), [
     "ok sun in a",
     "aborted Stopped before it was done.",
@@ -412,7 +415,7 @@ Deno.test("results that came out before a hook hung are kept", async () => {
   ]);
 });
 
-Deno.test("the cleanup is told which calls were cut", async () => {
+Deno.test("the cleanup receives the interrupted calls", async () => {
   const open: string[][] = [];
   const running = batch(three, {
     tools: [
@@ -432,11 +435,11 @@ Deno.test("the cleanup is told which calls were cut", async () => {
   }).run();
   await settled();
   running.stop();
-  await running.came;
+  await running.outcomeOf;
   assertEquals(open, [["b"]]);
 });
 
-Deno.test("a child agent that is stopped with its parent is an aborted call", async () => {
+Deno.test("a subagent that is stopped with its parent is an aborted call", async () => {
   const child = asTool(
     agent({
       name: "child",
@@ -449,15 +452,15 @@ Deno.test("a child agent that is stopped with its parent is an aborted call", as
   const running = batch([{ id: "a", name: "child", input: { prompt: "Help" } }], { tools: [child] }).run();
   await settled();
   running.stop();
-  const { lines, events } = await running.came;
+  const { lines, events } = await running.outcomeOf;
   assertEquals(lines, ["call child", "aborted Stopped before it was done."]);
   assertEquals(events.filter(({ type }) => type === "warning"), []);
 });
 
-Deno.test("a child agent with a tool that ignores its signal is waited for", async () => {
+Deno.test("the parent waits for a subagent with a tool that ignores its signal", async () => {
   using time = new FakeTime();
   const child = asTool(
-    agent({ name: "child", model: scripted({ calls: [call("b")] }), tools: [deaf], limits: { grace: 100 } }),
+    agent({ name: "child", model: scripted({ calls: [call("b")] }), tools: [ignoresSignal], limits: { grace: 100 } }),
     { name: "child", description: "Helps" },
   );
   const running = batch([{ id: "a", name: "child", input: { prompt: "Help" } }], {
@@ -467,12 +470,12 @@ Deno.test("a child agent with a tool that ignores its signal is waited for", asy
   await time.tickAsync();
   running.stop();
   await time.tickAsync(100);
-  const { lines, events } = await running.came;
+  const { lines, events } = await running.outcomeOf;
   assertEquals(lines, ["call child", "aborted Stopped before it was done."]);
   assertEquals(events.filter(({ type }) => type === "warning"), []);
 });
 
-Deno.test("error decides about a tool that failed: again, later, or not", async () => {
+Deno.test("an error hook decides about a failed tool: retry, retry later, or not", async () => {
   using time = new FakeTime();
   const seen: string[] = [];
   const decide: Middleware = {
@@ -490,7 +493,7 @@ Deno.test("error decides about a tool that failed: again, later, or not", async 
   const running = batch(three, { tools: [flaky], use: [decide] }).run();
   await time.tickAsync(100);
   await time.tickAsync(100);
-  const { lines } = await running.came;
+  const { lines } = await running.outcomeOf;
   assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", "error weather failed.", "assistant Done."]);
   assertEquals(seen, [
     "execute weather 1 true Error: flaky b",
@@ -501,7 +504,7 @@ Deno.test("error decides about a tool that failed: again, later, or not", async 
   ]);
 });
 
-Deno.test("a tool whose failure ends the run is judged once, and its siblings finish", async () => {
+Deno.test("a tool failure that ends the run reaches the error hooks once, and its siblings finish", async () => {
   const judged: string[] = [];
   const severe: Middleware = {
     name: "severe",
@@ -514,14 +517,14 @@ Deno.test("a tool whose failure ends the run is judged once, and its siblings fi
     if (city !== "c") throw new Error(city);
     return "sun in c";
   });
-  const { lines, result, errors } = await came(three, { tools: [broken], use: [severe] });
+  const { lines, result, errors } = await outcomeOf(three, { tools: [broken], use: [severe] });
   assertEquals(judged, ["Error: a", "Error: b"]);
   assertEquals(lines.slice(1), ["error weather failed.", "error weather failed.", "ok sun in c"]);
   assertEquals([result.status, String(result.error)], ["failed", "Error: a"]);
   assertEquals(errors.map(String).sort(), ["Error: a", "Error: b"]);
 });
 
-Deno.test("a failure is not tried again once its signal has aborted", async () => {
+Deno.test("a failure is not retried after its signal has aborted", async () => {
   using time = new FakeTime();
   let tries = 0;
   const running = batch([call("a")], {
@@ -538,12 +541,12 @@ Deno.test("a failure is not tried again once its signal has aborted", async () =
     ],
   }).run();
   for (let step = 0; step < 5; step++) await time.tickAsync(20);
-  const { lines } = await running.came;
+  const { lines } = await running.outcomeOf;
   assertEquals(lines, ["call weather", "timeout weather did not finish in time.", "assistant Done."]);
   assertEquals(tries, 2);
 });
 
-Deno.test("a run stopped while a failure waits to be tried again answers the call", async () => {
+Deno.test("a run stopped while a retry waits answers the call", async () => {
   const running = batch([call("a")], {
     tools: [weather(() => {
       throw new Error("flaky");
@@ -552,11 +555,11 @@ Deno.test("a run stopped while a failure waits to be tried again answers the cal
   }).run();
   await settled();
   running.stop();
-  const { lines, result } = await running.came;
+  const { lines, result } = await running.outcomeOf;
   assertEquals([result.status, lines], ["aborted", ["call weather", "aborted Stopped before it was done."]]);
 });
 
-Deno.test("a child that is refused, or fails, is a failed call", async () => {
+Deno.test("a subagent that is refused or fails is a failed call", async () => {
   const child = (name: string, step: ScriptedAnswer) =>
     asTool(agent({ name, model: scripted(step) }), { name, description: "Helps" });
   const refuse: Middleware = {
@@ -564,7 +567,7 @@ Deno.test("a child that is refused, or fails, is a failed call", async () => {
     subagent: async (ctx, next) => ctx.child === "forbidden" ? refused("not that one") : await next(),
   };
   const calls = ["forbidden", "broken", "fine"].map((name) => ({ id: name, name, input: { prompt: "Help" } }));
-  const { lines } = await came(calls, {
+  const { lines } = await outcomeOf(calls, {
     tools: [
       child("forbidden", "never"),
       child("broken", { error: new Error("secret") }),

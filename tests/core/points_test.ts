@@ -16,13 +16,13 @@ import { settled } from "../support/batch.ts";
 import { type AnyHook, at, reach } from "../support/reach.ts";
 import {} from "@jizai/jizai/trace";
 
-/** The expectations for one point, besides those for all points. */
+/** The expectations for one point, in addition to those for all points. */
 interface Held {
-  /** Whether something lies in its core that says so. */
+  /** Whether the core of the point logs. */
   readonly core: boolean;
   /** The expected result of an undisturbed run. */
   readonly passed: readonly string[];
-  /** An answer without `next()`, and what it comes to. */
+  /** An answer without `next()`, and its expected results. */
   readonly answer: unknown;
   readonly answered: readonly string[];
   /** The expected results if a hook throws before `next()`, and after it. */
@@ -32,8 +32,8 @@ interface Held {
   readonly change: Readonly<Record<string, unknown>>;
 }
 
-/** Where `next()` may be called again. */
-const again: readonly Point[] = ["model", "execute"];
+/** The points at which `next()` may be called again. */
+const repeatable: readonly Point[] = ["model", "execute"];
 
 const toolCalled = ["user Hi", "call work"];
 
@@ -157,7 +157,7 @@ const points: Readonly<Record<Point, Held>> = {
   },
 };
 
-/** Writes down when it is entered and left, and how. */
+/** Logs when it is entered and left. */
 function logged(point: Point, name: string, log: string[]) {
   return at(point, name, async (_, next) => {
     log.push(`${name} in`);
@@ -173,7 +173,7 @@ function logged(point: Point, name: string, log: string[]) {
 }
 
 /** A hook that does not await a `next()` that fails. */
-function heedless(point: Point) {
+function notAwaiting(point: Point) {
   return at(point, "lazy", (_, next) => {
     next({ run: {} });
     return Promise.resolve(points[point].answer);
@@ -183,14 +183,14 @@ function heedless(point: Point) {
 for (const [point, held] of Object.entries(points) as [Point, Held][]) {
   const core = held.core ? ["core"] : [];
 
-  Deno.test(`${point}: hooks go in from the outermost and come out to it`, async () => {
+  Deno.test(`${point}: hooks enter from the outermost to the innermost, and leave in reverse`, async () => {
     const log: string[] = [];
     const { outcome } = await reach(point, [logged(point, "outer", log), logged(point, "inner", log)], { log });
     assertEquals(log, ["outer in", "inner in", ...core, "inner out", "outer out"]);
     assertEquals(outcome, held.passed);
   });
 
-  Deno.test(`${point}: a change is seen by what lies beneath, and by nothing else`, async () => {
+  Deno.test(`${point}: only the inner layers see a change`, async () => {
     const seen: Record<string, unknown>[] = [];
     const look = (name: string) =>
       at(point, name, (ctx, next) => {
@@ -214,8 +214,8 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     assertEquals(Object.keys(inner), Object.keys(outer));
   });
 
-  Deno.test(`${point}: a filter hears what lies beneath, and nothing else`, async () => {
-    const say = (text: string): AnyHook => (ctx, next) => {
+  Deno.test(`${point}: an event filter receives only the events of the inner layers`, async () => {
+    const send = (text: string): AnyHook => (ctx, next) => {
       ctx.emit({ type: "notice", text });
       return next();
     };
@@ -227,12 +227,16 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
       ctx.emit({ type: "notice", text: "own" });
       return result;
     });
-    const { events } = await reach(point, [at(point, "outer", say("outer")), filter, at(point, "inner", say("inner"))]);
+    const { events } = await reach(point, [
+      at(point, "outer", send("outer")),
+      filter,
+      at(point, "inner", send("inner")),
+    ]);
     const notices = events.flatMap((event) => event.type === "notice" ? [event.text] : []);
     assertEquals(notices, ["outer", "filtered inner", "own"]);
   });
 
-  Deno.test(`${point}: what cannot be changed is refused by name`, async () => {
+  Deno.test(`${point}: a change of a fixed key is refused with its name`, async () => {
     const refusals: string[] = [];
     const forger = at(point, "forger", async (_, next) => {
       await next({ run: {} }).catch((error: Error) => refusals.push(error.message));
@@ -257,7 +261,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     assertEquals(outcome, held.passed);
   });
 
-  Deno.test(`${point}: a hook that does not call next() answers instead of what lies beneath`, async () => {
+  Deno.test(`${point}: a hook that does not call next() answers instead of the inner layers`, async () => {
     const log: string[] = [];
     const answerer = at(point, "answerer", () => Promise.resolve(held.answer));
     const { outcome } = await reach(point, [logged(point, "outer", log), answerer, logged(point, "inner", log)], {
@@ -267,7 +271,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     assertEquals(outcome, held.answered);
   });
 
-  Deno.test(`${point}: a hook that throws before next() unwinds what lies around it`, async () => {
+  Deno.test(`${point}: a hook that throws before next() unwinds the outer hooks`, async () => {
     const log: string[] = [];
     const thrower = at(point, "thrower", () => Promise.reject(new Error("boom")));
     const { outcome } = await reach(point, [logged(point, "outer", log), thrower, logged(point, "inner", log)], {
@@ -277,7 +281,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     assertEquals(outcome, held.before);
   });
 
-  Deno.test(`${point}: a hook that throws without being asynchronous does the same`, async () => {
+  Deno.test(`${point}: a hook that throws synchronously unwinds the outer hooks`, async () => {
     const log: string[] = [];
     const thrower = at(point, "thrower", () => {
       throw new Error("boom");
@@ -287,7 +291,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     assertEquals(outcome, held.before);
   });
 
-  Deno.test(`${point}: a hook that throws after next() unwinds what lies around it`, async () => {
+  Deno.test(`${point}: a hook that throws after next() unwinds the outer hooks`, async () => {
     const log: string[] = [];
     const thrower = at(point, "thrower", async (_, next) => {
       await next();
@@ -300,11 +304,11 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     );
     assertEquals(log, ["outer in", "inner in", ...core, "inner out", "outer threw boom"]);
     assertEquals(outcome, held.after);
-    const what = point === "error" ? ["Error: boom", "Error: broken"] : ["Error: boom"]; // broken is what it is asked about
+    const what = point === "error" ? ["Error: boom", "Error: broken"] : ["Error: boom"]; // the error hooks run for "broken"
     assertEquals(errors.map(String), what);
   });
 
-  Deno.test(`${point}: next() a second time ${again.includes(point) ? "starts clean" : "is refused"}`, async () => {
+  Deno.test(`${point}: a second next() ${repeatable.includes(point) ? "starts clean" : "is refused"}`, async () => {
     const log: string[] = [];
     const signals: unknown[] = [];
     const twice = at(point, "twice", async (ctx, next) => {
@@ -317,7 +321,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
       return next();
     });
     const { outcome } = await reach(point, [logged(point, "outer", log), twice, inner], { log });
-    if (again.includes(point)) {
+    if (repeatable.includes(point)) {
       assertEquals(log, ["outer in", "core", "core", "outer out"]);
       assertStrictEquals(signals[1], signals[2]);
       assertEquals(outcome, held.passed);
@@ -328,7 +332,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     }
   });
 
-  Deno.test(`${point}: next() again before the first call has settled is refused`, async () => {
+  Deno.test(`${point}: a second next() before the first has settled is refused`, async () => {
     const log: string[] = [];
     const hasty = at(point, "hasty", async (_, next) => {
       const [first] = await Promise.all([next(), next()]);
@@ -341,7 +345,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     ]);
   });
 
-  Deno.test(`${point}: a hook that does not await next() is named`, async () => {
+  Deno.test(`${point}: a hook that does not await next() is named in the error`, async () => {
     const log: string[] = [];
     const lazy = at(point, "lazy", (_, next) => {
       next();
@@ -351,9 +355,9 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
     assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
   });
 
-  Deno.test(`${point}: a hook that does not await a next() that fails is named all the same`, async () => {
+  Deno.test(`${point}: a hook that does not await a failing next() is named in the error`, async () => {
     const log: string[] = [];
-    await reach(point, [logged(point, "outer", log), heedless(point)], { log: [] });
+    await reach(point, [logged(point, "outer", log), notAwaiting(point)], { log: [] });
     assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
   });
 
@@ -371,7 +375,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
   });
 
   if (point !== "abort") {
-    Deno.test(`${point}: a hook that returns nothing is named`, async () => {
+    Deno.test(`${point}: a hook that returns nothing is named in the error`, async () => {
       const log: string[] = [];
       const empty = at(point, "empty", async (_, next) => {
         await next();
@@ -400,10 +404,10 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
       assertEquals(events.at(-1)?.type, "run.aborted");
     });
 
-    Deno.test(`${point}: a run stopped inside stays stopped, whatever the hook answers`, async () => {
+    Deno.test(`${point}: a run stopped inside stays stopped, whatever the hook returns`, async () => {
       const stopper = at(point, "stopper", async (ctx, next) => {
         ctx.vars.stop("enough");
-        // what a session hook answers is the result: there it goes on
+        // the answer of a session hook would be the result, so it continues
         return point === "session" ? await next() : held.answer;
       });
       const { result } = await reach(point, [stopper]);
@@ -412,7 +416,7 @@ for (const [point, held] of Object.entries(points) as [Point, Held][]) {
   }
 }
 
-Deno.test("model: every try is counted, wherever it is made", async () => {
+Deno.test("model: every attempt is counted", async () => {
   const attempts: unknown[] = [];
   const twice = (name: string) =>
     at("model", name, async (ctx, next) => {
@@ -424,7 +428,7 @@ Deno.test("model: every try is counted, wherever it is made", async () => {
   assertEquals(attempts, ["outer 1", "inner 1", "inner 3"]);
 });
 
-Deno.test("a middleware without a name is named by its place", async () => {
+Deno.test("a middleware without a name is named by its index", async () => {
   const refusals: string[] = [];
   const { name: _, ...nameless } = at("turn", "", async (_, next) => {
     await next({ run: {} }).catch((error: Error) => refusals.push(error.message));
@@ -435,15 +439,15 @@ Deno.test("a middleware without a name is named by its place", async () => {
   assertEquals(errors.map(String), [`TypeError: Cannot call next() twice at turn in "use[1]"`]);
 });
 
-Deno.test("a trace does not change what is said of a hook that does not await next()", async () => {
+Deno.test("a trace does not change the error of a hook that does not await next()", async () => {
   for (const point of Object.keys(points) as Point[]) {
     const log: string[] = [];
-    await reach(point, [logged(point, "outer", log), heedless(point)], { log: [], traces: true });
+    await reach(point, [logged(point, "outer", log), notAwaiting(point)], { log: [], traces: true });
     assertEquals(log, ["outer in", `outer threw Cannot leave ${point}: "lazy" did not await next()`]);
   }
 });
 
-Deno.test("what nobody waited for is stopped when the run fails", async () => {
+Deno.test("work that a hook did not await is stopped when the run fails", async () => {
   const stopped = Promise.withResolvers<string>();
   const lazy = at("turn", "lazy", (_, next) => {
     next();
@@ -460,7 +464,7 @@ Deno.test("what nobody waited for is stopped when the run fails", async () => {
   assertEquals(await stopped.promise, "AbortError: failure");
 });
 
-/** A hook that does not wait for its turn, whose batch is held by another hook until that is let go. */
+/** A hook that does not await its turn, and a hook that holds the batch until it is released. */
 function unawaited() {
   const held = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
@@ -477,7 +481,7 @@ function unawaited() {
   return { lazy, slow, letGo: held.resolve };
 }
 
-Deno.test("a batch that nobody waited for does not run once the run has failed", async () => {
+Deno.test("a batch that a hook did not await does not run once the run has failed", async () => {
   const log: string[] = [];
   const { lazy, slow, letGo } = unawaited();
   const parked = at("tool", "parked", async (_, next) => {
@@ -494,7 +498,7 @@ Deno.test("a batch that nobody waited for does not run once the run has failed",
   assertEquals(log, ["unwound"]);
 });
 
-Deno.test("a batch that nobody waited for is not added twice, however long the cleanup takes", async () => {
+Deno.test("a batch that a hook did not await is added once, however long the cleanup takes", async () => {
   const { lazy, slow, letGo } = unawaited();
   const cleanup = at("abort", "cleanup", async (_, next) => {
     letGo();
@@ -507,7 +511,7 @@ Deno.test("a batch that nobody waited for is not added twice, however long the c
 
 for (const [point, key] of [["session", "status"], ["prompt", "status"], ["stop", "type"]] as const) {
   for (const given of ["Hello!", true, null, { text: "Hello!" }]) {
-    Deno.test(`${point}: a hook that returns ${JSON.stringify(given)} is named`, async () => {
+    Deno.test(`${point}: a hook that returns ${JSON.stringify(given)} is named in the error`, async () => {
       const wrong = at(point, "wrong", async (_, next) => {
         await next();
         return given;

@@ -36,7 +36,7 @@ function tools(done: string[], after: (name: string) => Promise<void> | void = (
 
 const calls = [["read", {}], ["send", {}]] as const;
 
-/** A run and all that was saved of it. */
+/** Runs a prompt. Returns the result and all saves. */
 async function record(use: readonly Middleware[] = []) {
   const { store, saved } = recordingStore();
   const model = scripted({ text: "I do.", calls }, "Done.");
@@ -44,8 +44,8 @@ async function record(use: readonly Middleware[] = []) {
   return { whole, saved };
 }
 
-/** Goes on with a session in another process. */
-async function goOn(session: Session | undefined, { use = [], answers = [] }: {
+/** Continues a session in another process. */
+async function continueRun(session: Session | undefined, { use = [], answers = [] }: {
   use?: readonly Middleware[];
   answers?: Parameters<ReturnType<typeof agent>["resume"]>[0]["answers"];
 } = {}) {
@@ -60,10 +60,10 @@ async function goOn(session: Session | undefined, { use = [], answers = [] }: {
 
 const transcript = ["user Go", "assistant I do.", "call read send", "ok did read", "ok did send", "assistant Done."];
 
-Deno.test("a run says at every save how far it is", async () => {
+Deno.test("every save contains the position of the run", async () => {
   const { saved, whole } = await record();
   assertEquals(lines(whole.messages), transcript);
-  const told = saved.map(({ messages, run }) => {
+  const reported = saved.map(({ messages, run }) => {
     const { position } = run ?? {};
     return [
       messages.length,
@@ -72,7 +72,7 @@ Deno.test("a run says at every save how far it is", async () => {
       position?.at === "tools" ? position.calls.map(({ call, state }) => `${call.name} ${state}`) : undefined,
     ];
   });
-  assertEquals(told, [
+  assertEquals(reported, [
     [0, "input", ["user Go"], undefined],
     [1, "model", undefined, undefined],
     [1, "tools", undefined, ["read running", "send running"]],
@@ -83,11 +83,11 @@ Deno.test("a run says at every save how far it is", async () => {
   assertEquals(saved.at(-1)?.last?.event.type, "run.finished");
 });
 
-Deno.test("a run whose process died goes on where its record ends, and does nothing twice that may not be", async () => {
+Deno.test("a run whose process died continues from its last save, and repeats no effect that must not be repeated", async () => {
   const { saved, whole } = await record();
   const outcomes = [];
   for (const session of saved.slice(0, -1)) {
-    const { result, done, events } = await goOn(session);
+    const { result, done, events } = await continueRun(session);
     assertEquals([result.status, result.run], ["done", whole.run]);
     assertEquals(events.filter(({ type }) => type === "run.started"), [
       { type: "run.started", run: whole.run, session: "s", resumed: true },
@@ -104,22 +104,22 @@ Deno.test("a run whose process died goes on where its record ends, and does noth
   ]);
 });
 
-Deno.test("a result that no hook had reviewed when the process died is reviewed", async () => {
+Deno.test("a result that was not reviewed when the process died is reviewed", async () => {
   const use: Middleware[] = [{ name: "review", tool: async (_, next) => ({ ...await next(), ...text("reviewed") }) }];
   const { saved } = await record(use);
-  const { result, done } = await goOn(saved[3], { use });
+  const { result, done } = await continueRun(saved[3], { use });
   assertEquals([done, lines(result.messages).slice(3, 5)], [[], ["ok reviewed", "ok reviewed"]]);
 });
 
-Deno.test("a call that was allowed before its process died runs again with the recorded input, whatever hooks change now", async () => {
+Deno.test("a call that was allowed before its process died runs again with the recorded input, although hooks would change it", async () => {
   const { saved } = await record();
   const use: Middleware[] = [{ name: "change", tool: (_, next) => next({ input: { other: true } }) }];
-  const { result, done } = await goOn(saved[2], { use });
+  const { result, done } = await continueRun(saved[2], { use });
   const interrupted = "aborted Interrupted: it is not known whether it was done.";
   assertEquals([done, lines(result.messages).slice(3, 5)], [["read 0"], ["ok did read", interrupted]]);
 });
 
-/** Pauses once, where a run goes on. */
+/** Pauses once, in a run that continues. */
 const doubting: Middleware = {
   name: "doubting",
   tool: (ctx, next) => {
@@ -130,7 +130,7 @@ const doubting: Middleware = {
   },
 };
 
-Deno.test("a run that pauses after its process died knows still which calls were let run", async () => {
+Deno.test("a run that pauses after its process died still knows which calls were started", async () => {
   const { saved } = await record([doubting]);
   for (
     const [index, outcome] of [[2, "aborted Interrupted: it is not known whether it was done."], [
@@ -138,9 +138,9 @@ Deno.test("a run that pauses after its process died knows still which calls were
       "ok did send",
     ]] as const
   ) {
-    const first = await goOn(saved[index], { use: [doubting] });
+    const first = await continueRun(saved[index], { use: [doubting] });
     assertEquals([first.result.status, first.done], ["paused", []]);
-    const second = await goOn(first.saved.at(-1), { use: [doubting] });
+    const second = await continueRun(first.saved.at(-1), { use: [doubting] });
     assertEquals([second.result.status, second.done, lines(second.result.messages)[4]], [
       "done",
       index === 2 ? ["read 0"] : [],
@@ -149,16 +149,16 @@ Deno.test("a run that pauses after its process died knows still which calls were
   }
 });
 
-Deno.test("a result that was kept is kept, however often the process dies", async () => {
+Deno.test("a saved result is kept, however often the process dies", async () => {
   const { saved } = await record();
-  const { saved: again } = await goOn(saved[3]);
-  for (const session of again.slice(0, -1)) {
-    const { result, done } = await goOn(session);
+  const { saved: repeated } = await continueRun(saved[3]);
+  for (const session of repeated.slice(0, -1)) {
+    const { result, done } = await continueRun(session);
     assertEquals([done, lines(result.messages).slice(3, 5)], [[], ["ok did read", "ok did send"]]);
   }
 });
 
-Deno.test("a run that was being stopped when its process died is ended, with what it had done", async () => {
+Deno.test("a run that was being stopped when its process died is ended, with the effects it had", async () => {
   using time = new FakeTime();
   const { store, saved } = recordingStore();
   const stopping = tool({
@@ -179,7 +179,7 @@ Deno.test("a run that was being stopped when its process died is ended, with wha
   const { status } = await advanceUntilSettled(time, run.result);
   const left = saved.findLast(({ run }) => run);
   assertEquals([status, left?.lease?.closing], ["aborted", "enough"]);
-  const { result, done } = await goOn(left);
+  const { result, done } = await continueRun(left);
   assertEquals([result.status, result.reason, done], ["aborted", "enough", []]);
   assertEquals(lines(result.messages), [
     "user Go",
@@ -188,7 +188,7 @@ Deno.test("a run that was being stopped when its process died is ended, with wha
   ]);
 });
 
-Deno.test("a run whose process died while the model spoke begins that turn anew, under its number", async () => {
+Deno.test("a run whose process died during a model response begins that turn again, under the same number", async () => {
   using time = new FakeTime();
   const { store, saved } = recordingStore();
   const { model, asked } = waiting();
@@ -196,14 +196,14 @@ Deno.test("a run whose process died while the model spoke begins that turn anew,
   await asked;
   await time.tickAsync(150);
   await time.tickAsync(150);
-  const { result, events } = await goOn(saved.at(-1));
+  const { result, events } = await continueRun(saved.at(-1));
   run.stop();
   await run.result;
   const turns = events.flatMap((event) => event.type === "turn.started" ? [event.turn] : []);
   assertEquals([saved.length > 3, result.status, turns], [true, "done", [1, 2]]);
 });
 
-Deno.test("abort cleans up after a process that died, with the calls that were open", async () => {
+Deno.test("abort cleans up after a process that died, and receives the open calls", async () => {
   const { saved } = await record();
   const seen: unknown[] = [];
   const use: Middleware[] = [{
@@ -213,12 +213,12 @@ Deno.test("abort cleans up after a process that died, with the calls that were o
       await next();
     },
   }];
-  assertEquals((await goOn(saved[1], { use })).result.status, "done");
-  assertEquals((await goOn(saved[2], { use })).result.status, "done");
+  assertEquals((await continueRun(saved[1], { use })).result.status, "done");
+  assertEquals((await continueRun(saved[2], { use })).result.status, "done");
   assertEquals(seen, [["lost"], ["lost", "read", "send"]]);
 });
 
-Deno.test("a prompt to a session whose process died: its calls have results before the prompt is taken", async () => {
+Deno.test("a prompt to a session whose process died: its calls get results before the prompt is accepted", async () => {
   const { saved } = await record();
   const { store, saved: next } = await storeWith(saved[2]);
   const done: string[] = [];
@@ -236,7 +236,7 @@ Deno.test("a prompt to a session whose process died: its calls have results befo
   assertEquals(next.flatMap(({ last }) => last ? [last.event.type] : []), ["run.aborted", "run.finished"]);
 });
 
-Deno.test("a prompt that was taken before the process died is in the transcript that a new one goes on with", async () => {
+Deno.test("a prompt accepted before the process died is in the transcript of the next run", async () => {
   const { saved } = await record();
   const { store } = await storeWith(saved[0]);
   const assistant = agent({ model: scripted("Two.") });
@@ -244,7 +244,7 @@ Deno.test("a prompt that was taken before the process died is in the transcript 
   assertEquals(lines(messages), ["user Go", "user And?", "assistant Two."]);
 });
 
-/** A run that waits until it is told to go on. */
+/** A model that waits until it may continue. */
 function waiting() {
   const asked = Promise.withResolvers<void>();
   const model = scripted({
@@ -257,7 +257,7 @@ function waiting() {
   return { model, asked: asked.promise };
 }
 
-/** How a run was refused. */
+/** Returns how a run was refused. */
 function refusal({ status, error }: RunResult) {
   return [
     status,
@@ -266,17 +266,17 @@ function refusal({ status, error }: RunResult) {
   ];
 }
 
-Deno.test("a run has its session for as long as it says that it lives, and no longer", async () => {
+Deno.test("a run holds its session until its lease expires", async () => {
   using time = new FakeTime();
   const { store, saved } = recordingStore();
   const { model, asked } = waiting();
   const first = agent({ model }).run({ prompt: "1", session: "s", store, lease: 3_000 });
   await asked;
   const assistant = agent({ model: scripted("Two.") });
-  const again = () => assistant.run({ prompt: "2", session: "s", store }).result;
+  const repeated = () => assistant.run({ prompt: "2", session: "s", store }).result;
   for (let round = 0; round < 10; round++) await time.tickAsync(1_000);
-  assertEquals(refusal(await again()), ["failed", "busy", true]);
-  const left = await storeWith(saved.at(-1)); // as when its process dies now
+  assertEquals(refusal(await repeated()), ["failed", "busy", true]);
+  const left = await storeWith(saved.at(-1)); // as if its process died now
   first.stop();
   await first.result;
   const next = () => assistant.run({ prompt: "2", session: "s", store: left.store }).result;
@@ -287,7 +287,7 @@ Deno.test("a run has its session for as long as it says that it lives, and no lo
   assertEquals([status, lines(messages)], ["done", ["user 1", "user 2", "assistant Two."]]);
 });
 
-Deno.test("a run may replace the one that has the session, which stops", async () => {
+Deno.test("a run may replace the run that holds the session, which then stops", async () => {
   using time = new FakeTime();
   const { store } = recordingStore();
   const { model, asked } = waiting();
@@ -300,7 +300,7 @@ Deno.test("a run may replace the one that has the session, which stops", async (
   assertEquals([status, reason, lines(second.messages)], ["aborted", "lost", ["user 1", "user 2", "assistant Two."]]);
 });
 
-Deno.test("closing ends a run that waits for a person: its calls are answered, and its cleanup is run", async () => {
+Deno.test("closing ends a paused run: its calls are answered, and its cleanup runs", async () => {
   const { store } = recordingStore();
   const seen: string[] = [];
   const use: Middleware[] = [{
@@ -323,7 +323,7 @@ Deno.test("closing ends a run that waits for a person: its calls are answered, a
   assertEquals((await store.load("s"))?.run, undefined);
 });
 
-Deno.test("answers that were taken before the process died count, and come again without harm", async () => {
+Deno.test("answers that were saved before the process died count, and may be sent again", async () => {
   const { store, saved } = recordingStore();
   const done: string[] = [];
   const model = scripted({ calls: [["pay", {}]] }, "Done.");
@@ -332,15 +332,15 @@ Deno.test("answers that were taken before the process died count, and come again
   const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
   await assistant.resume({ session: "s", store, answers }).result;
   const taken = saved.find(({ run }) => run && !run.exit && run.answers.length > 0);
-  for (const again of [answers, []]) {
-    const { result, done } = await goOn(taken, { answers: again });
+  for (const repeated of [answers, []]) {
+    const { result, done } = await continueRun(taken, { answers: repeated });
     assertEquals([result.status, done], ["done", ["pay 0"]]);
   }
-  const other = await goOn(taken, { answers: [{ callId: "call_1", type: "deny" }] });
+  const other = await continueRun(taken, { answers: [{ callId: "call_1", type: "deny" }] });
   assertEquals(refusal(other.result), ["failed", "unasked", false]);
 });
 
-Deno.test("a session of somebody else is one that there is not", async () => {
+Deno.test("a session of another owner does not exist for a run", async () => {
   const { store } = recordingStore();
   const assistant = agent({ model: scripted("One.", "Two.") });
   await assistant.run({ prompt: "1", session: "s", store, owner: "ada" }).result;
@@ -357,7 +357,7 @@ Deno.test("a session of somebody else is one that there is not", async () => {
   assertEquals([status, (await store.load("s"))?.owner], ["done", "ada"]);
 });
 
-Deno.test("a save that fails is tried again, and counts once where it had been made all the same", async () => {
+Deno.test("a failed save is retried, and counts once if it had succeeded", async () => {
   using time = new FakeTime();
   const { store } = recordingStore();
   const flaky = (made: boolean) => {
@@ -381,7 +381,7 @@ Deno.test("a save that fails is tried again, and counts once where it had been m
   }
 });
 
-Deno.test("a run whose session cannot be saved fails, and says so", async () => {
+Deno.test("a run whose session cannot be saved fails with an error that says so", async () => {
   using time = new FakeTime();
   const { store } = recordingStore();
   let broken = false;

@@ -39,14 +39,14 @@ async function chargeOnce(use: readonly Middleware[] = []) {
   return { seen, events, result: await handle.result, stored: await store.load("s") };
 }
 
-Deno.test("a tool hook reads the thrown value on the result", async () => {
+Deno.test("a tool hook finds the thrown value on the result", async () => {
   const { seen } = await chargeOnce();
   assertEquals(seen.length, 1);
   assertStrictEquals(seen[0]?.error, thrown);
   assertEquals(seen[0]?.parts, [{ type: "text", text: "charge failed." }]);
 });
 
-Deno.test("a thrown value is neither in the transcript, nor in the store, nor in an event", async () => {
+Deno.test("the transcript, the store and the events do not contain the thrown value", async () => {
   const { result, stored, events } = await chargeOnce();
   assertEquals(result.status, "done");
   assertEquals(resultsOf(result.messages).map((each) => Object.keys(each)), [["callId", "name", "status", "parts"]]);
@@ -55,7 +55,7 @@ Deno.test("a thrown value is neither in the transcript, nor in the store, nor in
   assertEquals(finished && Object.keys(finished.result), ["callId", "name", "status", "parts"]);
 });
 
-Deno.test("a call that a hook paused while it left keeps its failure and loses the thrown value", async () => {
+Deno.test("a call that a hook paused after next() keeps its failure and loses the thrown value", async () => {
   const errors: unknown[] = [];
   const pausing: Middleware = {
     name: "pausing",
@@ -77,7 +77,7 @@ Deno.test("a call that a hook paused while it left keeps its failure and loses t
   assertEquals(errors, [thrown, undefined]);
 });
 
-Deno.test("a result that a tool returned as failed, or an execute hook made, has no thrown value", async () => {
+Deno.test("a failed result that a tool returned, or an execute hook made, has no thrown value", async () => {
   const recover: Middleware = {
     name: "recover",
     async execute(_, next) {
@@ -92,7 +92,7 @@ Deno.test("a result that a tool returned as failed, or an execute hook made, has
   assertEquals(seen.map(({ status, error }) => [status, error]), [["error", undefined]]);
 });
 
-Deno.test("an error that an execute hook threw in place of the tool's is the one on the result", async () => {
+Deno.test("an error that an execute hook throws replaces the tool's error on the result", async () => {
   const translated = new ToolError("The card was declined.");
   const translate: Middleware = {
     name: "translate",

@@ -29,14 +29,14 @@ const note = tool({
 
 const secret = windowed(8, (text) => text.replaceAll("hunter2", "*"));
 
-/** The run of one answer that is rewritten. */
+/** Runs one answer with these rewriters. */
 async function rewritten(rewriters: RewriteOptions, step: ScriptedStep, ...inner: Middleware[]) {
   inputs.length = 0;
   const use: Middleware[] = [{ name: "rewrite", model: rewrite(rewriters) }, ...inner];
   const run = agent({ model: scripted(step, "Done."), tools: [note], use }).run("Hi");
   const events = await eventsOfRun(run);
   const { messages, ...result } = await run.result;
-  return { events, told: eventLines(events).slice(5), message: messages[1], result, inputs: [...inputs] };
+  return { events, reported: eventLines(events).slice(5), message: messages[1], result, inputs: [...inputs] };
 }
 
 /** Returns the joined deltas of one kind. */
@@ -44,9 +44,11 @@ function joined(events: readonly Event[], type: "text.delta" | "reasoning.delta"
   return events.map((event) => event.type === type ? event.text : "").join("");
 }
 
-Deno.test("a text is rewritten in its deltas and in the response, however it is split", async () => {
-  const { told, message } = await rewritten({ text: secret }, { text: ["It is hun", "ter", "2, and hunter", "2."] });
-  assertEquals(told, [
+Deno.test("rewrite() changes a text in its deltas and in the response, however it is split", async () => {
+  const { reported, message } = await rewritten({ text: secret }, {
+    text: ["It is hun", "ter", "2, and hunter", "2."],
+  });
+  assertEquals(reported, [
     "text.delta 1 0 I",
     "text.delta 1 0 t i",
     "text.delta 1 0 s *, an",
@@ -60,26 +62,29 @@ Deno.test("a text is rewritten in its deltas and in the response, however it is 
   assertEquals(message, { role: "assistant", parts: [{ type: "text", text: "It is *, and *." }] });
 });
 
-Deno.test("what was held back goes out when the stream is cut", async () => {
+Deno.test("rewrite() emits held text when the stream is cut", async () => {
   const cut: string[] = [];
   const keep: Rewriter = (text, at) => {
     if (at !== "more") cut.push(`${at} ${text}`);
     return at === "more" ? ["", text] : [text.toUpperCase(), ""];
   };
-  const { told, message, result } = await rewritten({ text: keep }, {
+  const { reported, message, result } = await rewritten({ text: keep }, {
     text: ["It is ", "hunt"],
     error: new Error("cut"),
   });
-  assertEquals(told, ["text.delta 1 0 IT IS HUNT", "session.closed", "run.failed uuid The run failed. internal"]);
+  assertEquals(reported, ["text.delta 1 0 IT IS HUNT", "session.closed", "run.failed uuid The run failed. internal"]);
   assertEquals(cut, ["cut It is hunt"]);
   assertEquals([result.status, result.text], ["failed", "IT IS HUNT"]);
   assertEquals(message, { role: "assistant", parts: [{ type: "text", text: "IT IS HUNT" }] });
 });
 
-Deno.test("what a rewriter drops when the stream is cut is kept nowhere", async () => {
+Deno.test("text that a rewriter drops when the stream is cut is lost", async () => {
   const never: Rewriter = (text, at) => at === "end" ? [text, ""] : ["", text];
-  const { told, message, result } = await rewritten({ text: never }, { text: ["hunt", "er"], error: new Error("cut") });
-  assertEquals(told, ["session.closed", "run.failed uuid The run failed. internal"]);
+  const { reported, message, result } = await rewritten({ text: never }, {
+    text: ["hunt", "er"],
+    error: new Error("cut"),
+  });
+  assertEquals(reported, ["session.closed", "run.failed uuid The run failed. internal"]);
   assertEquals([message, result.text], [undefined, ""]);
 });
 
@@ -89,8 +94,8 @@ Deno.test("a rewriter starts over when the model is asked again", async () => {
     calls.push([at, text]);
     return secret(text, at);
   };
-  const again: Middleware = { model: (_, next) => next().catch(() => next()) };
-  const use: Middleware[] = [{ name: "rewrite", model: rewrite({ text: spy }) }, again];
+  const retrying: Middleware = { model: (_, next) => next().catch(() => next()) };
+  const use: Middleware[] = [{ name: "rewrite", model: rewrite({ text: spy }) }, retrying];
   const model = scripted({ text: "It is definitely hun", error: new Error("cut") }, { text: ["ter2 it ", "was"] });
   const run = agent({ model, use }).run("Hi");
   assertEquals(eventLines(await eventsOfRun(run)).slice(5, -3), [
@@ -110,7 +115,7 @@ Deno.test("a rewriter starts over when the model is asked again", async () => {
   assertEquals((await run.result).text, "ter2 it was");
 });
 
-Deno.test("each part is held back by itself, and goes out before what comes after it", async () => {
+Deno.test("rewrite() holds text of each part separately, and emits it before the next part", async () => {
   const reads: ModelEvent[][] = [
     [{ type: "reasoning", text: "hun" }],
     [{ type: "text", text: "ter2 hun" }],
@@ -122,10 +127,10 @@ Deno.test("each part is held back by itself, and goes out before what comes afte
     [{ type: "call.end", id: "b" }, { type: "call.end", id: "a" }],
     [{ type: "finish", reason: "calls" }],
   ];
-  const { told, message, events, inputs } = await rewritten({ text: secret, reasoning: secret, call: secret }, {
+  const { reported, message, events, inputs } = await rewritten({ text: secret, reasoning: secret, call: secret }, {
     reads,
   });
-  assertEquals(told.slice(0, 12), [
+  assertEquals(reported.slice(0, 12), [
     "reasoning.delta 1 0 hun",
     "text.delta 1 1 ter2 hun",
     "reasoning.delta 1 2 ter2",
@@ -157,7 +162,7 @@ Deno.test("each part is held back by itself, and goes out before what comes afte
   ]);
 });
 
-Deno.test("a text that goes on beside a call does not let go of what the call holds back", async () => {
+Deno.test("a text beside a call does not release the held text of the call", async () => {
   const reads: ModelEvent[][] = [
     [{ type: "call.start", id: "a", name: "note" }, { type: "call.delta", id: "a", text: '{"text":"hun' }],
     [{ type: "text", text: "I note." }],
@@ -168,7 +173,7 @@ Deno.test("a text that goes on beside a call does not let go of what the call ho
   assertEquals(joined(events, "call.delta"), '{"text":"*"}');
 });
 
-Deno.test("every text of an input is rewritten, and its keys are not", async () => {
+Deno.test("rewrite() changes every text of an input, and no key", async () => {
   const step: ScriptedStep = { calls: [["note", { text: "hunter2", tags: ["a", "hunter2 too"] }]] };
   const { message, inputs } = await rewritten({ call: secret }, step);
   const input = { text: "*", tags: ["a", "* too"] };
@@ -178,10 +183,10 @@ Deno.test("every text of an input is rewritten, and its keys are not", async () 
   assertEquals(mapTexts(hunter2, (text) => `${text}!`), { hunter2: ["hunter2!", 1, null, { deep: "hunter2!" }] });
 });
 
-Deno.test("an answer that never streamed is rewritten all the same", async () => {
+Deno.test("rewrite() also changes an answer that was not streamed", async () => {
   const inner: Middleware = { model: () => Promise.resolve(reply("It is hunter2.")) };
-  const { told } = await rewritten({ text: secret }, {}, inner);
-  assertEquals(told.slice(0, 1), ["model.finished 1 stop 0 It is *."]);
+  const { reported } = await rewritten({ text: secret }, {}, inner);
+  assertEquals(reported.slice(0, 1), ["model.finished 1 stop 0 It is *."]);
 });
 
 Deno.test("a rewriter that throws fails the run", async () => {
@@ -192,7 +197,7 @@ Deno.test("a rewriter that throws fails the run", async () => {
   assertEquals([result.status, result.error instanceof Error && result.error.message], ["failed", "broken"]);
 });
 
-/** Splits `text` at places that are the same in every run. */
+/** Splits `text` at pseudorandom places; the same seed gives the same places. */
 function pieces(text: string, seed: number): string[] {
   const all: string[] = [];
   let state = seed;
@@ -205,7 +210,7 @@ function pieces(text: string, seed: number): string[] {
   return all;
 }
 
-Deno.test("windowed() gives what its change makes of the whole, whatever the pieces", () => {
+Deno.test("windowed() rewrites as if it had the whole text, however it is split", () => {
   const changes: Record<string, (text: string) => string> = {
     "a word": (text) => text.replaceAll("hunter2", "[redacted]"),
     "to more of it": (text) => text.replaceAll("a", "aa"),

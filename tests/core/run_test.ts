@@ -26,7 +26,7 @@ import { eventLines, eventsOfRun, named, startedOver } from "../support/run_even
 import { lines } from "../support/transcript_lines.ts";
 import { compacting } from "../support/compacting.ts";
 
-/** A tool that waits until so many of its calls run. */
+/** A tool that waits until `size` of its calls run. */
 function meeting(size: number): AnyTool {
   const all = Promise.withResolvers<void>();
   let here = 0;
@@ -42,13 +42,13 @@ function meeting(size: number): AnyTool {
   });
 }
 
-/** A model that says `text` and then waits, heeding its signal or not. */
-function lasting(text: readonly string[], { deaf = false } = {}): Model {
+/** A model that sends `text` and then waits, until its signal aborts or, if `ignoresSignal`, forever. */
+function lasting(text: readonly string[], { ignoresSignal = false } = {}): Model {
   return {
     id: "lasting",
     async *stream(_request, { signal }) {
       for (const piece of text) yield [{ type: "text", text: piece }];
-      await new Promise((_, reject) => deaf || signal.addEventListener("abort", () => reject(signal.reason)));
+      await new Promise((_, reject) => ignoresSignal || signal.addEventListener("abort", () => reject(signal.reason)));
     },
   };
 }
@@ -79,7 +79,7 @@ Deno.test("run() answers a text", async () => {
   });
 });
 
-Deno.test("a run is told as a tree, and its calls overlap", async () => {
+Deno.test("the events of a run form a tree, and its calls overlap", async () => {
   const model = scripted(
     {
       reasoning: "Both.",
@@ -132,7 +132,7 @@ Deno.test("a run is told as a tree, and its calls overlap", async () => {
   ]);
 });
 
-Deno.test("run() takes the messages a caller holds, and asks the last of them", async () => {
+Deno.test("run() accepts the messages that a caller holds, and answers the last one", async () => {
   const history: readonly Message[] = [
     user("Meet Ada"),
     { role: "assistant", parts: [{ type: "call", id: "c1", name: "meet", input: { who: "Ada" } }] },
@@ -156,7 +156,7 @@ Deno.test("run() takes the messages a caller holds, and asks the last of them", 
   ]);
 });
 
-Deno.test("run() mends the messages a caller holds, and says so", async () => {
+Deno.test("run() repairs the messages that a caller holds, and emits a warning", async () => {
   const model = scripted("Hello!");
   const run = agent({ model }).run({
     messages: [
@@ -172,12 +172,12 @@ Deno.test("run() mends the messages a caller holds, and says so", async () => {
     message: "The messages were not valid: no result for call c1",
     point: "prompt",
   }]);
-  const mended = ["user Meet Ada", "call meet", "skipped There is no result.", "user Hi"];
-  assertEquals(model.requests.map(({ messages }) => lines(messages)), [mended]);
-  assertEquals(lines((await run.result).messages), [...mended, "assistant Hello!"]);
+  const repaired = ["user Meet Ada", "call meet", "skipped There is no result.", "user Hi"];
+  assertEquals(model.requests.map(({ messages }) => lines(messages)), [repaired]);
+  assertEquals(lines((await run.result).messages), [...repaired, "assistant Hello!"]);
 });
 
-Deno.test("run() throws for what is no prompt, and for limits that are none", () => {
+Deno.test("run() throws without a prompt, and for invalid limits", () => {
   const assistant = agent({ model: scripted() });
   const prompt = "Cannot run: expected a prompt";
   assertThrows(() => assistant.run({ messages: [] }), TypeError, prompt);
@@ -185,7 +185,7 @@ Deno.test("run() throws for what is no prompt, and for limits that are none", ()
   assertThrows(() => assistant.run({ prompt: "Hi", limits: { turns: -1 } }), RangeError, 'Cannot set limit "turns"');
 });
 
-Deno.test("a result comes although nobody reads the events, and they are kept", async () => {
+Deno.test("a run finishes without a reader of its events, and keeps them", async () => {
   const text = Array.from({ length: 3_000 }, (_, n) => `${n} `);
   const run = agent({ model: scripted({ text }) }).run("Count");
   assertEquals((await run.result).text, text.join(""));
@@ -193,7 +193,7 @@ Deno.test("a result comes although nobody reads the events, and they are kept", 
   assertEquals(events.filter(({ type }) => type === "text.delta").length, 3_000);
 });
 
-Deno.test("a reader who only stops reading does not stop the run", async () => {
+Deno.test("a reader that stops reading does not stop the run", async () => {
   const run = agent({ model: scripted({ text: Array.from({ length: 3_000 }, () => "x") }) }).run("Count");
   const reader = run.events.getReader();
   assertEquals((await reader.read()).value?.type, "run.started");
@@ -201,14 +201,14 @@ Deno.test("a reader who only stops reading does not stop the run", async () => {
   await reader.cancel();
 });
 
-Deno.test("breaking off the events does not stop the run", async () => {
+Deno.test("a reader that leaves the event loop does not stop the run", async () => {
   const run = agent({ model: scripted({ text: ["Hel", "lo!"] }) }).run("Hi");
   for await (const event of run.events) if (event.type === "text.delta") break;
   const { status, text } = await run.result;
   assertEquals([status, text], ["done", "Hello!"]);
 });
 
-Deno.test("stop() aborts, and what was said is kept", async () => {
+Deno.test("stop() aborts the run, and keeps the partial answer", async () => {
   const seen: unknown[] = [];
   const watch: Middleware = {
     name: "watch",
@@ -253,7 +253,7 @@ Deno.test("stop() aborts, and what was said is kept", async () => {
   });
 });
 
-Deno.test("a run whose signal has aborted does nothing", async () => {
+Deno.test("a run whose signal has already aborted does nothing", async () => {
   const model = scripted("Hello!");
   const reasons: string[] = [];
   const watch: Middleware = {
@@ -278,7 +278,7 @@ Deno.test("a run whose signal has aborted does nothing", async () => {
   assertEquals([status, messages, model.requests, reasons], ["aborted", [], [], ["signal"]]);
 });
 
-Deno.test("a run stops with its signal, and listens to it no longer than it lasts", async () => {
+Deno.test("a run stops with its signal, and removes its listener at the end", async () => {
   const controller = new AbortController();
   const { signal } = controller;
   let listeners = 0;
@@ -300,7 +300,7 @@ Deno.test("a run stops with its signal, and listens to it no longer than it last
   assertEquals([status, reason, text, listeners], ["aborted", "signal", "Once", 0]);
 });
 
-Deno.test("a run that is stopped is aborted, whatever the reason is called", async () => {
+Deno.test("a stopped run is aborted, whatever its reason", async () => {
   const statuses: string[] = [];
   for (const reason of ["failure", "", "stop"]) {
     const run = agent({ model: lasting(["Once"]) }).run("A story");
@@ -311,7 +311,7 @@ Deno.test("a run that is stopped is aborted, whatever the reason is called", asy
   assertEquals(statuses, ["aborted failure undefined", "aborted  undefined", "aborted stop undefined"]);
 });
 
-Deno.test("a run that takes too long ends as a limit, after its cleanup", async () => {
+Deno.test("a run over its time limit ends as limit, after its cleanup", async () => {
   using time = new FakeTime();
   const reasons: string[] = [];
   const watch: Middleware = {
@@ -321,12 +321,14 @@ Deno.test("a run that takes too long ends as a limit, after its cleanup", async 
       await next();
     },
   };
-  const run = agent({ model: lasting(["Once"], { deaf: true }), use: [watch], limits: { time: 5_000 } }).run("A story");
+  const run = agent({ model: lasting(["Once"], { ignoresSignal: true }), use: [watch], limits: { time: 5_000 } }).run(
+    "A story",
+  );
   await time.tickAsync(4_999);
   await time.runMicrotasks();
   assertEquals(reasons, []);
   await time.tickAsync(1);
-  await time.tickAsync(1_000); // the model ignores its signal: that is its grace
+  await time.tickAsync(1_000); // the model ignores its signal: this is its grace period
   assertEquals(eventLines(await eventsOfRun(run)).slice(-4), [
     "text.delta 1 0 Once",
     "warning hook.abandoned The model lasting did not stop when its signal aborted. model",
@@ -343,7 +345,7 @@ Deno.test("a run that takes too long ends as a limit, after its cleanup", async 
   ]);
 });
 
-Deno.test("a limit of time beyond what a timer can hold is no deadline", async () => {
+Deno.test("a time limit beyond what a timer can hold never fires", async () => {
   using time = new FakeTime();
   const limits = { time: 30 * 24 * 60 * 60 * 1_000 };
   const asked = Promise.withResolvers<void>();
@@ -353,7 +355,7 @@ Deno.test("a limit of time beyond what a timer can hold is no deadline", async (
   assertEquals((await run.result).status, "done");
 });
 
-Deno.test("each status comes with text, usage and messages", async () => {
+Deno.test("every status comes with text, usage and messages", async () => {
   const usage = { input: 1, output: 1 };
   const work = tool({
     name: "work",
@@ -407,13 +409,13 @@ Deno.test("each status comes with text, usage and messages", async () => {
   );
 });
 
-/** How a run ended that a hook ended, and what was kept of it. */
+/** Runs a hook that ends the run. Returns the outcome and the transcript. */
 async function ending(hook: Middleware, model = scripted("Hello!")) {
   const { status, reason, text, messages } = await agent({ model, use: [hook] }).run("Hi").result;
   return [status, reason, text, ...lines(messages)];
 }
 
-Deno.test("end() thrown ends the run here and now", async () => {
+Deno.test("a thrown end() ends the run immediately", async () => {
   const ended = ["done", "enough"];
   const end = (ctx: Scope) => Promise.reject(ctx.run.end("enough"));
   assertEquals(await ending({ session: end }), [...ended, ""]);
@@ -423,7 +425,7 @@ Deno.test("end() thrown ends the run here and now", async () => {
   assertEquals(await ending({ stop: end }), [...ended, "Hello!", "user Hi", "assistant Hello!"]);
 });
 
-Deno.test("end() ends the run after its point where it is not thrown", async () => {
+Deno.test("end() without a throw ends the run after its point", async () => {
   const ended = ["done", "enough", "Hello!", "user Hi", "assistant Hello!"];
   const calling = () => scripted({ text: "Hello!", calls: [["work", {}]] });
   async function end<R>(ctx: Scope, next: () => Promise<R>): Promise<R> {
@@ -438,12 +440,12 @@ Deno.test("end() ends the run after its point where it is not thrown", async () 
   assertEquals(await ending({ model: end }, calling()), [...ended, "call work", "aborted Stopped before it was done."]);
 });
 
-Deno.test("end() keeps what was shown of an answer", async () => {
+Deno.test("end() keeps the deltas that were sent", async () => {
   const end: Middleware = { model: async (ctx, next) => Promise.reject(await next() && ctx.run.end("enough")) };
   assertEquals(await ending(end), ["done", "enough", "Hello!", "user Hi", "assistant Hello!"]);
 });
 
-Deno.test("end() says as what a run ends, and takes it back", async () => {
+Deno.test("end() sets the status of the run, and may roll it back", async () => {
   const end = (options: EndOptions): Middleware => ({ stop: (ctx) => Promise.reject(ctx.run.end("enough", options)) });
   const kept = ["user Hi", "assistant Hello!"];
   assertEquals(await ending(end({ as: "ended" })), ["done", "enough", "Hello!", ...kept]);
@@ -452,19 +454,19 @@ Deno.test("end() says as what a run ends, and takes it back", async () => {
   assertEquals(await ending(end({ as: "cancelled", rollback: true })), ["cancelled", "enough", ""]);
 });
 
-Deno.test("end() as failed tells the operator why", async () => {
-  const told: unknown[] = [];
+Deno.test("end() as failed reports the reason to the operator", async () => {
+  const reported: unknown[] = [];
   const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.end("no good", { as: "failed" })) }];
   const run = agent({ model: scripted("Hello!"), use })
-    .run({ prompt: "Hi", onError: (error, { id }) => told.push([error, id]) });
+    .run({ prompt: "Hi", onError: (error, { id }) => reported.push([error, id]) });
   const last = (await Array.fromAsync(run.events)).at(-1);
   const { error } = await run.result;
   assertInstanceOf(error, End);
   assertEquals(error.message, "The run ends: no good");
-  assertEquals(told, [[error, last?.type === "run.failed" && last.error]]);
+  assertEquals(reported, [[error, last?.type === "run.failed" && last.error]]);
 });
 
-Deno.test("a rollback brings back what was there before, also after a compaction", async () => {
+Deno.test("a rollback restores the earlier transcript, also after a compaction", async () => {
   const store = memory();
   const model = scripted("One.", "Two.", "Three.");
   const last: Middleware = {
@@ -481,7 +483,7 @@ Deno.test("a rollback brings back what was there before, also after a compaction
   assertEquals(lines((await store.load("s"))?.messages ?? []), before);
 });
 
-Deno.test("model and instructions may be chosen for each run", async () => {
+Deno.test("model and instructions may be chosen per run", async () => {
   const model = scripted(({ instructions }) => instructions);
   const assistant = agent({
     vars: vars<{ name: string }>(),
@@ -495,7 +497,7 @@ Deno.test("model and instructions may be chosen for each run", async () => {
   ]);
 });
 
-Deno.test("a run whose model cannot be chosen fails, and closes", async () => {
+Deno.test("a run whose model function rejects fails, and closes the session", async () => {
   const assistant = agent({ model: () => Promise.reject(new Error("no key for sk-123")) });
   const run = assistant.run("Hi");
   assertEquals(eventLines(await eventsOfRun(run)), [
@@ -507,7 +509,7 @@ Deno.test("a run whose model cannot be chosen fails, and closes", async () => {
   assertEquals((await run.result).messages, []);
 });
 
-Deno.test("a failure is told to the operator; the client gets its id, and nothing else", async () => {
+Deno.test("a failure is reported to the operator; the client receives only its id", async () => {
   const secret = new Error("password is hunter2", { cause: "hunter2" });
   const fails: readonly Middleware[] = [
     { session: () => Promise.reject(secret) },
@@ -517,21 +519,21 @@ Deno.test("a failure is told to the operator; the client gets its id, and nothin
     { stop: () => Promise.reject(secret) },
   ];
   for (const use of fails) {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const run = agent({ model: scripted("Hello!"), use: [use] })
-      .run({ prompt: "Hi", onError: (error, { id, run }) => told.push({ error, id, run }) });
+      .run({ prompt: "Hi", onError: (error, { id, run }) => reported.push({ error, id, run }) });
     const events = await Array.fromAsync(run.events);
     const last = events.at(-1);
     const { run: id, messages, error, status } = await run.result;
     assert(last?.type === "run.failed");
-    assertEquals(told, [{ error: secret, id: last.error, run: id }]);
+    assertEquals(reported, [{ error: secret, id: last.error, run: id }]);
     assertStrictEquals(error, secret);
     assertEquals(status, "failed");
     assert(!JSON.stringify([events, messages]).includes("hunter2"));
   }
 });
 
-Deno.test("what fails while it hears of a failure changes nothing", async () => {
+Deno.test("observers that throw while a failure is reported change nothing", async () => {
   const run = agent({
     model: scripted("Hello!"),
     observe: () => {
@@ -550,8 +552,8 @@ Deno.test("what fails while it hears of a failure changes nothing", async () => 
   assertEquals(last?.type, "run.failed");
 });
 
-Deno.test("what throws in error or abort does not hide the first failure", async () => {
-  const heard: unknown[] = [];
+Deno.test("error and abort hooks that throw do not hide the first failure", async () => {
+  const received: unknown[] = [];
   const use: Middleware[] = [{
     name: "worse",
     prompt: () => Promise.reject(new Error("first")),
@@ -559,7 +561,7 @@ Deno.test("what throws in error or abort does not hide the first failure", async
     abort: () => Promise.reject(new Error("third")),
   }];
   const run = agent({ model: scripted(), use })
-    .run({ prompt: "Hi", onError: (error) => heard.push(error instanceof Error && error.message) });
+    .run({ prompt: "Hi", onError: (error) => received.push(error instanceof Error && error.message) });
   assertEquals(eventLines(await eventsOfRun(run)), [
     "run.started run session false",
     "session.opened new",
@@ -568,12 +570,12 @@ Deno.test("what throws in error or abort does not hide the first failure", async
     "session.closed",
     "run.failed uuid The run failed. internal",
   ]);
-  assertEquals(heard, ["second", "third", "first"]);
+  assertEquals(received, ["second", "third", "first"]);
   const { error } = await run.result;
   assertEquals(error instanceof Error && error.message, "first");
 });
 
-Deno.test("error may end the run, or pause it, wherever the failure was", async () => {
+Deno.test("an error hook may end or pause the run, at every point", async () => {
   const first = () => Promise.reject(new Error("first"));
   const end = (ctx: Scope) => Promise.reject(ctx.run.end("handled", { as: "cancelled" }));
   const pause = (ctx: Scope) => Promise.reject(ctx.run.pause("What now?"));
@@ -587,7 +589,7 @@ Deno.test("error may end the run, or pause it, wherever the failure was", async 
   }
 });
 
-Deno.test("error is told where it was thrown", async () => {
+Deno.test("error hooks run where the error was thrown", async () => {
   const sources: unknown[] = [];
   const use: Middleware = {
     error: (ctx, next) => {
@@ -611,7 +613,7 @@ Deno.test("error is told where it was thrown", async () => {
   ]);
 });
 
-Deno.test("error at model: retry waits, asks again and takes back what was shown", async () => {
+Deno.test("error at model: a retry waits, asks again and resets the deltas", async () => {
   using time = new FakeTime();
   const attempts: unknown[] = [];
   const model = scripted({ text: "Hel", error: new ModelError("busy", { recoverable: true }) }, "Hello!");
@@ -634,7 +636,7 @@ Deno.test("error at model: retry waits, asks again and takes back what was shown
   assertEquals(attempts, [1, ["model", true, 1], 2]);
 });
 
-Deno.test("error at model: a retry that waits ends with the run", async () => {
+Deno.test("error at model: a waiting retry ends with the run", async () => {
   using time = new FakeTime();
   const model = scripted({ text: "Hel", error: new Error("busy") });
   const use: Middleware[] = [{ error: () => Promise.resolve(tryAgain({ after: 60_000 })) }];
@@ -644,7 +646,7 @@ Deno.test("error at model: a retry that waits ends with the run", async () => {
   assertEquals([status, reason, text, lines(messages)], ["limit", "deadline", "Hel", ["user Hi", "assistant Hel"]]);
 });
 
-Deno.test("error at model: skip goes on without an answer, and what was shown is said not to be it", async () => {
+Deno.test("error at model: skip continues without an answer, and resets the deltas", async () => {
   const use: Middleware[] = [{ error: () => Promise.resolve(skip()) }];
   const run = agent({ model: scripted({ text: "Hel", error: new Error("cut") }), use }).run("Hi");
   const events = await eventsOfRun(run);
@@ -658,7 +660,7 @@ Deno.test("error at model: skip goes on without an answer, and what was shown is
   assertEquals(lines((await run.result).messages), ["user Hi"]);
 });
 
-Deno.test("error at model: to abort keeps what was said", async () => {
+Deno.test("error at model: abort keeps the partial answer", async () => {
   const use: Middleware[] = [{ error: () => Promise.resolve(abortRun()) }];
   const run = agent({ model: scripted({ text: "Hel", error: new Error("cut") }), use }).run("Hi");
   assertEquals(eventLines(await eventsOfRun(run)).slice(5), [

@@ -37,7 +37,7 @@ async function results(...use: Middleware[]) {
 
 const block: ToolHooks = { tool: () => Promise.resolve(denied("no")) };
 
-Deno.test("only() takes a name as a whole, a pattern, or a tool", async () => {
+Deno.test("only() accepts a whole name, a pattern, or a tool", async () => {
   const kept = ["ok edit", "ok multi_edit", "ok edit_all", "ok read"];
   assertEquals(await results(only("edit", block)), ["denied no", ...kept.slice(1)]);
   assertEquals(await results(only("edit|read", block)), ["denied no", "ok multi_edit", "ok edit_all", "denied no"]);
@@ -48,7 +48,7 @@ Deno.test("only() takes a name as a whole, a pattern, or a tool", async () => {
   assertEquals(all && await results(only(all, block)), [...kept.slice(0, 2), "denied no", "ok read"]);
 });
 
-Deno.test("only() chooses at every point of a call, by the name that it runs under", async () => {
+Deno.test("only() matches at every point of a call, by the name under which the call runs", async () => {
   const seen: string[] = [];
   const rename: Middleware = { tool: (ctx, next) => ctx.name === "edit" ? next({ name: "read" }) : next() };
   await results(
@@ -78,13 +78,13 @@ Deno.test("only() chooses at every point of a call, by the name that it runs und
   ]);
 });
 
-Deno.test("only() chooses calls of tools that do not exist, too", async () => {
+Deno.test("only() also matches calls of unknown tools", async () => {
   const model = scripted({ calls: [["ghost", {}], ["read", {}]] }, "Done.");
   const { messages } = await agent({ model, tools, use: [only("ghost", block)] }).run("Hi").result;
   assertEquals(lines(messages).slice(2, 4), ["denied no", "ok read"]);
 });
 
-Deno.test("only() refuses points that know no tool", () => {
+Deno.test("only() rejects points without a tool", () => {
   const hook = (_: Scope, next: () => Promise<never>) => next();
   for (const point of points) {
     const middleware: Middleware = { name: "odd", [point]: hook };
@@ -100,7 +100,7 @@ Deno.test("only() refuses points that know no tool", () => {
   assertThrows(() => only("(", block), SyntaxError, "Invalid regular expression");
 });
 
-Deno.test("when() asks its predicate for every dispatch, and else lets pass", async () => {
+Deno.test("when() calls its predicate for each dispatch, and passes if it is false", async () => {
   const asked: boolean[] = [];
   const odd = state("odd", () => 0);
   const use = when((scope) => {
@@ -113,7 +113,7 @@ Deno.test("when() asks its predicate for every dispatch, and else lets pass", as
   assertEquals(await results(use), ["denied no", "ok multi_edit", "denied no", "ok read"]);
 });
 
-Deno.test("when() with a predicate that throws fails as its hook would", async () => {
+Deno.test("when() with a predicate that throws fails as the hook would", async () => {
   const broken = when(() => {
     throw new Error("broken");
   }, { turn: (_, next) => next() });
@@ -121,7 +121,7 @@ Deno.test("when() with a predicate that throws fails as its hook would", async (
   assertEquals([status, error instanceof Error && error.message], ["failed", "broken"]);
 });
 
-Deno.test("only() and when() keep name, order, tools and what is inherited", () => {
+Deno.test("only() and when() keep the name, order, tools and inheritance", () => {
   const order = { after: ["a"], requires: ["b"] };
   const whole: Middleware = { ...block, ...order, name: "whole", inherit: false, tools: [named("mine")] };
   const { name, after, requires, inherit, tools } = whole;
@@ -132,7 +132,7 @@ Deno.test("only() and when() keep name, order, tools and what is inherited", () 
   assertEquals(Object.keys(when(() => true, { prompt: (_, next) => next() })), ["prompt"]);
 });
 
-/** A middleware whose hooks use what they belong to. */
+/** A middleware that is a class with private state. */
 class Counting implements Middleware {
   readonly name = "counting";
   readonly seen: string[] = [];
@@ -150,7 +150,7 @@ class Counting implements Middleware {
   }
 }
 
-Deno.test("a hook is called as a method of what it belongs to", async () => {
+Deno.test("a hook is called as a method of its middleware", async () => {
   const plain = new Counting();
   await results(plain);
   const all = ["turn 1", ...names.map((name) => `approval ${name}`), "turn 2"];
@@ -170,7 +170,7 @@ Deno.test("a hook is called as a method of what it belongs to", async () => {
   assertEquals(guard.seen, ["read"]);
 });
 
-Deno.test("eachHook() wraps every hook there is, and tells which", () => {
+Deno.test("eachHook() wraps every hook, and passes its point", () => {
   const hook = (_: Scope, next: () => Promise<never>) => next();
   const all = Object.fromEntries(points.map((point) => [point, hook]));
   const wrapped: Point[] = [];
@@ -184,7 +184,7 @@ Deno.test("eachHook() wraps every hook there is, and tells which", () => {
   assertEquals(length, points.length);
 });
 
-/** An onion of texts, whose core goes into the log; gives what came out, and the log. */
+/** Runs hooks around a core that logs. Returns the result and the log. */
 async function through(
   law: { readonly late?: boolean },
   ...hooks: readonly ((log: string[]) => Hook<string, string, string>)[]
@@ -192,7 +192,7 @@ async function through(
   const log: string[] = [];
   const named = hooks.map((make, index): Named<string, string, string> => ({ name: `h${index}`, hook: make(log) }));
   const onion = compose<string, string, string>(named);
-  const came = await onion("a", undefined, {
+  const outcomeOf = await onion("a", undefined, {
     point: "tool",
     ...law,
     change: (_, change) => change,
@@ -202,15 +202,15 @@ async function through(
       return review ? review(`(${ctx})`) : `(${ctx})`;
     },
   }).catch(String);
-  return [...log, came];
+  return [...log, outcomeOf];
 }
 
-/** Changes what lies beneath, and what comes of it. */
+/** Adds a mark to the change and to the result. */
 const marks = (mark: string) => (log: string[]): Hook<string, string, string> => async (ctx, next) => {
   log.push(`${mark} in ${ctx}`);
   return `${await next(ctx + mark)}${mark}`;
 };
-/** Adds to results that have a mark. */
+/** Adds a mark to results that contain another mark. */
 const reviews = (mark: string, wanted: string) => () =>
   reviewIf<string, string, string>(
     (result) => result.includes(wanted),
@@ -220,7 +220,7 @@ const reviews = (mark: string, wanted: string) => () =>
 for (const law of [{}, { late: true }]) {
   const core = law.late ? "a core that reviews" : "a core";
 
-  Deno.test(`choose() is not there where it has nothing to do, around ${core}`, async () => {
+  Deno.test(`onlyIf() passes if its predicate is false, around ${core}`, async () => {
     const chosen = (holds: boolean) => (log: string[]) => onlyIf(marks("x")(log), () => holds);
     assertEquals(await through(law, chosen(false)), ["core a", "(a)"]);
     assertEquals(await through(law, chosen(true)), ["x in a", "core ax", "(ax)x"]);
@@ -232,7 +232,7 @@ for (const law of [{}, { late: true }]) {
     ]);
   });
 
-  Deno.test(`review() sees results it wants where it stands, around ${core}`, async () => {
+  Deno.test(`reviewIf() receives the results that its predicate selects, around ${core}`, async () => {
     assertEquals(await through(law, reviews("r", "none")), ["core a", "(a)"]);
     assertEquals(await through(law, reviews("r", "a")), ["core a", "(a)r[a]"]);
     const never = () => onlyIf(marks("n")([]), () => false);
@@ -247,7 +247,7 @@ for (const law of [{}, { late: true }]) {
     ]);
   });
 
-  Deno.test(`review() fails as any hook does, around ${core}`, async () => {
+  Deno.test(`reviewIf() fails as every hook does, around ${core}`, async () => {
     const broken = () => reviewIf<string, string, string>(() => true, () => Promise.reject(new Error("broken")));
     assertEquals(await through(law, reviews("s", "a"), broken), ["core a", "Error: broken"]);
     const blind = () =>
@@ -255,7 +255,7 @@ for (const law of [{}, { late: true }]) {
         throw new Error("blind");
       }, (_, result) => Promise.resolve(result));
     assertEquals(await through(law, blind, reviews("s", "a")), ["core a", "Error: blind"]);
-    const empty = () => reviewIf<string, string, string>(() => true, () => Promise.resolve(undefined as never)); // what no type allows
+    const empty = () => reviewIf<string, string, string>(() => true, () => Promise.resolve(undefined as never)); // the types do not allow this
     assertEquals(await through(law, empty), [
       "core a",
       'TypeError: Cannot leave tool: "h0" returned nothing; return the result of next(), or an answer',
@@ -268,7 +268,7 @@ for (const law of [{}, { late: true }]) {
   });
 }
 
-Deno.test("choose() and review() do the same where they are called as hooks", async () => {
+Deno.test("onlyIf() and reviewIf() work as plain functions too", async () => {
   const next = (change = "a") => Promise.resolve(`(${change})`);
   assertEquals(await onlyIf(marks("x")([]), () => true)("a", next), "(ax)x");
   assertEquals(await onlyIf(marks("x")([]), () => false)("a", next), "(a)");
@@ -276,7 +276,7 @@ Deno.test("choose() and review() do the same where they are called as hooks", as
   assertEquals(await reviews("r", "none")()("b", next), "(a)");
 });
 
-Deno.test("hooks that have nothing to do are told in a trace as those that pass", async () => {
+Deno.test("hooks that do nothing appear in a trace as hooks that pass", async () => {
   const idle: Middleware = {
     name: "idle",
     tool: onlyIf((_, next) => next(), () => false),
@@ -295,16 +295,16 @@ Deno.test("hooks that have nothing to do are told in a trace as those that pass"
   assertEquals(events, ["idle execute passed", "idle tool passed"]);
 });
 
-Deno.test("a hook that hands on what next() gives adds nothing to it", async () => {
+Deno.test("a hook that returns the promise of next() adds no promise", async () => {
   let promise: Promise<string> | undefined;
   const pass: Hook<string, string, string> = (_, next) => promise = next();
   const onion = compose([{ name: "pass", hook: pass }]);
-  const came = onion("a", undefined, {
+  const outcomeOf = onion("a", undefined, {
     point: "tool",
     late: true,
     change: (_, change) => change,
     core: (ctx) => Promise.resolve(ctx),
   });
-  assertStrictEquals(came, promise);
-  assertEquals(await came, "a");
+  assertStrictEquals(outcomeOf, promise);
+  assertEquals(await outcomeOf, "a");
 });

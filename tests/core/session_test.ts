@@ -29,7 +29,7 @@ import { eventLines, eventsOfRun, named } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 
-/** A tool that runs only if a person agrees, and one that runs at once. */
+/** A tool that asks a person, and one that runs immediately. */
 const tools = [
   tool({
     name: "pay",
@@ -41,14 +41,14 @@ const tools = [
   tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" }),
 ];
 
-/** A model that pays once, and looks beside. */
+/** A model that pays and looks, once. */
 function paying() {
   return scripted({ text: "I pay.", calls: [["pay", { sum: 5 }], ["look", {}]] }, "Done.");
 }
 
 const approve = { callId: "call_1", type: "approve" } as const;
 
-/** Where a run is written down with the numbers of its events. */
+/** A sink that records the numbered events of a run. */
 function ledger() {
   const items: NumberedEvent[] = [];
   const sink: Sink<NumberedEvent> = {
@@ -61,14 +61,14 @@ function ledger() {
   return { items, sink };
 }
 
-/** How a run of a session was refused. */
+/** Returns how a run of a session was refused. */
 async function refusal(result: Promise<RunResult>) {
   const { status, error, messages } = await result;
   assertInstanceOf(error, SessionError);
   return [status, error.code, error.message, messages];
 }
 
-Deno.test("a call that waits for a person pauses the run, and resume() goes on", async () => {
+Deno.test("a call that needs a person pauses the run, and resume() continues it", async () => {
   const store = memory();
   const model = paying();
   const assistant = agent({ model, tools });
@@ -131,14 +131,14 @@ Deno.test("a call that waits for a person pauses the run, and resume() goes on",
   model.done();
 });
 
-Deno.test("a run without a session can be resumed by the one it was given", async () => {
+Deno.test("a run without a session can be resumed by its generated session", async () => {
   const assistant = agent({ model: paying(), tools });
   const { session } = await assistant.run("Pay").result;
   const { status, text } = await assistant.resume({ session, answers: [approve] }).result;
   assertEquals([status, text], ["done", "Done."]);
 });
 
-Deno.test("answers are refused where nobody waits for them", async () => {
+Deno.test("answers to a session that is not paused are refused", async () => {
   const store = memory();
   const assistant = agent({ model: paying(), tools });
   const answer = (answers: readonly PersonAnswer[] = [approve], session = "s") =>
@@ -173,11 +173,11 @@ Deno.test("answers are refused where nobody waits for them", async () => {
   ]);
 });
 
-Deno.test("what is said to a run that another one has followed, or that has paused again, is refused", async () => {
+Deno.test("answers to a run that was followed by another, or has paused again, are refused", async () => {
   const store = memory();
   const assistant = agent({ model: paying(), tools });
   const { items, sink } = ledger();
-  const named = { run: "r" }; // as a server does
+  const named = { run: "r" }; // a server passes these options
   const { run } = await assistant.start({ prompt: "Pay", session: "s", store, ...named }, sink).result;
   const answer = (given: { readonly run?: string; readonly at?: number }) =>
     assistant.start({ session: "s", store, answers: [approve], ...given }, sink).result;
@@ -191,7 +191,7 @@ Deno.test("what is said to a run that another one has followed, or that has paus
   assertEquals([run, (await answer({ ...named, at: items.length })).status], ["r", "done"]);
 });
 
-Deno.test("a conversation that moves on skips what waited, and keeps what was done", async () => {
+Deno.test("a new prompt to a paused session skips the open calls, and keeps the results", async () => {
   const store = memory();
   const model = scripted({ text: "I pay.", calls: [["pay", { sum: 5 }], ["look", {}]] }, "As you like.");
   const assistant = agent({ model, tools });
@@ -210,7 +210,7 @@ Deno.test("a conversation that moves on skips what waited, and keeps what was do
   assertEquals(late.slice(0, 2), ["failed", "not-paused"]);
 });
 
-Deno.test("a run that has lost its session stops before it does more", async () => {
+Deno.test("a run that has lost its session stops before its next effect", async () => {
   const ran: string[] = [];
   const note = tool({
     name: "note",
@@ -219,7 +219,7 @@ Deno.test("a run that has lost its session stops before it does more", async () 
     execute: async (_, { callId }) => {
       ran.push(callId);
       const kept = await store.load("s");
-      if (kept) await store.save(kept); // somebody else takes it
+      if (kept) await store.save(kept); // another process takes the session
       return "noted";
     },
   });
@@ -248,7 +248,7 @@ Deno.test("a session has one run at a time", async () => {
   assertEquals(lines(third.messages), ["user 1", "assistant One.", "user 3", "assistant Three."]);
 });
 
-/** Asks once, before or after what lies beneath, and says when it is entered. */
+/** Pauses once, before or after `next()`, and logs each time that it is entered. */
 function asking(point: "session" | "prompt" | "turn" | "model" | "stop", when: "before" | "after", log: unknown[]) {
   const asked = state("asking.asked", () => false);
   async function hook<R>(ctx: Scope & { readonly resumed?: boolean }, next: () => Promise<R>): Promise<R> {
@@ -260,10 +260,10 @@ function asking(point: "session" | "prompt" | "turn" | "model" | "stop", when: "
     }
     return answer ?? await next();
   }
-  return { name: "asking", [point]: hook } as Middleware; // such a hook fits all of them
+  return { name: "asking", [point]: hook } as Middleware; // this hook fits all of these points
 }
 
-/** Runs, resumes, and tells what was asked, the turns that began, how often the model was asked, and the end. */
+/** Runs and resumes. Returns the questions, the turns that began, the number of requests, and the outcome. */
 async function askedAt(point: Parameters<typeof asking>[0], when: "before" | "after") {
   const log: unknown[] = [];
   const model = scripted("One.", "Two.");
@@ -285,7 +285,7 @@ async function askedAt(point: Parameters<typeof asking>[0], when: "before" | "af
 const asked = ["paused", "Go on?"];
 const one = ["done", "One.", "user Hi", "assistant One."];
 
-Deno.test("a run that pauses before something begins with it when it is resumed", async () => {
+Deno.test("a run that pauses before next() enters that point again on resume", async () => {
   const rest = { paused: asked, requests: 1, done: one };
   assertEquals(await askedAt("session", "before"), { ...rest, entered: [false, true], turns: [1] });
   assertEquals(await askedAt("prompt", "before"), { ...rest, entered: [false, false], turns: [1] });
@@ -294,7 +294,7 @@ Deno.test("a run that pauses before something begins with it when it is resumed"
   assertEquals(await askedAt("stop", "before"), { ...rest, entered: [false, true], turns: [1] });
 });
 
-Deno.test("a run that pauses after the answer does not ask the model anew", async () => {
+Deno.test("a run that pauses after the answer does not ask the model again", async () => {
   const rest = { paused: asked, requests: 1, turns: [1], done: one };
   assertEquals(await askedAt("session", "after"), { ...rest, entered: [false, true] });
   assertEquals(await askedAt("prompt", "after"), { ...rest, entered: [false, true] });
@@ -302,7 +302,7 @@ Deno.test("a run that pauses after the answer does not ask the model anew", asyn
   assertEquals(await askedAt("stop", "after"), { ...rest, entered: [false, true] });
 });
 
-Deno.test("a turn that pauses when it is done comes out again with what it came to", async () => {
+Deno.test("a turn that pauses after next() leaves again with its result", async () => {
   const seen: unknown[] = [];
   const use: Middleware[] = [{
     name: "watch",
@@ -323,7 +323,7 @@ Deno.test("a turn that pauses when it is done comes out again with what it came 
   ]);
 });
 
-Deno.test("an answer that is empty is the answer, also where the run pauses after it", async () => {
+Deno.test("an empty answer is the answer, also if the run pauses after it", async () => {
   for (const point of ["turn", "prompt", "session"] as const) {
     const model = scripted({ text: "I look.", calls: [["look", {}]] }, "");
     const late = state("late.asked", () => 0);
@@ -340,7 +340,7 @@ Deno.test("an answer that is empty is the answer, also where the run pauses afte
   }
 });
 
-Deno.test("a run that comes to a limit after a pause says what was said last", async () => {
+Deno.test("a run that reaches a limit after a pause returns the last text", async () => {
   const use = [asking("stop", "before", []), { stop: () => Promise.resolve(continueWith("Go on.")) }];
   const assistant = agent({ model: scripted("One."), use, limits: { turns: 1 } });
   const { session } = await assistant.run("Hi").result;
@@ -348,13 +348,13 @@ Deno.test("a run that comes to a limit after a pause says what was said last", a
   assertEquals([status, text], ["limit", "One."]);
 });
 
-Deno.test("a run that was ended waits for nobody", async () => {
+Deno.test("a run that was ended does not pause", async () => {
   const use: Middleware[] = [asking("session", "after", []), { turn: (ctx) => Promise.reject(ctx.run.end("enough")) }];
   const { status, reason, questions } = await agent({ model: scripted(), use }).run("Hi").result;
   assertEquals([status, reason, questions], ["done", "enough", []]);
 });
 
-Deno.test("stop may pause, and is asked again", async () => {
+Deno.test("a stop hook may pause, and runs again on resume", async () => {
   const resumed: boolean[] = [];
   const model = scripted("One.");
   const use: Middleware[] = [{
@@ -370,7 +370,7 @@ Deno.test("stop may pause, and is asked again", async () => {
   assertEquals([done.status, ...lines(done.messages), resumed], ["done", "user Hi", "assistant One.", [false, true]]);
 });
 
-Deno.test("stop may pause after an answer that is empty", async () => {
+Deno.test("a stop hook may pause after an empty answer", async () => {
   const model = scripted("");
   const log: unknown[] = [];
   const assistant = agent({ model, use: [asking("stop", "before", log)] });
@@ -379,7 +379,7 @@ Deno.test("stop may pause after an answer that is empty", async () => {
   assertEquals([done.status, done.text, ...lines(done.messages), log], ["done", "", "user Hi", [false, true]]);
 });
 
-Deno.test("a prompt that was not accepted before a pause is accepted after it, as hooks change it", async () => {
+Deno.test("a prompt that was not accepted before a pause is accepted on resume, as hooks change it", async () => {
   const change: Middleware = {
     name: "change",
     prompt: (ctx, next) => next({ prompt: user(`${lines([ctx.prompt]).join()}!`), context: ["It is noon."] }),
@@ -406,7 +406,7 @@ Deno.test("a prompt that was not accepted before a pause is accepted after it, a
   assertEquals(model.requests.map(({ messages }) => lines(messages)), [transcript]);
 });
 
-Deno.test("a prompt that waits in a conversation is answered, and its run says nothing of what was said before", async () => {
+Deno.test("an unanswered prompt of the session is answered, and the result excludes earlier texts", async () => {
   const store = memory();
   const options = { session: "s", store };
   await agent({ model: scripted("Hello!") }).run({ prompt: "Hi", ...options }).result;
@@ -423,15 +423,15 @@ Deno.test("a prompt that waits in a conversation is answered, and its run says n
   ]);
 });
 
-Deno.test("a prompt that was never accepted does not enter when the conversation moves on", async () => {
+Deno.test("a prompt that was never accepted is dropped when the conversation continues", async () => {
   const assistant = agent({ model: scripted("One."), use: [asking("prompt", "before", [])] });
   const { session } = await assistant.run("Hi").result;
-  const { session: again } = await assistant.run({ prompt: "Hello", session }).result;
-  const { messages } = await assistant.resume({ session: again, answers: [] }).result;
+  const { session: pausedAgain } = await assistant.run({ prompt: "Hello", session }).result;
+  const { messages } = await assistant.resume({ session: pausedAgain, answers: [] }).result;
   assertEquals(lines(messages), ["user Hello", "assistant One."]);
 });
 
-Deno.test("a run that pauses twice asks and takes its prompt once", async () => {
+Deno.test("a run that pauses twice accepts its prompt once", async () => {
   const once = asking("prompt", "before", []);
   const later = state("later.asked", () => false);
   const twice: Middleware = {
@@ -449,12 +449,12 @@ Deno.test("a run that pauses twice asks and takes its prompt once", async () => 
   assertEquals([third.status, ...lines(third.messages)], ["done", "user Hi", "assistant One."]);
 });
 
-Deno.test("an answer is kept where the run pauses again before its calls went in", async () => {
-  const again = state("again.asked", () => false);
+Deno.test("an answer is kept if the run pauses again before its call entered", async () => {
+  const pausedAgain = state("again.asked", () => false);
   const use: Middleware[] = [{
     turn: (ctx, next) => {
-      if (!ctx.resumed || again.get(ctx)) return next();
-      again.set(ctx, true);
+      if (!ctx.resumed || pausedAgain.get(ctx)) return next();
+      pausedAgain.set(ctx, true);
       throw ctx.run.pause("Sure?");
     },
   }];
@@ -472,7 +472,7 @@ Deno.test("an answer is kept where the run pauses again before its calls went in
   ]);
 });
 
-Deno.test("a resumed run enters session, prompt and turn anew, without their changes, and not the model", async () => {
+Deno.test("a resumed run enters session, prompt and turn again, without their changes, and not model", async () => {
   const log: unknown[] = [];
   const use: Middleware[] = [{
     session: (ctx, next) => {
@@ -520,7 +520,7 @@ Deno.test("a resumed run enters session, prompt and turn anew, without their cha
   assertEquals(lines(messages), [...transcript, ...batch, "assistant Done."]);
 });
 
-Deno.test("state and limits of a run go on when it is resumed", async () => {
+Deno.test("the state and the limits of a run continue when it is resumed", async () => {
   const count = state("count", () => 0);
   const seen: unknown[] = [];
   const use: Middleware[] = [{
@@ -544,7 +544,7 @@ Deno.test("state and limits of a run go on when it is resumed", async () => {
   ]);
 });
 
-Deno.test("a rollback takes back what was before the pause too", async () => {
+Deno.test("a rollback also removes the messages from before the pause", async () => {
   const store = memory();
   const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.end("undo", { rollback: true })) }];
   await agent({ model: scripted("Hello!") }).run({ prompt: "Hi", session: "s", store }).result;
@@ -554,7 +554,7 @@ Deno.test("a rollback takes back what was before the pause too", async () => {
   assertEquals(lines(messages), ["user Hi", "assistant Hello!"]);
 });
 
-Deno.test("a resume that fails or is stopped before its calls went in keeps what they came to", async () => {
+Deno.test("a resume that fails or is stopped before its calls enter keeps their results", async () => {
   const kept = ["user Pay", "assistant I pay.", "call pay look", "aborted Stopped before it was done.", "ok Seen"];
   const failing: Middleware = {
     session: (ctx, next) => ctx.resumed ? Promise.reject(new Error("down")) : next(),
@@ -585,7 +585,7 @@ Deno.test("a resume that is refused leaves the run paused", async () => {
   assertEquals([yes.status, yes.text], ["done", "Done."]);
 });
 
-Deno.test("a session that is refused is not begun", async () => {
+Deno.test("a refused session does not begin", async () => {
   const store = memory();
   const model = scripted();
   const assistant = agent({ model, use: [{ session: () => Promise.resolve(refused("closed")) }] });
@@ -601,7 +601,7 @@ Deno.test("a session that is refused is not begun", async () => {
   assertEquals((await store.load("s"))?.messages, []);
 });
 
-Deno.test("a prompt that is cancelled is not kept, before it was answered or after", async () => {
+Deno.test("a cancelled prompt is not stored, before or after its answer", async () => {
   const store = memory();
   const before: Middleware = { prompt: () => Promise.resolve(cancelled("not now")) };
   const after: Middleware = { prompt: (_, next) => next().then(() => cancelled("not that")) };
@@ -617,7 +617,7 @@ Deno.test("a prompt that is cancelled is not kept, before it was answered or aft
   ]);
 });
 
-Deno.test("context goes where its point says, and is kept as long", async () => {
+Deno.test("context is inserted at its point, and stored if that point stores it", async () => {
   const look = tool({
     name: "look",
     description: "Looks",
@@ -653,7 +653,7 @@ Deno.test("context goes where its point says, and is kept as long", async () => 
   ]);
 });
 
-Deno.test("session may choose model, instructions, tools and limits, each alone", async () => {
+Deno.test("a session hook may replace the model, the instructions, the tools and the limits, each alone", async () => {
   const [pay, look] = tools;
   const other = scripted({ calls: [["look", {}], ["pay", { sum: 5 }]] }, "Other.");
   const seen: unknown[] = [];
@@ -693,7 +693,7 @@ Deno.test("session may choose model, instructions, tools and limits, each alone"
   ]);
 });
 
-Deno.test("a tool that session adds takes the place of one of its name", async () => {
+Deno.test("a tool that a session hook adds replaces the tool of the same name", async () => {
   const mine = tool({ name: "look", description: "Looks again", input: z.object({}), execute: () => "Mine" });
   const use: Middleware[] = [{
     session: (ctx, next) => next({ settings: { tools: [...ctx.settings.tools, mine] } }),
@@ -704,7 +704,7 @@ Deno.test("a tool that session adds takes the place of one of its name", async (
   assertEquals(model.requests[0]?.tools.map(({ description }) => description), ["Pays", "Looks again"]);
 });
 
-Deno.test("a history that a caller holds goes on in a session that is kept", async () => {
+Deno.test("the history that a caller passes continues in a stored session", async () => {
   const store = memory();
   const history: readonly Message[] = [user("Hi"), { role: "assistant", parts: [{ type: "text", text: "Hello!" }] }];
   const assistant = agent({ model: scripted("One.", "Two.") });
@@ -714,7 +714,7 @@ Deno.test("a history that a caller holds goes on in a session that is kept", asy
   assertEquals(lines(messages), all);
 });
 
-Deno.test("a store keeps what is newest, and no more than it may", async () => {
+Deno.test("memory() keeps the newest sessions, at most `max`", async () => {
   const store = memory({ max: 2 });
   const session = { version: 0, messages: [user("Hi")] };
   assertEquals(await store.load("a"), undefined);
@@ -729,7 +729,7 @@ Deno.test("a store keeps what is newest, and no more than it may", async () => {
   assertEquals(await store.save({ id: "a", ...session, version: 2 }), undefined);
 });
 
-Deno.test("a prompt is saved before the model is asked, and results before it is asked again", async () => {
+Deno.test("the prompt is saved before the model is asked, and results before it is asked again", async () => {
   const store = memory();
   const kept: unknown[] = [];
   const look = async () => {
@@ -744,7 +744,7 @@ Deno.test("a prompt is saved before the model is asked, and results before it is
   assertEquals(kept, [["running", "user Look"], ["running", ...all], [undefined, ...all, "assistant Done."]]);
 });
 
-Deno.test("a session that cannot be loaded or saved is said to be lost", async () => {
+Deno.test("a session that cannot be loaded or saved fails the run", async () => {
   const down = () => Promise.reject(new Error("store is down"));
   const failing = agent({ model: scripted() }).run({ prompt: "Hi", session: "s", store: { ...memory(), load: down } });
   const failed = await failing.result;
@@ -754,7 +754,7 @@ Deno.test("a session that cannot be loaded or saved is said to be lost", async (
   const kept = memory();
   let broken = false;
   const store: Store = { ...kept, save: (session) => broken ? down() : kept.save(session) };
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const use: Middleware[] = [{
     stop: (_, next) => {
       broken = true;
@@ -762,17 +762,22 @@ Deno.test("a session that cannot be loaded or saved is said to be lost", async (
     },
   }];
   const run = agent({ model: scripted("Hello!"), use })
-    .run({ prompt: "Hi", session: "s", store, onError: (error) => told.push(error instanceof Error && error.message) });
+    .run({
+      prompt: "Hi",
+      session: "s",
+      store,
+      onError: (error) => reported.push(error instanceof Error && error.message),
+    });
   const events = await eventsOfRun(run);
   assertEquals(events.slice(-3), [
     { type: "session.closed" },
     { type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: "uuid" },
     { type: "run.finished", status: "done", text: "Hello!", usage: { input: 1, output: 1 } },
   ]);
-  assertEquals([(await run.result).status, told], ["done", ["store is down"]]);
+  assertEquals([(await run.result).status, reported], ["done", ["store is down"]]);
 });
 
-Deno.test("a session that somebody else took is said to be unsaved", async () => {
+Deno.test("a session that another process took is reported as unsaved", async () => {
   const store = memory();
   const use: Middleware[] = [{
     stop: async (_, next) => {
@@ -790,7 +795,7 @@ Deno.test("a session that somebody else took is said to be unsaved", async () =>
   assertEquals(lines((await store.load("s"))?.messages ?? []), ["user Mine"]);
 });
 
-Deno.test("a hook that ignores the end of its run does not keep the session", async () => {
+Deno.test("a hook that ignores the end of its run does not hold the session", async () => {
   using time = new FakeTime();
   const store = memory();
   const late = Promise.withResolvers<void>();

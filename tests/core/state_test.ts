@@ -6,7 +6,7 @@ import * as z from "zod";
 import { recordingStore } from "../support/recording_store.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
-Deno.test("state begins anew in every run, and is one within it", async () => {
+Deno.test("run state begins anew in every run, and is shared within it", async () => {
   const seen = state<string[]>("seen", () => []);
   const same = state<string[]>("seen", () => ["never"]);
   const all: (readonly string[])[] = [];
@@ -30,7 +30,7 @@ Deno.test("state begins anew in every run, and is one within it", async () => {
   assertEquals(all, [["a", "b"], ["a", "b"], ["a", "b"], ["a", "b"]]);
 });
 
-Deno.test("state is made when it is first read, set or not, also to nothing", async () => {
+Deno.test("state is initialized on its first read, also to undefined", async () => {
   let made = 0;
   const maybe = state<number | undefined>("maybe", () => ++made);
   const log: unknown[] = [];
@@ -46,7 +46,7 @@ Deno.test("state is made when it is first read, set or not, also to nothing", as
   assertEquals(log, [0, 1, 1, undefined, undefined, 1, 7, 7]);
 });
 
-/** Counts in the session, and says the counts that it has seen. */
+/** Counts in the session, and records the counts. */
 function counting(options: StateOptions, init = () => 0) {
   const seen: unknown[] = [];
   const count = state<unknown>("count", init, { lifetime: "session", ...options });
@@ -61,7 +61,7 @@ function counting(options: StateOptions, init = () => 0) {
   return { seen, use };
 }
 
-Deno.test("state of a session goes on in every run of it, and in no other", async () => {
+Deno.test("session state continues in every run of its session, and in no other", async () => {
   const { store, saved } = recordingStore();
   const { seen, use } = counting({});
   const assistant = agent({ model: scripted("1", "2", "3"), use: [use] });
@@ -70,7 +70,7 @@ Deno.test("state of a session goes on in every run of it, and in no other", asyn
   assertEquals(saved.at(-1)?.state, [["count", 1]]);
 });
 
-Deno.test("state of a session is shared with the agents beneath", async () => {
+Deno.test("session state is shared with subagents", async () => {
   const { seen, use } = counting({});
   const child = agent({ name: "child", model: scripted("Helped.") });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
@@ -83,7 +83,7 @@ Deno.test("state of a session is shared with the agents beneath", async () => {
   assertEquals(seen, [1, 2]);
 });
 
-Deno.test("state that was kept in another form, or does not look as it has to, begins anew", async () => {
+Deno.test("session state with another version, or that its schema rejects, begins anew", async () => {
   const kept = async (before: unknown, options: StateOptions) => {
     const { store } = recordingStore();
     const { seen, use } = counting({});

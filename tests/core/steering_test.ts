@@ -18,7 +18,7 @@ import * as z from "zod";
 import { recordingStore, storeWith } from "../support/recording_store.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-/** A tool that does something to the run it is called in, by the name that it is given. */
+/** An agent with a tool that acts on its own run. */
 function agentOf(
   model: ScriptedModel,
   { act = () => {}, limits = {}, use = [] }: {
@@ -48,12 +48,12 @@ const working = (...works: readonly string[]) => ({ calls: works.map((what) => [
 const injected = (events: readonly Event[]) =>
   events.flatMap((event) => event.type === "steering.injected" ? [lines(event.messages)] : []);
 
-/** True if a message waits for the session's run. */
+/** Whether a message waits for the session's run. */
 function hasWaiting({ run }: Session): boolean {
   return waitingMessages(run?.state ?? []).length > 0;
 }
 
-Deno.test("what is said to a run while its calls run comes after their results", async () => {
+Deno.test("a message sent while calls run is inserted after their results", async () => {
   const model = scripted(working("a", "b"), "Yes, red.");
   const { run } = agentOf(model, { act: (what, run) => what === "a" ? run.send("Make it red") : undefined });
   const events = await Array.fromAsync(run.events);
@@ -69,7 +69,7 @@ Deno.test("what is said to a run while its calls run comes after their results",
   assertEquals(injected(events), [["user Make it red"]]);
 });
 
-Deno.test("what is said while the agent answers is answered too, before it is done", async () => {
+Deno.test("a message sent while the model answers is answered before the run ends", async () => {
   const model = scripted({ text: "One.", before: () => run.send("And two?") }, "Two.");
   const { run } = agentOf(model);
   const { status, text, messages } = await run.result;
@@ -81,7 +81,7 @@ Deno.test("what is said while the agent answers is answered too, before it is do
   ]]);
 });
 
-Deno.test("what is said while stop decides is answered too", async () => {
+Deno.test("a message sent while a stop hook decides is answered", async () => {
   const once = state("once", () => false);
   const use: Middleware[] = [{
     name: "late",
@@ -95,7 +95,7 @@ Deno.test("what is said while stop decides is answered too", async () => {
   assertEquals(lines((await run.result).messages), ["user Go", "assistant One.", "user Wait!", "assistant Two."]);
 });
 
-Deno.test("calls that have not begun are skipped where a message is not to wait for them", async () => {
+Deno.test('a message with after: "calls" skips the calls that have not begun', async () => {
   const model = scripted(working("a", "b", "c"), "Yes.");
   const { run, ran } = agentOf(model, {
     limits: { parallel: 1 },
@@ -110,7 +110,7 @@ Deno.test("calls that have not begun are skipped where a message is not to wait 
   ]]);
 });
 
-Deno.test("ten messages wait for a run; an eleventh, and one for a run that is over, are refused", async () => {
+Deno.test("at most ten messages wait for a run; the eleventh, and one for a finished run, are refused", async () => {
   const model = scripted(working("a"), "Yes.");
   const refused: string[] = [];
   const { run } = agentOf(model, {
@@ -127,7 +127,7 @@ Deno.test("ten messages wait for a run; an eleventh, and one for a run that is o
   await assertRejects(() => run.send("Late"), Error, `Cannot send a message to run "${id}": it is over`);
 });
 
-Deno.test("what was not delivered is kept for whoever goes on with the session, and survives a crash", async () => {
+Deno.test("an undelivered message is stored for the next run of the session, and survives a crash", async () => {
   const model = scripted(working("a"));
   const { run, saved } = agentOf(model, {
     limits: { turns: 1 },
@@ -140,9 +140,9 @@ Deno.test("what was not delivered is kept for whoever goes on with the session, 
   ]);
 });
 
-Deno.test("what was said to a run that pauses is there where the conversation goes on without an answer", async () => {
+Deno.test("a message sent to a pausing run is delivered when the conversation continues without an answer", async () => {
   const { store } = recordingStore();
-  const doing = {
+  const options = {
     description: "Works",
     input: z.object({ what: z.string() }),
     execute: async () => {
@@ -150,8 +150,8 @@ Deno.test("what was said to a run that pauses is there where the conversation go
       return "did it";
     },
   };
-  const work = tool({ ...doing, name: "work" });
-  const asked = tool({ ...doing, name: "asked", ask: true });
+  const work = tool({ ...options, name: "work" });
+  const asked = tool({ ...options, name: "asked", ask: true });
   const calls = [["work", { what: "a" }], ["asked", { what: "b" }]] as const;
   const assistant = agent({ model: scripted({ calls }, "Red."), tools: [work, asked] });
   const run = assistant.run({ prompt: "Go", session: "s", store });
@@ -168,7 +168,7 @@ Deno.test("what was said to a run that pauses is there where the conversation go
   ]);
 });
 
-Deno.test("what is said to a run before it has its session waits for that", async () => {
+Deno.test("a message sent before the run holds its session waits", async () => {
   const { store } = recordingStore();
   const model = scripted("One.", "Two.");
   await agent({ model }).run({ prompt: "1", session: "s", store }).result;
@@ -180,7 +180,7 @@ Deno.test("what is said to a run before it has its session waits for that", asyn
   await refused.result;
 });
 
-Deno.test("a run that has lost its session says so to whoever says something to it", async () => {
+Deno.test("send() to a run that has lost its session is refused with that reason", async () => {
   const { store } = recordingStore();
   const begun = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -200,7 +200,7 @@ Deno.test("a run that has lost its session says so to whoever says something to 
   assertEquals((await run.result).reason, "lost");
 });
 
-Deno.test("a run whose process died as it was about to finish still answers what was said to it", async () => {
+Deno.test("a run whose process died before it finished still answers a waiting message", async () => {
   const deaths = recordingStore();
   const use: Middleware[] = [{
     name: "late",
@@ -212,11 +212,16 @@ Deno.test("a run whose process died as it was about to finish still answers what
   const run = agent({ model: scripted("One.", "Two."), use }).run({ prompt: "Go", session: "s", store: deaths.store });
   await run.result;
   const { store } = await storeWith(deaths.saved.find(hasWaiting));
-  const again = agent({ model: scripted("Three.") }).resume({ session: "s", store, answers: [], lost: () => true });
-  assertEquals(lines((await again.result).messages), ["user Go", "assistant One.", "user Wait!", "assistant Three."]);
+  const repeated = agent({ model: scripted("Three.") }).resume({ session: "s", store, answers: [], lost: () => true });
+  assertEquals(lines((await repeated.result).messages), [
+    "user Go",
+    "assistant One.",
+    "user Wait!",
+    "assistant Three.",
+  ]);
 });
 
-Deno.test("finish() still counts for a run that has paused since", async () => {
+Deno.test("finish() still applies after a pause", async () => {
   const { store } = recordingStore();
   const work = tool({
     name: "work",
@@ -234,7 +239,7 @@ Deno.test("finish() still counts for a run that has paused since", async () => {
   assertEquals([status, reason, model.requests[1]?.tools], ["done", "interrupted", []]);
 });
 
-Deno.test("finish() has the agent answer once more, without tools, and skips what has not begun", async () => {
+Deno.test("finish() requests one more answer without tools, and skips calls that have not begun", async () => {
   const model = scripted(working("a", "b"), "As far as I came.");
   const { run, ran } = agentOf(model, { limits: { parallel: 1 }, act: (_, run) => run.finish() });
   const events = await Array.fromAsync(run.events);
@@ -255,7 +260,7 @@ Deno.test("finish() has the agent answer once more, without tools, and skips wha
   assertEquals(events.filter(({ type }) => type.startsWith("steering")), [{ type: "steering.interrupted" }]);
 });
 
-Deno.test("calls that the model makes all the same in its last answer are skipped", async () => {
+Deno.test("calls in the last answer after finish() are skipped", async () => {
   const model = scripted(working("a"), working("b"));
   const { run, ran } = agentOf(model, { act: (_, run) => run.finish() });
   const { status, reason, messages } = await run.result;
@@ -267,14 +272,14 @@ Deno.test("calls that the model makes all the same in its last answer are skippe
   ]);
 });
 
-Deno.test("a run that is stopped with rollback leaves the transcript as it was", async () => {
+Deno.test("stop() with rollback leaves the transcript unchanged", async () => {
   const model = scripted(working("a"), "Never.");
   const { run } = agentOf(model, { act: (_, run) => run.stop("enough", { rollback: true }) });
   const { status, reason, messages } = await run.result;
   assertEquals([status, reason, messages], ["aborted", "enough", []]);
 });
 
-Deno.test("a batch of which every result is handled ends the run without another word of the model", async () => {
+Deno.test("a batch whose results are all handled ends the run without another request", async () => {
   const handled = (what: string): ToolResult => ({ ...text(`made ${what}`), handled: what !== "c" });
   const { run } = agentOf(scripted({ text: "Here:", ...working("a", "b") }), { act: handled });
   const { status, text: said, messages } = await run.result;
@@ -287,7 +292,7 @@ Deno.test("a batch of which every result is handled ends the run without another
   assertEquals((await other.result).text, "Both are there.");
 });
 
-Deno.test("a result that was denied clears what the others of its batch have handled", async () => {
+Deno.test("a denied result makes its batch unhandled", async () => {
   const use: Middleware[] = [{
     name: "guard",
     approval: async (ctx, next) =>
@@ -298,11 +303,11 @@ Deno.test("a result that was denied clears what the others of its batch have han
   assertEquals((await run.result).text, "Only a.");
 });
 
-Deno.test("a result says what the person is told, what is shown of it, and what it made", async () => {
+Deno.test("a result may contain a notice for the person, be silent, and name artifacts", async () => {
   const artifacts = [{ uri: "file:a.png", mediaType: "image/png" }];
   const results: Readonly<Record<string, ToolResult>> = {
     a: { ...text("For the model"), person: "Your chart is ready.", artifacts },
-    b: { ...text("Secret"), person: "Nobody hears this.", silent: true },
+    b: { ...text("Secret"), person: "This is not emitted.", silent: true },
   };
   const { run } = agentOf(scripted(working("a", "b"), "Done."), { act: (what) => results[what] ?? text("") });
   const events = await Array.fromAsync(run.events);
@@ -319,7 +324,7 @@ Deno.test("a result says what the person is told, what is shown of it, and what 
   assertEquals(lines((await run.result).messages).slice(2, 4), ["ok For the model", "ok Secret"]);
 });
 
-Deno.test("a tool that a model hook adds and a tool hook answers is a tool like any other, and is asked about", async () => {
+Deno.test("a tool added by a model hook and answered by a tool hook needs approval like all tools", async () => {
   const seen: unknown[] = [];
   const guide: Middleware = {
     name: "guide",

@@ -27,7 +27,7 @@ const asking = (...prompts: string[]): ScriptedStep => ({
   calls: prompts.map((prompt) => ["ask_child", { prompt }] as const),
 });
 
-/** The run of an agent that asks a child once. */
+/** Runs an agent that calls its subagent once. */
 function parent(model: Model, { use = [], limits = {} }: { use?: Middleware[]; limits?: Partial<Limits> } = {}) {
   const child = agent({ name: "child", model });
   return agent({
@@ -39,7 +39,7 @@ function parent(model: Model, { use = [], limits = {} }: { use?: Middleware[]; l
   });
 }
 
-Deno.test("an agent as a tool answers a call by a run of its own, told among the caller's events", async () => {
+Deno.test("a subagent answers a call with its own run, whose events are nested in the parent's", async () => {
   const child = scripted({ text: ["Hel", "ped."], usage: { input: 5, output: 3 } });
   const run = parent(child).run("Hi");
   const events = await eventsOfRun(run);
@@ -68,7 +68,7 @@ Deno.test("an agent as a tool answers a call by a run of its own, told among the
   ]);
 });
 
-Deno.test("a child knows its path, its caller's vars, and has state of its own", async () => {
+Deno.test("a child has its path, its parent's vars, and its own state", async () => {
   const seen: unknown[] = [];
   const note: Middleware<{ user: string }> = {
     prompt: (ctx, next) => {
@@ -95,7 +95,7 @@ Deno.test("a child knows its path, its caller's vars, and has state of its own",
   assertEquals(seen, [["Ada", [], 0], ["Ada", ["top"], 0], ["Ada", ["top", "child"], 0]]);
 });
 
-Deno.test("agents may be so deep, and no deeper", async () => {
+Deno.test("subagents may nest to the limit of depth", async () => {
   const requests: number[] = [];
   const nested = (depth: number): Agent<unknown, string> => {
     const model = scripted({ ...asking("Deeper"), before: () => void requests.push(depth) }, "Back.");
@@ -108,10 +108,10 @@ Deno.test("agents may be so deep, and no deeper", async () => {
     if (event.type === "tool.finished") results.push(`${event.result.status} ${textOf(event.result)}`);
   }
   assertEquals(requests, [0, 1, 2, 3]);
-  assertEquals(results, ["error Not run: agents may be 3 deep.", "ok Back.", "ok Back.", "ok Back."]);
+  assertEquals(results, ["error Not run: subagents may nest at most 3 deep.", "ok Back.", "ok Back.", "ok Back."]);
 });
 
-Deno.test("subagent sees a child, and changes what it is asked and made of", async () => {
+Deno.test("a subagent hook may change the prompt and the settings of a child", async () => {
   const child = scripted();
   const other = scripted("Other.");
   const seen: unknown[] = [];
@@ -149,14 +149,14 @@ Deno.test("a child that does not finish is an error for the model", async () => 
   assertEquals(await outcome(failing), ["done", "error child did not finish: failure"]);
 });
 
-Deno.test("an input without a prompt is refused", async () => {
+Deno.test("an input without a prompt is rejected", async () => {
   const child = agent({ model: scripted() });
   const model = scripted({ calls: [["ask_child", { task: "Help" }]] }, "Done.");
   const { messages } = await agent({ model, tools: [asTool(child, named)] }).run("Hi").result;
   assertEquals(lines(messages)[2], "error The input of ask_child is not valid: prompt: expected a text");
 });
 
-Deno.test("a child stops with its caller, and its caller ends after it", async () => {
+Deno.test("a child stops with its parent, and the parent ends after it", async () => {
   const reasons: string[] = [];
   const child: Agent<unknown, string> = agent({
     name: "child",
@@ -181,10 +181,10 @@ Deno.test("a child stops with its caller, and its caller ends after it", async (
   assertEquals(reasons, ["signal"]);
 });
 
-Deno.test("a child whose tool ignores its signal is left behind with it", async () => {
+Deno.test("a child whose tool ignores its signal is abandoned with it", async () => {
   using time = new FakeTime();
   const started = Promise.withResolvers<void>();
-  const deaf = tool({
+  const ignoresSignal = tool({
     name: "deaf",
     description: "Hears nothing",
     input: z.object({}),
@@ -197,7 +197,7 @@ Deno.test("a child whose tool ignores its signal is left behind with it", async 
   const child = agent({
     name: "child",
     model: scripted({ calls: [["deaf", {}]] }),
-    tools: [deaf],
+    tools: [ignoresSignal],
     use: [{
       abort: async (ctx, next) => {
         cleaned.push(...ctx.open.map(({ id }) => id));
@@ -215,7 +215,7 @@ Deno.test("a child whose tool ignores its signal is left behind with it", async 
   assertEquals(cleaned, ["call_1"]);
 });
 
-Deno.test("a parent that has the only place does not keep it from its child", async () => {
+Deno.test("a parent with a single slot does not hold it during its child's run", async () => {
   const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
   const child = agent({
     name: "child",
@@ -227,7 +227,7 @@ Deno.test("a parent that has the only place does not keep it from its child", as
   assertEquals(lines(messages)[2], "ok Looked.");
 });
 
-Deno.test("children run beside each other, and share the places of their caller", async () => {
+Deno.test("children run in parallel, and share the slots of their parent", async () => {
   const running = gauge();
   const three = barrier(3);
   const work = tool({
@@ -243,7 +243,7 @@ Deno.test("children run beside each other, and share the places of their caller"
   assertEquals([running.peak, ...lines(messages).slice(2, -1)], [3, "ok Helped.", "ok Helped.", "ok Helped."]);
 });
 
-Deno.test("what a child keeps to itself is filtered at subagent", async () => {
+Deno.test("a subagent hook may filter the events of a child", async () => {
   const quiet: Middleware = {
     subagent: (ctx, next) => next({ emit: (event) => event.type === "subagent.event" || ctx.emit(event) }),
   };
@@ -254,7 +254,7 @@ Deno.test("what a child keeps to itself is filtered at subagent", async () => {
   ]);
 });
 
-Deno.test("a tool that fails within a child may be tried again by the child", async () => {
+Deno.test("a child may retry a failed tool", async () => {
   let tries = 0;
   const flaky = tool({
     name: "flaky",

@@ -21,12 +21,12 @@ async function acts(...use: Middleware[]): Promise<Acted[]> {
   return events.flatMap((event) => {
     if (event.type !== "hook.acted") return [];
     const { type: _, ms, ...acted } = event;
-    assertEquals(ms, 0); // named, since it differs from run to run
+    assertEquals(ms, 0); // asserted here, since it differs between runs
     return [acted];
   });
 }
 
-Deno.test("a trace says who passed, changed, replaced, and what came of it", async () => {
+Deno.test("a trace says which hooks passed, changed or replaced, and the result", async () => {
   assertEquals(
     await acts(
       { name: "outer", tool: (_, next) => next() },
@@ -43,7 +43,7 @@ Deno.test("a trace says who passed, changed, replaced, and what came of it", asy
   );
 });
 
-Deno.test("a trace says who denied", async () => {
+Deno.test("a trace says which hook denied", async () => {
   const call = { turn: 1, call: "call_1" };
   assertEquals(
     await acts(
@@ -61,7 +61,7 @@ Deno.test("a trace says who denied", async () => {
   ]);
 });
 
-Deno.test("a trace says who asked again, and who threw", async () => {
+Deno.test("a trace says which hook retried, and which threw", async () => {
   const call = { turn: 1, call: "call_1" };
   let failures = 0;
   assertEquals(
@@ -87,7 +87,7 @@ Deno.test("a trace says who asked again, and who threw", async () => {
   );
 });
 
-Deno.test("a trace says the turn wherever there is one, and nothing of what is undefined", async () => {
+Deno.test("a trace contains the turn if there is one, and no undefined field", async () => {
   const pass = (_: unknown, next: () => Promise<never>) => next();
   const all = ["session", "prompt", "turn", "model", "tool", "approval", "execute", "stop"] as const;
   const use = { name: "all", ...Object.fromEntries(all.map((point) => [point, pass])) };
@@ -111,7 +111,7 @@ Deno.test("a trace says the turn wherever there is one, and nothing of what is u
   );
 });
 
-Deno.test("a trace stands where the hook left, and changes nothing else", async () => {
+Deno.test("a trace adds an event when a hook leaves, and changes nothing else", async () => {
   const use: Middleware[] = [
     { name: "cache", model: (ctx, next) => ctx.turn === 1 ? next() : Promise.resolve(reply("Mine.")) },
     { name: "mark", tool: async (_, next) => ({ ...text("Seen"), ...await next() }) },

@@ -30,12 +30,12 @@ const skipped = (callId: string): CallResult => ({
   parts: [{ type: "text", text: "There is no result." }],
 });
 
-/** Asserts what comes of `messages`, and what is said of it. */
-function mends(messages: readonly Message[], mended: readonly Message[], ...problems: string[]) {
-  assertEquals(repairTranscript(messages), { messages: mended, problems });
+/** Asserts that `messages` are repaired to `mended`, with these problems. */
+function assertRepaired(messages: readonly Message[], repaired: readonly Message[], ...problems: string[]) {
+  assertEquals(repairTranscript(messages), { messages: repaired, problems });
 }
 
-Deno.test("a transcript that is valid stays the very same", () => {
+Deno.test("repairTranscript() returns a valid transcript as the same object", () => {
   const valid: readonly Message[] = [
     user("Hi"),
     calling("a", "b"),
@@ -52,36 +52,44 @@ Deno.test("a transcript that is valid stays the very same", () => {
   assertStrictEquals(repairTranscript(none).messages, none);
 });
 
-Deno.test("a call without a result is answered as skipped", () => {
+Deno.test("repairTranscript() answers a call without a result as skipped", () => {
   const none = { role: "tool", results: [skipped("a")] } as const;
-  mends([calling("a")], [calling("a"), none], "no result for call a");
-  mends([calling("a"), user("Hi")], [calling("a"), none, user("Hi")], "no result for call a");
-  mends(
+  assertRepaired([calling("a")], [calling("a"), none], "no result for call a");
+  assertRepaired([calling("a"), user("Hi")], [calling("a"), none, user("Hi")], "no result for call a");
+  assertRepaired(
     [calling("a", "b"), answering("b")],
     [calling("a", "b"), { role: "tool", results: [skipped("a"), result("b")] }],
     "no result for call a",
   );
-  mends([calling("a"), answering()], [calling("a"), none], "no result for call a");
+  assertRepaired([calling("a"), answering()], [calling("a"), none], "no result for call a");
 });
 
-Deno.test("a result without a call is left out", () => {
-  mends([user("Hi"), answering("a")], [user("Hi")], "results without calls: a");
-  mends([saying("Hi"), answering("a", "b")], [saying("Hi")], "results without calls: a, b");
-  mends(
+Deno.test("repairTranscript() removes a result without a call", () => {
+  assertRepaired([user("Hi"), answering("a")], [user("Hi")], "results without calls: a");
+  assertRepaired([saying("Hi"), answering("a", "b")], [saying("Hi")], "results without calls: a, b");
+  assertRepaired(
     [calling("a"), answering("x", "a", "y")],
     [calling("a"), answering("a")],
     "a result for call x, which was not made",
     "a result for call y, which was not made",
   );
-  mends([calling("a"), answering("a"), answering("a")], [calling("a"), answering("a")], "results without calls: a");
+  assertRepaired(
+    [calling("a"), answering("a"), answering("a")],
+    [calling("a"), answering("a")],
+    "results without calls: a",
+  );
 });
 
-Deno.test("a second result is left out, and results are put in order", () => {
+Deno.test("repairTranscript() removes a second result, and sorts results", () => {
   const first = [calling("a"), answering("a")];
   const second: Message[] = [calling("a"), { role: "tool", results: [result("a"), result("a", "again")] }];
-  mends(second, first, "a second result for call a");
-  mends([calling("a", "b"), answering("b", "a")], [calling("a", "b"), answering("a", "b")], "results out of order");
-  mends(
+  assertRepaired(second, first, "a second result for call a");
+  assertRepaired(
+    [calling("a", "b"), answering("b", "a")],
+    [calling("a", "b"), answering("a", "b")],
+    "results out of order",
+  );
+  assertRepaired(
     [answering("x"), calling("a", "b"), answering("b", "a")],
     [calling("a", "b"), answering("a", "b")],
     "results without calls: x",
@@ -89,13 +97,13 @@ Deno.test("a second result is left out, and results are put in order", () => {
   );
 });
 
-Deno.test("a second call of one id is left out, and a message that had nothing else", () => {
-  mends(
+Deno.test("repairTranscript() removes a second call with the same id, and a message that is then empty", () => {
+  assertRepaired(
     [calling("a", "a", "b"), answering("a", "b")],
     [calling("a", "b"), answering("a", "b")],
     "a second call a",
   );
-  mends(
+  assertRepaired(
     [calling("a"), answering("a"), calling("a"), answering("a")],
     [calling("a"), answering("a")],
     "a second call a",
@@ -103,7 +111,7 @@ Deno.test("a second call of one id is left out, and a message that had nothing e
   );
 });
 
-/** Numbers that are the same in every run, from 0 to below `end`. */
+/** A generator of the same pseudorandom numbers in every run, from 0 to below `end`. */
 function dice(seed: number) {
   let state = seed;
   return (end: number) => {
@@ -124,7 +132,7 @@ function garbage(roll: (end: number) => number): Message[] {
   });
 }
 
-/** The rule, said another way than where it is kept. */
+/** The rule of a valid transcript, implemented in another way than in src. */
 function isValid(messages: readonly Message[]): boolean {
   const ids = messages.flatMap((message) => message.role === "assistant" ? callsOf(message).map(({ id }) => id) : []);
   return new Set(ids).size === ids.length && messages.every((message, index) => {
@@ -137,26 +145,26 @@ function isValid(messages: readonly Message[]): boolean {
   });
 }
 
-Deno.test("whatever the messages, they are mended to a valid transcript, once, and nothing else is lost", () => {
+Deno.test("repairTranscript() makes all messages valid, changes nothing the second time, and loses nothing else", () => {
   const roll = dice(7);
   let broken = 0;
   for (let round = 0; round < 3_000; round++) {
     const messages = garbage(roll);
-    const told = JSON.stringify(messages);
-    const { messages: mended, problems } = repairTranscript(messages);
-    assert(isValid(mended), told);
-    assertEquals(problems.length === 0, isValid(messages), told);
-    if (problems.length === 0) assertStrictEquals(mended, messages);
+    const reported = JSON.stringify(messages);
+    const { messages: repaired, problems } = repairTranscript(messages);
+    assert(isValid(repaired), reported);
+    assertEquals(problems.length === 0, isValid(messages), reported);
+    if (problems.length === 0) assertStrictEquals(repaired, messages);
     else broken++;
-    assertStrictEquals(repairTranscript(mended).messages, mended);
+    assertStrictEquals(repairTranscript(repaired).messages, repaired);
     const said = (all: readonly Message[]) => lines(all).filter((line) => /^(user|assistant) /.test(line));
-    assertEquals(said(mended), said(messages));
-    assertEquals(JSON.stringify(messages), told);
+    assertEquals(said(repaired), said(messages));
+    assertEquals(JSON.stringify(messages), reported);
   }
   assert(broken > 1_000 && broken < 2_900, `${broken} of 3,000`);
 });
 
-Deno.test("messages that a hook breaks are mended, and the warning says whose they were", async () => {
+Deno.test("messages that a hook breaks are repaired, and the warning names the middleware", async () => {
   const orphan = { role: "tool", results: [result("x")] } as const;
   const warnings = async (use: Parameters<typeof agent>[0]["use"] & object) => {
     const model = scripted("One.", "Two.");

@@ -15,7 +15,7 @@ function looking(...at: string[]): ScriptedStep {
   return { calls: at.map((at) => ["look", { at }] as const) };
 }
 
-Deno.test("a transcript that grew too long is trimmed before the model reads it, to half of what it may have", async () => {
+Deno.test("a long transcript is trimmed to half of its limit before the model reads it", async () => {
   const model = scripted(looking("a", "b"), looking("c"), looking("d", "e"), looking("f"), "Done.");
   const context: Middleware = { session: (_, next) => next({ context: ["Be kind."] }) };
   const run = compacting({ model, tools: [look], use: [context], limits: { context: 350 } }).run("Look");
@@ -46,7 +46,7 @@ Deno.test("a transcript that grew too long is trimmed before the model reads it,
   ]);
 });
 
-Deno.test("the person's last word stays, and so does what came last, with what hooks added to it", async () => {
+Deno.test("trimming keeps the last prompt and the newest messages, with the context of hooks", async () => {
   const said = "x".repeat(400);
   const history: Message[] = [
     user(`First ${said}`),
@@ -68,7 +68,7 @@ Deno.test("the person's last word stays, and so does what came last, with what h
   ]);
 });
 
-Deno.test("what opened the conversation stays, also before there is an answer", async () => {
+Deno.test("trimming keeps the first messages of the conversation, also before there is an answer", async () => {
   const model = scripted("Done.");
   const context: Middleware = {
     session: (_, next) => next({ context: ["Be kind."] }),
@@ -78,7 +78,7 @@ Deno.test("what opened the conversation stays, also before there is an answer", 
   assertEquals(short(messages), ["session Be kind.", "user Look", "prompt Be quick.", "assistant Done."]);
 });
 
-Deno.test("where there is nothing to leave out, nothing is", async () => {
+Deno.test("trimming removes nothing if nothing can be removed", async () => {
   const calls: Message[] = [
     user("Look"),
     { role: "assistant", parts: [{ type: "text", text: "At what?" }] },
@@ -93,7 +93,7 @@ Deno.test("where there is nothing to leave out, nothing is", async () => {
   }
 });
 
-Deno.test("trimming leaves no call without its result, and fits where it can", async () => {
+Deno.test("trimming keeps calls and results together, and reaches its target if possible", async () => {
   for (let budget = 1; budget < 700; budget += 40) {
     const model = scripted(looking("a"), looking("b", "c"), looking("d"), looking("e", "f", "g"), "Done.");
     const run = compacting({ model, tools: [look], limits: { context: budget } }).run("Look");
@@ -108,7 +108,7 @@ Deno.test("trimming leaves no call without its result, and fits where it can", a
   }
 });
 
-Deno.test("whatever a transcript is, trimming needs no mending, keeps its beginning, and comes down to half of the limit where it can", async () => {
+Deno.test("a trimmed transcript is valid, keeps its beginning, and has half of the limit if possible", async () => {
   for (let seed = 0; seed < 300; seed++) {
     const given = [...someTranscript(seed), user(`Now ${seed}`)];
     const context = 20 + seed * 7;
@@ -119,7 +119,7 @@ Deno.test("whatever a transcript is, trimming needs no mending, keeps its beginn
     const [first] = given;
     assertEquals(sent[0], first?.role === "user" ? first : sent[0], `seed ${seed}`);
     assertEquals(sent.at(-1), given.at(-1), `seed ${seed}`);
-    assertEquals(sent, given.filter((message) => sent.includes(message)), `seed ${seed}`); // in their order
+    assertEquals(sent, given.filter((message) => sent.includes(message)), `seed ${seed}`); // in the original order
     const whole = sent.length === given.length;
     assertEquals(whole, !events.some((event) => event.type === "compact.finished" && event.status === "compacted"));
     const [, second] = given.flatMap((message, index) => isPersons(message) ? [index] : []);
@@ -133,7 +133,7 @@ Deno.test("whatever a transcript is, trimming needs no mending, keeps its beginn
   }
 });
 
-Deno.test("what opened a conversation does not grow, however often it is trimmed", async () => {
+Deno.test("the kept beginning does not grow with repeated trimming", async () => {
   const assistant = compacting({
     model: scripted(...Array.from({ length: 60 }, (_, index) => `Answer ${index} ${"x".repeat(400)}`)),
     use: [{

@@ -62,14 +62,14 @@ const runs: readonly (readonly [body: unknown, field: string, expected: string])
   ],
 ];
 
-Deno.test("serve() names the field of a body that is wrong", async () => {
+Deno.test("serve() names the invalid field of a body", async () => {
   const app = serve(agent({ model: scripted() }));
   for (const [body, field, expected] of runs) {
     assertEquals(await refusalOf(post(app, "/runs", body)), refused(field, expected));
   }
 });
 
-Deno.test("serve() answers deeply nested JSON with 400, wherever it is in the body", async () => {
+Deno.test("serve() answers deeply nested JSON with 400, at every place in the body", async () => {
   const app = serve(agent({ model: scripted("Hello!") }), {
     wires: [aiSdkUi(), agUi(), chatCompletions(), responses()],
   });
@@ -96,7 +96,7 @@ Deno.test("serve() answers deeply nested JSON with 400, wherever it is in the bo
   }
 });
 
-Deno.test("serve() names the field of answers that are wrong", async () => {
+Deno.test("serve() names the invalid field of answers", async () => {
   const app = serve(agent({ model: scripted() }));
   const answers: readonly (readonly [body: unknown, field: string, expected: string])[] = [
     [{}, "answers", "an array"],
@@ -156,7 +156,7 @@ Deno.test("serve() accepts every JSON content type", async () => {
   }
 });
 
-Deno.test("serve() refuses a body that is too large, whether it says so, comes in chunks, or lies", async () => {
+Deno.test("serve() refuses a body that is too large, with a right, a missing or a wrong content length", async () => {
   const app = serve(agent({ model: scripted("Hello!") }), { maxBody: 100 });
   const error = { code: "too-large", message: "Cannot read the body: it has more than 100 bytes" };
   const large = JSON.stringify({ prompt: "ü".repeat(50) });
@@ -173,12 +173,12 @@ Deno.test("serve() refuses a body that is too large, whether it says so, comes i
     assertEquals(await refusalOf(app.request("/runs", { method: "POST", headers, body })), [413, error]);
   }
   await cancelled.promise;
-  const small = `{"prompt":"${"ü".repeat(43)}"}`; // exactly so many bytes
+  const small = `{"prompt":"${"ü".repeat(43)}"}`; // exactly 100 bytes
   const fits = app.request("/runs", { method: "POST", headers: { "content-type": "application/json" }, body: small });
   assertEquals(first("run.finished", await eventsOf(fits)).text, "Hello!");
 });
 
-Deno.test("serve() over the network refuses a body that is too large while it comes in", async () => {
+Deno.test("serve() over the network refuses a body that is too large while it arrives", async () => {
   const app = serve(agent({ model: scripted() }));
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
   const response = await fetch(`http://127.0.0.1:${server.addr.port}/runs`, {
@@ -275,7 +275,7 @@ Deno.test("serve() refuses ids that are too long for database keys, and accepts 
     session: (c) => c.req.query("room"),
     wires: [aiSdkUi(), agUi()],
   });
-  /** Returns the response to every request that names an id. */
+  /** Returns the response to every request that contains an id. */
   async function answered(id: string): Promise<readonly (readonly [number, unknown])[]> {
     const chat = { id, messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Hi" }] }] };
     const thread = { threadId: id, runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] };

@@ -5,25 +5,25 @@ import { assertEquals, assertLess } from "@std/assert";
 import * as z from "zod";
 import { type App, piecesOf, post } from "../support/requests.ts";
 
-/** A tool that works until it is told to go on, in a run whose end can be waited for. */
+/** A run whose tool waits until it is released. */
 function scene(options: ServeOptions) {
   const gate = Promise.withResolvers<void>();
   const working = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<Event>();
   const events: string[] = [];
-  const told = { aborted: false, progress: 0 };
+  const reported = { aborted: false, progress: 0 };
   const work = tool({
     name: "work",
     description: "Works until it is told to go on",
     input: z.object({}),
     async execute(_input, { signal, progress }) {
       signal.addEventListener("abort", () => {
-        told.aborted = true;
+        reported.aborted = true;
         gate.resolve();
       });
       working.resolve();
       await gate.promise;
-      progress({ toJSON: () => ++told.progress });
+      progress({ toJSON: () => ++reported.progress });
       return "worked";
     },
   });
@@ -35,7 +35,7 @@ function scene(options: ServeOptions) {
   };
   const app = serve(agent({ model, tools: [work], observe }), { store, ...options });
 
-  /** Begins a run, and leaves it in the middle of the tool's work; gives its session. */
+  /** Begins a run, and disconnects during the tool's work. Returns its session. */
   async function leave(from: App = app): Promise<string> {
     const pieces = piecesOf(await post(from, "/runs", { prompt: "Work" }));
     const text = await pieces.until("approval.decided");
@@ -44,25 +44,25 @@ function scene(options: ServeOptions) {
     return text.match(/"session":"([^"]+)"/)?.[1] ?? "";
   }
 
-  return { app, model, store, events, told, leave, ended: ended.promise, goOn: gate.resolve };
+  return { app, model, store, events, reported, leave, ended: ended.promise, release: gate.resolve };
 }
 
-const untold: readonly ServeOptions[] = [{}, { onClientGone: "stop" }];
-for (const options of untold) {
+const stopped: readonly ServeOptions[] = [{}, { onClientGone: "stop" }];
+for (const options of stopped) {
   const how = options.onClientGone ? `told to ${options.onClientGone}` : "not told otherwise";
   Deno.test(`serve(), ${how}, stops a run whose client has gone`, async () => {
-    const { model, told, leave, ended } = scene(options);
+    const { model, reported, leave, ended } = scene(options);
     await leave();
     const { type, ...rest } = await ended;
     assertEquals([type, "reason" in rest && rest.reason], ["run.aborted", "client-gone"]);
-    assertEquals([told.aborted, told.progress, model.left], [true, 0, 2]);
+    assertEquals([reported.aborted, reported.progress, model.left], [true, 0, 2]);
   });
 }
 
 Deno.test('onClientGone: "drain" ends a run after its turn if its client disconnects', async () => {
-  const { model, store, events, told, leave, ended, goOn } = scene({ onClientGone: "drain" });
+  const { model, store, events, reported, leave, ended, release } = scene({ onClientGone: "drain" });
   const session = await leave();
-  goOn();
+  release();
   const last = await ended;
   assertEquals(last, {
     type: "run.finished",
@@ -78,14 +78,14 @@ Deno.test('onClientGone: "drain" ends a run after its turn if its client disconn
     "session.closed",
     "run.finished",
   ]);
-  assertEquals([told.aborted, told.progress, model.left], [false, 0, 2]);
+  assertEquals([reported.aborted, reported.progress, model.left], [false, 0, 2]);
   const kept = await store.load(session);
   assertEquals([kept?.run, kept?.messages.map(({ role }) => role)], [undefined, ["user", "assistant", "tool"]]);
 });
 
 Deno.test('onClientGone: "drain" lets the last turn of a run answer', async () => {
-  const { app, ended, goOn, model } = scene({ onClientGone: "drain" });
-  goOn();
+  const { app, ended, release, model } = scene({ onClientGone: "drain" });
+  release();
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Work" }));
   await pieces.until(`"type":"turn.started","turn":2`);
   await pieces.cancel();
@@ -95,22 +95,22 @@ Deno.test('onClientGone: "drain" lets the last turn of a run answer', async () =
 });
 
 Deno.test('onClientGone: "detach" continues the run without encoding its events', async () => {
-  const { model, store, told, leave, ended, goOn } = scene({ onClientGone: "detach" });
+  const { model, store, reported, leave, ended, release } = scene({ onClientGone: "detach" });
   const session = await leave();
-  goOn();
+  release();
   const last = await ended;
   assertEquals("text" in last && last.text, "Done.");
-  assertEquals([told.aborted, told.progress, model.left], [false, 0, 1]);
+  assertEquals([reported.aborted, reported.progress, model.left], [false, 0, 1]);
   const kept = await store.load(session);
   assertEquals(kept?.messages.map(({ role }) => role), ["user", "assistant", "tool", "assistant"]);
 });
 
-Deno.test("onClientGone is decided for each request", async () => {
-  const { model, leave, ended, goOn } = scene({
+Deno.test("onClientGone is called for each request", async () => {
+  const { model, leave, ended, release } = scene({
     onClientGone: (c) => Promise.resolve(c.req.header("content-type") ? "detach" : "stop"),
   });
   await leave();
-  goOn();
+  release();
   const last = await ended;
   assertEquals(["text" in last && last.text, model.left], ["Done.", 1]);
 });
@@ -130,9 +130,9 @@ Deno.test("onClientGone is called only for requests that launch a run", async ()
   assertEquals(asked, ["POST /runs"]);
 });
 
-Deno.test("serve() has the platform wait for runs that go on, and for no others", async () => {
+Deno.test("serve() passes detached and draining runs to waitUntil, and no others", async () => {
   for (const onClientGone of ["stop", "drain", "detach"] as const) {
-    const { app, leave, ended, goOn } = scene({ onClientGone });
+    const { app, leave, ended, release } = scene({ onClientGone });
     const waited: Promise<unknown>[] = [];
     const platform = {
       waitUntil: (work: Promise<unknown>) => void waited.push(work),
@@ -140,7 +140,7 @@ Deno.test("serve() has the platform wait for runs that go on, and for no others"
       props: {},
     };
     await leave({ request: (path, init) => app.fetch(new Request(`http://localhost${path}`, init), {}, platform) });
-    goOn();
+    release();
     await ended;
     await Promise.all(waited);
     assertEquals(waited.length, onClientGone === "stop" ? 0 : 1);
@@ -172,7 +172,7 @@ Deno.test("serve() continues a model that waited for a client that disconnected"
   assertEquals("text" in last && last.text.length, 50 * text.length);
 });
 
-Deno.test("serve() lets a run that is detached be stopped", async () => {
+Deno.test("serve() can stop a detached run", async () => {
   const { app, ended } = scene({ onClientGone: "detach" });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Work" }));
   const run = (await pieces.until("approval.decided")).match(/"run":"([^"]+)"/)?.[1];
@@ -184,7 +184,7 @@ Deno.test("serve() lets a run that is detached be stopped", async () => {
 
 /** Returns the result of a run whose client disconnects over the network. */
 async function gone(onClientGone: ClientGone): Promise<readonly [Event, ScriptedModel]> {
-  const { app, model, leave, ended, goOn } = scene({ onClientGone });
+  const { app, model, leave, ended, release } = scene({ onClientGone });
   const left = Promise.withResolvers<void>();
   const serving = { hostname: "127.0.0.1", port: 0, onListen() {} };
   await using server = Deno.serve(serving, (request, info) => {
@@ -193,7 +193,7 @@ async function gone(onClientGone: ClientGone): Promise<readonly [Event, Scripted
   });
   await leave({ request: (path, init) => fetch(`http://127.0.0.1:${server.addr.port}${path}`, init) });
   await left.promise;
-  goOn();
+  release();
   return [await ended, model];
 }
 
@@ -212,7 +212,7 @@ Deno.test("serve() over the network detaches a run whose client has gone", async
   assertEquals([type, "text" in rest && rest.text, model.left], ["run.finished", "Done.", 1]);
 });
 
-Deno.test("serve() over the network stops a run whose client left before it was answered", async () => {
+Deno.test("serve() over the network stops a run whose client left before the response", async () => {
   const gate = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<Event>();
@@ -245,7 +245,7 @@ Deno.test("serve() over the network stops a run whose client left before it was 
   assertEquals("reason" in last && last.reason, "client-gone");
 });
 
-Deno.test("serve() does not read the signal of a request that does not wait for a session, because Deno warns of that", async () => {
+Deno.test("serve() does not read the signal of a request that cannot wait for a session, because Deno warns about it", async () => {
   const request = new Request("http://localhost/runs", {
     method: "POST",
     headers: { "content-type": "application/json" },

@@ -17,7 +17,7 @@ function front(stub: Stub, signing = keys): Hono {
   return new Hono().all("/*", (c) => forward(c, stub, { user: "Ada" }, { keys: signing }));
 }
 
-/** An object that greets the user, and counts how often it did. */
+/** An object that greets the user, and counts the greetings. */
 function greeter(known = keys) {
   let greeted = 0;
   const assistant = agent({
@@ -42,7 +42,7 @@ async function greeting(app: Hono, headers: Readonly<Record<string, string>> = {
   return first("run.finished", await eventsOf(post({ request }, "/runs", { prompt: "Hi" }))).text;
 }
 
-/** The signature with which a request is forwarded. */
+/** Returns the signature of a forwarded request. */
 async function headerOf(request: Request, user = "Ada", signing = keys): Promise<string> {
   const said = Promise.withResolvers<string>();
   const stub: Stub = {
@@ -68,12 +68,12 @@ Deno.test("forward() replaces a signature that the client sent", async () => {
   const theirs = [
     "Eve",
     await headerOf(asked(), "Eve", [key("k2")]),
-    await headerOf(asked(), "Eve"), // even one that would count
+    await headerOf(asked(), "Eve"), // also a valid signature of another request
   ];
   for (const said of theirs) assertEquals(await greeting(front(app), { [header]: said }), "Hello Ada!");
 });
 
-Deno.test("forward() passes any JSON as vars, or none", async () => {
+Deno.test("forward() passes JSON of every type as vars", async () => {
   for (const given of [undefined, null, "Ada", 1, ["自在鉤"], { user: { name: "Ada" } }]) {
     const read = forwarded({ keys });
     const object = new Hono().get("/", async (c) => c.json({ vars: await read(c) }));
@@ -144,7 +144,7 @@ Deno.test("forward() returns a response whose headers middleware can change", as
   ]);
 });
 
-Deno.test("forward() lets the object see a client leave, before the answer and in the middle of it", async () => {
+Deno.test("forward() reports the client's disconnect to the object, before and during the response", async () => {
   const leaving = new AbortController();
   const seen = Promise.withResolvers<unknown>();
   const left = Promise.withResolvers<void>();
@@ -193,7 +193,7 @@ Deno.test("forwarded() refuses a request that differs from the forwarded one, an
   assertEquals(object.greeted, 0);
 });
 
-Deno.test("forwarded() guards every route of serve() but the page and health", async () => {
+Deno.test("forwarded() guards every route of serve() except the page and health", async () => {
   const { app } = greeter();
   const routes: readonly (readonly [method: string, path: string, body?: unknown])[] = [
     ["POST", "/runs", { prompt: "Hi" }],

@@ -14,11 +14,11 @@ const reused = [409, {
   message: "Cannot handle the request: another request has its idempotency key",
 }] as const;
 
-/** A model that says "One.", and "Two." once it is told to go on. */
+/** A model that answers "One.", and "Two." once it is released. */
 function twoStep() {
   const gate = Promise.withResolvers<void>();
   const model = scripted({ before: () => gate.promise, text: "Hello!" });
-  return { model, goOn: gate.resolve };
+  return { model, release: gate.resolve };
 }
 
 /** Sends a prompt with a key. */
@@ -26,21 +26,21 @@ async function prompt(app: App, key: string, body: object = { prompt: "Hi" }): P
   return await post(app, "/runs", body, { "idempotency-key": key });
 }
 
-Deno.test("POST /runs with the same key is the same run, while it goes on and after it has ended", async () => {
-  const { model, goOn } = twoStep();
+Deno.test("POST /runs with the same key returns the same run, while it runs and after its end", async () => {
+  const { model, release } = twoStep();
   const app = serve(agent({ model }), { log: memoryLog(), onClientGone: "detach" });
   const one = piecesOf(await prompt(app, "k1"));
   const before = framesOf(await one.until("model.started"));
   const two = eventsOf(prompt(app, "k1"));
   await one.cancel();
-  goOn();
+  release();
   const all = await two;
   assertEquals([all.slice(0, before.length), all.at(-1)?.type], [before, "run.finished"]);
   assertEquals(await eventsOf(prompt(app, "k1")), all);
   assertEquals(model.requests.length, 1);
 });
 
-Deno.test("POST /runs with the same key, sent many times at once, is one run", async () => {
+Deno.test("POST /runs sent several times at once with the same key begins one run", async () => {
   const alone = { store: memory(), log: memoryLog() };
   for (const among of [shared(), alone]) {
     const model = scripted("Hello!");
@@ -53,7 +53,7 @@ Deno.test("POST /runs with the same key, sent many times at once, is one run", a
   }
 });
 
-Deno.test("POST /runs refuses a key that another request has", async () => {
+Deno.test("POST /runs refuses a key that another request has used", async () => {
   const app = serve(agent({ model: scripted("Hello!", "Again!") }), { log: memoryLog() });
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
   for (const body of [{ prompt: "Ho" }, { prompt: "Hi", session }, { messages: [{ role: "user", parts: [] }] }]) {
@@ -64,7 +64,7 @@ Deno.test("POST /runs refuses a key that another request has", async () => {
   assertEquals((await eventsOf(prompt(app, "k2", { prompt: "Ho" }))).at(-1)?.type, "run.finished");
 });
 
-Deno.test("POST /runs refuses a key that is none", async () => {
+Deno.test("POST /runs refuses an invalid key", async () => {
   const app = serve(agent({ model: scripted() }), { log: memoryLog() });
   for (const key of ["", "k".repeat(256)]) {
     const message = "Cannot read idempotency-key: expected 1 to 255 characters";
@@ -73,7 +73,7 @@ Deno.test("POST /runs refuses a key that is none", async () => {
   }
 });
 
-Deno.test("POST /runs that was refused may be sent again with its key", async () => {
+Deno.test("POST /runs may be repeated with its key after a refusal", async () => {
   const gate = Promise.withResolvers<void>();
   const model = scripted("First.", { before: () => gate.promise, text: "Slow." }, "Later.");
   const app = serve(agent({ model }), { log: memoryLog() });
@@ -89,7 +89,7 @@ Deno.test("POST /runs that was refused may be sent again with its key", async ()
   assertEquals(await eventsOf(prompt(app, "k3", body)), events);
 });
 
-Deno.test("POST /sessions/:id/answers with the same key gives the events after the pause again", async () => {
+Deno.test("POST /sessions/:id/answers with the same key returns the events after the pause again", async () => {
   const model = scripted({ calls }, { text: "More.", calls }, "Done.");
   const app = serve(agent({ model, tools: [drop] }), { log: memoryLog() });
   const before = await eventsOf(prompt(app, "k1"));
@@ -110,7 +110,7 @@ Deno.test("POST /sessions/:id/answers with the same key gives the events after t
   assertEquals(model.requests.length, 3);
 });
 
-Deno.test("POST /sessions/:id/answers at the same time as others is refused, however often it is sent", async () => {
+Deno.test("POST /sessions/:id/answers loses against concurrent answers, also when it is repeated", async () => {
   const { store, log } = shared();
   const looked = Promise.withResolvers<void>();
   const taken = Promise.withResolvers<void>();
@@ -124,7 +124,7 @@ Deno.test("POST /sessions/:id/answers at the same time as others is refused, how
   });
   const dropping = () => agent({ model: scripted({ calls: [...calls, ...calls] }, "Done."), tools: [slowly] });
   const one = processOf({ store, log }, dropping()).app;
-  /** A process that is late: what it finds is taken meanwhile. */
+  /** A slow process: another one takes the session between its load and its save. */
   const late = processOf({
     store: {
       ...store,
@@ -149,10 +149,10 @@ Deno.test("POST /sessions/:id/answers at the same time as others is refused, how
   const busy = { code: "busy", message: `Cannot run session "${session}": another run has it` };
   assertEquals(await refused, [409, busy]);
   done.resolve();
-  const heard = framesOf(begun + await answered.rest());
+  const received = framesOf(begun + await answered.rest());
   const message = `Cannot resume session "${session}": it is not paused`;
   assertEquals(await refusalOf(send(one, "call_2", "k2")), [409, { code: "not-paused", message }]);
-  assertEquals(await eventsOf(send(one, "call_1", "k1")), heard);
+  assertEquals(await eventsOf(send(one, "call_1", "k1")), received);
   const rest = await eventsOf(send(one, "call_2", "k3"));
   assertEquals([first("run.started", rest).run, rest.at(-1)?.type], [run, "run.finished"]);
 });
@@ -166,11 +166,11 @@ Deno.test("POST /sessions/:id/answers that was refused keeps its key", async () 
   };
   const [status, error] = await refusalOf(answer("call_9"));
   assertEquals([status, error], [409, { code: "unasked", message: "Cannot answer call call_9: it is not asked" }]);
-  assertEquals(await refusalOf(answer("call_1")), reused); // it is another request
+  assertEquals(await refusalOf(answer("call_1")), reused); // another request with the same key
 });
 
-Deno.test("serve() without a log begins nothing twice while it goes on", async () => {
-  const { model, goOn } = twoStep();
+Deno.test("serve() without a log begins a run once while it runs", async () => {
+  const { model, release } = twoStep();
   const app = serve(agent({ model }), { onClientGone: "detach" });
   const one = piecesOf(await prompt(app, "k1"));
   await one.until("model.started");
@@ -178,12 +178,12 @@ Deno.test("serve() without a log begins nothing twice while it goes on", async (
   assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
   await one.cancel();
   assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
-  goOn();
+  release();
   const [status] = await refusalOf(prompt(app, "k2", { prompt: 1 }));
   assertEquals(status, 400);
 });
 
-Deno.test("serve() knows a key again for each owner alone", async () => {
+Deno.test("serve() keeps the keys of different owners apart", async () => {
   const options: readonly ServeOptions[] = [{ log: memoryLog() }, {}];
   for (const more of options) {
     const model = scripted("Hello, Ada!", "Hello, Bob!");

@@ -11,7 +11,7 @@ import { storedReason, storedRun } from "../support/stored_run.ts";
 
 const lease = 30_000;
 
-/** A model that says "Half", and nothing more until it is told to stop. */
+/** A model that answers "Half", and then waits until it is stopped. */
 const stuck: Model = {
   id: "stuck",
   async *stream(_request, { signal }) {
@@ -20,7 +20,7 @@ const stuck: Model = {
   },
 };
 
-/** Writes down why runs are cleaned up. */
+/** Records the reasons of cleanups. */
 function watch(reasons: string[]): Middleware {
   return {
     name: "watch",
@@ -31,13 +31,13 @@ function watch(reasons: string[]): Middleware {
   };
 }
 
-/** A run in the middle of an answer, in a process of its own, and what was heard of it. */
+/** A run in the middle of an answer, in its own process, and the events that its client received. */
 async function middle(among: Shared = shared(), options: ServeOptions = {}) {
   const one = processOf(among, agent({ model: stuck }), options);
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }, { "idempotency-key": "k1" }));
-  const heard = framesOf(await pieces.until("Half"));
-  const { run, session } = first("run.started", heard);
-  return { among, one, pieces, heard, run, session };
+  const received = framesOf(await pieces.until("Half"));
+  const { run, session } = first("run.started", received);
+  return { among, one, pieces, received, run, session };
 }
 
 /** Another process, whose model answers "Whole.". */
@@ -53,14 +53,14 @@ async function follow({ app }: Pick<Process, "app">, run: string, after = 0): Pr
   return await app.request(`/runs/${run}`, { headers: { "last-event-id": `${after}` } });
 }
 
-/** The events of a stream, read to its end; comments are left out. */
+/** Returns the events of a stream without comments. */
 async function eventsOf(response: Response | Promise<Response>): Promise<Framed[]> {
   const { ok, status } = await response;
   if (!ok) throw new Error(`Cannot read an answer of status ${status}: ${await (await response).text()}`);
   return framesOf((await (await response).text()).replaceAll(":\n\n", ""));
 }
 
-/** The status and the code of a refusal. */
+/** Returns the status and the code of a refusal. */
 async function codeOf(response: Response | Promise<Response>): Promise<readonly [number, string]> {
   const answer = await response;
   const { error } = await answer.json();
@@ -76,14 +76,14 @@ function ends(events: readonly Framed[]) {
   return [type, "reason" in rest ? rest.reason : "text" in rest ? rest.text : undefined];
 }
 
-Deno.test("GET /runs/:id goes on with a run whose process died, once its lease is over", async () => {
+Deno.test("GET /runs/:id resumes a run whose process died, once its lease has expired", async () => {
   using time = new FakeTime();
-  const { among, one, heard, run, session } = await middle();
+  const { among, one, received, run, session } = await middle();
   one.kill();
   await advance(time, lease);
   const { app, model, reasons } = other(among);
-  const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, heard.length)));
-  assertEquals(rest.map(({ id }) => id), numbered(heard.length + 1, heard.length + rest.length));
+  const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, received.length)));
+  assertEquals(rest.map(({ id }) => id), numbered(received.length + 1, received.length + rest.length));
   assertEquals(rest.map(({ type }) => type), [
     "run.started",
     "session.opened",
@@ -97,25 +97,25 @@ Deno.test("GET /runs/:id goes on with a run whose process died, once its lease i
   ]);
   assertEquals([first("run.started", rest).run, first("run.started", rest).resumed, reasons], [run, true, ["lost"]]);
   assertEquals(model.requests.map(({ messages }) => messages.map(({ role }) => role)), [["user"]]);
-  assertEquals(await eventsOf(follow({ app }, run)), [...heard, ...rest]);
+  assertEquals(await eventsOf(follow({ app }, run)), [...received, ...rest]);
   const kept = await among.store.load(session);
   assertEquals([kept?.run, kept?.messages.length], [undefined, 2]);
 });
 
-Deno.test("GET /runs/:id follows a run that runs elsewhere, and goes on with it where nothing more comes", async () => {
+Deno.test("GET /runs/:id follows a run in another process, and resumes it if its lease expires", async () => {
   using time = new FakeTime();
-  const { among, one, heard, run } = await middle();
+  const { among, one, received, run } = await middle();
   const { app, reasons } = other(among);
-  const following = eventsOf(follow({ app }, run, heard.length));
-  await advance(time, 2 * lease); // nothing comes, but it lives
+  const following = eventsOf(follow({ app }, run, received.length));
+  await advance(time, 2 * lease); // no event arrives, but the process is alive
   assertEquals(reasons, []);
   one.kill();
   const rest = await advanceUntilSettled(time, following);
   assertEquals([ends(rest), reasons], [["run.finished", "Whole."], ["lost"]]);
-  assertEquals(rest.map(({ id }) => id), numbered(heard.length + 1, heard.length + rest.length));
+  assertEquals(rest.map(({ id }) => id), numbered(received.length + 1, received.length + rest.length));
 });
 
-Deno.test("GET /runs/:id, asked by many at once, goes on with a lost run once", async () => {
+Deno.test("GET /runs/:id from several clients resumes a lost run once", async () => {
   using time = new FakeTime();
   const { among, one, run } = await middle();
   one.kill();
@@ -132,8 +132,8 @@ Deno.test("GET /runs/:id, asked by many at once, goes on with a lost run once", 
 
 Deno.test("singleProcess: true resumes a lost run at once", async () => {
   using time = new FakeTime();
-  const { among, one, heard, run } = await middle(shared(), { singleProcess: true });
-  assertEquals(ends(heard), ["text.delta", "Half"]);
+  const { among, one, received, run } = await middle(shared(), { singleProcess: true });
+  assertEquals(ends(received), ["text.delta", "Half"]);
   one.kill();
   const { app, reasons } = other(among, { singleProcess: true });
   assertEquals(ends(await eventsOf(follow({ app }, run))), ["run.finished", "Whole."]);
@@ -143,7 +143,7 @@ Deno.test("singleProcess: true resumes a lost run at once", async () => {
 
 Deno.test("POST /runs with the same key resumes the run that a dead process had begun", async () => {
   using time = new FakeTime();
-  const { among, one, heard } = await middle();
+  const { among, one, received } = await middle();
   one.kill();
   await advance(time, lease);
   const { app, reasons } = other(among);
@@ -151,7 +151,7 @@ Deno.test("POST /runs with the same key resumes the run that a dead process had 
     time,
     eventsOf(post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": "k1" })),
   );
-  assertEquals(events.slice(0, heard.length), heard);
+  assertEquals(events.slice(0, received.length), received);
   assertEquals([ends(events), reasons], [["run.finished", "Whole."], ["lost"]]);
 });
 
@@ -193,7 +193,7 @@ Deno.test("POST /runs with the same key begins the run that a dead process had n
   }
 });
 
-/** A run whose process dies while it saves or records what `when` says. */
+/** A run whose process dies when it saves or logs a session that matches `when`. */
 async function dying(when: (session: Session) => boolean, model: Model) {
   const among = shared();
   const doomed: { one?: Process } = {};
@@ -212,12 +212,12 @@ async function dying(when: (session: Session) => boolean, model: Model) {
   const one = processOf({ store, log: among.log }, agent({ model, tools: [drop] }));
   doomed.one = one;
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
-  const heard = framesOf(await pieces.until("model.started"));
+  const received = framesOf(await pieces.until("model.started"));
   await died.promise;
-  return { among, heard, ...first("run.started", heard) };
+  return { among, received, ...first("run.started", received) };
 }
 
-Deno.test("GET /runs/:id tells how a run ended whose process died before it said so", async () => {
+Deno.test("GET /runs/:id returns the end of a run whose process died before it logged the end", async () => {
   using time = new FakeTime();
   const { among, run } = await dying((session) => session.last !== undefined, scripted("Hello!"));
   const { app, model } = other(among);
@@ -229,10 +229,10 @@ Deno.test("GET /runs/:id tells how a run ended whose process died before it said
 Deno.test("GET /runs/:id returns run.paused if the process died before it logged the event", async () => {
   using time = new FakeTime();
   const isPaused = ({ run }: Session) => run?.exit?.status === "paused";
-  for (const way of ["follow", "answer"]) {
+  for (const action of ["follow", "answer"]) {
     const { among, run, session } = await dying(isPaused, scripted({ calls: [["drop", { table: "a" }]] }));
     const { app } = processOf(among, agent({ model: scripted("Done."), tools: [drop] }));
-    if (way === "follow") {
+    if (action === "follow") {
       const paused = first("run.paused", await eventsOf(follow({ app }, run)));
       assertEquals(paused.questions.map(({ callId }) => callId), ["call_1"]);
     }
@@ -246,13 +246,13 @@ Deno.test("GET /runs/:id returns run.paused if the process died before it logged
   await time.runMicrotasks();
 });
 
-Deno.test("GET /runs/:id ends a paused run whose process died as it stopped it", async () => {
+Deno.test("GET /runs/:id ends a paused run whose process died while it stopped the run", async () => {
   using time = new FakeTime();
   const among = shared();
   const calls = [["drop", { table: "a" }]] as const;
   const asking = processOf(among, agent({ model: scripted({ calls }), tools: [drop] }));
-  const heard = await eventsOf(post(asking.app, "/runs", { prompt: "Drop a" }));
-  const { run, session } = first("run.started", heard);
+  const received = await eventsOf(post(asking.app, "/runs", { prompt: "Drop a" }));
+  const { run, session } = first("run.started", received);
   const doomed: { one?: Process } = {};
   const store = {
     ...among.store,
@@ -267,12 +267,12 @@ Deno.test("GET /runs/:id ends a paused run whose process died as it stopped it",
   await advance(time, lease);
   assertEquals(storedReason(await among.store.load(session)), "stop");
   const { app, reasons } = other(among);
-  const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, heard.length)));
+  const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, received.length)));
   assertEquals([ends(rest), reasons], [["run.aborted", "stop"], ["stop"]]);
-  assertEquals(rest.map(({ id }) => id), numbered(heard.length + 1, heard.length + rest.length));
+  assertEquals(rest.map(({ id }) => id), numbered(received.length + 1, received.length + rest.length));
 });
 
-Deno.test("GET /runs/:id tells of a prompt that was kept, where the process died before it said so", async () => {
+Deno.test("GET /runs/:id returns a stored prompt whose process died before it logged the event", async () => {
   using time = new FakeTime();
   const among = shared();
   const doomed: { one?: Process } = {};
@@ -301,19 +301,19 @@ Deno.test("GET /runs/:id tells of a prompt that was kept, where the process died
   assertEquals(ends(rest), ["run.finished", "Whole."]);
 });
 
-Deno.test("GET /runs/:id says of a run that its session does not know that it was lost", async () => {
+Deno.test("GET /runs/:id reports a run as lost if its session does not know it", async () => {
   using time = new FakeTime();
-  const { among, one, heard, run, session } = await middle(shared(), { singleProcess: true });
+  const { among, one, received, run, session } = await middle(shared(), { singleProcess: true });
   one.kill();
   await among.store.delete(session);
   const { app } = other(among);
-  assertEquals(ends(await eventsOf(follow({ app }, run, heard.length))), ["run.aborted", "lost"]);
+  assertEquals(ends(await eventsOf(follow({ app }, run, received.length))), ["run.aborted", "lost"]);
   await time.runMicrotasks();
 });
 
-Deno.test("POST /runs ends the lost run that has the session, and begins", async () => {
+Deno.test("POST /runs ends the lost run that holds the session, and begins", async () => {
   using time = new FakeTime();
-  const { among, one, heard, run, session } = await middle();
+  const { among, one, received, run, session } = await middle();
   const { app, model, reasons } = other(among);
   const busy = `Cannot run session "${session}": another run has it`;
   assertEquals(await refusalOf(post(app, "/runs", { prompt: "Again", session })), [409, {
@@ -324,11 +324,11 @@ Deno.test("POST /runs ends the lost run that has the session, and begins", async
   await advance(time, lease);
   const events = await advanceUntilSettled(time, eventsOf(post(app, "/runs", { prompt: "Again", session })));
   assertEquals([ends(events), model.requests.length, reasons], [["run.finished", "Whole."], 1, ["lost"]]);
-  const before = await eventsOf(follow({ app }, run, heard.length));
-  assertEquals([before[0]?.id, ends(before)], [heard.length + 1, ["run.aborted", "lost"]]);
+  const before = await eventsOf(follow({ app }, run, received.length));
+  assertEquals([before[0]?.id, ends(before)], [received.length + 1, ["run.aborted", "lost"]]);
 });
 
-Deno.test("POST /sessions/:id/answers, sent again, goes on with a run that was lost after it had taken them", async () => {
+Deno.test("POST /sessions/:id/answers sent again resumes a run that was lost after it had accepted them", async () => {
   using time = new FakeTime();
   const wait = tool({
     name: "drop",
@@ -345,7 +345,7 @@ Deno.test("POST /sessions/:id/answers, sent again, goes on with a run that was l
     const headers = key === undefined ? {} : { "idempotency-key": key };
     const send = ({ app }: Pick<Process, "app">, type = "approve") =>
       post(app, `/sessions/${session}/answers`, { answers: [{ callId: "call_1", type }] }, headers);
-    const heard = framesOf(await piecesOf(await send(asking)).until("approval.decided"));
+    const received = framesOf(await piecesOf(await send(asking)).until("approval.decided"));
     asking.kill();
     await advance(time, lease);
 
@@ -354,32 +354,32 @@ Deno.test("POST /sessions/:id/answers, sent again, goes on with a run that was l
     assertEquals(await codeOf(send(two, "deny")), [409, unlike]);
     const rest = await advanceUntilSettled(time, eventsOf(send(two)));
     assertEquals(ends(rest), ["run.finished", "Done."]);
-    if (key !== undefined) assertEquals(rest.slice(0, heard.length), heard);
+    if (key !== undefined) assertEquals(rest.slice(0, received.length), received);
     const all = await eventsOf(follow(two, run));
     assertEquals(all.map(({ id }) => id), numbered(1, all.length));
-    assertEquals(all.slice(before.length, before.length + heard.length), heard);
+    assertEquals(all.slice(before.length, before.length + received.length), received);
     assertEquals(first("tool.finished", all).result.status, "aborted");
   }
   await time.runMicrotasks();
 });
 
-Deno.test("POST /runs/:id/stop stops a run that runs elsewhere, that was lost, or that waits for a person", async () => {
+Deno.test("POST /runs/:id/stop stops a run in another process, a lost run and a paused run", async () => {
   using time = new FakeTime();
   for (const dead of [false, true]) {
-    const { among, one, pieces, heard, run, session } = await middle();
+    const { among, one, pieces, received, run, session } = await middle();
     if (dead) {
       one.kill();
       await advance(time, lease);
     }
     const { app, model, reasons } = other(among);
     assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop`))).status, 204);
-    const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, heard.length)));
+    const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, received.length)));
     assertEquals([ends(rest), reasons, model.requests.length], [["run.aborted", "stop"], ["stop"], 0]);
     if (!dead) {
-      await advance(time, lease); // until it notices
+      await advance(time, lease); // until the other process renews its lease
       await pieces.rest();
     }
-    assertEquals((await post(app, `/runs/${run}/stop`)).status, 204); // it is
+    assertEquals((await post(app, `/runs/${run}/stop`)).status, 204); // the run has stopped
     assertEquals((await among.store.load(session))?.run, undefined);
   }
 
@@ -394,7 +394,7 @@ Deno.test("POST /runs/:id/stop stops a run that runs elsewhere, that was lost, o
   assertEquals(await late, [409, { code: "not-paused", message }]);
 });
 
-Deno.test("POST /runs/:id/stop knows nothing of other runs", async () => {
+Deno.test("POST /runs/:id/stop answers 404 for unknown runs", async () => {
   const { app } = other(shared());
   for (const run of ["r1", "key:1", "__proto__"]) {
     const message = `Cannot stop run "${run}": it does not run`;
@@ -402,7 +402,7 @@ Deno.test("POST /runs/:id/stop knows nothing of other runs", async () => {
   }
 });
 
-Deno.test("a run whose record another process writes as it ends does not change the session", async () => {
+Deno.test("a run whose log another process writes at its end does not change the session", async () => {
   const { store, log } = shared();
   const contested: typeof log = {
     ...log,

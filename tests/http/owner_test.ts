@@ -25,7 +25,7 @@ function app(options: ServeOptions = {}) {
     request: (path: string, init: RequestInit = {}) =>
       served.request(path, { ...init, headers: { ...init.headers, "x-user": user } }),
   });
-  return { served, as, goOn: gate.resolve };
+  return { served, as, release: gate.resolve };
 }
 
 const answers = [{ callId: "call_1", type: "approve" }];
@@ -38,7 +38,7 @@ async function seen(response: Response | Promise<Response>, ...ids: readonly str
 }
 
 Deno.test("serve() answers requests for sessions and runs of another owner as if they did not exist", async () => {
-  const { as, goOn } = app();
+  const { as, release } = app();
   const [ada, bob] = [as("ada"), as("bob")];
   const { run, session } = first("run.started", await eventsOf(post(ada, "/runs", { prompt: "Drop a" })));
   const none = crypto.randomUUID();
@@ -61,20 +61,20 @@ Deno.test("serve() answers requests for sessions and runs of another owner as if
       assertEquals((await request(bob, run, session)).status, 404);
     }
   };
-  await bobSees(); // while it waits
+  await bobSees(); // while the run is paused
 
   const going = piecesOf(await post(ada, `/sessions/${session}/answers`, { answers }));
   await going.until("model.started");
   await bobSees(); // while it runs
-  goOn();
+  release();
   assertEquals(framesOf(await going.rest()).at(-1)?.type, "run.finished");
-  await bobSees(); // once it has ended
+  await bobSees(); // after its end
   assertEquals((await eventsOf(ada.request(`/runs/${run}`))).at(-1)?.type, "run.finished");
   assertEquals((await ada.request(`/sessions/${session}`)).status, 200);
   assertEquals((await eventsOf(post(ada, "/runs", { prompt: "Hi", session }))).at(-1)?.type, "run.finished");
 });
 
-Deno.test("serve() keeps owners apart whose names are parts of each other", async () => {
+Deno.test("serve() separates owners whose names contain each other", async () => {
   const { as } = app();
   const { run } = first("run.started", await eventsOf(post(as("a b"), "/runs", { prompt: "Drop a" })));
   assertEquals((await as("b").request(`/runs/${encodeURIComponent(`${run} a`)}`)).status, 404);
@@ -128,7 +128,7 @@ Deno.test("serve() with owners does not show sessions without an owner", async (
 
 Deno.test("serve() accepts a resume token from its owner only", async () => {
   const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
-  const { as, goOn } = app({ resumeTokens: resumeTokens({ keys }) });
+  const { as, release } = app({ resumeTokens: resumeTokens({ keys }) });
   const before = await eventsOf(post(as("ada"), "/runs", { prompt: "Drop a" }));
   const { session } = first("run.started", before);
   const { resumeToken } = first("run.paused", before);
@@ -136,7 +136,7 @@ Deno.test("serve() accepts a resume token from its owner only", async () => {
   const error = { code: "unknown", message: `Cannot resume session "${session}": there is none` };
   const refused = await answer("bob");
   assertEquals([refused.status, await refused.json()], [404, { error }]);
-  goOn();
+  release();
   assertEquals((await eventsOf(answer("ada"))).at(-1)?.type, "run.finished");
 });
 
@@ -166,7 +166,7 @@ Deno.test("serve() lets two owners use the same session id, and each sees only i
   }
 });
 
-Deno.test("serve() keeps apart owners and ids made of any characters", async () => {
+Deno.test("serve() separates owners and ids with special characters", async () => {
   const names = ["a", "a b", "b", " ", '"', '["a","b"]', "a,b", "\u0000", "key:", "語"];
   const store = memory();
   const sessions = names.flatMap((owner) => names.map((id) => [owner, id] as const));

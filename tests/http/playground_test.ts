@@ -66,8 +66,8 @@ Deno.test("playground() returns a page that loads nothing and whose policy allow
   assertEquals(html.match(/nonce="[^"]*"/g), [`nonce="${nonce}"`, `nonce="${nonce}"`]);
   assertEquals(html.match(/https?:|\bsrc=|innerHTML|insertAdjacentHTML|document\.write|\beval\b/g), null);
   assertEquals(html.match(/<script/g)?.length, 1);
-  const again = await (await served.request("/")).text();
-  assert(!again.includes(nonce));
+  const repeated = await (await served.request("/")).text();
+  assert(!repeated.includes(nonce));
 });
 
 Deno.test("playground() is served only if it is given, also in a mounted app", async () => {
@@ -116,7 +116,7 @@ Deno.test("the page shows the conversation, and the run as an onion", async () =
     model: (_ctx, next) => next(),
   };
   const model = scripted(
-    { reasoning: "Hm.", text: ["Let me ", "see."], calls: [["add", { a: 1, b: 2 }], ["nobody", {}]] },
+    { reasoning: "Hm.", text: ["Let me ", "see."], calls: [["add", { a: 1, b: 2 }], ["missing", {}]] },
     "It is 5.",
   );
   const view = viewAfter(
@@ -128,7 +128,7 @@ Deno.test("the page shows the conversation, and the run as an onion", async () =
     "thought | Hm.",
     "agent | Let me see.",
     "call | add | ok | 5",
-    `call | nobody | error | There is no tool "nobody". There is: add`,
+    `call | missing | error | There is no tool "missing". The tools are: add`,
     "agent | It is 5.",
   ]);
   assertEquals(tree(view), [
@@ -139,7 +139,7 @@ Deno.test("the page shows the conversation, and the run as an onion", async () =
     "    double at model: passed",
     "   add: ok",
     "    double at tool: changed input: ok",
-    "   nobody: error",
+    "   missing: error",
     "    double at tool: changed input: error",
     "  turn 2",
     "   model scripted: stop",

@@ -9,7 +9,7 @@ import { shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedProgress, storedRun } from "../support/stored_run.ts";
 
-/** A log that does as `append` says, and what it was given; `added` settles once that is so many additions. */
+/** A log with another `append`, which records the additions; `added(n)` resolves after `n` additions. */
 function watched(append: (log: Log, run: string, addition: Addition) => Promise<boolean>) {
   const additions: Addition[] = [];
   const gates = new Map<number, PromiseWithResolvers<void>>();
@@ -31,7 +31,7 @@ async function recordOf(log: Log, run: string): Promise<Framed[]> {
   return lines.map((line, index) => ({ ...JSON.parse(line), id: first + index }));
 }
 
-/** A model that says `texts`, each once it is told to go on. */
+/** A model that answers `texts`, each once it is released. */
 function stepping(...texts: readonly string[]) {
   const steps = texts.map((text) => ({ text, gate: Promise.withResolvers<void>() }));
   const model: Model = {
@@ -44,7 +44,7 @@ function stepping(...texts: readonly string[]) {
       yield [{ type: "finish", reason: "stop" }];
     },
   };
-  return { model, goOn: (step: number) => steps[step]?.gate.resolve() };
+  return { model, release: (step: number) => steps[step]?.gate.resolve() };
 }
 
 Deno.test("serve() logs exactly what it streams", async () => {
@@ -78,28 +78,28 @@ Deno.test("serve() sends no event before it is logged", async () => {
     await gate.promise;
     return await log.append(run, addition);
   });
-  const { model, goOn } = stepping("One.", "Two.");
+  const { model, release } = stepping("One.", "Two.");
   const responding = post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" });
   let responded = false;
   responding.then(() => responded = true);
   await added(1);
   await turns();
-  assertEquals([responded, additions.length], [false, 1]); // not even the headers have left
+  assertEquals([responded, additions.length], [false, 1]); // not even the headers have been sent
 
   gate.resolve();
   const pieces = piecesOf(await responding);
   await pieces.until("model.started");
   gate = Promise.withResolvers();
-  goOn(0);
-  let heard: string | undefined;
-  const hearing = pieces.next().then((piece) => heard = piece);
+  release(0);
+  let received: string | undefined;
+  const hearing = pieces.next().then((piece) => received = piece);
   await added(2);
   await turns();
-  assertEquals([heard, additions.length], [undefined, 2]);
+  assertEquals([received, additions.length], [undefined, 2]);
   gate.resolve();
   await hearing;
-  assertEquals(framesOf(heard ?? "").map(({ type }) => type), ["text.delta"]);
-  goOn(1);
+  assertEquals(framesOf(received ?? "").map(({ type }) => type), ["text.delta"]);
+  release(1);
   await pieces.rest();
 });
 
@@ -109,13 +109,13 @@ Deno.test("serve() logs together the events that were emitted during an append",
     await gates[additions.length - 1]?.promise;
     return await log.append(run, addition);
   });
-  const { model, goOn } = stepping("a", "b", "c", "d");
+  const { model, release } = stepping("a", "b", "c", "d");
   gates[0]?.resolve();
   const pieces = piecesOf(await post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" }));
   const begun = await pieces.until("model.started");
-  goOn(0);
+  release(0);
   await added(2);
-  for (const step of [1, 2, 3]) goOn(step);
+  for (const step of [1, 2, 3]) release(step);
   await turns();
   assertEquals(additions.map(({ after, ended }) => [after, ended]), [[0, false], [5, false]]);
   gates[1]?.resolve();
@@ -140,7 +140,7 @@ Deno.test("serve() logs together the events that were emitted during an append",
   ]);
 });
 
-Deno.test("serve() says on record that a run has ended, however it ends, and that it goes on", async () => {
+Deno.test("serve() logs every end of a run, and its continuation", async () => {
   const ends: readonly (readonly [type: string, model: Model])[] = [
     ["run.finished", scripted("Hello!")],
     ["run.failed", scripted({ error: new Error("down") })],
@@ -161,22 +161,22 @@ Deno.test("serve() says on record that a run has ended, however it ends, and tha
   }
 });
 
-Deno.test("serve() stops a run whose record another process writes, and sends no further events", async () => {
+Deno.test("serve() stops a run whose log another process writes, and sends no further events", async () => {
   const ended = Promise.withResolvers<Event>();
-  const { model, goOn } = stepping("One.", "Two.", "Three.");
+  const { model, release } = stepping("One.", "Two.", "Three.");
   const { store, log } = shared();
   const app = serve(
     agent({ model, observe: (event) => event.type === "run.aborted" && ended.resolve(event) }),
     { store, log, onClientGone: "detach" },
   );
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
-  goOn(0);
+  release(0);
   const before = framesOf(await pieces.until("One."));
   const { run, session } = first("run.started", before);
   await log.append(run, { after: before.length, lines: [`{"type":"notice","text":"Mine."}`], ended: true });
-  goOn(1);
+  release(1);
   assertEquals(await pieces.rest(), "");
-  goOn(2);
+  release(2);
   const last = await ended.promise;
   assertEquals("reason" in last && last.reason, "lost");
   await turns();
@@ -184,23 +184,23 @@ Deno.test("serve() stops a run whose record another process writes, and sends no
   assertEquals(storedRun(await store.load(session))?.status, "running"); // as the next process finds it
 });
 
-Deno.test("serve() logs nothing more of a run whose session another process has", async () => {
+Deno.test("serve() logs nothing more of a run after another process took its session", async () => {
   using time = new FakeTime();
   const ended = Promise.withResolvers<void>();
   const { store, log } = shared();
-  const { model, goOn } = stepping("One.", "Two.");
+  const { model, release } = stepping("One.", "Two.");
   const app = serve(
     agent({ model, observe: (event) => event.type === "run.aborted" && ended.resolve() }),
     { store, log, onClientGone: "detach" },
   );
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
-  goOn(0);
+  release(0);
   const before = framesOf(await pieces.until("One."));
   const { run, session } = first("run.started", before);
   const kept = await store.load(session);
   if (kept) await store.save(kept);
   await advance(time, 30_000);
-  goOn(1);
+  release(1);
   await ended.promise;
   assertEquals([await pieces.rest(), await recordOf(log, run)], ["", before]);
 });
@@ -218,22 +218,22 @@ Deno.test("serve() streams the end of a run that another process has logged", as
 });
 
 Deno.test("serve() saves nothing of a run before it is logged", async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   const { store, log } = shared();
   const append = async (run: string, addition: Addition) => {
     await turns();
-    told.push(...addition.lines.map((line) => JSON.parse(line).type));
+    reported.push(...addition.lines.map((line) => JSON.parse(line).type));
     return await log.append(run, addition);
   };
   const save = (session: Session) => {
-    told.push(`save ${storedProgress(session)}`);
+    reported.push(`save ${storedProgress(session)}`);
     return store.save(session);
   };
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
   const tools = [{ ...drop, ask: false }];
   const app = serve(agent({ model, tools }), { store: { ...store, save }, log: { ...log, append } });
   await eventsOf(post(app, "/runs", { prompt: "Go" }));
-  assertEquals(told, [
+  assertEquals(reported, [
     ...[
       "save input",
       "run.started",
@@ -265,7 +265,7 @@ Deno.test("serve() saves nothing of a run before it is logged", async () => {
   ]);
 });
 
-Deno.test("serve() tries again where a log fails, and adds nothing twice that was added all the same", async () => {
+Deno.test("serve() retries a failed append, and appends nothing twice", async () => {
   using time = new FakeTime();
   for (const added of [false, true]) {
     let failures = 0;
@@ -276,40 +276,40 @@ Deno.test("serve() tries again where a log fails, and adds nothing twice that wa
       if (fails) throw new Error("The answer of the log was lost");
       return done;
     });
-    const told: unknown[] = [];
-    const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => told.push(error) });
+    const reported: unknown[] = [];
+    const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => reported.push(error) });
     const events = await advanceUntilSettled(time, eventsOf(post(app, "/runs", { prompt: "Hi" })));
     const { run } = first("run.started", events);
-    assertEquals([events.at(-1)?.type, told], ["run.finished", []]);
+    assertEquals([events.at(-1)?.type, reported], ["run.finished", []]);
     assertEquals(await recordOf(log, run), events);
     assertEquals(additions.map(({ after }) => after), [0, 6, 6, 6, events.length - 1]);
   }
 });
 
-Deno.test("serve() stops a run that cannot be put on record, and tells the operator", async () => {
+Deno.test("serve() stops a run that cannot be logged, and reports it to onError", async () => {
   using time = new FakeTime();
   const ended = Promise.withResolvers<Event>();
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const { log } = watched((log, run, addition) => {
     return addition.after === 0 ? log.append(run, addition) : Promise.reject(new Error("The log is down"));
   });
-  const { model, goOn } = stepping("One.", "Two.");
+  const { model, release } = stepping("One.", "Two.");
   const app = serve(
     agent({ model, observe: (event) => event.type === "run.aborted" && ended.resolve(event) }),
     {
       log,
-      onError: (error, { run }) => told.push([error instanceof Error && error.message, run]),
+      onError: (error, { run }) => reported.push([error instanceof Error && error.message, run]),
     },
   );
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const { run } = first("run.started", framesOf(await pieces.until("model.started")));
-  goOn(0);
+  release(0);
   const last = await advanceUntilSettled(time, ended.promise);
   assertEquals("reason" in last && last.reason, "unrecorded");
-  assertEquals([await pieces.rest(), told], ["", [["The log is down", run]]]);
+  assertEquals([await pieces.rest(), reported], ["", [["The log is down", run]]]);
 });
 
-Deno.test("serve() goes on where its operator cannot be told", async () => {
+Deno.test("serve() continues if onError throws", async () => {
   using time = new FakeTime();
   const { log } = watched((log, run, addition) => {
     return addition.after === 0 ? log.append(run, addition) : Promise.reject(new Error("The log is down"));
@@ -325,17 +325,17 @@ Deno.test("serve() goes on where its operator cannot be told", async () => {
   assertEquals((await app.request("/health")).status, 200);
 });
 
-Deno.test("serve() answers that a run cannot be put on record where that shows at once", async () => {
+Deno.test("serve() answers with an error if the first append fails", async () => {
   using time = new FakeTime();
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const { log } = watched(() => Promise.reject(new Error("The log is down")));
-  const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => told.push(error) });
+  const app = serve(agent({ model: scripted("Hello!") }), { log, onError: (error) => reported.push(error) });
   const [status, error] = await advanceUntilSettled(time, refusalOf(post(app, "/runs", { prompt: "Hi" })));
   const message = "Cannot run this: its events could not be logged";
-  assertEquals([status, error, told.length], [503, { code: "unrecorded", message }, 1]);
+  assertEquals([status, error, reported.length], [503, { code: "unrecorded", message }, 1]);
 });
 
-/** A model that says as much as it is asked for. */
+/** A model that produces text as fast as it is read. */
 function eager() {
   const text = "x".repeat(8_192);
   const said = { count: 0 };
@@ -349,7 +349,7 @@ function eager() {
   return { model, said };
 }
 
-Deno.test("serve() asks the model for no more than its log takes", async () => {
+Deno.test("serve() reads the model no faster than its log accepts", async () => {
   const gate = Promise.withResolvers<void>();
   const { log, added } = watched(async (log, run, addition) => {
     if (addition.after > 0) await gate.promise;
@@ -367,7 +367,7 @@ Deno.test("serve() asks the model for no more than its log takes", async () => {
   assertEquals(framesOf(await text).filter(({ type }) => type === "text.delta").length, 100);
 });
 
-Deno.test("serve() with a log asks the model for no more than a slow client takes, and for all once it has gone", async () => {
+Deno.test("serve() with a log reads the model no faster than a slow client, and without limit once the client has gone", async () => {
   const ended = Promise.withResolvers<string>();
   const { model, said } = eager();
   const options: ServeOptions = { log: memoryLog(), onClientGone: "detach" };
@@ -388,7 +388,7 @@ function typesOf(addition: Addition | undefined): string[] {
   return (addition?.lines ?? []).map((line) => JSON.parse(line).type);
 }
 
-/** Lets the event loop turn a few times. */
+/** Lets the event loop turn several times. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
 }

@@ -9,7 +9,7 @@ import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support
 import { lines } from "../support/transcript_lines.ts";
 import { storedMail } from "../support/stored_run.ts";
 
-/** A run whose tool waits, and another process that serves from the same store and log. */
+/** A run whose tool waits, and another process with the same store and log. */
 async function elsewhere(store: (given: Store) => Store = (given) => given) {
   const among = shared();
   const gate = Promise.withResolvers<string>();
@@ -28,11 +28,11 @@ async function elsewhere(store: (given: Store) => Store = (given) => given) {
   return { among, here, there, run, session, model, rest };
 }
 
-const say = (app: App, run: string, text: string) => post(app, `/runs/${run}/messages`, { text });
+const send = (app: App, run: string, text: string) => post(app, `/runs/${run}/messages`, { text });
 
 Deno.test("messages to a run in another process are delivered there, in order", async () => {
   const { there, run, model, rest } = await elsewhere();
-  const sent = [await say(there, run, "Make it red"), await say(there, run, "And large")];
+  const sent = [await send(there, run, "Make it red"), await send(there, run, "And large")];
   assertEquals(sent.map(({ status }) => status), [202, 202]);
   const { messages } = first("steering.injected", await rest());
   assertEquals(lines(messages), ["user Make it red", "user And large"]);
@@ -55,7 +55,7 @@ Deno.test("a run is finished from another process", async () => {
 Deno.test("a run receives messages from other processes when it renews its lease", async () => {
   using time = new FakeTime();
   const { among, there, run, session, rest } = await elsewhere();
-  await say(there, run, "Make it red");
+  await send(there, run, "Make it red");
   await post(there, `/runs/${run}/finish`);
   await advance(time, 11_000);
   const { mail = [] } = await among.store.load(session) ?? {};
@@ -64,21 +64,21 @@ Deno.test("a run receives messages from other processes when it renews its lease
   await rest();
 });
 
-Deno.test("no more is said to a run in another process than may wait for it, and nothing to one that is over", async () => {
+Deno.test("at most ten messages wait for a run in another process, and a finished run refuses messages", async () => {
   const { there, run, rest } = await elsewhere();
-  for (let index = 0; index < 10; index++) assertEquals((await say(there, run, "Hi")).status, 202);
+  for (let index = 0; index < 10; index++) assertEquals((await send(there, run, "Hi")).status, 202);
   const full = { code: "full", message: `Cannot send a message to run "${run}": too many wait` };
-  assertEquals(await refusalOf(say(there, run, "Hi")), [409, full]);
+  assertEquals(await refusalOf(send(there, run, "Hi")), [409, full]);
   await rest();
   for (const id of [run, "none"]) {
     const over = { code: "unknown", message: `Cannot send a message to run "${id}": it does not run` };
-    assertEquals(await refusalOf(say(there, id, "Hi")), [404, over]);
+    assertEquals(await refusalOf(send(there, id, "Hi")), [404, over]);
   }
 });
 
 Deno.test("a message to a run that ends is kept for the next run", async () => {
   const { promise: ending, resolve: end } = Promise.withResolvers<void>();
-  const { promise: said, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: said, resolve: release } = Promise.withResolvers<void>();
   const { among, there, run, session, rest } = await elsewhere((store) => ({
     ...store,
     async save(session) {
@@ -91,8 +91,8 @@ Deno.test("a message to a run that ends is kept for the next run", async () => {
   }));
   const all = rest();
   await ending;
-  assertEquals((await say(there, run, "Make it red")).status, 202);
-  goOn();
+  assertEquals((await send(there, run, "Make it red")).status, 202);
+  release();
   assertEquals((await all).at(-1)?.type, "run.finished");
   const { messages = [], run: left } = await among.store.load(session) ?? {};
   assertEquals([lines(messages).slice(-2), left], [["assistant Done.", "user Make it red"], undefined]);
@@ -114,7 +114,7 @@ Deno.test("a message is delivered if the save before it was made but reported as
   failing = true;
   const all = rest();
   await made;
-  assertEquals((await say(there, run, "Make it red")).status, 202);
+  assertEquals((await send(there, run, "Make it red")).status, 202);
   const events = await all;
   assertEquals(lines(first("steering.injected", events).messages), ["user Make it red"]);
   assertEquals(events.at(-1)?.type, "run.finished");
@@ -123,7 +123,7 @@ Deno.test("a message is delivered if the save before it was made but reported as
 Deno.test("a message to a run whose process died is delivered after the run is resumed", async () => {
   using time = new FakeTime();
   const { here, there, run, rest } = await elsewhere();
-  await say(there, run, "Make it red");
+  await send(there, run, "Make it red");
   here.kill();
   await advance(time, 30_000);
   const followed = there.request(`/runs/${run}`);
@@ -132,13 +132,13 @@ Deno.test("a message to a run whose process died is delivered after the run is r
   void rest;
 });
 
-Deno.test("a run that another process has taken over does not take its saves for messages", async () => {
+Deno.test("a process that takes over a run does not treat the earlier saves as messages", async () => {
   const { among, there, run, session, model, rest } = await elsewhere();
   const kept = await among.store.load(session);
   assert(kept);
-  await among.store.save(kept); // as who goes on with it does
-  assertEquals((await say(there, run, "Make it red")).status, 202);
-  assertEquals((await rest()).at(-1)?.type, "approval.decided"); // the rest is told by who has it
+  await among.store.save(kept); // as the process that continues it does
+  assertEquals((await send(there, run, "Make it red")).status, 202);
+  assertEquals((await rest()).at(-1)?.type, "approval.decided"); // the other process sends the rest
   assertEquals(model.requests.length, 1);
   assertEquals(storedMail(await among.store.load(session)), 1);
 });

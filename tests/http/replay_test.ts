@@ -6,19 +6,19 @@ import { FakeTime } from "@std/testing/time";
 import { drop } from "../support/asking.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
-/** Asks for what comes after an event. */
+/** Requests the events after an event. */
 async function follow(app: App, run: string, after?: number | string): Promise<Response> {
   return await app.request(`/runs/${run}`, after === undefined ? {} : { headers: { "last-event-id": `${after}` } });
 }
 
-/** A run that has ended, and what was heard of it. */
+/** A finished run, and the events that its client received. */
 async function ended(log: Log = memoryLog()) {
   const app = serve(agent({ model: scripted({ text: ["Hel", "lo!"] }) }), { log });
   const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
   return { app, log, events, run: first("run.started", events).run };
 }
 
-/** A run that says "One.", and "Two." once it is told to go on; it is heard up to "One.". */
+/** A run that answers "One.", and "Two." once it is released. Its client has read "One.". */
 async function living(heartbeat = 15_000) {
   const gate = Promise.withResolvers<void>();
   const over = Promise.withResolvers<Event>();
@@ -39,7 +39,7 @@ async function living(heartbeat = 15_000) {
   });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const events = framesOf(await pieces.until("One."));
-  return { app, pieces, events, run: first("run.started", events).run, goOn: gate.resolve, over: over.promise };
+  return { app, pieces, events, run: first("run.started", events).run, release: gate.resolve, over: over.promise };
 }
 
 Deno.test("GET /runs/:id returns exactly the events after a given one of a run that has ended", async () => {
@@ -56,11 +56,11 @@ Deno.test("GET /runs/:id returns exactly the events after a given one of a run t
     "x-accel-buffering": "no",
   });
   const pieces = piecesOf(response);
-  assertEquals(framesOf(await pieces.next() ?? "").length, events.length - 3); // in one chunk
+  assertEquals(framesOf(await pieces.next() ?? "").length, events.length - 3); // one chunk
   assertEquals(await pieces.next(), undefined);
 });
 
-Deno.test("GET /runs/:id believes Last-Event-ID before the address", async () => {
+Deno.test("GET /runs/:id prefers Last-Event-ID to the query", async () => {
   const { app, run, events } = await ended();
   const headers = { "last-event-id": "4" };
   assertEquals(await eventsOf(app.request(`/runs/${run}?after=2`, { headers })), events.slice(4));
@@ -77,7 +77,7 @@ Deno.test("GET /runs/:id rejects a position that is not the number of an event",
   }
 });
 
-Deno.test("GET /runs/:id says that nothing is left of a run that has ended, or waits for a person", async () => {
+Deno.test("GET /runs/:id answers 204 if no event is left, for a finished and a paused run", async () => {
   const { app, run, events } = await ended();
   const nothing = await follow(app, run, events.length);
   assertEquals([nothing.status, await nothing.text()], [204, ""]);
@@ -95,7 +95,7 @@ Deno.test("GET /runs/:id says that nothing is left of a run that has ended, or w
   assertEquals(await eventsOf(follow(asking, started.run)), [...before, ...rest]);
 });
 
-Deno.test("GET /runs/:id knows nothing of other runs, and without a log of none", async () => {
+Deno.test("GET /runs/:id answers 404 for unknown runs, and for all runs without a log", async () => {
   const { app } = await ended();
   const unknown = async (app: App, run: string) => {
     const message = `Cannot follow run "${run}": there is none`;
@@ -129,12 +129,12 @@ Deno.test("GET /runs/:id returns 410 if the next events have been deleted", asyn
 });
 
 Deno.test("GET /runs/:id streams past and new events to two clients at once and to one that comes between events", async () => {
-  const { app, pieces, run, events, goOn } = await living();
-  await pieces.cancel(); // before the next word
+  const { app, pieces, run, events, release } = await living();
+  await pieces.cancel(); // before the next text
   const two = [await follow(app, run, 2), await follow(app, run, events.length)];
-  const heard = two.map((response) => eventsOf(response));
-  goOn();
-  const [long = [], short = []] = await Promise.all(heard);
+  const received = two.map((response) => eventsOf(response));
+  release();
+  const [long = [], short = []] = await Promise.all(received);
   assertEquals(long.map(({ id }) => id), Array.from({ length: long.length }, (_, index) => index + 3));
   assertEquals(short, long.slice(events.length - 2));
   assertEquals(short.map(({ type }) => type), [
@@ -147,7 +147,7 @@ Deno.test("GET /runs/:id streams past and new events to two clients at once and 
   assertEquals(await eventsOf(follow(app, run)), [...events.slice(0, 2), ...long]);
 });
 
-Deno.test("GET /runs/:id follows a run that has not said a word", async () => {
+Deno.test("GET /runs/:id follows a run without events", async () => {
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) }), {
     log: memoryLog(),
@@ -161,25 +161,25 @@ Deno.test("GET /runs/:id follows a run that has not said a word", async () => {
   assertEquals((await rest).at(-1)?.type, "run.finished");
 });
 
-Deno.test("GET /runs/:id leaves a run alone when it is left", async () => {
-  const { app, pieces, run, goOn, over } = await living();
+Deno.test("GET /runs/:id has no effect on the run when its client disconnects", async () => {
+  const { app, pieces, run, release, over } = await living();
   const following = piecesOf(await follow(app, run));
   await following.until("One.");
   await following.cancel();
-  await (await follow(app, run)).body?.cancel(); // before it was read
-  goOn();
+  await (await follow(app, run)).body?.cancel(); // before the first read
+  release();
   assertEquals((await over).type, "run.finished");
   await pieces.rest();
 });
 
 Deno.test("GET /runs/:id sends a comment after silence", async () => {
   using time = new FakeTime();
-  const { app, pieces, run, events, goOn } = await living(1_000);
+  const { app, pieces, run, events, release } = await living(1_000);
   const following = piecesOf(await follow(app, run, events.length));
   const beat = following.next();
   await time.tickAsync(1_000);
   assertEquals(await beat, ":\n\n");
-  goOn();
+  release();
   await time.tickAsync();
   assertEquals(framesOf((await following.rest()).replaceAll(":\n\n", "")).at(-1)?.type, "run.finished");
   await pieces.rest();
@@ -189,17 +189,17 @@ Deno.test("GET /runs/:id sends a comment after silence", async () => {
 
 Deno.test("HEAD /runs/:id answers without following", async () => {
   using time = new FakeTime();
-  const { app, pieces, run, goOn } = await living();
+  const { app, pieces, run, release } = await living();
   const { status, headers, body } = await app.request(`/runs/${run}`, { method: "HEAD" });
   assertEquals([status, headers.get("content-type"), body], [200, "text/event-stream", null]);
-  goOn();
+  release();
   await pieces.rest();
   await time.runMicrotasks();
   assertEquals(time.next(), false);
 });
 
-Deno.test("GET /runs/:id ends a stream whose log fails, and tells the operator", async () => {
-  const told: unknown[] = [];
+Deno.test("GET /runs/:id ends a stream whose log fails, and reports it to onError", async () => {
+  const reported: unknown[] = [];
   const log = memoryLog();
   const failing: Log = {
     ...log,
@@ -211,12 +211,12 @@ Deno.test("GET /runs/:id ends a stream whose log fails, and tells the operator",
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) }), {
     log: failing,
-    onError: (error) => told.push(error instanceof Error && error.message),
+    onError: (error) => reported.push(error instanceof Error && error.message),
   });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const before = framesOf(await pieces.until("model.started"));
   assertEquals(await eventsOf(follow(app, first("run.started", before).run)), before);
-  assertEquals(told, ["The log is down"]);
+  assertEquals(reported, ["The log is down"]);
   gate.resolve();
   await pieces.rest();
 });

@@ -11,7 +11,7 @@ const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 
 const approve = { callId: "call_1", type: "approve" };
 
-/** An app without a store, and what its tool did. */
+/** An app without a store, and the effects of its tool. */
 function scene(options: Omit<ServeOptions, "store"> = {}, held: Promise<void> = Promise.resolve()) {
   const done: string[] = [];
   const drop = tool({
@@ -31,7 +31,7 @@ function scene(options: Omit<ServeOptions, "store"> = {}, held: Promise<void> = 
   return { app, done, model };
 }
 
-/** A run that waits, and its resume token. */
+/** A paused run, and its resume token. */
 async function paused(app: App) {
   const events = await eventsOf(post(app, "/runs", { prompt: "Go" }));
   const { session, run } = first("run.started", events);
@@ -52,7 +52,7 @@ async function answer(
 }
 
 for (const options of [{}, { log: memoryLog() }]) {
-  Deno.test(`serve() ${options.log ? "with a log" : "without a log"} goes on with what its client has kept`, async () => {
+  Deno.test(`serve() ${options.log ? "with a log" : "without a log"} resumes a run from a resume token`, async () => {
     const { app, done } = scene(options);
     const { events, session, run, resumeToken } = await paused(app);
     assertMatch(resumeToken, /^k1\./);
@@ -72,7 +72,7 @@ for (const options of [{}, { log: memoryLog() }]) {
 Deno.test("serve() resumes a run from a resume token in another process", async () => {
   const { session, resumeToken } = await paused(scene().app);
   const { done, ...other } = scene();
-  await eventsOf(post(other.app, "/runs", { prompt: "Go" })); // the model's first answer
+  await eventsOf(post(other.app, "/runs", { prompt: "Go" })); // the first answer of the model
   assertEquals(first("tool.finished", await eventsOf(answer(other.app, session, resumeToken))).result.status, "ok");
   assertEquals(done, ["a"]);
 });
@@ -99,8 +99,8 @@ Deno.test("serve() rejects a resume token that was changed or forged, and runs n
       [session, "x".repeat(262_145), 413, "too-large"],
     ];
   for (const [session, resumeToken, status, code] of cases) {
-    const [told, error] = await refusalOf(answer(app, session, resumeToken));
-    assertEquals([told, error && typeof error === "object" && "code" in error && error.code], [status, code]);
+    const [reported, error] = await refusalOf(answer(app, session, resumeToken));
+    assertEquals([reported, error && typeof error === "object" && "code" in error && error.code], [status, code]);
   }
   await time.tickAsync(86_400_000);
   const expired = { code: "expired", message: "Cannot open the resume token: it has expired" };
@@ -126,7 +126,7 @@ Deno.test("serve() with a log accepts one answer for a resume token, and repeats
   assertEquals(all.slice(-(both[0]?.length ?? 0)), both[0]);
 });
 
-Deno.test("serve() without a log takes a resume token twice, but not at once", async () => {
+Deno.test("serve() without a log accepts a resume token twice, but not at the same time", async () => {
   const held = Promise.withResolvers<void>();
   const { app, done } = scene({}, held.promise);
   const { session, resumeToken } = await paused(app);
@@ -137,7 +137,7 @@ Deno.test("serve() without a log takes a resume token twice, but not at once", a
   assertEquals(done, ["a"]);
 });
 
-Deno.test("serve() without a store knows no session that goes on", async () => {
+Deno.test("serve() without a store does not know the sessions of earlier runs", async () => {
   const { app } = scene();
   const { session } = await paused(app);
   const message = `Cannot run session "${session}": there is none`;
@@ -145,21 +145,21 @@ Deno.test("serve() without a store knows no session that goes on", async () => {
   assertEquals((await app.request(`/sessions/${session}`)).status, 404);
 });
 
-Deno.test("serve() tells the operator where a session is too large for its client to keep", async () => {
-  const told: unknown[] = [];
+Deno.test("serve() reports to onError if a session is too large for a resume token", async () => {
+  const reported: unknown[] = [];
   const { app } = scene({
     resumeTokens: resumeTokens({ keys, maxBytes: 100 }),
-    onError: (error) => told.push(error instanceof Error && error.message),
+    onError: (error) => reported.push(error instanceof Error && error.message),
   });
   const { events, session, resumeToken } = await paused(app);
   assertEquals([resumeToken, first("warning", events).code], ["", "session.unsaved"]);
-  assertEquals(told.at(-1), `Cannot seal session "${session}": the token has more than 100 bytes`);
+  assertEquals(reported.at(-1), `Cannot seal session "${session}": the token has more than 100 bytes`);
 });
 
-Deno.test("serve() takes resume tokens or a store, and not both", () => {
+Deno.test("serve() rejects resume tokens together with a store", () => {
   assertThrows(
     () => serve(agent({ model: scripted() }), { resumeTokens: resumeTokens({ keys }), store: memory() }),
     TypeError,
-    "Cannot serve with a store and with resumeTokens: sessions are in one place",
+    "Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them",
   );
 });

@@ -6,7 +6,7 @@ import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "
 import { lines } from "../support/transcript_lines.ts";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 
-/** A served run whose tool waits, until it is told to go on. */
+/** A served run whose tool waits until it is released. */
 async function working(owner?: "ada") {
   const go = Promise.withResolvers<string>();
   const begun = Promise.withResolvers<void>();
@@ -57,35 +57,35 @@ Deno.test("serve() delivers a message to a run, as text or parts, at the request
   ]);
 });
 
-Deno.test("serve() has a run finish with one more answer", async () => {
+Deno.test("POST /runs/:id/finish makes a run finish with one more answer", async () => {
   const { app, run, model, rest } = await working();
   assertEquals((await post(app, `/runs/${run}/finish`)).status, 204);
   const { status, reason, text } = first("run.finished", await rest());
   assertEquals([status, reason, text, model.requests[1]?.tools], ["done", "interrupted", "Done.", []]);
 });
 
-Deno.test("serve() stops a run and keeps nothing of it, where it is asked to", async () => {
+Deno.test("POST /runs/:id/stop?rollback stops a run and removes its messages", async () => {
   const { app, run, rest } = await working();
   assertEquals((await post(app, `/runs/${run}/stop?rollback`)).status, 204);
   const { session } = first("run.started", await rest());
   assertEquals(await (await app.request(`/sessions/${session}`)).json(), { id: session, messages: [] });
 });
 
-Deno.test("serve() names the wrong field of a message", async () => {
+Deno.test("serve() names the invalid field of a message", async () => {
   const { app, run, rest } = await working();
-  const say = (body: unknown) => refusalOf(post(app, `/runs/${run}/messages`, body));
+  const send = (body: unknown) => refusalOf(post(app, `/runs/${run}/messages`, body));
   const wrong = (field: string, expected: string): readonly [number, unknown] => [
     400,
     { code: "invalid", field, message: `Cannot read ${field}: expected ${expected}` },
   ];
-  assertEquals(await say({}), wrong("text", "a string"));
-  assertEquals(await say({ text: "Hi", parts: [] }), wrong("parts", "a text or parts, not both"));
-  assertEquals(await say({ text: "Hi", after: "now" }), wrong("after", 'one of "batch", "calls"'));
+  assertEquals(await send({}), wrong("text", "a string"));
+  assertEquals(await send({ text: "Hi", parts: [] }), wrong("parts", "a text or parts, not both"));
+  assertEquals(await send({ text: "Hi", after: "now" }), wrong("after", 'one of "batch", "calls"'));
   for (let index = 0; index < 10; index++) await post(app, `/runs/${run}/messages`, { text: "Hi" });
   const message = `Cannot send a message to run "${run}": too many wait`;
-  assertEquals(await say({ text: "Hi" }), [409, { code: "full", message }]);
+  assertEquals(await send({ text: "Hi" }), [409, { code: "full", message }]);
   await rest();
-  assertEquals(await say({ text: "Hi" }), [404, {
+  assertEquals(await send({ text: "Hi" }), [404, {
     code: "unknown",
     message: `Cannot send a message to run "${run}": it does not run`,
   }]);
@@ -104,7 +104,7 @@ Deno.test("serve() lets only its owner control a run", async () => {
   await rest();
 });
 
-Deno.test("POST /sessions/:id/compact compacts a session that no run has", async () => {
+Deno.test("POST /sessions/:id/compact compacts a session without a run", async () => {
   const made = agent({
     model: scripted("One.", "Two."),
     use: [compaction({ summarize: false }), {
@@ -116,12 +116,12 @@ Deno.test("POST /sessions/:id/compact compacts a session that no run has", async
   const app: App = serve(made, { store });
   const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "1" })));
   const events = await eventsOf(post(app, `/sessions/${session}/compact`, { instructions: "names" }));
-  const told = events.flatMap((event) => event.type === "compact.finished" ? [event.trigger, event.status] : []);
-  assertEquals([told, first("run.finished", events).status], [["manual", "compacted"], "done"]);
+  const reported = events.flatMap((event) => event.type === "compact.finished" ? [event.trigger, event.status] : []);
+  assertEquals([reported, first("run.finished", events).status], [["manual", "compacted"], "done"]);
   assertEquals(lines((await store.load(session))?.messages ?? []), ["user Brief: names"]);
 });
 
-Deno.test("serve() compacts no session that is not there, and none that a run has", async () => {
+Deno.test("POST /sessions/:id/compact refuses unknown sessions, and sessions with a run", async () => {
   const { app, rest } = await working();
   assertEquals(await refusalOf(post(app, "/sessions/none/compact", {})), [404, {
     code: "unknown",

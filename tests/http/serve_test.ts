@@ -27,12 +27,12 @@ const remove = tool({
   execute: ({ path }) => `Removed ${path}`,
 });
 
-/** The app by itself, and mounted in another one. */
+/** The app at the root, and mounted in another app. */
 function everywhere(make: () => App & Hono): readonly (readonly [prefix: string, app: App])[] {
   return [["", make()], ["/assistant", new Hono().route("/assistant", make())]];
 }
 
-Deno.test("serve() is healthy", async () => {
+Deno.test("GET /health answers 200", async () => {
   for (const [prefix, app] of everywhere(() => serve(agent({ model: scripted() })))) {
     const response = await app.request(`${prefix}/health`);
     assertEquals([response.status, await response.json()], [200, { status: "ok" }]);
@@ -40,7 +40,7 @@ Deno.test("serve() is healthy", async () => {
   }
 });
 
-Deno.test("serve() says which method a path takes, by itself and mounted", async () => {
+Deno.test("serve() answers 405 with the allowed method, at the root and mounted", async () => {
   const paths = [
     ["/runs", "POST", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"]],
     ["/runs/r1/stop", "POST", ["GET", "DELETE"]],
@@ -59,7 +59,7 @@ Deno.test("serve() says which method a path takes, by itself and mounted", async
   }
 });
 
-Deno.test("serve() answers for paths that are not there, and leaves them to the app that it is mounted in", async () => {
+Deno.test("serve() answers 404 for unknown paths, and leaves them to the app in which it is mounted", async () => {
   const app = serve(agent({ model: scripted() }));
   for (const path of ["/", "/runs/r1/events", "/sessions", "/runs/r1/stop/now", "/Health"]) {
     const error = { code: "unknown", message: "Cannot serve this path: there is none" };
@@ -69,7 +69,7 @@ Deno.test("serve() answers for paths that are not there, and leaves them to the 
   assertEquals(await (await outer.request("/sessions")).text(), "mine");
 });
 
-Deno.test("serve() in an app with middleware takes vars from its context and keeps its headers", async () => {
+Deno.test("serve() in an app with middleware reads vars from its context and keeps its headers", async () => {
   type AppEnv = { Variables: { user: User } };
   const assistant = agent({ model: scripted({ calls: [["whoami", {}]] }, "Hello!"), tools: [whoami] });
   const app = new Hono<AppEnv>();
@@ -99,7 +99,7 @@ Deno.test("serve() in an app with middleware takes vars from its context and kee
   assertEquals(first("tool.finished", await eventsOf(response)).result.parts, [{ type: "text", text: "Ada" }]);
 });
 
-Deno.test("serve() requires vars exactly where the agent needs them", () => {
+Deno.test("serve() requires the vars option exactly if the agent needs vars", () => {
   const plain = agent({ model: scripted() });
   const needy = agent({ model: scripted(), tools: [whoami] });
   const witnessed = agent({ vars: vars<{ tenant: string }>(), model: scripted() });
@@ -116,7 +116,7 @@ Deno.test("serve() requires vars exactly where the agent needs them", () => {
   serve(witnessed, { vars: () => ({ tenant: 1 }) });
 });
 
-Deno.test("serve() keeps the session of a run that named none, and goes on with it", async () => {
+Deno.test("serve() keeps the session of a run without a named session, and continues it", async () => {
   const model = scripted("Hello!", "Hello again!");
   const app = serve(agent({ model }));
   const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
@@ -126,7 +126,7 @@ Deno.test("serve() keeps the session of a run that named none, and goes on with 
   assertEquals(model.requests[1]?.messages.map(({ role }) => role), ["user", "assistant", "user"]);
 });
 
-Deno.test("serve() keeps sessions in the store it is given", async () => {
+Deno.test("serve() stores sessions in the given store", async () => {
   const store = memory();
   const one = serve(agent({ model: scripted("Hello!") }), { store });
   const { session } = first("run.started", await eventsOf(post(one, "/runs", { prompt: "Hi" })));
@@ -135,7 +135,7 @@ Deno.test("serve() keeps sessions in the store it is given", async () => {
   assertEquals((await store.load(session))?.messages.length, 4);
 });
 
-Deno.test("serve() refuses a session that it does not know", async () => {
+Deno.test("serve() refuses an unknown session", async () => {
   const app = serve(agent({ model: scripted() }));
   const message = `Cannot run session "s1": there is none`;
   assertEquals(await refusalOf(post(app, "/runs", { prompt: "Hi", session: "s1" })), [404, {
@@ -144,7 +144,7 @@ Deno.test("serve() refuses a session that it does not know", async () => {
   }]);
 });
 
-Deno.test("serve() refuses a second run of a session while the first has it", async () => {
+Deno.test("serve() refuses a second run of a session while the first holds it", async () => {
   const store = memory();
   const gate = Promise.withResolvers<void>();
   const model = scripted("Hello!", { before: () => gate.promise, text: "Slow." }, "Later.");
@@ -181,7 +181,7 @@ Deno.test("POST /runs/:id/stop stops a run once", async () => {
   assertEquals(await refusalOf(post(app, `/runs/${run}/stop`)), [404, { code: "unknown", message }]);
 });
 
-Deno.test("serve() cannot stop a run that it does not know, or that has ended", async () => {
+Deno.test("serve() answers 404 to a stop of an unknown or finished run", async () => {
   const app = serve(agent({ model: scripted("Hello!") }));
   const { run } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
   await over();
@@ -191,7 +191,7 @@ Deno.test("serve() cannot stop a run that it does not know, or that has ended", 
   }
 });
 
-/** An app with a run that waits for a person, and its session. */
+/** A paused run, its session, and a function that answers it. */
 async function paused() {
   const model = scripted({ calls: [["remove", { path: "a" }]] }, "Done.");
   const app = serve(agent({ model, tools: [remove] }));
@@ -201,7 +201,7 @@ async function paused() {
   return { app, session, run, events, answer };
 }
 
-Deno.test("serve() goes on with a paused run when its question is answered", async () => {
+Deno.test("serve() resumes a paused run when its question is answered", async () => {
   const { run, events, answer } = await paused();
   assertEquals(withoutSchemas(first("run.paused", events).questions), [
     { callId: "call_1", tool: "remove", input: { path: "a" }, questions: ["Run remove?"] },
@@ -244,7 +244,7 @@ Deno.test("serve() rejects an answer to another call, and accepts the right one 
   assertEquals((await eventsOf(answer({ callId: "call_1", type: "approve" }))).at(-1)?.type, "run.finished");
 });
 
-Deno.test("serve() takes an answer once, also when it comes twice at a time", async () => {
+Deno.test("serve() accepts an answer once, also if it arrives twice at the same time", async () => {
   const { session, answer } = await paused();
   const yes = { callId: "call_1", type: "approve" };
   const both = await Promise.all([answer(yes), answer(yes)]);
@@ -256,7 +256,7 @@ Deno.test("serve() takes an answer once, also when it comes twice at a time", as
   assertEquals(await refusalOf(answer(yes)), [409, late]);
 });
 
-Deno.test("serve() refuses answers for a session that it does not know", async () => {
+Deno.test("serve() refuses answers for an unknown session", async () => {
   const app = serve(agent({ model: scripted() }));
   const message = `Cannot resume session "s1": there is none`;
   assertEquals(await refusalOf(post(app, "/sessions/s1/answers", { answers: [] })), [404, {
@@ -265,7 +265,7 @@ Deno.test("serve() refuses answers for a session that it does not know", async (
   }]);
 });
 
-Deno.test("serve() goes on with a run that paused without a call, on no answers at all", async () => {
+Deno.test("serve() resumes a run that paused without a call, with an empty list of answers", async () => {
   let asked = false;
   const sleepy: Middleware = {
     name: "sleepy",
@@ -283,24 +283,28 @@ Deno.test("serve() goes on with a run that paused without a call, on no answers 
   assertEquals(first("run.finished", rest).text, "Hello!");
 });
 
-Deno.test("serve() changes the limits of the agent", async () => {
-  const again = { calls: [["whoami", {}]] } as const;
-  const assistant = agent({ model: scripted(again, again, "Never."), tools: [whoami], limits: { turns: 9 } });
+Deno.test("serve() merges its limits with those of the agent", async () => {
+  const repeated = { calls: [["whoami", {}]] } as const;
+  const assistant = agent({ model: scripted(repeated, repeated, "Never."), tools: [whoami], limits: { turns: 9 } });
   const app = serve(assistant, { vars: () => ({ user: { name: "Ada" } }), limits: { turns: 2 } });
   const { status, reason } = first("run.finished", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
   assertEquals([status, reason], ["limit", "turns"]);
 });
 
-Deno.test("serve() refuses options out of range", () => {
+Deno.test("serve() rejects options out of range", () => {
   const assistant = agent({ model: scripted() });
   for (const heartbeat of [0, -1, NaN, Infinity, 2 ** 31]) {
-    assertThrows(() => serve(assistant, { heartbeat }), RangeError, `Cannot serve with a heartbeat of ${heartbeat} ms`);
+    assertThrows(
+      () => serve(assistant, { heartbeat }),
+      RangeError,
+      `Cannot serve: \`heartbeat\` is ${heartbeat}; expected a positive number of milliseconds`,
+    );
   }
   for (const maxBody of [0, -1, NaN]) {
     assertThrows(
       () => serve(assistant, { maxBody }),
       RangeError,
-      `Cannot serve with bodies of at most ${maxBody} bytes`,
+      `Cannot serve: \`maxBody\` is ${maxBody}; expected a positive number of bytes`,
     );
   }
   assertThrows(() => serve(assistant, { limits: { turns: -1 } }), RangeError, `Cannot set limit "turns" to -1`);
@@ -317,10 +321,10 @@ Deno.test("serve() sends only the id of a failure to the client, and the error t
       throw new Error(secret);
     },
   });
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const model = scripted({ calls: [["leaky", {}]] }, { text: "Half", error: new Error(secret) });
   const app = serve(agent({ model, tools: [leaky] }), {
-    onError: (error, info) => told.push([error instanceof Error && error.message, info]),
+    onError: (error, info) => reported.push([error instanceof Error && error.message, info]),
   });
   const response = await post(app, "/runs", { prompt: "Hi" });
   const text = await response.text();
@@ -332,12 +336,12 @@ Deno.test("serve() sends only the id of a failure to the client, and the error t
   ]);
   const failed = text.match(/"type":"run.failed","error":"([^"]+)","message":"The run failed\."/)?.[1];
   const run = text.match(/"run":"([^"]+)"/)?.[1];
-  assertEquals(told.length, 2);
-  assertEquals(told[1], [secret, { id: failed, run }]);
+  assertEquals(reported.length, 2);
+  assertEquals(reported[1], [secret, { id: failed, run }]);
 });
 
-Deno.test("serve() tells a client of a failure before the run nothing but an id, by itself and mounted", async () => {
-  const told: unknown[] = [];
+Deno.test("serve() sends only an id for a failure before the run, at the root and mounted", async () => {
+  const reported: unknown[] = [];
   const failing = () => Promise.reject(new Error(secret));
   const broken: readonly (readonly [Partial<Store>, () => unknown])[] = [
     [{}, failing],
@@ -352,49 +356,49 @@ Deno.test("serve() tells a client of a failure before the run nothing but an id,
       serve(agent({ model: scripted() }), {
         store: { ...memory(), ...store },
         vars,
-        onError: (error, info) => told.push([error instanceof Error && error.message, info]),
+        onError: (error, info) => reported.push([error instanceof Error && error.message, info]),
       });
     for (const [prefix, app] of everywhere(make)) {
       const [status, error] = await refusalOf(post(app, `${prefix}/runs`, { prompt: "Hi" }));
-      const [message, info] = [told.pop()].flat() as [string, { readonly id: string }]; // pushed above
+      const [message, info] = [reported.pop()].flat() as [string, { readonly id: string }]; // reported above
       assertEquals([status, error], [500, { code: "internal", message: "The request failed.", id: info.id }]);
-      assertEquals([message, Object.keys(info), told.length], [secret, ["id"], 0]);
+      assertEquals([message, Object.keys(info), reported.length], [secret, ["id"], 0]);
     }
   }
 });
 
-Deno.test("serve() returns 500 for a thrown value that is not an Error, by itself and mounted", async () => {
+Deno.test("serve() returns 500 for a thrown value that is not an Error, at the root and mounted", async () => {
   for (const thrown of [null, undefined, secret, Object.freeze({})]) {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const make = () =>
       serve(agent({ model: scripted() }), {
         vars: () => Promise.reject(thrown),
-        onError: (error, { id }) => told.push([error, id]),
+        onError: (error, { id }) => reported.push([error, id]),
       });
     for (const [prefix, app] of everywhere(make)) {
       const [status, error] = await refusalOf(post(app, `${prefix}/runs`, { prompt: "Hi" }));
-      const [[what, id]] = told.splice(0) as [[unknown, string]]; // pushed above
+      const [[what, id]] = reported.splice(0) as [[unknown, string]]; // reported above
       assertEquals([status, error, what], [500, { code: "internal", message: "The request failed.", id }, thrown]);
     }
   }
 });
 
 Deno.test("serve() responds with an HTTPException of the vars option", async () => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const make = () =>
     serve(agent({ model: scripted() }), {
       vars() {
         throw new HTTPException(403, { message: "Not you." });
       },
-      onError: (error) => told.push(error),
+      onError: (error) => reported.push(error),
     });
   for (const [prefix, app] of everywhere(make)) {
     const response = await post(app, `${prefix}/runs`, { prompt: "Hi" });
-    assertEquals([response.status, await response.text(), told], [403, "Not you.", []]);
+    assertEquals([response.status, await response.text(), reported], [403, "Not you.", []]);
   }
 });
 
-/** Settles once a run whose last event was read is over. */
+/** Resolves when a run whose last event was read has ended. */
 function over(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

@@ -7,7 +7,7 @@ import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
-/** A model that answers each prompt with itself, once it is let; and what it was asked. */
+/** A model that answers each prompt with the prompt itself, once it is released. */
 function echo() {
   const asked: string[] = [];
   const gates = new Map<string, PromiseWithResolvers<void>>();
@@ -26,7 +26,7 @@ function echo() {
   return { model, asked, let: (text: string) => gateOf(text).resolve() };
 }
 
-/** A session whose run goes on, and what else comes to it. */
+/** A session with an active run, and functions that send more prompts. */
 async function scene(options: ServeOptions) {
   const { model, asked, ...rest } = echo();
   const app = serve(agent({ model }), { onClientGone: "detach", ...options });
@@ -63,7 +63,7 @@ const logs: readonly ServeOptions[] = [{}, { log: memoryLog() }];
 for (const options of logs) {
   const how = options.log ? "with a log" : "without a log";
 
-  Deno.test(`serve() ${how}, told to queue, runs prompts of one session one after another, as they came`, async () => {
+  Deno.test(`serve() ${how} with busy: "queue" runs the prompts of a session one after another, in order`, async () => {
     const { asked, session, send, one, app, ...rest } = await scene({ busy: "queue", ...options });
     const more = ["two", "three", "four"].map((prompt) => send(prompt));
     await turns();
@@ -80,7 +80,7 @@ for (const options of logs) {
     assertEquals(messages.length, 10);
   });
 
-  Deno.test(`serve() ${how}, told to replace, stops the run that has the session, and begins`, async () => {
+  Deno.test(`serve() ${how} with busy: "replace" stops the active run, and begins`, async () => {
     const { asked, send, one, ...rest } = await scene({ busy: "replace", ...options });
     const two = await send("two");
     assertEquals(await endOf(one), ["run.aborted", "replaced"]);
@@ -89,7 +89,7 @@ for (const options of logs) {
     assertEquals(asked, ["one", "two"]);
   });
 
-  Deno.test(`serve() ${how}, told to replace, lets one of many have the session that come at once`, async () => {
+  Deno.test(`serve() ${how} with busy: "replace" gives the session to one of several concurrent requests`, async () => {
     const { send, one, ...rest } = await scene({ busy: "replace", ...options });
     const more = ["two", "three", "four"].map((prompt) => send(prompt));
     for (const prompt of ["two", "three", "four"]) rest.let(prompt);
@@ -127,7 +127,7 @@ Deno.test('busy: "queue" skips prompts whose client has left', async () => {
   const left = Array.from({ length: 10 }, (_, index) => send(`left ${index}`, { signal: leaving.signal }));
   await turns();
   leaving.abort();
-  const stays = send("stays"); // there is room again
+  const stays = send("stays"); // the queue has room again
   await turns();
   for (const prompt of ["one", "stays"]) rest.let(prompt);
   assertEquals(await endOf(one), ["run.finished", "one"]);
@@ -157,7 +157,7 @@ Deno.test('busy: "queue" begins one run for one idempotency key', async () => {
   assertEquals([all[0]?.at(-1)?.type, asked], ["run.finished", ["one", "two"]]);
 });
 
-/** A session whose run goes on in another process. */
+/** A session whose run is active in another process. */
 async function elsewhere(busy: "refuse" | "queue" | "replace") {
   const among = shared();
   const { model, asked, ...rest } = echo();
@@ -182,7 +182,7 @@ Deno.test('busy: "queue" waits for the end of a run in another process', async (
   using time = new FakeTime();
   const { here, pieces, asked, send, ...rest } = await elsewhere("queue");
   const two = send(here.app, "two");
-  await advance(time, 100_000); // it lives
+  await advance(time, 100_000); // its process is alive
   assertEquals(asked, ["one"]);
   for (const prompt of ["one", "two"]) rest.let(prompt);
   await advanceUntilSettled(time, pieces.rest());
@@ -220,7 +220,7 @@ Deno.test('busy: "replace" ends a run in another process, which stops', async ()
   assertEquals([asked, reasons], [["one", "two"], ["replaced", "lost"]]);
 });
 
-Deno.test("serve() rejects answers while a run has the session, with every busy option", async () => {
+Deno.test("serve() refuses answers while a run holds the session, with every busy option", async () => {
   for (const busy of ["refuse", "queue", "replace"] as const) {
     const { app, session, one, ...rest } = await scene({ busy });
     const message = `Cannot run session "${session}": another run has it`;

@@ -8,7 +8,7 @@ import { eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support
 
 const call = (table: string) => ({ calls: [["drop", { table }]] } as const);
 
-Deno.test("GET /sessions/:id gives its messages, and the run that has it", async () => {
+Deno.test("GET /sessions/:id returns its messages, and the active run", async () => {
   const gate = Promise.withResolvers<void>();
   const model = scripted(call("a"), { before: () => gate.promise, text: "Done." });
   const app = serve(agent({ model, tools: [drop] }));
@@ -33,7 +33,7 @@ Deno.test("GET /sessions/:id gives its messages, and the run that has it", async
   ]);
 });
 
-Deno.test("GET /sessions/:id knows nothing of other sessions", async () => {
+Deno.test("GET /sessions/:id answers 404 for unknown sessions", async () => {
   const app = serve(agent({ model: scripted() }));
   for (const session of ["s1", "__proto__"]) {
     const message = `Cannot show session "${session}": there is none`;
@@ -61,13 +61,13 @@ Deno.test("POST /sessions/:id/answers accepts a permanent approval", async () =>
   );
 });
 
-Deno.test("POST /sessions/:id/answers takes a reply to the run's own question alone", async () => {
-  const heard: unknown[] = [];
+Deno.test("POST /sessions/:id/answers accepts only a reply to the question of a run", async () => {
+  const received: unknown[] = [];
   const asking: Middleware = {
     name: "asking",
     prompt(ctx, next) {
       if (ctx.run.answers.length === 0) throw ctx.run.pause("Which one?");
-      heard.push(...ctx.run.answers);
+      received.push(...ctx.run.answers);
       return next();
     },
   };
@@ -81,10 +81,10 @@ Deno.test("POST /sessions/:id/answers takes a reply to the run's own question al
   assertEquals((await refusalOf(answer({ callId: "call_1", type: "reply", text: "a" })))[0], 409);
   const rest = await eventsOf(answer({ type: "reply", text: "The first." }));
   assertEquals(rest.at(-1)?.type, "run.finished");
-  assertEquals(heard, [{ type: "reply", text: "The first." }]);
+  assertEquals(received, [{ type: "reply", text: "The first." }]);
 });
 
-Deno.test("POST /sessions/:id/answers, late, answers nothing that was asked since", async () => {
+Deno.test("POST /sessions/:id/answers for an earlier pause does not answer a later question", async () => {
   const asked = state("asked", () => 0);
   const asking: Middleware = {
     name: "asking",
@@ -124,12 +124,12 @@ Deno.test("serve() takes the session from the URL with the session option, and c
   assertEquals((await app.request("/rooms/r1/sessions/r1")).status, 200);
 });
 
-Deno.test("serve() refuses leases out of range", () => {
+Deno.test("serve() rejects leases out of range", () => {
   for (const lease of [0, -1, NaN, Infinity]) {
     assertThrows(
       () => serve(agent({ model: scripted() }), { lease }),
       RangeError,
-      `Cannot serve with a lease of ${lease} ms`,
+      `Cannot serve: \`lease\` is ${lease}; expected a positive number of milliseconds`,
     );
   }
 });
@@ -162,7 +162,7 @@ Deno.test("serve() stops its runs, ends its streams and refuses requests after i
   assertEquals((await app.request("/elsewhere")).status, 404);
 });
 
-Deno.test("serve() begins nothing for a request that came before its signal aborted", async () => {
+Deno.test("serve() begins nothing for a request that arrived before its signal aborted", async () => {
   const closing = new AbortController();
   const saved: string[] = [];
   const store = memory();

@@ -106,7 +106,7 @@ Deno.test("serve() sends a comment after the heartbeat option's silence", async 
   assertEquals(time.next(), false);
 });
 
-Deno.test("serve() asks the model for no more than a slow client takes", async () => {
+Deno.test("serve() reads the model no faster than a slow client", async () => {
   const text = "x".repeat(8_192);
   const reads = 100;
   let asked = 0;
@@ -127,7 +127,7 @@ Deno.test("serve() asks the model for no more than a slow client takes", async (
   assertEquals(framesOf(body + await pieces.rest()).filter(({ type }) => type === "text.delta").length, reads);
 });
 
-Deno.test("serve() streams two runs at once, each its own", async () => {
+Deno.test("serve() streams two runs at the same time", async () => {
   const both = barrier(2);
   const model: Model = {
     id: "echo",

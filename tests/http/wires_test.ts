@@ -10,7 +10,7 @@ import { drop } from "../support/asking.ts";
 import { halting } from "../support/halting.ts";
 import { type App, piecesOf, post, refusalOf } from "../support/requests.ts";
 
-/** A dialect that answers with a line for each text, or with one JSON body if the prompt ends with "!". */
+/** A dialect that answers with a line for each text, or with JSON if the prompt ends with "!". */
 function plain(): Wire {
   const lines = {
     type: "stream" as const,
@@ -65,32 +65,32 @@ Deno.test("serve() serves a custom wire: as a stream, as JSON, and with static J
 Deno.test("serve() sends no chunk for an event without a frame", async () => {
   const app = serve(agent({ model: scripted({ text: ["Hel", "lo."] }) }), { wires: [plain()] });
   const pieces = piecesOf(await post(app, "/plain/one", "Hi"));
-  const heard: string[] = [];
-  for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) heard.push(piece);
-  assertEquals([heard.join(""), heard.includes("")], ["Hel\nlo.\n", false]);
+  const received: string[] = [];
+  for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) received.push(piece);
+  assertEquals([received.join(""), received.includes("")], ["Hel\nlo.\n", false]);
 });
 
 for (const body of ["Hi", "Hi!"]) {
-  Deno.test(`serve() recognizes a repeated request of a wire, ${body === "Hi" ? "streamed" : "as a whole"}`, async () => {
+  Deno.test(`serve() recognizes a repeated request of a wire, ${body === "Hi" ? "streamed" : "as JSON"}`, async () => {
     const model = scripted("Hello.");
     const app = serve(agent({ model }), { wires: [plain()], log: memoryLog() });
     const send = async (text = body) => await post(app, "/plain/one", text, { "idempotency-key": "k" });
     const [first, second] = await Promise.all([send(), send()]);
     const third = await send();
-    const told = await Promise.all([first, second, third].map((response) => response.text()));
-    assertEquals([new Set(told).size, model.left], [1, 0]);
+    const reported = await Promise.all([first, second, third].map((response) => response.text()));
+    assertEquals([new Set(reported).size, model.left], [1, 0]);
     assertEquals((await refusalOf(send("Other")))[0], 409);
   });
 }
 
 Deno.test("serve() follows and stops the run of a session over a wire", async () => {
-  const { model, begun, goOn } = halting("Two.");
+  const { model, begun, release } = halting("Two.");
   const app = serve(agent({ model }), { wires: [plain()], log: memoryLog(), onClientGone: "detach" });
   const first = piecesOf(await post(app, "/plain/one", "Hi"));
   await begun;
   await first.cancel();
   const rest = app.request("/plain/one");
-  goOn();
+  release();
   assertEquals(await (await rest).text(), "One.\nTwo.\n");
   const head = await app.request("/plain/one", { method: "HEAD" });
   assertEquals([head.status, await head.text()], [200, ""]);
@@ -106,12 +106,12 @@ Deno.test("serve() follows and stops the run of a session over a wire", async ()
 const busy = { refuse: 409, queue: 200 } as const;
 for (const [how, expected] of Object.entries(busy)) {
   Deno.test(`serve() ${how === "queue" ? "queues" : "refuses"} a prompt of a wire whose session is busy`, async () => {
-    const { model, begun, goOn } = halting("Two.");
-    const app = serve(agent({ model }), { wires: [plain()], busy: how as keyof typeof busy }); // one of its keys
+    const { model, begun, release } = halting("Two.");
+    const app = serve(agent({ model }), { wires: [plain()], busy: how as keyof typeof busy }); // one of the keys of `busy`
     const first = await post(app, "/plain/one", "Hi");
     await begun;
     const second = post(app, "/plain/one", "And?");
-    setTimeout(goOn);
+    setTimeout(release);
     const { status, body } = await second;
     await body?.cancel();
     assertEquals([status, await first.text()], [expected, "One.\nTwo.\n"]);
@@ -119,7 +119,7 @@ for (const [how, expected] of Object.entries(busy)) {
 }
 
 Deno.test("serve() drains a run whose client disconnects before its JSON response", async () => {
-  const { model, begun, goOn } = halting("Two.");
+  const { model, begun, release } = halting("Two.");
   const ended = Promise.withResolvers<Event>();
   const observe = (event: Event) => void (event.type === "run.finished" && ended.resolve(event));
   const app = serve(agent({ model, observe }), { wires: [plain()], onClientGone: "drain" });
@@ -133,7 +133,7 @@ Deno.test("serve() drains a run whose client disconnects before its JSON respons
   const responding = app.fetch(request);
   await begun;
   leaving.abort();
-  goOn();
+  release();
   assertEquals((await ended.promise as { readonly text: string }).text, "One.Two.");
   await responding;
 });
@@ -146,16 +146,16 @@ const requests: Readonly<Record<string, unknown>> = {
   "/ag-ui": { threadId: "s", runId: "r", messages: [{ id: "m", role: "user", content: "Go" }] },
 };
 for (const [path, body] of Object.entries(requests)) {
-  Deno.test(`serve() responds at ${path} with a log as it does without one`, async () => {
+  Deno.test(`serve() responds at ${path} with a log as without one`, async () => {
     const wires = [aiSdkUi(), chatCompletions(), responses(), agUi()];
     const model = () =>
       scripted({ reasoning: ["H", "m."], text: ["S", "ee."], calls: [["drop", { table: "a" }]] }, "unreached");
-    const told = async (options: ServeOptions) => {
+    const reported = async (options: ServeOptions) => {
       const app: App = serve(agent({ model: model(), tools: [drop] }), { wires, ...options });
       const text = await (await post(app, path, body)).text();
       return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/"created(_at)?":\d+/g, "");
     };
-    const [without, recorded] = await Promise.all([told({}), told({ log: memoryLog() })]);
+    const [without, recorded] = await Promise.all([reported({}), reported({ log: memoryLog() })]);
     assertEquals(recorded, without);
   });
 }

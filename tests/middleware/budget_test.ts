@@ -56,7 +56,7 @@ async function spent(
   return { end: [status, reason, text], lines: lines(messages).slice(1), last: model.requests.map(isLast) };
 }
 
-/** Notes what is left: before a request, while it is made, and after it. */
+/** Records the budget that is left before, during and after a request. */
 function noting(spend: Budget, what: keyof Amounts) {
   const seen: number[] = [];
   const note = (ctx: Parameters<Budget["left"]>[0]) => seen.push(spend.left(ctx)[what]);

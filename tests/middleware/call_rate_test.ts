@@ -85,8 +85,8 @@ Deno.test("callRate() after retry() counts every attempt, before retry() each ca
       },
     });
     const rate = callRate({ limit: 2, window });
-    const again = retry({ delay: 0 });
-    const use = order === "after" ? [again, rate] : [rate, again];
+    const retrying = retry({ delay: 0 });
+    const use = order === "after" ? [retrying, rate] : [rate, retrying];
     await agent({ model: scripted({ calls: [["flaky", {}]] }, "Done."), tools: [flaky], use }).run("Go").result;
     assertEquals([order, executed], [order, executions]);
   }

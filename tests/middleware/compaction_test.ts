@@ -15,7 +15,7 @@ const compactions = (events: readonly Event[]) =>
     line.slice("compact.finished ".length)
   );
 
-/** Has a conversation of five messages summarized by what the model of the run does. */
+/** Runs a conversation of five messages into a compaction by the model of the run. */
 async function play(steps: readonly ScriptedAnswer[], use: readonly Middleware[] = [compaction({ at: 400, keep: 0 })]) {
   const model = scripted(...steps);
   const errors: unknown[] = [];
@@ -53,7 +53,7 @@ Deno.test("compaction() replaces the middle of the transcript with a summary by 
   ]);
 });
 
-Deno.test("compaction() gives the summarizer calls, results and files, but no thoughts", async () => {
+Deno.test("compaction() sends calls, results and files to the summarizer, and no reasoning", async () => {
   const messages: Message[] = [
     user("Look"),
     user("It is noon.", "prompt"),
@@ -78,8 +78,8 @@ Deno.test("compaction() gives the summarizer calls, results and files, but no th
   ];
   const model = scripted("Summary.", "Done.");
   await agent({ model, use: [compaction({ at: 30, keep: 0 })] }).run({ messages }).result;
-  const [told] = model.requests[0]?.messages ?? [];
-  assertEquals(told?.role === "user" && textOf(told).split("\n\n"), [
+  const [reported] = model.requests[0]?.messages ?? [];
+  assertEquals(reported?.role === "user" && textOf(reported).split("\n\n"), [
     "<conversation>\n[assistant] I look.",
     '[assistant calls look] {"at":"a"}',
     "[assistant calls paint] {}",
@@ -98,7 +98,7 @@ Deno.test("compaction() keeps the last tokens, and calls with their results", as
     await run.result;
     return model.requests.slice(6).map(({ messages }) => short(messages).length);
   };
-  assertEquals(await kept(0), [4, 6]); // what the person said, the summary, and a call with its result; and then one more
+  assertEquals(await kept(0), [4, 6]); // the prompt, the summary, and a call with its result; and then one more message
   assertEquals(await kept(120), [4, 6]);
   assertEquals(await kept(160), [6, 8]);
 });
@@ -120,7 +120,7 @@ Deno.test("compaction() summarizes with a model or a function", async () => {
   assertEquals(asked, [[["assistant One", "user Second", "assistant Two"], "Mind the names.", false]]);
 });
 
-Deno.test("compaction() gives the summarizer the instructions of hooks and of agent.compact()", async () => {
+Deno.test("compaction() sends the instructions of hooks and of agent.compact() to the summarizer", async () => {
   const store = memory();
   await store.save({ id: "s", version: 0, messages: history });
   const mind: Middleware = {
@@ -312,7 +312,7 @@ Deno.test("compaction() keeps every transcript valid, with its beginning and its
     assertEquals(repairTranscript(sent).problems, []);
     assertEquals(sent.at(-1), given.at(-1), `seed ${seed}`);
     const verbatim = sent.filter((message) => given.includes(message));
-    assertEquals(verbatim, given.filter((message) => sent.includes(message)), `seed ${seed}`); // in their order
+    assertEquals(verbatim, given.filter((message) => sent.includes(message)), `seed ${seed}`); // in the original order
     const done = events.some((event) => event.type === "compact.finished" && event.status === "compacted");
     assertEquals(sent.length - verbatim.length, done ? 1 : 0, `seed ${seed}`);
   }

@@ -7,7 +7,7 @@ import { lines } from "../support/transcript_lines.ts";
 
 const image = { type: "media", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
 
-/** A run in which a tool makes `result`, and what was delivered of it. */
+/** Runs a tool that returns `result`. Returns the deliveries. */
 async function made(result: ToolResult, deliver: () => void | Promise<void> = () => {}) {
   const draw = tool({ name: "draw", description: "Draws", input: z.object({}), execute: () => result });
   const delivered: Delivery[] = [];
@@ -46,6 +46,9 @@ Deno.test("a failed delivery is an error result, with the message of a ToolError
   const internal = await made({ ...text([image]), handled: true }, thrown);
   assertEquals(internal.said, ["error The result of draw could not be delivered.", "assistant So be it."]);
   assertEquals(internal.errors, [secret]);
-  const told = await made({ ...text([image]), handled: true }, () => Promise.reject(new ToolError("The box is full")));
-  assertEquals(told.said[0], "error The result of draw could not be delivered: The box is full");
+  const reported = await made(
+    { ...text([image]), handled: true },
+    () => Promise.reject(new ToolError("The box is full")),
+  );
+  assertEquals(reported.said[0], "error The result of draw could not be delivered: The box is full");
 });

@@ -29,7 +29,7 @@ function remover(use: readonly Middleware[], ...paths: readonly string[]) {
   });
 }
 
-/** A person who notes what they are asked. */
+/** A person who records the questions. */
 function noting(says: PersonSays | ((question: CallQuestion) => PersonSays)) {
   const asked: unknown[] = [];
   const person = human((question) => {
@@ -65,7 +65,7 @@ Deno.test("human() asks only if an inner guard or the tool asks", async () => {
   assertEquals(asked, []);
 });
 
-Deno.test("human() gives the model the person's denial and reason", async () => {
+Deno.test("human() sends the person's denial and reason to the model", async () => {
   const { person } = noting(({ callId }) => callId === "call_1" ? false : { allow: false, reason: "I need b." });
   const { messages } = await remover([person], "a", "b").run("Go").result;
   assertEquals(lines(messages), [

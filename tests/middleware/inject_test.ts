@@ -8,7 +8,7 @@ import { lines } from "../support/transcript_lines.ts";
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Nothing." });
 
-/** A model that looks, then says it is done. */
+/** A model that makes a call, and then answers. */
 const looking = () => scripted({ calls: [["look", {}]] }, "Done.");
 
 const asked = ({ requests }: { readonly requests: readonly { readonly messages: readonly Message[] }[] }) =>

@@ -10,8 +10,8 @@ import { FakeTime } from "@std/testing/time";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-/** Runs an agent with these instructions; gives what its model was told, and who was told of it. */
-async function told(
+/** Runs an agent with these instructions. Returns the texts that its model received, and the events. */
+async function reported(
   use: readonly Middleware[],
   { steps = [], own = "" }: { readonly steps?: readonly ScriptedStep[]; readonly own?: string } = {},
 ) {
@@ -36,7 +36,7 @@ function going(...paths: readonly string[]): readonly ScriptedStep[] {
   return paths.map((path) => ({ calls: [["change_directory", { path }]] }));
 }
 
-/** A server that answers as it is told; gives what was asked of it. */
+/** A server with these answers. Returns the requests. */
 function served(answer: (path: string, origin: string) => Response | Promise<Response>) {
   const asked: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, (request) => {
@@ -63,7 +63,7 @@ Deno.test("instructions() obeys the laws of middleware", async () => {
 Deno.test("instructions() adds the files of the root to the agent's instructions, in order, and emits instructions.loaded", async () => {
   const files = memoryFiles({ "AGENTS.md": "Be brief.\n", "docs/STYLE.md": "\ufeffBe bold.", "empty.md": " \n" });
   const use = [instructions(files, { files: ["docs/STYLE.md", "none.md", "empty.md", "docs", "AGENTS.md"] })];
-  const { instructions: said, loaded, events, errors } = await told(use, { own: "You help." });
+  const { instructions: said, loaded, events, errors } = await reported(use, { own: "You help." });
   assertEquals(said, [
     "You help.\n\nInstructions from docs/STYLE.md:\n\nBe bold.\n\nInstructions from AGENTS.md:\n\nBe brief.",
   ]);
@@ -82,7 +82,7 @@ Deno.test("instructions() adds the files of the root to the agent's instructions
 });
 
 Deno.test("instructions() emits nothing if there is no file", async () => {
-  const { instructions: said, loaded, errors } = await told([instructions(memoryFiles())], { own: "You help." });
+  const { instructions: said, loaded, errors } = await reported([instructions(memoryFiles())], { own: "You help." });
   assertEquals([said, loaded, errors], [["You help."], [], []]);
 });
 
@@ -108,7 +108,7 @@ Deno.test("instructions() loads the files of an entered folder and its parents, 
     "d/x": "",
   });
   const steps = going("a/b/c", "..", "../..", "a", "../d", "none");
-  const { lines, loaded, errors } = await told([workspace(files), instructions(files)], { steps });
+  const { lines, loaded, errors } = await reported([workspace(files), instructions(files)], { steps });
   assertEquals(lines, [
     "user Go",
     "call change_directory",
@@ -138,7 +138,7 @@ Deno.test("instructions() works on either side of workspace()", async () => {
   const files = memoryFiles({ "a/AGENTS.md": "in a" });
   const orders = [[workspace(files), instructions(files)], [instructions(files), workspace(files)]];
   for (const use of orders) {
-    const { lines } = await told(use, { steps: going("a") });
+    const { lines } = await reported(use, { steps: going("a") });
     assertEquals(lines[3], "context Instructions from a/AGENTS.md:\n\nin a");
   }
 });
@@ -146,7 +146,7 @@ Deno.test("instructions() works on either side of workspace()", async () => {
 Deno.test("instructions() loads nothing if change_directory is denied", async () => {
   const files = memoryFiles({ "a/AGENTS.md": "in a" });
   const guard = permissions({ deny: ["change_directory"], otherwise: "allow" });
-  const { lines, loaded } = await told([guard, instructions(files), workspace(files)], { steps: going("a") });
+  const { lines, loaded } = await reported([guard, instructions(files), workspace(files)], { steps: going("a") });
   assertEquals([lines[2]?.startsWith("denied"), lines.length, loaded], [true, 4, []]);
 });
 
@@ -158,7 +158,7 @@ Deno.test("instructions() leaves out a file that is too large, binary or unreada
     read: (path) => path === "broken.md" ? Promise.reject(new Error("no disk")) : memory.read(path),
   };
   const use = [instructions(files, { files: ["long.md", "broken.md", "bytes.md", "fits.md"], maxBytes: 100 })];
-  const { loaded, errors } = await told(use);
+  const { loaded, errors } = await reported(use);
   assertEquals(loaded, [{ type: "instructions.loaded", path: "fits.md", reason: "session" }]);
   assertEquals(errors.map((error) => error.slice(0, 80)).toSorted(), [
     "Cannot load instructions from broken.md: no disk",
@@ -169,7 +169,7 @@ Deno.test("instructions() leaves out a file that is too large, binary or unreada
 
 Deno.test("instructions() fetches its URLs, and emits them without secrets", async () => {
   await using server = served((path) => new Response(`At ${path}.`));
-  const { instructions: said, loaded } = await told(
+  const { instructions: said, loaded } = await reported(
     from([`${server.origin}/a.md?key=hunter2#top`, `${server.origin}/b.md`]),
   );
   assertEquals(said, [
@@ -199,7 +199,7 @@ Deno.test("instructions() follows a redirect only to a URL in `urls`", async () 
       : new Response(`At ${path} of ${origin.slice(0, 4)}.`);
   });
   const at = (path: string) => `${server.origin}${path}`;
-  const { instructions: said, errors } = await told(from(["/a", "/b", "/out", "/far", "/odd", "/loop"].map(at)));
+  const { instructions: said, errors } = await reported(from(["/a", "/b", "/out", "/far", "/odd", "/loop"].map(at)));
   assertEquals(said, [
     `Instructions from ${at("/a")}:\n\nAt /b of http.\n\nInstructions from ${at("/b")}:\n\nAt /b of http.`,
   ]);
@@ -224,7 +224,7 @@ Deno.test("instructions() leaves out a URL that fails or is too large, and stops
     return new Response(path === "/bytes" ? Uint8Array.of(0xff) : endless());
   });
   const urls = ["/404", "/304", "/bytes", "/endless"].map((path) => server.origin + path);
-  const { loaded, errors } = await told(from(urls, { maxBytes: 50_000 }));
+  const { loaded, errors } = await reported(from(urls, { maxBytes: 50_000 }));
   await left;
   assertEquals(loaded, []);
   assertEquals(errors.map((error) => error.replaceAll(server.origin, "")).toSorted(), [
@@ -238,7 +238,7 @@ Deno.test("instructions() leaves out a URL that fails or is too large, and stops
 Deno.test("instructions() stops waiting for a URL after `time`", async () => {
   using time = new FakeTime();
   using _ = hanging();
-  const { loaded, errors } = await advanceUntilSettled(time, told(from(["http://127.0.0.1/a"], { time: 1_000 })));
+  const { loaded, errors } = await advanceUntilSettled(time, reported(from(["http://127.0.0.1/a"], { time: 1_000 })));
   assertEquals([loaded, errors], [[], ["Cannot load instructions from http://127.0.0.1/a: Not done after 1000 ms"]]);
 });
 
@@ -248,7 +248,7 @@ Deno.test("instructions() accepts a `time` longer than a timer can run", async (
     return new Response("Be brief.");
   });
   const path = `${server.origin}/a`;
-  const { loaded, errors } = await told(from([path], { time: Infinity }));
+  const { loaded, errors } = await reported(from([path], { time: Infinity }));
   assertEquals([loaded, errors], [[{ type: "instructions.loaded", path, reason: "session" }], []]);
 });
 

@@ -30,12 +30,12 @@ function weather(server: Server): void {
   });
 }
 
-/** A tool `name` without input that gives `result`, or fails. */
+/** A tool `name` without input that returns `result`, or throws. */
 function gives(name: string, result: () => unknown) {
   return (server: Server) => server.registerTool(name, { description: name }, async () => await result() as never);
 }
 
-/** Has an agent make these calls, one batch of them; gives their results, what it was told, and the requests. */
+/** Runs an agent that makes one batch of calls. Returns the results, the events and the requests. */
 async function called(
   calls: readonly (readonly [string, unknown])[],
   servers: Readonly<Record<string, McpServer>>,
@@ -75,7 +75,7 @@ for (const sessions of [false, true]) {
     assertEquals(tools[0]?.schema.required, ["city"]);
     assertEquals(server.open, 0);
     assertEquals(
-      server.heard.filter((method) => method !== "GET"),
+      server.received.filter((method) => method !== "GET"),
       sessions
         ? ["server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call", "DELETE"]
         : ["server/discover", "tools/list", "tools/call"],
@@ -84,13 +84,13 @@ for (const sessions of [false, true]) {
 
   Deno.test(`mcp() cancels a stopped call at ${which}`, async () => {
     const running = Promise.withResolvers<void>();
-    const heard = Promise.withResolvers<unknown>();
+    const received = Promise.withResolvers<unknown>();
     await using server = served((server) => {
       server.registerTool("wait", { description: "Waits" }, ({ mcpReq: { signal } }) => {
         running.resolve();
         return new Promise((_, reject) => {
           signal.addEventListener("abort", () => {
-            heard.resolve("aborted");
+            received.resolve("aborted");
             reject(signal.reason);
           });
         });
@@ -101,7 +101,7 @@ for (const sessions of [false, true]) {
     await running.promise;
     run.stop();
     assertEquals((await run.result).status, "aborted");
-    assertEquals(await heard.promise, "aborted");
+    assertEquals(await received.promise, "aborted");
     assertEquals(server.open, 0);
   });
 }
@@ -129,7 +129,7 @@ Deno.test("mcp() adds only the tools that the options name", async () => {
     db: { url: server.url, tools: ["write", "read"] },
   });
   assertEquals(tools.map(({ name }) => name), ["mcp__db__read", "mcp__db__write"]);
-  assertEquals(results, [error(`There is no tool "mcp__db__drop". There is: mcp__db__read, mcp__db__write`)]);
+  assertEquals(results, [error(`There is no tool "mcp__db__drop". The tools are: mcp__db__read, mcp__db__write`)]);
 });
 
 Deno.test("mcp() fails a run whose options name a tool that the server lacks", async () => {
@@ -157,7 +157,7 @@ async function named(names: readonly string[], ...mine: readonly string[]) {
   return { names: tools.map(({ name }) => name), results, reported };
 }
 
-Deno.test("mcp() keeps exact names, and gives every other tool a name with a hash, in any order", async () => {
+Deno.test("mcp() keeps exact names, and adds a hash to other names, in every order of the servers", async () => {
   const long = "a".repeat(70);
   const expected: Readonly<Record<string, string>> = {
     "files_read": "mcp__s__files_read",
@@ -376,7 +376,7 @@ Deno.test("guards decide about calls of MCP tools", async () => {
   const assistant = agent({ model, use: [rules, mcp({ servers: { s: { url: server.url } } })] });
   const paused = await assistant.run({ prompt: "Go", session: "s1" }).result;
   assertEquals(paused.questions.map(({ tool, input }) => [tool, input]), [["mcp__s__publish", { a: 1 }]]);
-  assertEquals([server.open, server.heard.includes("tools/call")], [0, false]);
+  assertEquals([server.open, server.received.includes("tools/call")], [0, false]);
   const answers = [{ callId: "call_1", type: "approve" }] as const;
   const { messages } = await assistant.resume({ session: "s1", answers }).result;
   assertEquals(resultsOf(messages), [ok("Published."), {
@@ -400,7 +400,7 @@ Deno.test("mcp() does not connect for a run that is already stopped", async () =
   await using server = served(weather);
   const use = [mcp({ servers: { s: { url: server.url } } })];
   const { status } = await agent({ model: scripted(), use }).run({ prompt: "Go", signal: AbortSignal.abort() }).result;
-  assertEquals([status, server.heard], ["aborted", []]);
+  assertEquals([status, server.received], ["aborted", []]);
 });
 
 Deno.test("mcp() throws for invalid names, URLs, lists and times", () => {
@@ -415,7 +415,7 @@ Deno.test("mcp() throws for invalid names, URLs, lists and times", () => {
   for (const time of [0, -1, NaN, 2 ** 31]) assertThrows(() => mcp({ servers: { a: { url, time } } }), RangeError);
 });
 
-Deno.test("mcp() takes readOnlyHint over, which counts only where a middleware requests groups", async () => {
+Deno.test("mcp() copies readOnlyHint, which matters only if a middleware requests groups", async () => {
   const log: string[] = [];
   const note = (name: string) => () => {
     log.push(name);

@@ -16,7 +16,7 @@ const echo = tool({
 
 const broken = new Error("broken");
 
-/** Runs one call of `echo` under `use`; gives how it came out, what was skipped, and what the operator was told. */
+/** Runs one call of `echo`. Returns its result, the skipped hooks, and the reported errors. */
 async function echoed(...use: readonly Middleware[]) {
   const errors: unknown[] = [];
   const skipped: string[] = [];

@@ -53,7 +53,7 @@ interface Setting extends Pick<AgentOptions<unknown, Schema>, "instructions" | "
   readonly options?: OtelOptions;
 }
 
-/** An agent that is watched, and what is recorded of it. */
+/** An agent with otel(), and a recorder of its telemetry. */
 function watched(steps: readonly ScriptedAnswer[], { before = [], use = [], options, ...rest }: Setting = {}) {
   const { api, ...recorded } = recorder();
   const model = scripted(...steps);

@@ -32,7 +32,7 @@ async function decided(names: readonly string[], ...use: readonly Middleware[]):
   return tools.map(({ name }) => results.get(name) ?? `asks ${asked.get(name)?.join(" ")}`);
 }
 
-/** Creates a guard that always gives the same verdict. */
+/** Creates a guard with a fixed decision. */
 function guard(says: ReturnType<typeof allow>): Middleware {
   return { name: "guard", approval: () => Promise.resolve(says) };
 }
@@ -136,7 +136,7 @@ Deno.test("permissions() calls `when` with the input and the context, and awaits
   assertEquals(await outcome("guest", "test"), "denied remote is not permitted here.");
 });
 
-Deno.test("permissions() gives the reason to the model, and the question to the person", async () => {
+Deno.test("permissions() sends the reason to the model, and the question to the person", async () => {
   const rules = permissions({
     deny: [{ tool: "remove", why: "Nothing is removed on Fridays." }],
     ask: [{ tool: "write", why: "It costs money. Go on?" }],

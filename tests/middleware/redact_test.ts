@@ -214,7 +214,7 @@ Deno.test("redact() releases an answer without secrets delta by delta", async ()
   assertEquals(await deltas({}, "The", " bearer", " of", " news"), ["The", " ", "bearer of news"]);
 });
 
-Deno.test("redact() streams what it makes of the whole answer, for all kinds of patterns", async () => {
+Deno.test("redact() streams the redacted answer, for all kinds of patterns", async () => {
   const patterns = [
     /ab+c/,
     /\bab\b/,
@@ -614,7 +614,7 @@ Deno.test("redact() masks progress, notices and data, also of an agent that runs
   });
   const model = () => scripted({ calls: [["work", {}]] }, "Done.");
   const child = asTool(agent({ name: "child", model: model(), tools: [work] }), { name: "work", description: "" });
-  const told = async (tools: readonly AnyTool[], model: Model) => {
+  const reported = async (tools: readonly AnyTool[], model: Model) => {
     const events = await eventsOfRun(agent({ model, tools, use: [redact({ secrets })] }).run("Go"));
     return events.map((event) => event.type === "subagent.event" ? event.event : event)
       .filter(({ type }) => ["tool.progress", "notice", "data"].includes(type));
@@ -624,8 +624,8 @@ Deno.test("redact() masks progress, notices and data, also of an agent that runs
     { type: "notice", text: "It is [redacted]." },
     { type: "data", name: "hunter2", data: ["[redacted]", 1, null] },
   ];
-  assertEquals(await told([work], model()), masked);
-  assertEquals(await told([child], scripted({ calls: [["work", { prompt: "Go" }]] }, "Done.")), masked);
+  assertEquals(await reported([work], model()), masked);
+  assertEquals(await reported([child], scripted({ calls: [["work", { prompt: "Go" }]] }, "Done.")), masked);
 });
 
 Deno.test("redact() neither emits nor keeps the held text of a stopped answer", async () => {

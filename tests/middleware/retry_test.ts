@@ -179,7 +179,7 @@ Deno.test("retry() executes an idempotent tool again with the same idempotency k
   ]);
 });
 
-Deno.test("retry() gives the model the last failure of a tool", async () => {
+Deno.test("retry() sends the last failure of a tool to the model", async () => {
   const { calls, fetch } = flaky(Infinity, { error: new Error("404") });
   const model = scripted({ calls: [["fetch", { n: 1 }]] }, "Done.");
   const { messages } = await agent({ model, tools: [fetch], use: [retry(quickly)] }).run("Go").result;
@@ -191,7 +191,7 @@ Deno.test("retry() gives the model the last failure of a tool", async () => {
   ]]);
 });
 
-Deno.test("retry() executes a tool once that is not idempotent, or that throws a ToolError, whatever `when` answers", async () => {
+Deno.test("retry() does not repeat a tool that is not idempotent or throws a ToolError, whatever `when` returns", async () => {
   const seen: unknown[] = [];
   const when = (error: unknown) => {
     seen.push(error);

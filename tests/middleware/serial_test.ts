@@ -201,7 +201,7 @@ Deno.test("serial() removes a timed-out call from the queue", async () => {
 });
 
 Deno.test("serial() holds the lock during the inner layers; an outer retry releases it", async () => {
-  const again: Middleware = {
+  const retrying: Middleware = {
     name: "again",
     async execute(ctx, next) {
       if (ctx.callIndex === 0) await next().catch(settled);
@@ -212,7 +212,7 @@ Deno.test("serial() holds the lock during the inner layers; an outer retry relea
   for (const order of ["before", "after"]) {
     let tries = 0;
     const { log, tools } = workshop((n) => n === 1 && tries++ === 0 ? Promise.reject(new Error("broken")) : settled());
-    const use = order === "before" ? [again, serial()] : [serial(), again];
+    const use = order === "before" ? [retrying, serial()] : [serial(), retrying];
     await agent({ model: calling("a1", "a2"), tools, use }).run("Go").result;
     orders.push(log.filter((line) => line.endsWith("begins")));
   }

@@ -34,7 +34,7 @@ Deno.test("terminal() allows on a yes and on nothing else", async () => {
   }
 });
 
-Deno.test("terminal() gives the model other input as the reason", async () => {
+Deno.test("terminal() uses other input as the reason for the model", async () => {
   assertEquals((await answered("yes, but not now")).result, "denied yes, but not now");
 });
 

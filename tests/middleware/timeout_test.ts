@@ -9,7 +9,7 @@ import * as z from "zod";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-/** Settles after so many milliseconds, or with what `stopped` makes of it when it is told to stop. */
+/** Resolves after `ms` milliseconds. When its signal aborts, it rejects with `stopped()`. */
 function sleep(ms: number, signal?: AbortSignal, stopped = () => signal?.reason): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
@@ -20,7 +20,7 @@ function sleep(ms: number, signal?: AbortSignal, stopped = () => signal?.reason)
   });
 }
 
-/** Takes as long as it is told to. */
+/** A tool that takes as long as its input says. */
 const work = tool({
   name: "work",
   description: "Works",
@@ -37,7 +37,7 @@ function plain(name: string, execute: (signal: AbortSignal) => unknown) {
   return tool({ name, description: "", input: z.object({}), execute: (_, { signal }) => execute(signal) });
 }
 
-/** Runs one batch of calls of `work`, or of other tools; gives how they came out, and what was warned of. */
+/** Runs one batch of calls of `work`, or of other tools. Returns the results and the warnings. */
 async function worked(
   use: readonly Middleware[],
   calls: readonly (readonly [string, unknown])[],
@@ -75,8 +75,8 @@ Deno.test("timeout() keeps a tool's own failure", async () => {
 });
 
 Deno.test("timeout() abandons a tool that ignores its signal", async () => {
-  const deaf = plain("deaf", () => sleep(100_000));
-  const { results, warnings, took } = await worked([timeout(100)], [["deaf", {}]], [deaf]);
+  const ignoresSignal = plain("deaf", () => sleep(100_000));
+  const { results, warnings, took } = await worked([timeout(100)], [["deaf", {}]], [ignoresSignal]);
   assertEquals(results, ["timeout deaf did not finish in time."]);
   assertEquals([warnings, took], [["tool.abandoned"], 1_100]);
 });
@@ -97,9 +97,9 @@ Deno.test("only() with timeout() limits some tools", async () => {
 });
 
 Deno.test("timeout() limits each attempt after retry, and all attempts before retry", async () => {
-  const again = retry({ attempts: 3, delay: 0 });
-  const each = await worked([again, timeout(100)], [["work", { ms: 200 }]]);
-  const all = await worked([timeout(100), again], [["work", { ms: 200 }]]);
+  const retrying = retry({ attempts: 3, delay: 0 });
+  const each = await worked([retrying, timeout(100)], [["work", { ms: 200 }]]);
+  const all = await worked([timeout(100), retrying], [["work", { ms: 200 }]]);
   assertEquals([each.took, all.took], [300, 100]);
   assertEquals([each.results, all.results], [
     ["timeout work did not finish in time."],

@@ -6,7 +6,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 
 /** Returns the text that the model reads of a tool that returns `output`. */
-async function told(output: unknown, ...use: readonly Middleware[]): Promise<readonly ContentPart[]> {
+async function readByModel(output: unknown, ...use: readonly Middleware[]): Promise<readonly ContentPart[]> {
   const show = tool({ name: "show", description: "", input: z.object({}), execute: () => output });
   const model = scripted({ calls: [["show", {}]] }, "Done.");
   const { messages } = await agent({ model, tools: [show], use }).run("Go").result;
@@ -15,7 +15,7 @@ async function told(output: unknown, ...use: readonly Middleware[]): Promise<rea
 
 /** The same, as text. */
 async function shown(output: unknown, ...use: readonly Middleware[]): Promise<string> {
-  return textOf({ parts: await told(output, ...use) });
+  return textOf({ parts: await readByModel(output, ...use) });
 }
 
 Deno.test("truncate() obeys the laws of middleware", async () => {
@@ -63,7 +63,7 @@ Deno.test("truncate() shortens each text separately, and keeps media", async () 
   const short = { type: "text", text: "short" } as const;
   const cut = { type: "text", text: "xx\n\n[... OMITTED 96 chars ...]\n\nxx" } as const;
   const use = truncate({ limit: 50, head: 2, tail: 2 });
-  assertEquals(await told(text([long, media, short, long]), use), [cut, media, short, cut]);
+  assertEquals(await readByModel(text([long, media, short, long]), use), [cut, media, short, cut]);
 });
 
 Deno.test("truncate() shortens error results, and answers of hooks", async () => {

@@ -10,7 +10,7 @@ const look = tool({ name: "look", description: "Looks", input: z.object({}), exe
 const isGood = (text: string) => text === "Good." || `"${text}" is not good.`;
 
 /** Returns the result of a run, and the messages for the person. */
-async function told(use: readonly Middleware[], steps: readonly ScriptedAnswer[], continuations = 8) {
+async function outcome(use: readonly Middleware[], steps: readonly ScriptedAnswer[], continuations = 8) {
   const model = scripted(...steps);
   const run = agent({ model, tools: [look], use, limits: { continuations } }).run("Go");
   const notices: string[] = [];
@@ -20,11 +20,12 @@ async function told(use: readonly Middleware[], steps: readonly ScriptedAnswer[]
   return [status, ...lines(messages), ...notices];
 }
 
-const checked = (steps: readonly ScriptedAnswer[], options?: VerifyOptions) => told([verify(isGood, options)], steps);
+const checked = (steps: readonly ScriptedAnswer[], options?: VerifyOptions) =>
+  outcome([verify(isGood, options)], steps);
 
 Deno.test("verify() accepts a good answer", async () => {
   assertEquals(await checked(["Good."]), ["done", "user Go", "assistant Good."]);
-  assertEquals(await told([verify(() => undefined)], ["Bad."]), ["done", "user Go", "assistant Bad."]);
+  assertEquals(await outcome([verify(() => undefined)], ["Bad."]), ["done", "user Go", "assistant Bad."]);
 });
 
 Deno.test("verify() sends the message back until the answer is good", async () => {
@@ -59,7 +60,7 @@ Deno.test("verify() accepts the answer after the last attempt, and emits a notic
 });
 
 Deno.test("verify() finishes if the run may not continue", async () => {
-  assertEquals(await told([verify(isGood, { attempts: 5 })], ["Bad.", "Worse."], 1), [
+  assertEquals(await outcome([verify(isGood, { attempts: 5 })], ["Bad.", "Worse."], 1), [
     "done",
     "user Go",
     "assistant Bad.",
@@ -105,7 +106,7 @@ Deno.test("verify() checks only if inner hooks finish", async () => {
     name: "more",
     stop: async (ctx, next) => ctx.continuations === 0 ? continueWith("More.") : await next(),
   };
-  assertEquals(await told([verify(check), more], ["Bad.", "Good."]), [
+  assertEquals(await outcome([verify(check), more], ["Bad.", "Good."]), [
     "done",
     "user Go",
     "assistant Bad.",
@@ -122,7 +123,7 @@ Deno.test("two verify() with two names have separate attempts", async () => {
     verify(isPolite, { name: "polite", attempts: 1 }),
     verify(isShort, { name: "short", attempts: 1 }),
   ];
-  assertEquals(await told(use, ["A long one", "Short", "Good!"]), [
+  assertEquals(await outcome(use, ["A long one", "Short", "Good!"]), [
     "done",
     "user Go",
     "assistant A long one",
@@ -135,7 +136,7 @@ Deno.test("two verify() with two names have separate attempts", async () => {
 
 Deno.test("verify() passes the context to `check`", async () => {
   const counts: number[] = [];
-  await told([verify((_, { transcript, continuations }) => {
+  await outcome([verify((_, { transcript, continuations }) => {
     counts.push(transcript.length, continuations);
     return true;
   })], [{ calls: [["look", {}]] }, "Good."]);

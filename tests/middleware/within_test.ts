@@ -10,7 +10,7 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { passThroughHooks } from "../support/pass_through_hooks.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-/** Settles after so many milliseconds, whatever is asked of it. */
+/** Resolves after `ms` milliseconds, and has no signal. */
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -28,7 +28,7 @@ function slow(before: number, after: number): Middleware {
   };
 }
 
-/** A model that takes `ms` milliseconds to say hello. */
+/** A model that takes `ms` milliseconds to answer. */
 function thinking(ms: number) {
   return scripted({ text: "Hello!", before: () => sleep(ms) });
 }

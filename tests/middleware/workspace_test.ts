@@ -11,7 +11,7 @@ import { type Call, read, work, write } from "../support/workspace.ts";
 /** `files` with something done before each of these functions. */
 function before(files: Files, keys: readonly (keyof Files)[], first: (path: string) => unknown): Files {
   const changed = keys.map((key) => {
-    const original = files[key] as (...given: unknown[]) => unknown; // each takes a path first
+    const original = files[key] as (...given: unknown[]) => unknown; // the first parameter of each method is a path
     return [key, async (path: string, ...rest: unknown[]) => {
       await first(path);
       return await original(path, ...rest);
@@ -137,14 +137,14 @@ Deno.test("read_file and edit_file reject a binary file, a folder and a missing 
 
 Deno.test("write_file creates or replaces a file, and returns which", async () => {
   const files = memoryFiles();
-  const { results, told } = await work(files, [[
+  const { results, reported } = await work(files, [[
     ["write_file", { path: "a/b/c.txt", content: "1" }],
     ["write_file", { path: "a/b/c.txt", content: "2" }],
     ["write_file", { path: "a/b/c.txt", content: "2" }],
     ["write_file", { path: "./a//d.txt", content: "" }],
   ]]);
   assertEquals(results, ["Created.", "Replaced.", "Unchanged: the file has this content already.", "Created."]);
-  assertEquals(told.toSorted(), [
+  assertEquals(reported.toSorted(), [
     "file.changed add a/b/c.txt",
     "file.changed add a/d.txt",
     "file.changed change a/b/c.txt",
@@ -485,9 +485,9 @@ Deno.test("edits of one file run in the order of the calls, edits of other files
       { path: n % 2 ? path : `./${path}`, old: `${n - 1}`, new: `${n - 1},${n}` },
     ])
   );
-  const { results, told } = await work(files, [[...edits, ["read_file", { path: "b" }]]]);
+  const { results, reported } = await work(files, [[...edits, ["read_file", { path: "b" }]]]);
   assertEquals(results, [...Array(15).fill("Edited."), "0,1,2,3,4,5"]);
-  assertEquals(["a", "b", "c"].map((path) => told.filter((line) => line.endsWith(` ${path}`)).length), [5, 5, 5]);
+  assertEquals(["a", "b", "c"].map((path) => reported.filter((line) => line.endsWith(` ${path}`)).length), [5, 5, 5]);
   assertEquals(running.peak, 3);
 });
 
@@ -531,7 +531,7 @@ Deno.test("an edit fails if another writer has removed its text", async () => {
   assertEquals(await read(memory, "a"), "two");
 });
 
-Deno.test("write_file gives up after 20 concurrent changes", async () => {
+Deno.test("write_file stops after 20 concurrent changes", async () => {
   const files: Files = { ...memoryFiles(), write: () => Promise.resolve(undefined) };
   const { results } = await work(files, [[["write_file", { path: "a", content: "x" }]]]);
   assertEquals(results, ['error: Cannot write "a": others changed it 20 times while it was written.']);
@@ -594,8 +594,8 @@ Deno.test("file.changed is emitted before the call finishes", async () => {
   ]);
 });
 
-/** A step in which others change files, until all that they did can have been told. */
-function meanwhile(change: () => Promise<void>) {
+/** A step during which other programs change files. It waits until their changes can have been reported. */
+function whileOthersWrite(change: () => Promise<void>) {
   return {
     text: "Done.",
     before: async () => {
@@ -607,7 +607,7 @@ function meanwhile(change: () => Promise<void>) {
 
 Deno.test("changes of others during the run emit file.changed once", async () => {
   const files = memoryFiles({ "old.txt": "old" });
-  const others = meanwhile(async () => {
+  const others = whileOthersWrite(async () => {
     await write(files, "mine.txt", "theirs");
     await settled();
     await write(files, "new.txt", "new");
@@ -631,7 +631,7 @@ Deno.test("a run sees the changes of another run", async () => {
     model: scripted({ calls: [["write_file", { path: "a", content: "a" }]] }, "Done."),
     use: [workspace(files)],
   });
-  const { events } = await work(files, [], meanwhile(async () => void await writer.run("Go").result));
+  const { events } = await work(files, [], whileOthersWrite(async () => void await writer.run("Go").result));
   assertEquals(events.filter(({ type }) => type === "file.changed"), [{
     type: "file.changed",
     path: "a",
@@ -644,9 +644,9 @@ Deno.test("the files are not watched after the session closes, however the run e
   let watching = 0;
   const files: Files = {
     ...memory,
-    async watch(hear) {
+    async watch(receive) {
       watching++;
-      const end = await memory.watch?.(hear);
+      const end = await memory.watch?.(receive);
       return async () => {
         watching--;
         await end?.();
@@ -707,12 +707,12 @@ Deno.test("no hostile path reaches the files through any tool, from any current 
     ["search_files", { path, pattern: "a" }],
     ["change_directory", { path }],
   ]);
-  const { results, told } = await work(files, [calls]);
+  const { results, reported } = await work(files, [calls]);
   assertEquals(
     results.map((result) => result.replace(/^denied: Cannot use the path ".*": (.*)\.$/s, "$1")),
     paths.flatMap(({ why }) => Array(6).fill(why)),
   );
-  assertEquals([reached, told], [[], []]);
+  assertEquals([reached, reported], [[], []]);
 
   const deep = await work(files, [[["change_directory", { path: "src/deep" }]], calls]);
   const strays = reached.filter((path) =>

@@ -82,7 +82,7 @@ Deno.test("a response parses to the same events with and without cache hits", as
   }
 });
 
-Deno.test("deltaCache() stops learning frames that never match, and goes on while some do", () => {
+Deno.test("deltaCache() stops learning frames that never match, and continues while some do", () => {
   const text = (text: string) => [{ type: "text", text } as const];
   const numbered = deltaCache();
   const repeated = deltaCache();

@@ -1,7 +1,7 @@
 import { agent, ModelError, type ModelErrorCode, tool } from "@jizai/jizai";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { collect, outline } from "@jizai/jizai/testing";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { chunk, socket, streaming } from "../support/socket.ts";
@@ -33,6 +33,13 @@ for (const api of apis) {
   const { overloadedFrame, overloadedMessage = "Overloaded", temperatureIn, inputIn } = api;
   const bytes = new TextEncoder().encode(stream);
   const { id } = model();
+
+  Deno.test(`${name} rejects a request without a key to the vendor's address, and sends nothing`, async () => {
+    const error = await errorOf(readAll(model({ apiKey: "" })));
+    assert(error instanceof ModelError);
+    const message = `Cannot reach ${id}: its \`apiKey\` is empty; expected the key of your account`;
+    assertEquals([error.message, error.code], [message, "unauthorized"]);
+  });
 
   Deno.test(`${name} emits the same events wherever the bytes are split`, async () => {
     for (let at = 0; at <= bytes.length; at++) {

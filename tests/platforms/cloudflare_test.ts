@@ -3,20 +3,20 @@ import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
 import { eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { folder } from "./folder.ts";
-import { cut, type Mortal, rest, told } from "./heard.ts";
+import { cut, type KillableApp, linesOf, rest } from "./received_events.ts";
 import { begun, forEver, goneOnWith, prompt } from "./shop.ts";
 import { bundled, type Served, served } from "./workerd.ts";
 
-const secret = "32 bytes that nobody can guess..";
+const secret = "32 bytes that cannot be guessed..";
 const worker = await bundled("examples/cloudflare/worker.ts");
 
-/** The shop, in a workerd of its own. A step takes it `pace` milliseconds. */
+/** Serves the shop in a workerd process of its own. `pace` is the duration of a step in milliseconds. */
 function shop(path: string, pace: number, script = worker): Promise<Served> {
   return served(script, { className: "Conversation", settings: { FORWARD_SECRET: secret, PACE: String(pace) } }, path);
 }
 
-/** The conversation "tea" of a user. */
-function tea({ request, kill }: Served, user = "Ada", more: Readonly<Record<string, string>> = {}): Mortal {
+/** A client of the conversation "tea" of a user. */
+function tea({ request, kill }: Served, user = "Ada", more: Readonly<Record<string, string>> = {}): KillableApp {
   return {
     request: (path, init) =>
       request(`/tea${path}`, { ...init, headers: { ...init?.headers, ...more, "x-user": user } }),
@@ -41,36 +41,36 @@ const ended = [
   "run.finished done There are 7 kettles. Delivered 2 hooks to Ada.",
 ];
 
-Deno.test("in workerd, a run goes on in its object when its client has gone, and a client that comes back hears the rest", async () => {
+Deno.test("in workerd, a run continues without its client, and a client that returns receives the rest", async () => {
   await using disk = await folder();
   await using worker = await shop(disk.path, 20);
   const app = tea(worker);
   const pieces = piecesOf(await post(app, "/runs", { prompt }));
-  const heard = framesOf(await pieces.until(`"type":"tool.progress"`));
+  const received = framesOf(await pieces.until(`"type":"tool.progress"`));
   await pieces.cancel();
-  assertEquals(told([...heard, ...await rest(app, heard)]), [...begun, ...ended]);
+  assertEquals(linesOf([...received, ...await rest(app, received)]), [...begun, ...ended]);
 });
 
-Deno.test("in workerd, two clients hear one run at once", async () => {
+Deno.test("in workerd, two clients read one run at the same time", async () => {
   await using disk = await folder();
   await using worker = await shop(disk.path, 20);
   const app = tea(worker);
   const pieces = piecesOf(await post(app, "/runs", { prompt }));
   const start = await pieces.until(`"type":"run.started"`);
   const [one, two] = await Promise.all([pieces.rest(), rest(app, framesOf(start))]);
-  const heard = framesOf(start + one);
-  assertEquals(told(heard), [...begun, ...ended]);
-  assertEquals(two, heard.slice(framesOf(start).length));
+  const received = framesOf(start + one);
+  assertEquals(linesOf(received), [...begun, ...ended]);
+  assertEquals(two, received.slice(framesOf(start).length));
 });
 
-Deno.test("in workerd, a run that asked a person goes on with the answer, after workerd was killed", async () => {
+Deno.test("in workerd, a paused run continues with the answer after workerd was killed", async () => {
   await using disk = await folder();
   await using killed = await shop(disk.path, 0);
   const asked = await cut(tea(killed), "Order 3 lanterns", `"type":"run.paused"`);
   await using worker = await shop(disk.path, 0);
   const answers = [{ callId: "call_1", type: "approve" }];
   const answered = await eventsOf(post(tea(worker), "/sessions/tea/answers", { answers }));
-  assertEquals(told([...asked, ...answered]), [
+  assertEquals(linesOf([...asked, ...answered]), [
     "run.started",
     "session.opened new",
     "prompt.accepted Order 3 lanterns",
@@ -101,12 +101,12 @@ Deno.test("in workerd, a run that asked a person goes on with the answer, after 
   ]);
 });
 
-Deno.test("in workerd, a run that was cut when workerd was killed goes on when somebody asks for the rest", async () => {
+Deno.test("in workerd, a run that was running when workerd was killed continues when a client requests the rest", async () => {
   await using disk = await folder();
   await using killed = await shop(disk.path, forEver);
-  const heard = await cut(tea(killed), prompt, `"type":"tool.progress","turn":1,"call":"call_2"`);
+  const received = await cut(tea(killed), prompt, `"type":"tool.progress","turn":1,"call":"call_2"`);
   await using worker = await shop(disk.path, 0);
-  assertEquals(told([...heard, ...await rest(tea(worker), heard)]), [...begun, ...goneOnWith]);
+  assertEquals(linesOf([...received, ...await rest(tea(worker), received)]), [...begun, ...goneOnWith]);
 });
 
 /** Returns the claims about the user that the Worker sends to an object. */
@@ -123,18 +123,18 @@ async function forwardedBy(key: string, method: string, path: string): Promise<s
   return await said.promise;
 }
 
-/** The status and the code of an answer. */
+/** Returns the status and the code of a response. */
 async function codeOf(response: Response | Promise<Response>): Promise<readonly [number, unknown]> {
   const [status, error] = await refusalOf(response);
   return [status, typeof error === "object" && error !== null && "code" in error && error.code];
 }
 
-Deno.test("in workerd, a conversation is nobody else's, whatever they say", async () => {
+Deno.test("in workerd, a user cannot reach the conversation of another, with forged headers or signatures", async () => {
   await using disk = await folder();
   await using worker = await shop(disk.path, 0);
   const events = await eventsOf(post(tea(worker), "/runs", { prompt: "Order 3 hooks" }));
   const { run } = first("run.started", events);
-  for (const key of [secret, "32 bytes that somebody did guess"]) {
+  for (const key of [secret, "32 bytes that have been guessed.."]) {
     const forged = await forwardedBy(key, "GET", `/tea/runs/${run}`);
     const eve = tea(worker, "Eve", { "x-jizai-forwarded": forged });
     assertEquals(await codeOf(eve.request(`/runs/${run}`)), [404, "unknown"]);
@@ -146,13 +146,13 @@ Deno.test("in workerd, a conversation is nobody else's, whatever they say", asyn
   assertEquals(await eventsOf(tea(worker).request(`/runs/${run}`)), events);
 });
 
-Deno.test("in workerd, an object refuses what was not forwarded to it, on every path", async () => {
+Deno.test("in workerd, an object refuses requests that were not forwarded, on every path", async () => {
   await using disk = await folder();
   await using worker = await shop(disk.path, 0, await bundled("tests/platforms/impostor.ts"));
   const paths = ["/tea/runs", "/tea/runs/r1", "/tea/runs/r1/stop", "/tea/sessions/tea", "/tea/sessions/tea/answers"];
   for (const path of paths) {
     const method = /r1$|tea$/.test(path) ? "GET" : "POST";
-    const forged = await forwardedBy("32 bytes that somebody did guess", method, path);
+    const forged = await forwardedBy("32 bytes that have been guessed..", method, path);
     const elsewhere = await forwardedBy(secret, method, "/tea");
     for (const said of ["", forged, elsewhere]) {
       const headers = { "content-type": "application/json", "x-jizai-forwarded": said };

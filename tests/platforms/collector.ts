@@ -1,5 +1,5 @@
 /**
- * A collector of OpenTelemetry on this machine, and programs whose telemetry Deno exports to it.
+ * A collector of OpenTelemetry on this machine, for programs whose telemetry Deno exports.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import * as z from "zod";
 /** The fields of a span or a measurement. */
 export type Said = Readonly<Record<string, unknown>>;
 
-/** A span, as it was exported. */
+/** An exported span. */
 export interface Exported {
   readonly name: string;
-  /** 1: within the process; 3: it asks another one. */
+  /** The kind in OpenTelemetry: 1 is internal, 3 is a client's request. */
   readonly kind: number;
   readonly attributes: Said;
   /** Whether it ended with an error. */
@@ -30,9 +30,9 @@ export interface Point {
 export interface Telemetry {
   /** The output of the program. */
   readonly printed: string;
-  /** The spans that are inside no other, in the order in which they began; hooks, which may begin as what they wrap does, come last. */
+  /** The root spans in the order in which they began. Spans of hooks, which may begin at the same time as their content, are last. */
   readonly spans: readonly Exported[];
-  /** The histograms of the library, by their names: the name and unit, where their buckets end, and what they counted. */
+  /** The histograms of the library by name, with their units, buckets and counts. */
   readonly histograms: readonly {
     readonly name: string;
     readonly bounds: readonly number[];
@@ -41,8 +41,8 @@ export interface Telemetry {
 }
 
 /**
- * Runs a module of this folder with the collector's address and `args`, until it ends. Other paths of the collector say what they are.
- * What differs from run to run has a name instead: the address is `collector`, and an id `uuid`.
+ * Runs a module of this folder with the collector's address and `args`, and returns its telemetry. Other paths of the collector answer with their name.
+ * Values that differ between runs are replaced: the address by `collector`, an id by `uuid`.
  */
 export async function exported(module: string, ...args: readonly string[]): Promise<Telemetry> {
   const bodies: { readonly path: string; readonly body: string }[] = [];

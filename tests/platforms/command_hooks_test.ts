@@ -6,7 +6,7 @@ import {
   type CommandSettings,
 } from "@jizai/jizai/middleware/command_hooks";
 import { assertEquals, assertThrows } from "@std/assert";
-import { type Batch, batch, type Came, settled } from "../support/batch.ts";
+import { type Batch, batch, type Outcome, settled } from "../support/batch.ts";
 import { command, notices, shell, warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
@@ -33,8 +33,8 @@ function hooked(
   return batch(calls, { tools, use: [command_hooks(settings, options)] });
 }
 
-async function ran(settings: CommandSettings, options?: Options): Promise<Came> {
-  return await hooked(settings, options).run().came;
+async function ran(settings: CommandSettings, options?: Options): Promise<Outcome> {
+  return await hooked(settings, options).run().outcomeOf;
 }
 
 /** Whether a process runs. */
@@ -58,7 +58,7 @@ async function ends(file: string): Promise<boolean> {
   return false;
 }
 
-/** Waits until `holds`. */
+/** Waits until `holds` returns true. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -176,7 +176,7 @@ Deno.test("Qoder: exit code 2 has a different effect at each event", async () =>
   ]);
   const once = "grep -q '\"stop_hook_active\":true' || { echo Go on. >&2; exit 2; }";
   const agent = hooked(on("Stop", once));
-  const { result, events } = await agent.run().came;
+  const { result, events } = await agent.run().outcomeOf;
   assertEquals([result.status, warnings(events)], ["failed", []]); // the script has no second answer
   assertEquals(lines(agent.model.requests[2]?.messages ?? []).at(-1), "stop Go on.");
   for (const event of ["SessionStart", "SessionEnd"]) {
@@ -186,10 +186,10 @@ Deno.test("Qoder: exit code 2 has a different effect at each event", async () =>
 });
 
 Deno.test("plain text is context at UserPromptSubmit and SessionStart, and nothing elsewhere", async () => {
-  const told = async (event: string) => (await ran(on(event, "echo Word."))).result.messages;
-  assertEquals(lines(await told("SessionStart")).slice(0, 2), ["session Word.", "user Hi"]);
-  assertEquals(lines(await told("UserPromptSubmit")).slice(0, 2), ["user Hi", "prompt Word."]);
-  assertEquals(JSON.stringify(await told("PostToolUse")).includes("Word."), false);
+  const reported = async (event: string) => (await ran(on(event, "echo Word."))).result.messages;
+  assertEquals(lines(await reported("SessionStart")).slice(0, 2), ["session Word.", "user Hi"]);
+  assertEquals(lines(await reported("UserPromptSubmit")).slice(0, 2), ["user Hi", "prompt Word."]);
+  assertEquals(JSON.stringify(await reported("PostToolUse")).includes("Word."), false);
 });
 
 Deno.test("a late command is killed with its children, and has no opinion", async () => {
@@ -208,7 +208,7 @@ Deno.test("Claude, Qoder: stopping a run kills its commands with their children"
   const written = async () => (await Deno.readTextFile(`${disk.path}/own`).catch(() => "")) !== "";
   await until(written);
   running.stop();
-  assertEquals((await running.came).result.status, "aborted");
+  assertEquals((await running.outcomeOf).result.status, "aborted");
   for (const file of ["own", "child"]) assertEquals(await ends(`${disk.path}/${file}`), true);
 });
 
@@ -218,7 +218,7 @@ Deno.test("a stopped run starts no further command", async () => {
   const running = hooked({ hooks: { PreToolUse: [{ sequential: true, hooks }] } }, { cwd: disk.path }).run();
   await until(async () => (await Deno.readTextFile(`${disk.path}/own`).catch(() => "")) !== "");
   running.stop();
-  assertEquals((await running.came).result.status, "aborted");
+  assertEquals((await running.outcomeOf).result.status, "aborted");
   assertEquals(await ends(`${disk.path}/own`), true);
   assertEquals(await runs(`${disk.path}/after`), false);
 });
@@ -311,7 +311,7 @@ for (
       use: [command_hooks(on("PreToolUse", hook))],
       observe: (event: Event) => event.type === "notice" && done.resolve(),
     });
-    const { events } = await handle.run().came;
+    const { events } = await handle.run().outcomeOf;
     assertEquals(notices(events), ["For the person"]);
     const said = lines(handle.model.requests[1]?.messages ?? []).slice(2);
     assertEquals(said, ["ok ran", "turn For the model"]);
@@ -385,7 +385,7 @@ Deno.test("a warning reports hooks that never run, and the other hooks of the fi
       Anything: [],
     },
   };
-  const { lines, events } = await ran(settings as CommandSettings); // as `JSON.parse` gives it
+  const { lines, events } = await ran(settings as CommandSettings); // as `JSON.parse` returns it
   assertEquals(lines[1], "denied Blocked by a hook.");
   assertEquals(warnings(events), [
     'Hooks of PreToolUse never run: unknown type "telepathy" of handler. What they would block is not blocked.',
@@ -400,15 +400,21 @@ Deno.test("a handler that cannot run here is refused at construction", () => {
     [{ type: "prompt", prompt: "Is it done?" }, 'a handler of type "prompt" needs the option `model`'],
     [{ type: "agent", prompt: "Is it?" }, 'a handler of type "agent" needs the option `agent`'],
     [{ type: "mcp_tool", server: "db", tool: "check" }, 'a handler of type "mcp_tool" needs the option `mcp.db`'],
-    [{ type: "http", url: "http://localhost/hook" }, '"http://localhost/hook" is a private address'],
-    [{ type: "http", url: "http://169.254.169.254/" }, '"http://169.254.169.254/" is a private address'],
-    [{ type: "http", url: "https://[::ffff:10.0.0.1]/" }, '"https://[::ffff:10.0.0.1]/" is a private address'],
-    [{ type: "http", url: "https://other.example/" }, '"https://other.example/" is not in the allow-list'],
-    [{ type: "http", url: "file:///etc/passwd" }, 'expected a URL, got "file:///etc/passwd"'],
+    [{ type: "http", url: "http://localhost/hook" }, 'expected a public address, got "http://localhost/hook"'],
+    [{ type: "http", url: "http://169.254.169.254/" }, 'expected a public address, got "http://169.254.169.254/"'],
+    [
+      { type: "http", url: "https://[::ffff:10.0.0.1]/" },
+      'expected a public address, got "https://[::ffff:10.0.0.1]/"',
+    ],
+    [
+      { type: "http", url: "https://other.example/" },
+      'expected an address in the allow-list, got "https://other.example/"',
+    ],
+    [{ type: "http", url: "file:///etc/passwd" }, 'expected a URL with http:// or https://, got "file:///etc/passwd"'],
     [{ type: "telepathy", onFailure: "block" }, 'unknown type "telepathy" of handler, which has `onFailure: "block"`'],
   ];
   for (const [handler, why] of cases) {
-    const settings = { hooks: { PreToolUse: [{ hooks: [handler as CommandHook] }] } }; // as `JSON.parse` gives it
+    const settings = { hooks: { PreToolUse: [{ hooks: [handler as CommandHook] }] } }; // as `JSON.parse` returns it
     const http = why.includes("allow-list") ? { allow: ["https://hooks.example/*"] } : {};
     const make = () => command_hooks(settings, { http });
     assertThrows(make, TypeError, `Cannot use the hooks of PreToolUse: ${why}`);
@@ -419,7 +425,7 @@ Deno.test("a command may be in place of its matcher", async () => {
   const flat: unknown = {
     hooks: { PreToolUse: [{ command: "exit 2", matcher: "Bash" }, { type: "command", command: "true" }] },
   };
-  assertEquals((await ran(flat as CommandSettings)).lines[1], "denied Blocked by a hook."); // as `JSON.parse` gives it
+  assertEquals((await ran(flat as CommandSettings)).lines[1], "denied Blocked by a hook."); // as `JSON.parse` returns it
   const calls = [command("a", "ls", "Other")];
   const tools = [shell({ name: "Other" })];
   assertEquals((await ran(flat as CommandSettings, { calls, tools, dialect: "claude" })).lines[1], "ok ran ls");
@@ -434,11 +440,11 @@ Deno.test("several files are joined, and one may disable all hooks", async () =>
     on("PreToolUse", change("two")),
     on("SessionStart", "echo Word."),
   ];
-  const came = async (settings: readonly CommandSettings[]) =>
-    (await batch([command("a", "ls")], { tools: [shell()], use: [command_hooks(settings)] }).run().came).result
+  const outcomeOf = async (settings: readonly CommandSettings[]) =>
+    (await batch([command("a", "ls")], { tools: [shell()], use: [command_hooks(settings)] }).run().outcomeOf).result
       .messages;
-  assertEquals(lines(await came(files)).slice(0, 4), ["session Word.", "user Hi", "call Bash", "ok ran two"]);
-  assertEquals(lines(await came([...files, { disableAllHooks: true }])).slice(0, 3), [
+  assertEquals(lines(await outcomeOf(files)).slice(0, 4), ["session Word.", "user Hi", "call Bash", "ok ran two"]);
+  assertEquals(lines(await outcomeOf([...files, { disableAllHooks: true }])).slice(0, 3), [
     "user Hi",
     "call Bash",
     "ok ran ls",

@@ -1,22 +1,22 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { command_hooks, type CommandSettings } from "@jizai/jizai/middleware/command_hooks";
-import { batch, type Came } from "../support/batch.ts";
+import { batch, type Outcome } from "../support/batch.ts";
 import { command, shell, warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
 
-/** Settings as they are in a file. */
+/** Settings as a file contains them. */
 function settings(hooks: Readonly<Record<string, unknown>>): CommandSettings {
   const file: unknown = { version: 1, hooks };
-  return file as CommandSettings; // as `JSON.parse` gives it
+  return file as CommandSettings; // as `JSON.parse` returns it
 }
 
-async function ran(hooks: Readonly<Record<string, unknown>>, cwd?: string): Promise<Came> {
+async function ran(hooks: Readonly<Record<string, unknown>>, cwd?: string): Promise<Outcome> {
   const use = [command_hooks(settings(hooks), { dialect: "copilot", cwd })];
-  return await batch([command("a", "rm -rf dist", "bash")], { tools: [shell({ name: "bash" })], use }).run().came;
+  return await batch([command("a", "rm -rf dist", "bash")], { tools: [shell({ name: "bash" })], use }).run().outcomeOf;
 }
 
-/** A command, as the file has it. */
+/** A command as a file contains it. */
 function bash(bash: string, more: object = {}) {
   return { type: "command", bash, powershell: "exit 1", ...more };
 }
@@ -61,20 +61,20 @@ Deno.test("Copilot commands: a command receives the arguments as a string, in th
   const cwd = await Deno.realPath(disk.path);
   const keep = (name: string) => bash(`cat > "$NAME"`, { cwd: "sub", env: { NAME: name } });
   const { result } = await ran({ preToolUse: [keep("pre")], postToolUse: [keep("post")] }, cwd);
-  const told = async (name: string) => {
+  const reported = async (name: string) => {
     const { timestamp: _, ...rest } = JSON.parse(await Deno.readTextFile(`${cwd}/sub/${name}`));
     return rest;
   };
   const call = { sessionId: result.session, cwd, toolName: "bash", toolArgs: '{"command":"rm -rf dist"}' };
-  assertEquals(await told("pre"), call);
+  assertEquals(await reported("pre"), call);
   const toolResult = { textResultForLlm: "ran rm -rf dist", resultType: "success" };
-  assertEquals(await told("post"), { ...call, toolResult });
+  assertEquals(await reported("post"), { ...call, toolResult });
 });
 
 Deno.test("Copilot commands: the context of several commands is joined", async () => {
-  const say = (said: object) => bash(`echo '${JSON.stringify(said)}'`);
+  const send = (said: object) => bash(`echo '${JSON.stringify(said)}'`);
   const { result } = await ran({
-    sessionStart: [say({ additionalContext: "One." }), bash("exit 3"), say({ additionalContext: "Two." })],
+    sessionStart: [send({ additionalContext: "One." }), bash("exit 3"), send({ additionalContext: "Two." })],
   });
   assertEquals(lines(result.messages).slice(0, 2), ["session One.\nTwo.", "user Hi"]);
 });
@@ -88,13 +88,13 @@ Deno.test("Copilot commands: stopping a run kills the running command", async ()
   const read = (name: string) => Deno.readTextFile(`${disk.path}/${name}`).catch(() => "");
   while (await read("own") === "") await new Promise((resolve) => setTimeout(resolve, 10));
   running.stop();
-  assertEquals((await running.came).result.status, "aborted");
+  assertEquals((await running.outcomeOf).result.status, "aborted");
   const pid = (await read("own")).trim();
   const lives = async () => {
     const { stdout } = await new Deno.Command("ps", { args: ["-o", "stat=", "-p", pid] }).output();
     return /^[^Z]/.test(new TextDecoder().decode(stdout).trim());
   };
-  while (await lives()) await new Promise((resolve) => setTimeout(resolve, 10)); // it would for 100 seconds
+  while (await lives()) await new Promise((resolve) => setTimeout(resolve, 10)); // it would live for 100 seconds
   assertEquals([await read("all"), await Deno.stat(`${disk.path}/after`).catch(() => "none")], ["asked\n", "none"]);
 });
 

@@ -2,16 +2,16 @@ import { fold, noRun } from "@jizai/jizai/client";
 import { assertEquals } from "@std/assert";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 import { folder } from "./folder.ts";
-import { cut, rest, told } from "./heard.ts";
+import { cut, linesOf, rest } from "./received_events.ts";
 import { type Program, started } from "./program.ts";
 import { begun, forEver, goneOnWith, prompt } from "./shop.ts";
 
-/** The shop, in a process of its own. A step takes it `pace` milliseconds. */
+/** Serves the shop in a process of its own. `pace` is the duration of a step in milliseconds. */
 function shop(path: string, pace: number): Promise<Program> {
   return started("start:kv", { KV_PATH: `${path}/kv`, PACE: String(pace) });
 }
 
-Deno.test("on Deno, a run that asked a person goes on in another process, after the first was killed", async () => {
+Deno.test("on Deno, a paused run continues in another process after the first was killed", async () => {
   await using disk = await folder();
   await using killed = await shop(disk.path, 0);
   const asked = await cut(killed, "Count the kettles and order 3 lanterns", `"type":"run.paused"`);
@@ -19,7 +19,7 @@ Deno.test("on Deno, a run that asked a person goes on in another process, after 
   const { session } = first("run.started", asked);
   const answers = [{ callId: "call_2", type: "approve" }];
   const answered = await eventsOf(post(program, `/sessions/${session}/answers`, { answers }));
-  assertEquals(told([...asked, ...answered]), [
+  assertEquals(linesOf([...asked, ...answered]), [
     "run.started",
     "session.opened new",
     "prompt.accepted Count the kettles and order 3 lanterns",
@@ -58,27 +58,27 @@ Deno.test("on Deno, a run that asked a person goes on in another process, after 
   ]);
 });
 
-Deno.test("on Deno, of calls that a kill has cut one runs again with its key, and the other is answered", async () => {
+Deno.test("on Deno, of two calls that were killed, the idempotent one runs again with its key, and the other is answered", async () => {
   await using disk = await folder();
   await using killed = await shop(disk.path, forEver);
-  const heard = await cut(killed, prompt, `"type":"tool.progress","turn":1,"call":"call_2"`);
+  const received = await cut(killed, prompt, `"type":"tool.progress","turn":1,"call":"call_2"`);
   const ran = [await killed.line("runs "), await killed.line("runs ")];
-  const { run } = first("run.started", heard);
+  const { run } = first("run.started", received);
   assertEquals(ran, [`runs count call_1 ${run}:1:0`, `runs deliver call_2 ${run}:1:1`]);
   await using program = await shop(disk.path, 0);
-  assertEquals(told([...heard, ...await rest(program, heard)]), [...begun, ...goneOnWith]);
+  assertEquals(linesOf([...received, ...await rest(program, received)]), [...begun, ...goneOnWith]);
   assertEquals(await program.line("runs "), ran[0]);
 });
 
-Deno.test("on Deno, a client hears all of an answer, though the server is killed while it speaks", async () => {
+Deno.test("on Deno, a client receives the whole answer although the server is killed during it", async () => {
   await using disk = await folder();
   await using killed = await shop(disk.path, 200);
-  const heard = await cut(killed, "Hello", `"text":" kettles"`);
+  const received = await cut(killed, "Hello", `"text":" kettles"`);
   await using program = await shop(disk.path, 0);
-  const events = [...heard, ...await rest(program, heard)];
+  const events = [...received, ...await rest(program, received)];
   const { text } = first("run.finished", events);
-  const half = heard.flatMap((event) => event.type === "text.delta" ? [event.text] : []).join("");
-  assertEquals(told(events), [
+  const half = received.flatMap((event) => event.type === "text.delta" ? [event.text] : []).join("");
+  assertEquals(linesOf(events), [
     "run.started",
     "session.opened new",
     "prompt.accepted Hello",
@@ -100,13 +100,13 @@ Deno.test("on Deno, a client hears all of an answer, though the server is killed
   assertEquals(messages.at(-1)?.parts, [{ type: "text", id: 0, text }]);
 });
 
-Deno.test("on Deno, a server that is told to end stops its runs, and says so", async () => {
+Deno.test("on Deno, a server that receives SIGTERM stops its runs, and their clients receive the end", async () => {
   await using disk = await folder();
   await using program = await shop(disk.path, forEver);
   const pieces = piecesOf(await post(program, "/runs", { prompt: "Count the kettles" }));
-  const heard = await pieces.until(`"type":"tool.progress"`);
+  const received = await pieces.until(`"type":"tool.progress"`);
   const code = program.end();
-  assertEquals(told(framesOf(heard + await pieces.rest())), [
+  assertEquals(linesOf(framesOf(received + await pieces.rest())), [
     "run.started",
     "session.opened new",
     "prompt.accepted Count the kettles",

@@ -4,7 +4,7 @@ import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
 import { folder } from "./folder.ts";
 
-/** Milliseconds that a law may take, however busy the disk is. */
+/** Milliseconds that a law may take on a busy disk. */
 const time = 60_000;
 
 Deno.test("on disk, denoKvStore() keeps the laws of stores", async () => {
@@ -19,7 +19,7 @@ Deno.test("on disk, denoKvLog() keeps the laws of logs", async () => {
   await logLaws((options) => denoKvLog(kv, { ...options, prefix: crypto.randomUUID() }), { time });
 });
 
-Deno.test("on disk, what is in Deno KV is there when it is opened again", async () => {
+Deno.test("on disk, data in Deno KV is there when the database is opened again", async () => {
   await using disk = await folder();
   const session = { id: "s", version: 0, messages: [user("自在鉤")] };
   {

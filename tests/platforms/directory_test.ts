@@ -21,7 +21,7 @@ async function place() {
   return { ...disk, root, files: directory(root), outside: () => tree(disk.path, ["root"]) };
 }
 
-/** Every file in a folder, with its text; what a link leads to is left out. */
+/** Returns every file in a folder, with its text. Links are not followed. */
 async function tree(path: string, but: readonly string[] = []): Promise<readonly string[]> {
   const entries = await Array.fromAsync(Deno.readDir(path));
   const lines = await Promise.all(
@@ -33,13 +33,13 @@ async function tree(path: string, but: readonly string[] = []): Promise<readonly
   return lines.flat().sort();
 }
 
-/** Runs a program in a folder: what Deno asks more permissions for than these tests have. */
+/** Runs a program in a folder, since Deno's own functions would need permissions that these tests do not have. */
 async function sh(cwd: string, script: string): Promise<void> {
   const { success } = await new Deno.Command("sh", { args: ["-c", script], cwd }).output();
   assert(success, script);
 }
 
-/** Does `work` while `swap` runs right before each call of a file system function on a path with `within`, and `undo` right after it, or at the end. */
+/** Does `work`, and runs `swap` right before each file system call on a path with `within`, and `undo` right after it or at the end. */
 async function between(
   key: "open" | "mkdir" | "readdir" | "rename",
   { within, swap, undo, back }: { within: string; swap: () => void; undo: () => void; back: boolean },
@@ -67,7 +67,7 @@ async function between(
   }
 }
 
-/** Waits until something is so. */
+/** Waits until a condition is true. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
@@ -345,39 +345,41 @@ Deno.test("on disk, a reader never sees a half-written file", async () => {
   assertEquals([...seen], ["whole"]);
 });
 
-/** Has an agent write `mine.txt`, and others do something while it runs; gives what was told of files. */
-async function told(
+/** Makes an agent write `mine.txt` while another program changes files. Returns the events about files. */
+async function reported(
   files: Files,
-  others: (heard: (path: string, change: string) => Promise<void>) => Promise<void>,
+  others: (received: (path: string, change: string) => Promise<void>) => Promise<void>,
 ): Promise<readonly Event[]> {
-  const heard: Event[] = [];
-  const hear = (path: string, change: string) =>
-    until(() => heard.some((event) => event.type === "file.changed" && event.path === path && event.change === change));
+  const received: Event[] = [];
+  const receive = (path: string, change: string) =>
+    until(() =>
+      received.some((event) => event.type === "file.changed" && event.path === path && event.change === change)
+    );
   const model = scripted(
     { calls: [["write_file", { path: "mine.txt", content: "mine" }]] },
     { calls: [["edit_file", { path: "mine.txt", old: "mine", new: "mine too" }]] },
-    { text: "Done.", before: () => others(hear) },
+    { text: "Done.", before: () => others(receive) },
   );
   const observe = (event: Event) => {
-    if (event.type === "file.changed") heard.push(event);
+    if (event.type === "file.changed") received.push(event);
   };
   await collect(agent({ model, use: [workspace(files)], observe }).run("Go"));
-  return heard;
+  return received;
 }
 
 Deno.test("on disk, changes of others during the run are emitted once, those of the agent not again", async () => {
   await using at = await place();
   await Deno.writeTextFile(`${at.path}/new`, "new");
   await Deno.mkdir(`${at.root}/.git`);
-  const events = await told(at.files, async (heard) => {
+  const events = await reported(at.files, async (received) => {
     await Deno.writeTextFile(`${at.root}/.git/index`, "noise");
     await Deno.mkdir(`${at.root}/src/folder`);
     await sh(at.root, "ln -s ../secret.txt link");
     await Deno.rename(`${at.path}/new`, `${at.root}/src/new.txt`);
-    await heard("src/new.txt", "add");
+    await received("src/new.txt", "add");
     await Deno.remove(`${at.root}/src/new.txt`);
     await Deno.writeTextFile(`${at.root}/a.txt`, "more", { append: true });
-    await heard("a.txt", "change");
+    await received("a.txt", "change");
   });
   assertEquals(events, [
     { type: "file.changed", turn: 1, call: "call_1", path: "mine.txt", change: "add" },
@@ -395,14 +397,14 @@ Deno.test("on disk, folders that are moved in and out are emitted file by file",
   }
   await Deno.writeTextFile(`${at.root}/src/deep/old.txt`, "old");
   await Deno.writeTextFile(`${at.path}/saved`, "saved");
-  const events = await told(at.files, async (heard) => {
+  const events = await reported(at.files, async (received) => {
     await Deno.rename(`${at.path}/new`, `${at.root}/new`);
-    await heard("new/sub/b.txt", "add");
+    await received("new/sub/b.txt", "add");
     await Deno.writeTextFile(`${at.root}/new/sub/b.txt`, "more", { append: true });
     await Deno.rename(`${at.root}/src`, `${at.path}/src`);
-    await heard("src/deep/old.txt", "unlink");
+    await received("src/deep/old.txt", "unlink");
     await Deno.rename(`${at.path}/saved`, `${at.root}/a.txt`);
-    await heard("a.txt", "change");
+    await received("a.txt", "change");
   });
   assertEquals(events.slice(2), [
     { type: "file.changed", path: "new/a.txt", change: "add" },
@@ -415,9 +417,9 @@ Deno.test("on disk, folders that are moved in and out are emitted file by file",
 
 Deno.test("on disk, changes of others to a file that the agent wrote are emitted", async () => {
   await using at = await place();
-  const events = await told(at.files, async (heard) => {
+  const events = await reported(at.files, async (received) => {
     await Deno.remove(`${at.root}/mine.txt`);
-    await heard("mine.txt", "unlink");
+    await received("mine.txt", "unlink");
   });
   assertEquals(events.at(-1), { type: "file.changed", path: "mine.txt", change: "unlink" });
 });

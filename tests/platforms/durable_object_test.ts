@@ -13,7 +13,7 @@ for (const laws of ["store_laws", "log_laws", "key_value_laws"]) {
   });
 }
 
-Deno.test("in workerd, a Durable Object has what it had when workerd was killed", async () => {
+Deno.test("in workerd, a Durable Object keeps its data after workerd was killed", async () => {
   await using disk = await folder();
   {
     await using worker = await served(script, { className: "Keeper" }, disk.path);

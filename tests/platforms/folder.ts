@@ -1,5 +1,5 @@
 /**
- * Folders for what a test stores.
+ * Temporary folders for tests.
  *
  * @module
  */

@@ -5,7 +5,7 @@ import { agent } from "@jizai/jizai";
 import { command_hooks, type CommandHooksOptions, type HandlerConfig } from "@jizai/jizai/middleware/command_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
-import { batch, type Came } from "../support/batch.ts";
+import { batch, type Outcome } from "../support/batch.ts";
 import { command, notices, shell, warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
@@ -20,12 +20,12 @@ async function ran(
   event: string,
   handlers: readonly (string | HandlerConfig)[],
   { calls = [command("a", "ls")], tools = [shell()], ...options }: Options = {},
-): Promise<Came> {
+): Promise<Outcome> {
   const hooks = handlers.map((each): HandlerConfig =>
     typeof each === "string" ? { type: "command", command: each } : each
   );
   const use = [command_hooks({ hooks: { [event]: [{ hooks }] } }, options)];
-  return await batch(calls, { tools, use }).run().came;
+  return await batch(calls, { tools, use }).run().outcomeOf;
 }
 
 const claude = { dialect: "claude" } as const;
@@ -76,15 +76,15 @@ Deno.test("Claude: exit code 2 has no effect at PermissionRequest, PermissionDen
 Deno.test("Claude: systemMessage of an asynchronous command goes to the model", async () => {
   const output = { systemMessage: "Tests fail." };
   const hook = { type: "command", command: `echo '${JSON.stringify(output)}'`, async: true } as const;
-  const told = async (dialect: "qoder" | "claude") => {
+  const reported = async (dialect: "qoder" | "claude") => {
     const tools = [shell({ execute: () => new Promise((resolve) => setTimeout(() => resolve("ran"), 300)) })];
     const use = [command_hooks({ hooks: { PreToolUse: [{ hooks: [hook] }] } }, { dialect })];
     const handle = batch([command("a")], { tools, use });
-    const { events } = await handle.run().came;
+    const { events } = await handle.run().outcomeOf;
     return [notices(events), lines(handle.model.requests[1]?.messages ?? []).slice(3)];
   };
-  assertEquals(await told("claude"), [[], ["turn Tests fail."]]);
-  assertEquals(await told("qoder"), [["Tests fail."], []]);
+  assertEquals(await reported("claude"), [[], ["turn Tests fail."]]);
+  assertEquals(await reported("qoder"), [["Tests fail."], []]);
 });
 
 Deno.test("Claude: if runs the hook for commands that cannot be evaluated without a shell, and for paths relative to the directory", async () => {
@@ -112,8 +112,8 @@ Deno.test("Claude: CLAUDE_ENV_FILE sets variables for the later commands of the 
   const { messages } = await assistant.run({ prompt: "Hi", session: "s" }).result;
   assertEquals(lines(messages)[1], "prompt very good 2 none");
   assertEquals([...Deno.readDirSync(cwd)].map(({ name }) => name), []);
-  const again = await assistant.run({ prompt: "Hi", session: "s" }).result;
-  assertEquals(lines(again.messages).filter((line) => line === "prompt very good 2 none").length, 2);
+  const repeated = await assistant.run({ prompt: "Hi", session: "s" }).result;
+  assertEquals(lines(repeated.messages).filter((line) => line === "prompt very good 2 none").length, 2);
 });
 
 /** A server that answers every request with `answer`, and records the requests. */

@@ -1,5 +1,5 @@
 /**
- * A Worker in front of the shop that passes on what its clients say they are.
+ * A Worker in front of the shop that forwards forged claims of its clients.
  *
  * @module
  */

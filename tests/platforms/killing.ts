@@ -1,5 +1,5 @@
 /**
- * The end of processes.
+ * Kills processes.
  *
  * @module
  */

@@ -6,12 +6,12 @@ import { assertEquals } from "@std/assert";
 import { folder } from "./folder.ts";
 
 Deno.test("mcp() continues without a process that does not exist", async () => {
-  const transport = stdio("./nobody");
-  const use = [mcp({ servers: { nobody: { transport } } })];
+  const transport = stdio("./missing");
+  const use = [mcp({ servers: { missing: { transport } } })];
   const reported: unknown[] = [];
   const run = agent({ model: scripted("Hello!"), use }).run({ prompt: "Hi", onError: (error) => reported.push(error) });
   assertEquals((await run.result).status, "done");
-  assertEquals(reported.map(String), [`Error: Cannot use MCP server "nobody": it could not be connected`]);
+  assertEquals(reported.map(String), [`Error: Cannot use MCP server "missing": it could not be connected`]);
 });
 
 // the official transport leaves a timer running

@@ -11,7 +11,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 export class Nothing {}
 
 export default {
-  /** Has the agent add two numbers at the server that the body names, and gives the results. */
+  /** Makes the agent add two numbers on the server that the body names. Returns the results. */
   async fetch(request: Request): Promise<Response> {
     const url = await request.text();
     const model = scripted({ calls: [["mcp__sums__add", { a: 1, b: 2 }]] }, "Done.");

@@ -56,7 +56,7 @@ function call(name: string, id: string, said: Said, inside: readonly Exported[] 
   return { name: `execute_tool ${name}`, kind: 1, attributes, failed: "error.type" in said, inside };
 }
 
-/** Deno's own span of a request that a tool makes. */
+/** Deno's own span of a request by a tool. */
 function get(path: string): Exported {
   const attributes = {
     "http.request.method": "GET",

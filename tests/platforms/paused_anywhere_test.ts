@@ -1,10 +1,10 @@
 import { assert } from "@std/assert";
 import { linesOf } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
-import { type Came, type Leg, likeAtOnce } from "../support/random_agent/legs.ts";
+import { type Leg, likeAtOnce, type Outcome } from "../support/random_agent/legs.ts";
 import { seeds, withSeed } from "../support/seeded.ts";
 import { killing } from "./killing.ts";
 
-/** A process that walks legs, until it is disposed of. */
+/** A process that runs legs of runs, until it is disposed of. */
 function walker() {
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", "--no-prompt", new URL("walker.ts", import.meta.url).pathname],
@@ -15,7 +15,7 @@ function walker() {
   const input = process.stdin.getWriter();
   const lines = linesOf(process.stdout.values(), Infinity);
   return {
-    async walk(leg: Leg): Promise<Came> {
+    async walk(leg: Leg): Promise<Outcome> {
       await input.write(new TextEncoder().encode(`${JSON.stringify(leg)}\n`));
       const { value, done } = await lines.next();
       if (done) throw new Error("Cannot walk any more: the process has ended");
@@ -29,7 +29,7 @@ function walker() {
   };
 }
 
-Deno.test("on Deno, a run that is paused anywhere goes on in another process, and comes to the same", async () => {
+Deno.test("on Deno, a run that pauses at any point continues in another process with the same outcome", async () => {
   await using odd = walker();
   await using even = walker();
   let pauses = 0;

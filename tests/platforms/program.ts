@@ -5,24 +5,22 @@
  */
 import { killing } from "./killing.ts";
 
-/** A program that serves, until it is disposed of. */
+/** A served program, ended when it is disposed of. */
 export interface Program extends AsyncDisposable {
   /** Requests a path of it. */
   request(path: string, init?: RequestInit): Promise<Response>;
-  /** The next line that it prints that begins like this. Throws where it ends before. */
+  /** Returns the next printed line with this beginning. Throws if the program ends first. */
   line(start: string): Promise<string>;
-  /** Has it end by itself, and gives its exit code. */
+  /** Tells the program to end, and returns its exit code. */
   end(): Promise<number>;
-  /** Ends it with a SIGKILL. */
+  /** Ends the program with SIGKILL. */
   kill(): Promise<void>;
 }
 
-/** Starts what the task `name` does, by Deno itself: whoever is between a task and its program does not pass on a SIGKILL. */
+/** Runs the program of the task `name` directly: a task runner would not pass on SIGKILL. */
 export async function started(name: string, env: Readonly<Record<string, string>>): Promise<Program> {
-  const [deno, command = "", ...rest] = (await task(name)).split(" ");
-  if (deno !== "deno") throw new Error(`Cannot start task ${name}: it does not begin with deno`);
   const process = new Deno.Command(Deno.execPath(), {
-    args: [command, "--no-prompt", ...rest],
+    args: await commandOf(name),
     env: { ...env, PORT: "0", NO_COLOR: "1" },
     stdout: "piped",
   }).spawn();
@@ -53,10 +51,13 @@ export async function started(name: string, env: Readonly<Record<string, string>
   };
 }
 
-/** Runs the task of this name. */
-async function task(name: string): Promise<string> {
+/** Returns the arguments of Deno in a task. */
+export async function commandOf(name: string): Promise<string[]> {
   const config = (await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, "");
-  return JSON.parse(config).tasks[name];
+  const task: string = JSON.parse(config).tasks[name];
+  const [deno, command = "", ...rest] = task.split(" ");
+  if (deno !== "deno") throw new Error(`Cannot start task ${name}: it does not begin with deno`);
+  return [command, "--no-prompt", ...rest];
 }
 
 async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {

@@ -1,5 +1,5 @@
 /**
- * A hook of PicoClaw that is a program. Its argument selects its behaviour.
+ * A hook process of PicoClaw. Its argument selects its behavior.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { linesOf } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
 const [does = ""] = Deno.args;
 const encoder = new TextEncoder();
 
-function say(text: string): void {
+function send(text: string): void {
   const bytes = encoder.encode(`${text}\n`);
   for (let written = 0; written < bytes.length;) written += Deno.stdout.writeSync(bytes.subarray(written));
 }
@@ -28,15 +28,15 @@ function answerTo(command: string): unknown {
   }
 }
 
-console.error("a hook begins"); // it is heard, and means nothing
+console.error("a hook begins"); // ignored output
 for await (const line of linesOf(Deno.stdin.readable.values())) {
   const { id, method, params } = JSON.parse(line);
-  if (does === "noise") say(`not JSON\n${"x".repeat(1_100_000)}`);
+  if (does === "noise") send(`not JSON\n${"x".repeat(1_100_000)}`);
   if (does === "crash" && method !== "hook.hello") Deno.exit(3);
   if (does === "orphan" && method !== "hook.hello") {
-    new Deno.Command("sleep", { args: ["100"], stdin: "null", stderr: "null" }).spawn(); // it holds the output of this program
+    new Deno.Command("sleep", { args: ["100"], stdin: "null", stderr: "null" }).spawn(); // it keeps the output of this program open
     Deno.exit(0);
   }
-  if (id !== undefined) say(JSON.stringify({ jsonrpc: "2.0", id, result: answerTo(params.arguments?.command ?? "") }));
+  if (id !== undefined) send(JSON.stringify({ jsonrpc: "2.0", id, result: answerTo(params.arguments?.command ?? "") }));
 }
-if (does === "pid") await new Promise((resolve) => setTimeout(resolve, 60_000)); // it does not end when its input does
+if (does === "pid") await new Promise((resolve) => setTimeout(resolve, 60_000)); // it does not end when its input ends

@@ -10,7 +10,7 @@ import { folder } from "./folder.ts";
 
 const here = (name: string) => new URL(name, import.meta.url).pathname;
 
-/** The middleware with one program, which does as it is told. */
+/** The middleware with one program of this behavior. */
 function gate(does: string, more: object = {}): RpcHooks {
   const command = [Deno.execPath(), "run", "--allow-all", here("rpc_hook.ts"), does];
   const process = { enabled: true, command, intercept: ["before_tool", "approve_tool"], ...more };

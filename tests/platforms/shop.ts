@@ -4,10 +4,10 @@
  * @module
  */
 
-/** Milliseconds that a step takes which is not done before the shop is killed. */
+/** Milliseconds of a step that does not finish before the shop is killed. */
 export const forEver = 2 ** 30;
 
-/** Has the shop do two things at once, each in three steps. */
+/** Makes the shop run two calls in parallel, each in three steps. */
 export const prompt = "Count the kettles and deliver 2 hooks";
 
 /** The expected events until both calls have made a step. */

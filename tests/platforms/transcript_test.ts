@@ -18,7 +18,7 @@ interface Line {
   readonly message: { readonly role: string; readonly content: unknown };
 }
 
-/** The lines of a file, each of which comes after the one before it. */
+/** Returns the lines of a file, and checks that each has a later time than the one before it. */
 async function linesOf(path: string): Promise<Line[]> {
   const lines: Line[] = (await Deno.readTextFile(path)).split("\n").slice(0, -1).map((line) => JSON.parse(line));
   const before = [null, ...lines.map(({ uuid }) => uuid)].slice(0, lines.length);
@@ -101,14 +101,14 @@ Deno.test("hooks receive the path, and find the earlier messages in the file", a
 Deno.test("a subagent has its own file", async () => {
   await using disk = await folder();
   const paths: unknown[] = [];
-  const hear = hooks((input) => {
+  const receive = hooks((input) => {
     if (input.hook_event_name === "SubagentStop") {
       paths.push(input.transcript_path, input.agent_transcript_path, input.agent_id);
     }
   });
   const child = agent({ name: "child", model: scripted("Helped.") });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
-  const use = [transcript({ dir: disk.path }), claude_hooks({ SubagentStop: hear })];
+  const use = [transcript({ dir: disk.path }), claude_hooks({ SubagentStop: receive })];
   await agent({ model, tools: [asTool(child)], use }).run({ session: "s", prompt: "Hi" }).result;
   const [main, own, id] = paths;
   const here = `${Deno.cwd()}/${disk.path}`;

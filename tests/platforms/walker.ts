@@ -1,5 +1,5 @@
 /**
- * A program that walks legs of runs: each comes as a line on its standard input, and what comes of it goes to its standard output.
+ * A program that runs legs of runs: each arrives as a line on its standard input, and its outcome is written to the standard output.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A Worker with a Durable Object that holds its own storage to the laws of stores and logs.
+ * A Worker with a Durable Object that tests its own storage with the laws of stores and logs.
  *
  * @module
  */
@@ -51,10 +51,10 @@ const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
   ],
 };
 
-/** Milliseconds that a law may take, however busy the machine is. */
+/** Milliseconds that a law may take on a busy machine. */
 const time = 60_000;
 
-/** Has time pass, and no other than that from then on. */
+/** Advances the clock, which otherwise stands still from then on. */
 function pass(ms: number): void {
   const now = Date.now() + ms;
   Date.now = () => now;
@@ -68,7 +68,7 @@ export class Keeper {
     this.#ctx = ctx;
   }
 
-  /** Does a task, and answers with what came of it. */
+  /** Does a task, and answers with its outcome. */
   async fetch(request: Request): Promise<Response> {
     pass(0);
     try {

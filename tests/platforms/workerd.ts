@@ -5,17 +5,17 @@
  */
 import { killing } from "./killing.ts";
 
-/** A Worker that is being served, until it is disposed of. */
+/** A served Worker, ended when it is disposed of. */
 export interface Served extends AsyncDisposable {
   /** Requests a path of it. */
   request(path: string, init?: RequestInit): Promise<Response>;
-  /** Ends workerd with a SIGKILL. */
+  /** Ends workerd with SIGKILL. */
   kill(): Promise<void>;
 }
 
 /** The bindings of a Worker. */
 export interface Bindings {
-  /** The class of its Durable Objects, which are bound by its name in capitals. */
+  /** The class of its Durable Objects. The binding has its name in capitals. */
   readonly className: string;
   /** Texts, by name. Default: none. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -36,14 +36,14 @@ export async function served(script: string, bindings: Bindings, folder: string)
   };
 }
 
-/** A module with all that it imports, as one text. */
+/** Bundles a module and its imports. */
 export async function bundled(path: string): Promise<string> {
   return await output("bundle", "--quiet", "--platform", "browser", path);
 }
 
 /**
- * Where workerd is. It has a lock of its own, since Deno downloads whatever is in a lock, for whatever it runs. Its newer versions ask for a
- * package that there is not.
+ * Downloads workerd, and returns its path. It has a lock of its own, because Deno downloads all packages of a lock. Newer versions need a package that
+ * does not exist.
  */
 export async function binary(): Promise<string> {
   const lock = new URL("deno.lock", import.meta.url).pathname;
@@ -79,7 +79,7 @@ const config :Workerd.Config = (
 );`;
 }
 
-/** The port that is told on the first line. */
+/** Returns the port in the first line of the output. */
 async function portOf(lines: ReadableStream<Uint8Array>): Promise<number> {
   let text = "";
   for await (const chunk of lines.pipeThrough(new TextDecoderStream())) {

@@ -5,12 +5,12 @@ import { type Session, user } from "@jizai/jizai";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
 
-/** A session in which that was said, each 30 KB in a piece of its own. */
+/** A session with a text per letter, each 30 KB in a piece of its own. */
 function saying(version: number, ...letters: readonly string[]): Session {
   return { id: "s", version, messages: [user(letters.map((letter) => letter.repeat(30_000)).join(""))] };
 }
 
-/** The last parts of all keys, and when each was set. */
+/** Returns the last parts of all keys, and the time of their last write. */
 async function kept(kv: Deno.Kv): Promise<readonly string[]> {
   const entries = await Array.fromAsync(kv.list({ prefix: [] }));
   return entries.map(({ key, versionstamp }) => `${String(key.at(-1))} ${versionstamp}`);
@@ -62,7 +62,7 @@ Deno.test("denoKvStore() writes a piece again before it expires", async () => {
   ]);
 });
 
-Deno.test("denoKvStore() leaves nothing behind", async () => {
+Deno.test("denoKvStore() leaves no keys behind", async () => {
   using kv = await Deno.openKv(":memory:");
   const [store, other] = [denoKvStore(kv), denoKvStore(kv)];
   const letters = [..."abcdefghijklmnopqrstuvwxyz"];
@@ -74,7 +74,7 @@ Deno.test("denoKvStore() leaves nothing behind", async () => {
   assertEquals(await kept(kv), []);
 });
 
-Deno.test("denoKvStore() says that a piece is missing rather than look for it for ever", async () => {
+Deno.test("denoKvStore() throws if a piece is missing, instead of searching forever", async () => {
   using kv = await Deno.openKv(":memory:");
   const store = denoKvStore(kv);
   await store.save(saying(0, "a"));
@@ -82,7 +82,7 @@ Deno.test("denoKvStore() says that a piece is missing rather than look for it fo
   await assertRejects(() => store.load("s"), Error, 'Cannot load session "s": a piece of it is missing');
 });
 
-Deno.test("denoKvLog() adds to a run that it writes in a single round trip", async () => {
+Deno.test("denoKvLog() appends to its own run in a single round trip", async () => {
   using kv = await Deno.openKv(":memory:");
   using gets = spy(Deno.Kv.prototype, "get");
   using commits = spy(Deno.AtomicOperation.prototype, "commit");
@@ -91,7 +91,7 @@ Deno.test("denoKvLog() adds to a run that it writes in a single round trip", asy
   assertEquals([gets.calls.length, commits.calls.length], [1, 10]);
 });
 
-Deno.test("denoKvLog() goes on where another process has written, and leaves nothing behind", async () => {
+Deno.test("denoKvLog() continues a log of another process, and leaves no keys behind", async () => {
   using kv = await Deno.openKv(":memory:");
   const [one, other] = [denoKvLog(kv), denoKvLog(kv)];
   const line = `"${"x".repeat(700_000)}"`;
@@ -117,7 +117,7 @@ Deno.test("denoKvLog() ignores the pieces of a writer that failed", async () => 
   await log.append("r", { after: 1, lines: ["2"], ended: true });
   const [first] = await Array.fromAsync(kv.list({ prefix: ["jizai", "log_piece"] }, { limit: 1 }));
   const at = first?.key.slice(0, 4) ?? [];
-  for (const writer of ["!", "~"]) { // before and after all others
+  for (const writer of ["!", "~"]) { // sorted before and after all others
     for (const part of [10, 11]) await kv.set([...at, writer, part], "left\n");
   }
   assertEquals(await log.read("r", 0), { first: 1, lines: [line, "2"], last: 2, ended: true });

@@ -5,18 +5,18 @@ import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
 import { storage } from "../support/sql.ts";
 
-/** A session in which that was said, each 100 KB in a piece of its own. */
+/** A session with a text per letter, each 100 KB in a piece of its own. */
 function saying(version: number, ...letters: readonly string[]) {
   return { id: "s", version, messages: [user(letters.map((letter) => letter.repeat(100_000)).join(""))] };
 }
 
-/** How many rows there are in all tables. */
+/** Returns the number of rows of each table. */
 function rows({ sql }: ObjectStorage): readonly number[] {
   return [...sql.exec("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
     .flatMap(({ name }) => [...sql.exec(`SELECT count(*) AS rows FROM ${name}`)].map(({ rows }) => Number(rows)));
 }
 
-/** How many rows were written so far. */
+/** Returns the number of rows written so far. */
 function written({ sql }: ObjectStorage): number {
   const [row] = sql.exec("SELECT total_changes() AS rows");
   return Number(row?.rows);
@@ -38,7 +38,7 @@ Deno.test("durableObjectStore() writes only the rows that have changed", async (
   await store.save(saying(0, "a", "b", "c"));
   const before = written(disk);
   await store.save(saying(1, "a", "b", "d", "e"));
-  assertEquals(written(disk) - before, 4); // one row for the session, two that have changed, and one more
+  assertEquals(written(disk) - before, 4); // one row for the session, two changed rows, and a new one
 });
 
 Deno.test("durableObjectStore() and durableObjectLog() remove deleted rows", async () => {
@@ -67,7 +67,7 @@ Deno.test("durableObjectStore() and durableObjectLog() remove expired rows when 
   assertEquals(rows(disk), [0, 0, 0, 0]);
 });
 
-Deno.test("durableObjectStore() keeps all of a session, or what it had", async () => {
+Deno.test("durableObjectStore() stores a session completely or not at all", async () => {
   const disk = storage();
   const store = durableObjectStore(disk);
   await store.save(saying(0, "a"));

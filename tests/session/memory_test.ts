@@ -41,7 +41,7 @@ Deno.test("memoryLog() deletes the run that was added to longest ago if there ar
   assertEquals((await log.read("a", 0))?.last, 2);
 });
 
-Deno.test("memory() and memoryLog() delete no run that continues, however many there are", async () => {
+Deno.test("memory() and memoryLog() delete no active run, however many there are", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const held: Model = {
     id: "held",
@@ -52,7 +52,7 @@ Deno.test("memory() and memoryLog() delete no run that continues, however many t
   };
   const app = serve(agent({ model: held }), { store: memory({ max: 2 }), log: memoryLog({ max: 2 }) });
   const runs = Array.from({ length: 5 }, () => post(app, "/runs", { prompt: "Hi" }));
-  const streams = await Promise.all(runs); // each has begun, and none has ended
+  const streams = await Promise.all(runs); // all have begun, and none has ended
   release();
   const ends = await Promise.all(streams.map(async (stream) => (await eventsOf(stream)).at(-1)?.type));
   assertEquals(ends, Array(5).fill("run.finished"));

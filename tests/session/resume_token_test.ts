@@ -44,7 +44,7 @@ interface More {
   readonly model?: Model;
 }
 
-/** An agent that asks, the session it has then, and what it was asked. */
+/** A paused agent, its session, and its questions. */
 async function paused(more: More = {}) {
   const assistant = agent({ model: script(), tools: [look, drop], ...more });
   const store = memory();
@@ -57,7 +57,7 @@ async function paused(more: More = {}) {
 const { session } = await paused();
 const text = await resumeTokens({ keys }).seal(session);
 
-/** Why a resume token does not open. */
+/** Returns the reason why a resume token does not open. */
 async function whyNot(
   text: string,
   { now, ...options }: Partial<ResumeTokenOptions> & OpenOptions = {},
@@ -68,7 +68,7 @@ async function whyNot(
   return code;
 }
 
-/** Encrypts a content that `seal()` would not have made. */
+/** Encrypts content that `seal()` would not produce. */
 async function encrypted(change: (sealed: Record<string, unknown>) => unknown, purpose = "jizai.resumeToken") {
   const decrypted = await encryption("jizai.resumeToken", keys).decrypt(text);
   assert("content" in decrypted);
@@ -82,15 +82,15 @@ Deno.test("resumeTokens() returns the sealed session", async () => {
 });
 
 Deno.test("resumeTokens() makes tokens that contain nothing readable, and no token twice", async () => {
-  const again = await resumeTokens({ keys }).seal(session);
+  const repeated = await resumeTokens({ keys }).seal(session);
   const bytes = (token: string) => atob((token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/"));
   const words = ["session", "messages", "look_1", "Dropped", "Saw", 's1"', session.id];
-  for (const token of [text, again]) {
+  for (const token of [text, repeated]) {
     assertEquals(words.filter((word) => word.length > 2 && bytes(token).includes(word)), []);
   }
-  assertEquals(again.length, text.length);
-  assertNotEquals(again, text);
-  assertNotEquals(bytes(again).slice(0, 12), bytes(text).slice(0, 12));
+  assertEquals(repeated.length, text.length);
+  assertNotEquals(repeated, text);
+  assertNotEquals(bytes(repeated).slice(0, 12), bytes(text).slice(0, 12));
 });
 
 Deno.test("resumeTokens() opens a token more than once, and the version of a store rejects the second use", async () => {
@@ -118,7 +118,7 @@ const holding = (point: "prompt" | "turn" | "stop"): Middleware => ({
   },
 });
 
-/** Where a run pauses, and the agent whose run does. */
+/** Agents that pause at different points, by name. */
 const pauses: Readonly<Record<string, () => More>> = {
   "two calls of four": () => ({}),
   "a whole batch": () => ({
@@ -135,16 +135,16 @@ const pauses: Readonly<Record<string, () => More>> = {
   "an end": () => ({ use: [holding("stop")], model: scripted("Done.") }),
 };
 
-/** Goes on with a session from `store`, and says what comes of it. */
+/** Resumes a session from `store`, and returns the outcome. */
 async function rest({ assistant, questions }: Awaited<ReturnType<typeof paused>>, store: Store) {
   const asked = new Set(questions.map(({ callId }) => callId));
-  const told = answers.filter(({ callId }) => asked.has(callId));
-  const { status, text, usage, messages } = await assistant.resume({ session: "s1", answers: told, store }).result;
+  const reported = answers.filter(({ callId }) => asked.has(callId));
+  const { status, text, usage, messages } = await assistant.resume({ session: "s1", answers: reported, store }).result;
   return { status, text, usage, messages };
 }
 
 for (const [what, options] of Object.entries(pauses)) {
-  Deno.test(`a run that pauses for ${what} comes to the same from a resume token as from its store`, async () => {
+  Deno.test(`a run paused at ${what} has the same outcome from a resume token as from its store`, async () => {
     const one = await paused(options());
     const expected = await rest(one, one.store);
     const other = await paused(options());
@@ -155,7 +155,7 @@ for (const [what, options] of Object.entries(pauses)) {
   });
 }
 
-Deno.test("resumeTokens() rejects a token in which any one character was changed", async () => {
+Deno.test("resumeTokens() rejects a token with one changed character", async () => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const { open } = resumeTokens({ keys });
   for (const [index, character] of [...text].entries()) {
@@ -193,7 +193,7 @@ Deno.test("resumeTokens() rejects a token that was cut, extended, or combined fr
       "undefined",
     ],
   ];
-  for (const each of made.filter((each) => each !== text)) { // two tokens may end in the same letter
+  for (const each of made.filter((each) => each !== text)) { // two tokens may end with the same letter
     const { code } = await assertRejects(() => open(each), ResumeTokenError, undefined, each);
     assert(code === "forged" || code === "unknown-key");
   }
@@ -206,7 +206,7 @@ Deno.test("resumeTokens() rejects a text of another key, or of the same key for 
   assertEquals((await resumeTokens({ keys }).open(await encrypted((sealed) => sealed))).id, "s1");
 });
 
-Deno.test("resumeTokens() encrypts with the first key and decrypts with any", async () => {
+Deno.test("resumeTokens() encrypts with the first key and decrypts with every key", async () => {
   const fresh = { id: "k2", secret: new TextEncoder().encode(`another ${secret}`) };
   const both = resumeTokens({ keys: [fresh, ...keys] });
   assertEquals(await both.open(text), session);
@@ -278,9 +278,9 @@ Deno.test("resumeTokens() holds a session for one run, and adds the token to run
   const { hold, open } = resumeTokens({ keys });
   const { store, to, session } = await hold();
   assertEquals([session, await store.load("s1"), await store.list()], [undefined, undefined, []]);
-  const told: Event[] = [];
+  const reported: Event[] = [];
   const sink: Sink<NumberedEvent> = {
-    write: ({ event }) => told.push(event),
+    write: ({ event }) => reported.push(event),
     cork() {},
     uncork() {},
     full: undefined,
@@ -288,18 +288,18 @@ Deno.test("resumeTokens() holds a session for one run, and adds the token to run
   };
   const assistant = agent({ model: script(), tools: [look, drop] });
   await assistant.start({ prompt: "Gö", session: "s1", store }, to(sink)).result;
-  const paused = told.at(-1);
+  const paused = reported.at(-1);
   assert(paused?.type === "run.paused" && paused.resumeToken);
   const opened = await open(paused.resumeToken, { session: "s1" });
   assertEquals([opened, await store.list()], [await store.load("s1"), ["s1"]]);
 
-  const again = await hold(paused.resumeToken, { session: "s1" });
-  assertEquals(again.session, opened);
-  assertEquals(await again.store.save({ ...opened, version: 1 }), undefined);
-  await assistant.start({ answers, session: "s1", store: again.store }, again.to(sink)).result;
-  assertEquals(told.at(-1)?.type, "run.finished");
-  await again.store.delete("s1");
-  assertEquals(await again.store.load("s1"), undefined);
+  const repeated = await hold(paused.resumeToken, { session: "s1" });
+  assertEquals(repeated.session, opened);
+  assertEquals(await repeated.store.save({ ...opened, version: 1 }), undefined);
+  await assistant.start({ answers, session: "s1", store: repeated.store }, repeated.to(sink)).result;
+  assertEquals(reported.at(-1)?.type, "run.finished");
+  await repeated.store.delete("s1");
+  assertEquals(await repeated.store.load("s1"), undefined);
   await assertRejects(() => hold(paused.resumeToken, { session: "s2" }), ResumeTokenError, "it is of another session");
 });
 

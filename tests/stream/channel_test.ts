@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { channel, type ChannelOptions } from "../../src/stream/channel.ts";
 import { settled } from "../support/batch.ts";
 
-/** A channel of texts; what is packed together is joined by "+". */
+/** A channel of texts that packs a chunk as the texts joined by "+". */
 function texts(options: Omit<ChannelOptions<string, string, string>, "keep" | "pack"> = {}) {
   const { sink, stream } = channel<string, string, string>({
     ...options,

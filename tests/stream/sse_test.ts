@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { frame, sse, type SseOptions } from "../../src/stream/sse.ts";
 
-/** A stream of frames that are written already. */
+/** A stream of frames that are already written. */
 function written(options?: Omit<SseOptions<string>, "frame">) {
   return sse<string>({ ...options, frame: (text) => text });
 }
@@ -12,7 +12,7 @@ function texts(options?: Parameters<typeof written>[0]) {
   return { sink, reader: stream.pipeThrough(new TextDecoderStream()).getReader() };
 }
 
-Deno.test("a frame is an id, one line of data, and an empty line", () => {
+Deno.test("a frame has an id, one line of data, and an empty line", () => {
   assertEquals(
     frame(1, JSON.stringify({ type: "text.delta", text: "a\nb\r\u2028" })),
     'id: 1\ndata: {"type":"text.delta","text":"a\\nb\\r\u2028"}\n\n',
@@ -35,29 +35,29 @@ Deno.test("a comment is sent after a time of silence", async () => {
   const { sink, reader } = texts();
   sink.write("a");
   assertEquals((await reader.read()).value, "a");
-  let heard = "";
-  const hear = (async () => {
+  let received = "";
+  const receive = (async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
-      heard += `${next.value}@${Date.now() - time.start} `;
+      received += `${next.value}@${Date.now() - time.start} `;
     }
   })();
   await time.tickAsync(14_999);
   await time.runMicrotasks();
-  assertEquals(heard, "");
+  assertEquals(received, "");
   await time.tickAsync(1);
   await time.runMicrotasks();
-  assertEquals(heard, ":\n\n@15000 ");
+  assertEquals(received, ":\n\n@15000 ");
   await time.tickAsync(8_000);
   sink.write("b");
   await time.runMicrotasks();
   await time.tickAsync(14_499);
   await time.runMicrotasks();
-  assertEquals(heard, ":\n\n@15000 b@23000 ");
+  assertEquals(received, ":\n\n@15000 b@23000 ");
   await time.tickAsync(1);
   await time.runMicrotasks();
-  assertEquals(heard, ":\n\n@15000 b@23000 :\n\n@37500 ");
+  assertEquals(received, ":\n\n@15000 b@23000 :\n\n@37500 ");
   sink.close();
-  await hear;
+  await receive;
   assertEquals(time.next(), false, "no timer is left");
 });
 

@@ -34,8 +34,8 @@ export const order: AnyTool = tool({
 });
 
 /**
- * Two tools, `look` and `drop`, of which `drop` asks; and what they did.
- * Of a table they say `Saw a.` and `Dropped a.`; in JSON, `{ saw: "a" }` and `{ dropped: "a" }`.
+ * Two tools, `look` and `drop`, of which `drop` asks; and their effects.
+ * For a table they return `Saw a.` and `Dropped a.`; in JSON, `{ saw: "a" }` and `{ dropped: "a" }`.
  */
 export function lookAndDrop({ json = false } = {}): { readonly did: readonly string[]; readonly tools: AnyTool[] } {
   const did: string[] = [];
@@ -54,7 +54,7 @@ export function lookAndDrop({ json = false } = {}): { readonly did: readonly str
   };
 }
 
-/** A hook that asks "Blue or red?" about the run, and lets it go on once there is a reply. */
+/** A hook that asks "Blue or red?" about the run, and continues once there is a reply. */
 export function blueOrRed(point: "prompt" | "stop"): Middleware {
   async function ask<R>({ run }: Scope, next: () => Promise<R>): Promise<R> {
     if (!run.answers.some(({ type }) => type === "reply")) throw run.pause("Blue or red?");

@@ -1,5 +1,5 @@
 /**
- * One batch of calls: an agent whose model makes them all at once and then is done, and what comes of it.
+ * An agent whose model makes one batch of calls and then answers, and the outcome.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { scripted, type ScriptedCall, type ScriptedModel } from "@jizai/jizai/mo
 import * as z from "zod";
 import { lines } from "./transcript_lines.ts";
 
-/** A call of `weather`, or of another tool, for the city of its id, or for another one. */
+/** Creates a call of `weather`, or of another tool. Its city is its id, or another one. */
 export function call(
   id: string,
   { name = "weather", city = id }: { name?: string; city?: unknown } = {},
@@ -35,31 +35,31 @@ export const three = [call("a"), call("b"), call("c")];
 export const malformed = { id: "malformed", name: "weather", input: '{"city":' };
 
 /** The outcome of a run. */
-export interface Came {
+export interface Outcome {
   readonly result: RunResult;
   readonly events: readonly Event[];
   /** The errors that the operator received. */
   readonly errors: readonly unknown[];
-  /** The transcript after the prompt, a line for each thing said. */
+  /** The transcript after the prompt, one line for each part. */
   readonly lines: readonly string[];
 }
 
 /** A batch to run. */
 export interface Batch {
   readonly model: ScriptedModel;
-  /** Runs it. */
+  /** Starts the run. */
   run(): Begun;
-  /** Goes on with it, after a pause. */
+  /** Resumes the run after a pause. */
   resume(session: string, answers?: readonly PersonAnswer[]): Begun;
 }
 
 /** A run that has begun. */
 export interface Begun {
-  readonly came: Promise<Came>;
+  readonly outcomeOf: Promise<Outcome>;
   readonly stop: (reason?: string) => void;
 }
 
-/** An agent whose model makes `calls` at once. */
+/** Creates an agent whose model makes `calls` in one response. */
 export function batch(
   calls: readonly ScriptedCall[],
   options: Pick<AgentOptions<unknown, Schema>, "tools" | "use" | "limits" | "observe"> = {},
@@ -76,18 +76,21 @@ export function batch(
 function begun(begin: (onError: (error: unknown) => void) => RunHandle<unknown>): Begun {
   const errors: unknown[] = [];
   const handle = begin((error) => errors.push(error));
-  return { came: cameOf(handle, errors), stop: handle.stop };
+  return { outcomeOf: cameOf(handle, errors), stop: handle.stop };
 }
 
-async function cameOf({ events, result }: RunHandle<unknown>, errors: readonly unknown[]): Promise<Came> {
+async function cameOf({ events, result }: RunHandle<unknown>, errors: readonly unknown[]): Promise<Outcome> {
   const all = await Array.fromAsync(events);
-  const came = await result;
-  return { result: came, events: all, errors, lines: lines(came.messages.slice(1)) };
+  const outcomeOf = await result;
+  return { result: outcomeOf, events: all, errors, lines: lines(outcomeOf.messages.slice(1)) };
 }
 
 /** Runs `calls` once and returns the outcome. */
-export async function came(calls: readonly ScriptedCall[], options?: Parameters<typeof batch>[1]): Promise<Came> {
-  return await batch(calls, options).run().came;
+export async function outcomeOf(
+  calls: readonly ScriptedCall[],
+  options?: Parameters<typeof batch>[1],
+): Promise<Outcome> {
+  return await batch(calls, options).run().outcomeOf;
 }
 
 type Execute = (input: { city: string }, ctx: ToolExecutionContext) => unknown;
@@ -100,7 +103,7 @@ export function weather(
   return tool({ name, ask, description: "About a city", input: z.object({ city: z.string() }), execute });
 }
 
-/** A tool that a person is asked about; writes down what it does. */
+/** A tool that asks a person, and logs its effects. */
 export function drop(log: string[] = []): AnyTool {
   return weather(({ city }) => {
     log.push(`drop ${city}`);
@@ -119,7 +122,7 @@ export function at(id: string, hooks: Pick<Middleware, "tool" | "approval" | "ex
   };
 }
 
-/** Writes down how each call goes in and out of `tool`. */
+/** Logs each call when it enters and leaves `tool`. */
 export function watch(log: string[]): Middleware {
   return {
     name: "watch",
@@ -136,7 +139,7 @@ export function watch(log: string[]): Middleware {
   };
 }
 
-/** How many are inside at the same time. */
+/** Counts how many pieces of work run at the same time. */
 export function gauge() {
   let inside = 0;
   let peak = 0;
@@ -144,7 +147,7 @@ export function gauge() {
     get peak() {
       return peak;
     },
-    /** Counts `work` as inside until it is done. */
+    /** Runs `work`, and counts it until it is done. */
     async during<T>(work: () => T | Promise<T>): Promise<T> {
       peak = Math.max(peak, ++inside);
       try {
@@ -156,7 +159,7 @@ export function gauge() {
   };
 }
 
-/** Settles for all when `size` have come. */
+/** Returns a function whose promises all resolve once it was called `size` times. */
 export function barrier(size: number): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let missing = size;
@@ -166,7 +169,7 @@ export function barrier(size: number): () => Promise<void> {
   };
 }
 
-/** Lets everything that can settle do so. */
+/** Waits until all promises that can settle have settled. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

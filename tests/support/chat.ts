@@ -1,12 +1,12 @@
 /**
- * A chat of the AI SDK: what `useChat` does, without a page.
+ * A chat of the AI SDK: the logic of `useChat` without a page.
  *
  * @module
  */
 import { AbstractChat, type ChatInit, type ChatState, DefaultChatTransport, type UIMessage } from "npm:ai@7.0.173";
 import type { App } from "./requests.ts";
 
-/** A chat with a served app. What its parts are like is up to the server. */
+/** A chat with a served app. The server decides the types of its parts. */
 export class Chat extends AbstractChat<UIMessage> {
   constructor(app: App, init: ChatInit<UIMessage> = {}) {
     const state: ChatState<UIMessage> = {
@@ -27,8 +27,8 @@ export class Chat extends AbstractChat<UIMessage> {
     super({ id: "chat", transport: new DefaultChatTransport({ api: "/chat", fetch: reaching(app) }), ...init, state });
   }
 
-  /** The parts of the last message, each in one line: its type, its state and what it says. */
-  get told(): string[] {
+  /** The parts of the last message, each in one line: type, state and content. */
+  get reported(): string[] {
     return (this.lastMessage?.parts ?? []).map((part) => {
       const { type, state, text, data, input, output, errorText } = part as Readonly<Record<string, unknown>>;
       const said = [text, data, input, output, errorText].filter((value) => value !== undefined);
@@ -37,13 +37,13 @@ export class Chat extends AbstractChat<UIMessage> {
     });
   }
 
-  /** Settles when it waits for nothing. */
+  /** Resolves when the chat waits for nothing. */
   async settled(): Promise<void> {
     while (this.status !== "ready" && this.status !== "error") await new Promise((resolve) => setTimeout(resolve));
   }
 }
 
-/** Reaches an app without a network. Whoever aborts the request leaves the response. */
+/** A `fetch` that calls an app directly. Aborting the request cancels the response. */
 export function reaching(app: App): typeof fetch {
   return async (input, init) => {
     const { body, status, headers } = await app.request(String(input), init);
@@ -52,7 +52,7 @@ export function reaching(app: App): typeof fetch {
   };
 }
 
-/** The chunks of a response. */
+/** Returns the chunks of a response. */
 export async function chunksOf(response: Response | Promise<Response>): Promise<Record<string, unknown>[]> {
   const frames = (await (await response).text()).split("\n\n").slice(0, -1);
   if (frames.at(-1) !== "data: [DONE]") throw new Error(`Cannot read chunks: the last frame is ${frames.at(-1)}`);

@@ -5,12 +5,12 @@
  */
 import type { Model } from "@jizai/jizai";
 
-/** A model that says "One.", and the rest once it is told to go on; or nothing more, where its run is stopped. */
+/** A model that answers "One.", and the rest once it is released, or nothing if its run is stopped. */
 export function halting(rest = " Two."): {
   readonly model: Model;
-  /** Settles when the first of it is said. */
+  /** Resolves when "One." was sent. */
   readonly begun: Promise<void>;
-  readonly goOn: () => void;
+  readonly release: () => void;
 } {
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -24,10 +24,10 @@ export function halting(rest = " Two."): {
       yield signal.aborted ? [] : [{ type: "text", text: rest }, { type: "finish", reason: "stop" }];
     },
   };
-  return { model, begun: begun.promise, goOn: gate.resolve };
+  return { model, begun: begun.promise, release: gate.resolve };
 }
 
-/** A model that says a word, and then waits until it is told to stop. */
+/** A model that sends one word, and then waits until it is stopped. */
 export function waiting(): Model {
   return {
     id: "waiting",

@@ -14,7 +14,7 @@ import {
 import type { ClaudeHooksOptions } from "@jizai/jizai/middleware/claude_hooks";
 import type { ScriptedCall } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { type Batch, batch, type Came } from "./batch.ts";
+import { type Batch, batch, type Outcome } from "./batch.ts";
 
 /** A call of `Bash`. */
 export function command(id: string, command = id, name = "Bash"): Required<ScriptedCall> {
@@ -50,7 +50,7 @@ export interface HookedOptions extends ClaudeHooksOptions {
   readonly tools?: readonly AnyTool[];
   /** The middleware outside the hooks. */
   readonly before?: readonly Middleware[];
-  /** The middleware inside them. */
+  /** The middleware inside the hooks. */
   readonly after?: readonly Middleware[];
   readonly limits?: Partial<Limits>;
 }
@@ -62,8 +62,8 @@ export function hooked(config: HookConfig, options: HookedOptions = {}): Batch {
 }
 
 /** Runs an agent with hooks once. */
-export async function ran(config: HookConfig, options?: HookedOptions): Promise<Came> {
-  return await hooked(config, options).run().came;
+export async function ran(config: HookConfig, options?: HookedOptions): Promise<Outcome> {
+  return await hooked(config, options).run().outcomeOf;
 }
 
 /** Runs an agent with hooks and resumes it with `answers`. */
@@ -71,10 +71,10 @@ export async function resumed(
   config: HookConfig,
   answers: readonly PersonAnswer[],
   options?: HookedOptions,
-): Promise<readonly [Came, Came]> {
+): Promise<readonly [Outcome, Outcome]> {
   const agent = hooked(config, options);
-  const first = await agent.run().came;
-  return [first, await agent.resume(first.result.session, answers).came];
+  const first = await agent.run().outcomeOf;
+  return [first, await agent.resume(first.result.session, answers).outcomeOf];
 }
 
 /** A hook that always returns `answer`. */

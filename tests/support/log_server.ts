@@ -1,24 +1,24 @@
 /**
- * A server of one run that was recorded, by the rules of a server that keeps a log: what was begun is kept, whoever hears it.
+ * A server with a log that serves one recorded run: a run that has begun is logged, with or without a client.
  *
  * @module
  */
 import type { PersonAnswer } from "@jizai/jizai";
 import type { Frame } from "@jizai/jizai/client";
-import { refusal, type Trouble, troubled } from "./trouble.ts";
+import { faultyNetwork, type NetworkFaults, refusal } from "./faulty_network.ts";
 
-/** How a server and the way to it behave. */
-export interface LogServerOptions extends Trouble {
-  /** Whether it knows keys of answers again. Default: true. */
+/** The behavior of the server and the network. */
+export interface LogServerOptions extends NetworkFaults {
+  /** Whether the server supports idempotency keys for answers. Default: true. */
   readonly keyed?: boolean;
 }
 
-/** The content to send. */
+/** The body of a request. */
 interface Body {
   readonly answers?: readonly PersonAnswer[];
 }
 
-/** Serves the run that is recorded in `legs`: what it says before each pause, and before its end. */
+/** Serves the recorded run in `legs`: the events before each pause, and before the end. */
 export function logServer(
   legs: readonly (readonly Frame[])[],
   { keyed = true, ...trouble }: LogServerOptions = {},
@@ -29,7 +29,7 @@ export function logServer(
   const keys: string[] = [];
   const sent: unknown[] = [];
 
-  /** The events after `at`. */
+  /** Returns the events after `at`. */
   function rest(at: number): Response {
     const frames = legs.slice(0, keys.length).flat().filter(({ id }) => id > at);
     if (frames.length === 0) return new Response(null, { status: 204 });
@@ -67,13 +67,13 @@ export function logServer(
   }
 
   return {
-    ...troubled({ request }, trouble),
-    /** The bodies of what was begun: each leg once. */
+    ...faultyNetwork({ request }, trouble),
+    /** The bodies of the requests that began a leg. */
     sent: sent as readonly unknown[],
   };
 }
 
-/** Whether a person is asked, at the end of a leg, what `answers` are of. */
+/** Whether the leg ended with the questions that `answers` answer. */
 function isAsked(leg: readonly Frame[] = [], { answers = [] }: Body): boolean {
   const { event } = leg.at(-1) ?? {};
   return event?.type === "run.paused" &&

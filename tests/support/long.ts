@@ -1,5 +1,5 @@
 /**
- * Conversations that have grown long.
+ * Long conversations.
  *
  * @module
  */
@@ -27,12 +27,12 @@ export const look: AnyTool = tool({
   execute: ({ at }) => `Seen ${at} ${"x".repeat(200)}`,
 });
 
-/** Lines of a transcript, without what makes it long. */
+/** Returns lines of a transcript, without long texts. */
 export function short(messages: readonly Message[]): string[] {
   return lines(messages).map((line) => line.replace(/ ?x+$/, ""));
 }
 
-/** A valid transcript by chance: person and hooks speak, the model answers and calls, in any order, and at any length. */
+/** Returns a random valid transcript: messages of the person, of hooks and of the model, with calls. */
 export function someTranscript(seed: number): Message[] {
   const chance = seeded(seed);
   let calls = 0;

@@ -1,34 +1,34 @@
 /**
- * MCP servers, made of the official package, on this machine.
+ * MCP servers from the official package, on this machine.
  *
  * @module
  */
 import { createMcpHandler, McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 
-/** A server that is being served, until it is disposed of. */
+/** A served MCP server, closed when it is disposed of. */
 export interface Served extends AsyncDisposable {
   readonly url: string;
-  /** The methods of the received requests, and the HTTP method of those that have none. */
-  readonly heard: readonly string[];
-  /** The headers of its last request. */
+  /** The methods of the received requests; the HTTP method of requests without one. */
+  readonly received: readonly string[];
+  /** The headers of the last request. */
   readonly headers: Headers;
-  /** How many sessions clients have open. */
+  /** The number of open sessions. */
   readonly open: number;
 }
 
-/** How it is served. */
+/** Options of `served()`. */
 export interface ServedOptions {
-  /** Whether it keeps a session for each client, as servers did before 2026. Default: false. */
+  /** Whether the server keeps a session for each client, as servers before 2026 did. Default: false. */
   readonly sessions?: boolean;
 }
 
-/** Serves what `register` gives a server, which is called for every server that is made. */
+/** Serves the tools that `register` adds. `register` is called for every server that is created. */
 export function served(
   register: (server: McpServer) => void,
   { sessions = false }: ServedOptions = {},
 ): Served {
   const open = new Map<string, WebStandardStreamableHTTPServerTransport>();
-  const heard: string[] = [];
+  const received: string[] = [];
   let headers = new Headers();
 
   function made(): McpServer {
@@ -53,13 +53,13 @@ export function served(
   const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     headers = request.headers;
     const body = request.method === "POST" ? await request.clone().json() : {};
-    heard.push(body.method ?? request.method);
+    received.push(body.method ?? request.method);
     return await (sessions ? inSession(request) : handler.fetch(request));
   });
 
   return {
     url: `http://127.0.0.1:${http.addr.port}/mcp`,
-    heard,
+    received,
     get headers() {
       return headers;
     },

@@ -1,5 +1,5 @@
 /**
- * Processes that serve from the same store and log, each of which can be killed.
+ * Processes that serve from the same store and log, and can be killed.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface Shared {
 /** A process. */
 export interface Process {
   readonly app: App;
-  /** Ends it without a word: nothing that it does from now on comes to pass. */
+  /** Kills the process: later operations have no effect. */
   kill(): void;
 }
 
@@ -35,8 +35,8 @@ export function processOf(
   let dead = false;
   const never = new Promise<never>(() => {});
 
-  /** Does what it does while its process lives. */
-  function mortal<A extends readonly unknown[], R>(work: (...given: A) => Promise<R>): (...given: A) => Promise<R> {
+  /** Wraps a function so that it never returns after its process died. */
+  function whileAlive<A extends readonly unknown[], R>(work: (...given: A) => Promise<R>): (...given: A) => Promise<R> {
     return async (...given) => {
       if (dead) return await never;
       const done = await work(...given);
@@ -46,8 +46,8 @@ export function processOf(
 
   return {
     app: serve(assistant, {
-      store: { ...store, load: mortal(store.load), save: mortal(store.save) },
-      log: { ...log, append: mortal(log.append), read: mortal(log.read) },
+      store: { ...store, load: whileAlive(store.load), save: whileAlive(store.save) },
+      log: { ...log, append: whileAlive(log.append), read: whileAlive(log.read) },
       onClientGone: "detach",
       ...options,
     }),

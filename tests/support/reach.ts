@@ -1,5 +1,5 @@
 /**
- * Every point of an agent's life, and an agent that comes to it once.
+ * All points, and an agent that reaches each of them once.
  *
  * @module
  */
@@ -22,20 +22,20 @@ import { compaction } from "@jizai/jizai/middleware/compaction";
 import { trace } from "@jizai/jizai/trace";
 import { asTool } from "@jizai/jizai/subagents";
 
-/** Lets a hook stop the run it is in. */
+/** The vars of the agent: a function that stops the run. */
 export interface Stoppable {
   readonly stop: (reason?: string) => void;
 }
 
-/** A hook of any point. */
+/** A hook at a point. */
 export type AnyHook = (
   ctx: Scope<Stoppable> & { readonly [key: string]: unknown },
   next: Next<Readonly<Record<string, unknown>>, unknown>,
 ) => Promise<unknown>;
 
-/** A middleware that has nothing but one hook. */
+/** A middleware with a single hook. */
 export function at(point: Point, name: string, hook: AnyHook): Middleware<Stoppable> {
-  return { name, [point]: hook } as Middleware<Stoppable>; // who writes the hook knows what its point takes and gives
+  return { name, [point]: hook } as Middleware<Stoppable>; // the caller matches the hook to its point
 }
 
 /** The outcome of a run. */
@@ -48,7 +48,7 @@ export interface Reached {
   readonly outcome: readonly string[];
 }
 
-/** Runs an agent that comes to `point` once; what lies in its core writes "core" to `log`, where it can be seen. */
+/** Runs an agent that reaches `point` once. The core of the point writes "core" to `log` if it can. */
 export async function reach(
   point: Point,
   use: readonly Middleware<Stoppable>[],
@@ -87,7 +87,7 @@ function call(tool: AnyTool): Scene {
   return { steps: [{ calls: [[tool.name, { n: 1, prompt: "Help" }]] }, "Done."], tools: [tool] };
 }
 
-/** A tool; `ask` is asked whether a person has to agree. */
+/** A tool. `ask` returns whether a person must approve. */
 function work(execute: () => string, ask: () => boolean = () => false): AnyTool {
   return tool({ name: "work", description: "Works", input: z.object({ n: z.number() }), execute, ask });
 }

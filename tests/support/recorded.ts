@@ -1,5 +1,5 @@
 /**
- * A run that thinks, calls three tools at once, asks a person twice, and answers; and what its client would hear of it.
+ * A run that reasons, makes three parallel calls, asks a person twice, and answers; and the frames that its client receives.
  *
  * @module
  */
@@ -15,7 +15,7 @@ export const answers: readonly (readonly PersonAnswer[])[] = [
   [{ callId: "drop_2", type: "deny", reason: "自在鉤 — no." }],
 ];
 
-/** An agent for one such run, its model, and what its tools did. */
+/** Creates an agent for one such run, its model, and the effects of its tools. */
 export function asking(): {
   readonly assistant: Agent<unknown, string>;
   readonly model: ScriptedModel;
@@ -38,7 +38,7 @@ export function asking(): {
   return { assistant: agent({ model, tools: [look, drop] }), model, done };
 }
 
-/** Records such a run: what it says before each answer, and to its end. */
+/** Records such a run: the frames before each answer, and those to its end. */
 export async function recorded(): Promise<readonly (readonly Frame[])[]> {
   const app = serve(asking().assistant);
   const legs = [await eventsOf(post(app, "/runs", { prompt: "Go" }))];

@@ -1,11 +1,11 @@
 /**
- * Telemetry that is kept in memory, of a platform that cannot tell what is going on: who belongs to whom is what a middleware says.
+ * A telemetry that records in memory, without a platform's context: the middleware must set the parents of spans.
  *
  * @module
  */
 import type { Attributes, Span, SpanOptions, Telemetry } from "@jizai/jizai/middleware/otel";
 
-/** A span, as it was recorded. */
+/** A recorded span. */
 export interface Recorded {
   readonly name: string;
   readonly kind: number;
@@ -18,7 +18,7 @@ export interface Recorded {
   readonly startTime: number | undefined;
 }
 
-/** A measurement: the histogram, what it was recorded for, and the value. */
+/** A measurement: the histogram, the attributes, and the value. */
 export type Sample = readonly [histogram: string, attributes: Attributes, value: number];
 
 /** Records spans and measurements. */
@@ -74,7 +74,7 @@ export function recorder() {
     context: { active: () => nowhere, with: (_, work) => work() },
   };
 
-  /** A line for each span, beneath the one it belongs to: its name, its error, and whether it was not ended once. */
+  /** Returns a line for each span, indented below its parent: its name, its error, and whether it was not ended exactly once. */
   function tree(parent?: Recorded, depth = 0): string[] {
     return spans.filter((span) => span.parent === parent).flatMap((span) => {
       const { name, attributes: { "error.type": error }, failed, ends } = span;

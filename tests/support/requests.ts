@@ -1,11 +1,11 @@
 /**
- * Requests to a served agent, and what comes back.
+ * Requests to a served agent, and their responses.
  *
  * @module
  */
 import type { Event } from "../../mod.ts";
 
-/** Whatever answers requests: an app, or one that it is mounted in. */
+/** An app, or an app in which it is mounted. */
 export interface App {
   readonly request: (path: string, init?: RequestInit) => Response | Promise<Response>;
 }
@@ -21,10 +21,10 @@ export async function post(
   return await app.request(path, { method: "POST", headers, ...(body !== undefined && json) });
 }
 
-/** An event as it came, with the id of its frame. */
+/** A received event, with the id of its frame. */
 export type Framed = Event & { readonly id: number };
 
-/** Reads frames; throws for whatever else there is. */
+/** Parses frames. Throws for other content. */
 export function framesOf(text: string): Framed[] {
   return text.split("\n\n").slice(0, -1).map((frame) => {
     const [, id, data] = frame.match(/^id: (\d+)\ndata: ([^\n]*)$/) ?? [];
@@ -33,37 +33,37 @@ export function framesOf(text: string): Framed[] {
   });
 }
 
-/** The events of a stream, read to its end. */
+/** Reads the events of a stream to its end. */
 export async function eventsOf(response: Response | Promise<Response>): Promise<Framed[]> {
   return framesOf(await (await response).text());
 }
 
-/** The first event of `type`; throws where there is none. */
+/** Returns the first event of `type`. Throws if there is none. */
 export function first<T extends Event["type"]>(type: T, events: readonly Framed[]): Extract<Framed, { type: T }> {
   const found = events.find((event): event is Extract<Framed, { type: T }> => event.type === type);
   if (!found) throw new Error(`Cannot find ${type} among ${events.map((event) => event.type).join(", ")}`);
   return found;
 }
 
-/** The status and the error of an answer. */
+/** Returns the status and the error of a response. */
 export async function refusalOf(response: Response | Promise<Response>): Promise<readonly [number, unknown]> {
   const { status, body, headers } = await response;
   const { error } = await new Response(body, { headers }).json();
   return [status, error];
 }
 
-/** Reads a stream piece by piece, none before it is asked for. */
+/** Reads a stream chunk by chunk, on demand. */
 export function piecesOf({ body }: Response) {
   if (!body) throw new Error("Cannot read a response without a body");
   const reader = body.getReader();
   const decoder = new TextDecoder();
   return {
-    /** The next piece; nothing at the end. */
+    /** Returns the next chunk; `undefined` at the end. */
     async next(): Promise<string | undefined> {
       const { value } = await reader.read();
       return value && decoder.decode(value);
     },
-    /** Everything up to and with a piece that holds `text`; throws where the stream ends before. */
+    /** Returns all text up to the chunk that contains `text`. Throws if the stream ends first. */
     async until(text: string): Promise<string> {
       let read = "";
       while (!read.includes(text)) {
@@ -73,7 +73,7 @@ export function piecesOf({ body }: Response) {
       }
       return read;
     },
-    /** Everything that is left. */
+    /** Returns the rest of the text. */
     async rest(): Promise<string> {
       let read = "";
       for (let piece = await this.next(); piece !== undefined; piece = await this.next()) read += piece;

@@ -27,7 +27,7 @@ export function builtins(
 }
 
 /** A message that a program receives. */
-export interface Told {
+export interface ReceivedMessage {
   readonly id?: number;
   readonly method: string;
   // deno-lint-ignore no-explicit-any -- params of any method
@@ -35,12 +35,12 @@ export interface Told {
 }
 
 /** Sends a message of a program. A text is a raw line. */
-export type Say = (
+export type Send = (
   message: string | { readonly id?: number; readonly result?: unknown; readonly error?: unknown },
 ) => Promise<void>;
 
 /** A program: handles each message. `exit` ends it. */
-export type Program = (message: Told, say: Say, exit: () => void) => void | Promise<void>;
+export type Program = (message: ReceivedMessage, send: Send, exit: () => void) => void | Promise<void>;
 
 /** Creates a `stdio` that runs programs in this process, by the first word of their command. */
 export function programs(all: Readonly<Record<string, Program>>): { readonly stdio: OpenWire; readonly ran: string[] } {
@@ -67,23 +67,23 @@ async function run(
   const writer = output.getWriter();
   const encoder = new TextEncoder();
   const leaving = new AbortController();
-  const say: Say = async (message) => {
+  const send: Send = async (message) => {
     const line = typeof message === "string" ? message : JSON.stringify({ jsonrpc: "2.0", ...message });
     await writer.write(encoder.encode(`${line}\n`)).catch(() => {}); // the reader was closed
   };
   for await (const line of linesOf(input)) {
-    await program(JSON.parse(line), say, () => leaving.abort());
+    await program(JSON.parse(line), send, () => leaving.abort());
     if (leaving.signal.aborted) break;
   }
   await writer.close().catch(() => {}); // the reader was closed
 }
 
 /** A program that answers `hook.hello`, and other methods with `answers`. */
-export function answering(answers: Readonly<Record<string, (params: Told["params"]) => unknown>>): Program {
-  return async ({ id, method, params }, say) => {
+export function answering(answers: Readonly<Record<string, (params: ReceivedMessage["params"]) => unknown>>): Program {
+  return async ({ id, method, params }, send) => {
     const answer = answers[method];
     if (id === undefined) return void answer?.(params);
-    await say({ id, result: method === "hook.hello" && !answer ? { ok: true } : answer?.(params) ?? {} });
+    await send({ id, result: method === "hook.hello" && !answer ? { ok: true } : answer?.(params) ?? {} });
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Simulation: a world in which everything that happens follows from a seed, so that it happens again. Time passes when nothing else is left to be done.
- * Whoever simulates imports this before anything else: what others take of the platform, when they are loaded, has to be of this world too.
+ * Simulation: a world in which every event follows from a seed, so that a run can be repeated. Time advances when no work is left.
+ * Import this module first: modules that read clocks or timers when they are loaded must get those of the simulation.
  *
  * @module
  */
@@ -18,7 +18,7 @@ interface World {
   readonly chance: Chance;
   readonly timers: Map<number, Timer>;
   now: number;
-  /** How much is under way outside of the world. */
+  /** The number of operations outside the simulation. */
   outside: number;
 }
 
@@ -26,9 +26,9 @@ const platform = { Date, setTimeout, clearTimeout, setInterval, clearInterval, r
 const { randomUUID, subtle: { digest } } = crypto;
 const longest = 24 * 60 * 60 * 1_000;
 let world: World | undefined;
-let ids = 2 ** 40; // those of the platform are lower
+let ids = 2 ** 40; // ids of the platform are lower
 
-/** Does `work` in the world of `seed`. Fails where it waits for what cannot happen. */
+/** Does `work` in the world of `seed`. Throws if it waits for something that cannot happen. */
 export async function simulate<T>(seed: number, work: (chance: Chance) => Promise<T>): Promise<T> {
   const chance = seeded(seed);
   const begins = Date.UTC(2_030, 0);
@@ -37,11 +37,11 @@ export async function simulate<T>(seed: number, work: (chance: Chance) => Promis
   try {
     let settled = false;
     const done = work(chance).finally(() => settled = true);
-    done.catch(() => {}); // it is waited for below
+    done.catch(() => {}); // awaited below
     for (;;) {
       await turned();
-      if (here.outside > 0) continue; // to sleep until then takes longer
-      if (settled) return await done; // and nothing of this world goes on in the next
+      if (here.outside > 0) continue; // time does not advance during operations outside
+      if (settled) return await done; // so that no work continues in the next world
       if (here.now - begins > longest || !pass(here)) throw new Error("Cannot go on: it waits for ever");
     }
   } finally {
@@ -49,7 +49,7 @@ export async function simulate<T>(seed: number, work: (chance: Chance) => Promis
   }
 }
 
-/** Passes time until the next timer is due. */
+/** Advances time to the next timer. */
 function pass(world: World): boolean {
   let next: readonly [number, Timer] | undefined;
   for (const timer of world.timers) if (!next || timer[1].due < next[1].due) next = timer;
@@ -62,7 +62,7 @@ function pass(world: World): boolean {
   return true;
 }
 
-/** Does `work` outside of the world, where what takes its time is not in its hands; time stands still. */
+/** Does `work` outside the simulation, such as real I/O. Simulated time stands still meanwhile. */
 export async function outside<T>(work: () => Promise<T>): Promise<T> {
   if (!world) return await work();
   const here = world;
@@ -70,17 +70,17 @@ export async function outside<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } finally {
-    await turned(); // whether it took its time or not
+    await turned(); // so that its duration has no effect on the order
     here.outside--;
   }
 }
 
-/** Settles when all promises have settled that can. */
+/** Resolves when all promises that can settle have settled. */
 function turned(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
-/** Settles after `ms` milliseconds of the world. */
+/** Resolves after `ms` milliseconds of simulated time. */
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms));
 }

@@ -1,5 +1,5 @@
 /**
- * A server that says what it is told to, byte for byte, and then hangs up.
+ * A server that sends the given bytes and then closes the connection.
  *
  * @module
  */
@@ -9,7 +9,7 @@ export interface Socket extends AsyncDisposable {
   readonly url: string;
 }
 
-/** The beginning of an answer whose body comes in chunks. */
+/** The head of a response with a chunked body. */
 export const streaming = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /** A chunk of such a body. */
@@ -17,7 +17,7 @@ export function chunk(text: string): string {
   return `${new TextEncoder().encode(text).length.toString(16)}\r\n${text}\r\n`;
 }
 
-/** Answers every connection with `pieces`, each written by itself. */
+/** Answers every connection with `pieces`, each in its own write. */
 export function socket(...pieces: readonly string[]): Socket {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const encoder = new TextEncoder();

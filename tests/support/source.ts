@@ -25,7 +25,7 @@ export interface Import {
 
 type Node = Deno.lint.Node | Deno.lint.TSParameterProperty;
 
-/** Reads every module in `roots`, which are files or folders. A root that does not exist holds none. */
+/** Reads every module in `roots`, which are files or folders. A root that does not exist is empty. */
 export async function read(...roots: readonly string[]): Promise<Source[]> {
   const sources: Source[] = [];
   for (const path of roots) {
@@ -36,7 +36,7 @@ export async function read(...roots: readonly string[]): Promise<Source[]> {
   return sources;
 }
 
-/** The names in a folder, sorted; none where it does not exist. */
+/** Returns the sorted names in a folder; none if it does not exist. */
 export async function list(folder: string): Promise<string[]> {
   const entries = await Array.fromAsync(Deno.readDir(folder)).catch(ifMissing<Deno.DirEntry[]>([]));
   return entries.map(({ name }) => name).sort();
@@ -88,13 +88,13 @@ function readImports(source: Source): Import[] {
   }));
 }
 
-/** A lint selector, and the text that every module has in which it matches something: a module without it is not parsed, which takes most of the time. */
+/** A lint selector, and a text that every matching module contains: modules without the text are not parsed, which saves most of the time. */
 export interface Pattern {
   readonly selector: string;
   readonly text: RegExp;
 }
 
-/** Finds where a module matches a pattern, such as `src/core/run.ts:12`. */
+/** Returns the places where a module matches a pattern, such as `src/core/run.ts:12`. */
 export function places(source: Source, { selector, text }: Pattern): string[] {
   const found: string[] = [];
   if (!text.test(source.text)) return found;
@@ -113,11 +113,13 @@ export function unexplainedCasts(source: Source): string[] {
   return found;
 }
 
-function walk({ path, text }: Source, visitor: Deno.lint.LintVisitor) {
+/** Visits the syntax tree of a module. */
+export function walk({ path, text }: Source, visitor: Deno.lint.LintVisitor): void {
   Deno.lint.runPlugin({ name: "walk", rules: { walk: { create: () => visitor } } }, path, text);
 }
 
-function placeOf({ path, text }: Source, { range: [start] }: Deno.lint.Node): string {
+/** Returns the place of a node, such as `src/core/run.ts:12`. */
+export function placeOf({ path, text }: Source, { range: [start] }: Deno.lint.Node): string {
   return `${path}:${text.slice(0, start).split("\n").length}`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * One situation under the hooks of several systems.
+ * One scenario under the hooks of several systems.
  *
  * @module
  */
@@ -14,9 +14,9 @@ export async function under(
   systems: Readonly<Record<string, Middleware>>,
   situation: (hooks: Middleware) => Promise<unknown>,
 ): Promise<Record<string, unknown>> {
-  const came: Record<string, unknown> = {};
-  for (const [system, hooks] of Object.entries(systems)) came[system] = await situation(hooks);
-  return came;
+  const outcomeOf: Record<string, unknown> = {};
+  for (const [system, hooks] of Object.entries(systems)) outcomeOf[system] = await situation(hooks);
+  return outcomeOf;
 }
 
 /** The outcome of a run. */
@@ -24,7 +24,7 @@ export interface Ended {
   readonly model: ScriptedModel;
   readonly result: RunResult;
   readonly events: readonly Event[];
-  /** The whole transcript, a line for each thing said. */
+  /** The whole transcript, one line for each part. */
   readonly lines: readonly string[];
   /** The requests to the model, each as such lines. */
   readonly requests: readonly (readonly string[])[];
@@ -48,7 +48,7 @@ export async function ended(
   return { model, result, events, lines: lines(result.messages), requests };
 }
 
-/** An observer of PicoClaw that writes down which of these events it is told of. */
+/** An observer of PicoClaw that logs the events of these kinds. */
 export function observer(log: string[], ...kinds: readonly string[]): Middleware {
   const event = ({ kind }: Readonly<Record<string, unknown>>) => {
     if (kinds.includes(String(kind))) log.push(String(kind));

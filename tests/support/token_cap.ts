@@ -1,5 +1,5 @@
 /**
- * A limit that the engine does not have: a feature in one file.
+ * A limit that the engine does not have, as a feature in one file.
  *
  * @module
  */

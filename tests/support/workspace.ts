@@ -1,5 +1,5 @@
 /**
- * An agent at work on files, and what comes of it.
+ * An agent that works on files, and the outcome.
  *
  * @module
  */
@@ -16,13 +16,13 @@ export interface Work {
   /** One line for each result, in the order of the calls. */
   readonly results: readonly string[];
   /** One line for each event about files, directories and instructions. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
   readonly events: readonly Event[];
   /** The errors that the operator received. */
   readonly errors: readonly unknown[];
 }
 
-/** Has an agent make each of these batches of calls. `last` is what its model does when it is done. */
+/** Runs an agent that makes these batches of calls. `last` is the last response of its model. */
 export async function work(
   use: Files | readonly Middleware[],
   batches: readonly (readonly Call[])[],
@@ -35,7 +35,7 @@ export async function work(
   const results = events.flatMap((event) => event.type === "tool.finished" ? [event.result] : []);
   return {
     results: results.map((result) => result.status === "ok" ? textOf(result) : `${result.status}: ${textOf(result)}`),
-    told: outline(events).filter((line) => /^(file|cwd|instructions)\./.test(line)),
+    reported: outline(events).filter((line) => /^(file|cwd|instructions)\./.test(line)),
     events,
     errors,
   };
@@ -47,7 +47,7 @@ export async function read(files: Files, path: string): Promise<string | undefin
   return file && new TextDecoder("utf-8", { ignoreBOM: true }).decode(file.bytes);
 }
 
-/** Writes a file, whatever is there. */
+/** Writes a file and replaces an existing one. */
 export async function write(files: Files, path: string, content: string | Uint8Array<ArrayBuffer>): Promise<void> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   await files.write(path, bytes, (await files.read(path))?.version);

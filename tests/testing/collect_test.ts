@@ -14,7 +14,7 @@ const key = tool({
   execute: (_, { idempotencyKey, batchId }) => `${idempotencyKey} in ${batchId}`,
 });
 
-/** Sends a message whose call was never answered. */
+/** Sends a message whose call has no result. */
 const breaking: Middleware = {
   name: "breaking",
   async model({ request }, next) {
@@ -23,7 +23,7 @@ const breaking: Middleware = {
   },
 };
 
-Deno.test("collect() gives every event and the result, the ids replaced by names", async () => {
+Deno.test("collect() returns every event and the result, with ids replaced by names", async () => {
   const model = scripted({ calls: [["key", {}]] }, { calls: [["key", {}]] }, "Done.");
   const { events, result } = await collect(agent({ model, tools: [key] }).run("Hi"));
   const batch = (turn: number) => {
@@ -82,7 +82,7 @@ Deno.test("collect() names the run of a child, and the id of an error", async ()
   assertEquals(String(result.error), "Error: broken");
 });
 
-Deno.test("collect() keeps a session that the caller named, and data that is not plain", async () => {
+Deno.test("collect() keeps a session that the caller named, and data that is not plain JSON", async () => {
   const seen = new Date(0);
   const dated: Middleware = {
     async execute(ctx, next) {
@@ -99,7 +99,7 @@ Deno.test("collect() keeps a session that the caller named, and data that is not
   assertEquals(events.filter(({ type }) => type === "tool.progress"), [progress]);
 });
 
-Deno.test("collect() says that a hook took no time", async () => {
+Deno.test("collect() sets the duration of hooks to 0", async () => {
   const passing: Middleware = { name: "passing", prompt: (_, next) => next() };
   const { events } = await collect(agent({ model: scripted("Hello!"), use: [passing], trace }).run("Hi"));
   assertEquals(events.filter(({ type }) => type === "hook.acted"), [
@@ -107,29 +107,29 @@ Deno.test("collect() says that a hook took no time", async () => {
   ]);
 });
 
-Deno.test("collect() refuses a run in which a hook broke the transcript, and names it", async () => {
+Deno.test("collect() rejects a run in which a hook broke the transcript, and names the hook", async () => {
   const broken = () => agent({ model: scripted("Hello!"), use: [breaking] }).run("Hi");
   await assertRejects(
     () => collect(broken()),
     Error,
-    'Cannot accept what "breaking" left at model. The messages were not valid: no result for call lost.',
+    'Cannot collect the run: "breaking" broke the transcript at model; expected valid messages, or { repairs: true }. The messages were not valid: no result for call lost',
   );
   const { result } = await collect(broken(), { repairs: true });
   assertEquals(result.text, "Hello!");
 });
 
-Deno.test("collect() refuses what a child had to repair", async () => {
+Deno.test("collect() rejects repairs in a child", async () => {
   const helper = agent({ name: "helper", model: scripted("Helped."), use: [breaking] });
   const model = scripted({ calls: [["helper", { prompt: "Help" }]] }, "Done.");
   const tools = [asTool(helper, { name: "helper", description: "Helps" })];
   await assertRejects(
     () => collect(agent({ model, tools }).run("Hi")),
     Error,
-    'Cannot accept what "breaking" left at model',
+    'Cannot collect the run: "breaking" broke the transcript at model',
   );
 });
 
-Deno.test("collect() waits for a run that is stopped or refused as well", async () => {
+Deno.test("collect() also returns stopped and refused runs", async () => {
   const stopped = agent({ model: scripted("Never") });
   const handle = stopped.run("Hi");
   handle.stop("enough");

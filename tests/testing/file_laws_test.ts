@@ -3,7 +3,7 @@ import type { Files } from "@jizai/jizai/kit";
 import { memoryFiles } from "@jizai/jizai/middleware/workspace";
 import { fileLaws } from "@jizai/jizai/testing";
 
-/** Makes a place for files that is another than `memoryFiles()` in some respect. */
+/** Creates `memoryFiles()` with some methods replaced. */
 function but(change: (files: Files) => Partial<Files>): () => Files {
   return () => {
     const files = memoryFiles();
@@ -13,7 +13,7 @@ function but(change: (files: Files) => Partial<Files>): () => Files {
 
 const cases: readonly (readonly [name: string, make: () => Files, broken: readonly string[]])[] = [
   [
-    "gives out what it keeps",
+    "returns the object that it stores",
     but(({ read }) => {
       const kept = new Map<string, Awaited<ReturnType<Files["read"]>>>();
       return {
@@ -26,32 +26,32 @@ const cases: readonly (readonly [name: string, make: () => Files, broken: readon
         },
       };
     }),
-    ["keeps what it was given from being changed"],
+    ["copies what it saves and what it returns"],
   ],
   [
-    "keeps texts alone",
+    "stores only texts",
     but(({ write }) => ({
       write: (path, bytes, version) => write(path, new TextEncoder().encode(new TextDecoder().decode(bytes)), version),
     })),
-    ["gives back what it was given"],
+    ["returns a file as it was written"],
   ],
   [
-    "lets the last writer win",
+    "accepts the last of several writers",
     but(({ read, write }) => ({
       write: async (path, bytes) => await write(path, bytes, (await read(path))?.version),
     })),
     [
-      "knows nothing of what it was never given",
-      "refuses another version than it keeps",
-      "forgets what is deleted",
+      "finds no file that was never written",
+      "refuses a write of another version",
+      "returns nothing after a delete",
     ],
   ],
   ["does not delete", but(() => ({ delete: () => Promise.resolve() })), [
-    "forgets what is deleted",
-    "tells of every change",
+    "returns nothing after a delete",
+    "reports every change",
   ]],
   [
-    "lists what is beneath the folders too",
+    "also lists the entries of subfolders",
     but(({ list }) => ({
       async *list(folder) {
         for await (const entry of list(folder)) {
@@ -60,28 +60,28 @@ const cases: readonly (readonly [name: string, make: () => Files, broken: readon
         }
       },
     })),
-    ["lists what is in a folder"],
+    ["lists the entries of a folder"],
   ],
   [
-    "goes on telling who does not listen any more",
+    "reports changes after it was unwatched",
     but(({ watch }) => ({
-      async watch(hear) {
-        await watch?.(hear);
+      async watch(receive) {
+        await watch?.(receive);
         return () => Promise.resolve();
       },
     })),
-    ["tells of every change"],
+    ["reports every change"],
   ],
 ];
 
 for (const [name, make, broken] of cases) {
-  Deno.test(`fileLaws() finds files of which the place ${name}`, async () => {
+  Deno.test(`fileLaws() finds an implementation that ${name}`, async () => {
     const { message } = await assertRejects(() => fileLaws(make, { time: 2_000 }), Error);
     assertEquals([...message.matchAll(/^It breaks the law that it (.*):$/gm)].map(([, law = ""]) => law), [...broken]);
   });
 }
 
-Deno.test("fileLaws() asks for no watch where there can be none", async () => {
+Deno.test("fileLaws() does not require watch()", async () => {
   await fileLaws(() => {
     const { watch: _, ...files } = memoryFiles();
     return files;

@@ -22,7 +22,7 @@ import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
 import { importsOf, list, read } from "../support/source.ts";
 
-/** Waits until somebody tells it to stop. */
+/** A tool that waits until its signal aborts. */
 const endless = tool({
   name: "endless",
   description: "Never comes to an end",
@@ -37,7 +37,7 @@ function until(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** A person who takes a moment. */
+/** A person who answers after a moment. */
 function soon<T>(says: T, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = () => {
@@ -61,7 +61,7 @@ const failing: Middleware = {
   },
 };
 
-/** Models that answer as often as they are asked. */
+/** Models that answer any number of requests. */
 const brief: Model = {
   id: "brief",
   stream: (request, options) => scripted("Briefly.").stream(request, options),
@@ -114,7 +114,7 @@ for (const [name, [make, options]] of Object.entries(cases)) {
   Deno.test(`${name} keeps the laws of middleware`, () => testMiddleware(make, options));
 }
 
-/** Imports that are no middleware of their own: shared code, a callback, an export of hooks, and a variant of another one. */
+/** Imports that are not a middleware of their own: shared code, a callback, an export of hooks, and a variant. */
 const exceptions = ["kit", "terminal", "export_hooks", "command_hooks"];
 
 Deno.test("every middleware is tested with testMiddleware(), here or in its own tests", async () => {

@@ -4,7 +4,7 @@ import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { logLaws, type Make } from "@jizai/jizai/testing";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 
-/** Makes a log that is another than `memoryLog()` in some respect. */
+/** Creates `memoryLog()` with some methods replaced. */
 function but(change: (log: Log) => Partial<Log>): Make<Log> {
   return (options) => {
     const log = memoryLog(options);
@@ -14,35 +14,35 @@ function but(change: (log: Log) => Partial<Log>): Make<Log> {
 
 const cases: readonly (readonly [name: string, make: Make<Log>, broken: readonly string[]])[] = [
   [
-    "takes anything",
+    "accepts every addition",
     but(({ append, read }) => ({
       append: async (run, addition) =>
         await append(run, { ...addition, after: (await read(run, 0))?.last ?? addition.after }),
     })),
-    ["takes what comes next, and nothing else", "begins in the middle where the beginning has been forgotten"],
+    ["accepts only the next events", "accepts a run whose first events were deleted"],
   ],
   [
-    "knows no beginning but the first",
+    "accepts only a run from its first event",
     but(({ append, read }) => ({
       append: async (run, addition) => addition.after > 0 && !await read(run, 0) ? false : await append(run, addition),
     })),
     [
-      "begins in the middle where the beginning has been forgotten",
-      "shows what is left of a run whose beginning has been forgotten",
-      "forgets what has expired",
+      "accepts a run whose first events were deleted",
+      "follows a run whose first events were deleted",
+      "deletes what has expired",
     ],
   ],
   [
-    "cannot be ended by itself",
+    "ignores an end without lines",
     but(({ append }) => ({
       append: (run, addition) => addition.lines.length > 0 ? append(run, addition) : Promise.resolve(true),
     })),
     [
-      "takes no lines, to begin a run or to end it",
-      "lets a run be followed from any event on until it ends",
-      "lets a long run be followed",
-      "goes on with a run that is resumed",
-      "shows every event once, to a slow reader too",
+      "accepts an addition without lines at the beginning and the end of a run",
+      "follows a run from a given event to its end",
+      "follows a long run",
+      "follows a resumed run",
+      "yields every event once, also to a slow reader",
     ],
   ],
   [
@@ -51,18 +51,18 @@ const cases: readonly (readonly [name: string, make: Make<Log>, broken: readonly
       append: (run, { lines, ...rest }) => append(run, { ...rest, lines: lines.map((line) => line.slice(0, 65_536)) }),
     })),
     [
-      "lets one of several writers win",
-      "gives back what is long, page by page",
-      "lets a long run be followed",
+      "accepts one of several concurrent writers",
+      "returns long events page by page",
+      "follows a long run",
     ],
   ],
   ["does not delete", but(() => ({ delete: () => Promise.resolve() })), [
-    "forgets what is deleted",
-    "ends where a run is deleted",
+    "returns nothing after a delete",
+    "ends when the run is deleted",
   ]],
-  ["never forgets", () => memoryLog(), ["forgets what has expired"]],
+  ["never expires", () => memoryLog(), ["deletes what has expired"]],
   [
-    "shows only what is there",
+    "yields only the present events",
     but(({ read }) => ({
       async *tail(run, after) {
         const page = await read(run, after);
@@ -70,42 +70,46 @@ const cases: readonly (readonly [name: string, make: Make<Log>, broken: readonly
       },
     })),
     [
-      "lets a run be followed from any event on until it ends",
-      "shows what is left of a run whose beginning has been forgotten",
-      "shows every event once, to a slow reader too",
-      "stops when it is told to",
+      "follows a run from a given event to its end",
+      "follows a run whose first events were deleted",
+      "yields every event once, also to a slow reader",
+      "stops when the signal aborts",
     ],
   ],
-  ["shows everything to everybody", but(({ tail }) => ({ tail: (run, _, signal) => tail(run, 0, signal) })), [
-    "lets a run be followed from any event on until it ends",
-    "ends where a run has ended",
-    "goes on with a run that is resumed",
-    "stops when it is told to",
+  ["yields all events to every follower", but(({ tail }) => ({ tail: (run, _, signal) => tail(run, 0, signal) })), [
+    "follows a run from a given event to its end",
+    "ends at once if the run has ended",
+    "follows a resumed run",
+    "stops when the signal aborts",
   ]],
   [
-    "drops what is too much at once",
+    "drops events of a large page",
     but(({ tail }) => ({
       async *tail(run, after, signal) {
         for await (const page of tail(run, after, signal)) yield { ...page, lines: page.lines.slice(-3) };
       },
     })),
     [
-      "lets a long run be followed",
-      "shows every event once, to a slow reader too",
+      "follows a long run",
+      "yields every event once, also to a slow reader",
     ],
   ],
-  ["never lets go", but(({ tail }) => ({ tail: (run, after) => tail(run, after, new AbortController().signal) })), [
-    "stops when it is told to",
-  ]],
   [
-    "listens for ever",
+    "ignores the signal",
+    but(({ tail }) => ({ tail: (run, after) => tail(run, after, new AbortController().signal) })),
+    [
+      "stops when the signal aborts",
+    ],
+  ],
+  [
+    "does not remove its listener",
     but(({ tail }) => ({
       tail(run, after, signal) {
         signal.addEventListener("abort", () => {});
         return tail(run, after, signal);
       },
     })),
-    ["leaves nobody listening to the signal"],
+    ["removes its listeners from the signal"],
   ],
 ];
 

@@ -14,7 +14,7 @@ const weather = tool({
   },
 });
 
-Deno.test("outline() tells a run with its calls", async () => {
+Deno.test("outline() returns a line per event of a run with calls", async () => {
   const model = scripted({
     reasoning: ["I look ", "it up."],
     calls: [["weather", { city: "Kyoto" }], ["weather", { city: "Oslo" }]],
@@ -51,7 +51,7 @@ Deno.test("outline() tells a run with its calls", async () => {
   ]);
 });
 
-Deno.test("outline() tells a pause, a person's answer, and what each hook did", async () => {
+Deno.test("outline() contains a pause, a person's answer, and the acts of hooks", async () => {
   const careful: Middleware = { name: "careful", approval: () => Promise.resolve(ask("Really?")) };
   const model = scripted({ calls: [["weather", { city: "Kyoto" }]] }, "Sunny.");
   const assistant = agent({ model, tools: [weather], use: [careful], trace });
@@ -75,7 +75,7 @@ Deno.test("outline() tells a pause, a person's answer, and what each hook did", 
   ]);
 });
 
-Deno.test("outline() tells a child's events beneath its name", () => {
+Deno.test("outline() puts the name of a child before its events", () => {
   const child = (event: Event): Event => ({ type: "subagent.event", call: "call_1", agent: "helper", event });
   const delta = (text: string) => ({ type: "text.delta", turn: 1, part: 0, text }) as const;
   assertEquals(
@@ -95,7 +95,7 @@ Deno.test("outline() tells a child's events beneath its name", () => {
   );
 });
 
-Deno.test("outline() tells everything else that can happen", () => {
+Deno.test("outline() has a line for every other event", () => {
   const usage = { input: 0, output: 0 };
   assertEquals(
     outline([
@@ -129,7 +129,7 @@ Deno.test("outline() tells everything else that can happen", () => {
   );
 });
 
-Deno.test("outline() of nothing is nothing, and deltas of two parts are two lines", () => {
+Deno.test("outline() of no events is empty, and deltas of two parts are two lines", () => {
   assertEquals(outline([]), []);
   assertEquals(
     outline([

@@ -4,7 +4,7 @@ import { memory, type Session, type Store, type StoreAdapter } from "@jizai/jiza
 import { type Make, storeLaws } from "@jizai/jizai/testing";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 
-/** A store that keeps the very objects that it is given. */
+/** A store that keeps the objects that it receives. */
 function sharing(): StoreAdapter {
   const sessions = new Map<string, Session>();
   return {
@@ -21,7 +21,7 @@ function sharing(): StoreAdapter {
   };
 }
 
-/** Makes a store that is another than `memory()` in some respect. */
+/** Creates `memory()` with some methods replaced. */
 function but(change: (store: Store) => Partial<Store>): Make<StoreAdapter> {
   return (options) => {
     const store = memory(options);
@@ -29,59 +29,59 @@ function but(change: (store: Store) => Partial<Store>): Make<StoreAdapter> {
   };
 }
 
-/** Makes a store that keeps other texts than it was given. */
+/** Creates a store that changes the texts that it receives. */
 function rewriting(change: (text: string) => string): Make<StoreAdapter> {
   return but(({ save }) => ({ save: (session) => save(JSON.parse(change(JSON.stringify(session)))) }));
 }
 
 const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken: readonly string[]])[] = [
-  ["keeps what it is given", sharing, ["keeps what it was given from being changed", "forgets what has expired"]],
-  ["knows one byte for a character", rewriting((text) => text.replace(/[^\0-\xff]/g, "?")), [
-    "gives back what it was given",
-    "gives back what is long",
+  ["stores the given object", sharing, ["copies what it saves and what it returns", "deletes what has expired"]],
+  ["stores one byte per character", rewriting((text) => text.replace(/[^\0-\xff]/g, "?")), [
+    "returns a session as it was saved",
+    "returns a long session as it was saved",
     "lists all ids, page by page",
   ]],
-  ["keeps no more than 64 KiB", rewriting((text) => text.replace(/(.{65536}).*(".*)$/, "$1$2")), [
-    "gives back what is long",
-    "lets one of several writers win",
-    "shows nothing in between",
-    "forgets what has expired",
+  ["stores at most 64 KiB", rewriting((text) => text.replace(/(.{65536}).*(".*)$/, "$1$2")), [
+    "returns a long session as it was saved",
+    "accepts one of several concurrent writers",
+    "never returns a partial write",
+    "deletes what has expired",
   ]],
   [
-    "lets the last writer win",
+    "accepts the last of several writers",
     but(({ load, save }) => ({
       save: async (session) => await save({ ...session, version: (await load(session.id))?.version ?? 0 }),
     })),
     [
-      "knows nothing of what it was never given",
-      "refuses another version than it keeps",
-      "forgets what is deleted",
-      "forgets what has expired",
+      "finds no session that was never saved",
+      "refuses a save of another version",
+      "returns nothing after a delete",
+      "deletes what has expired",
     ],
   ],
   ["does not delete", but(() => ({ delete: () => Promise.resolve() })), [
-    "forgets what is deleted",
+    "returns nothing after a delete",
     "lists all ids, page by page",
   ]],
   [
-    "cannot delete what there is not",
+    "rejects the delete of an unknown session",
     but((store) => ({
       delete: async (id) => await store.load(id) ? await store.delete(id) : Promise.reject(new Error("404")),
     })),
-    ["knows nothing of what it was never given"],
+    ["finds no session that was never saved"],
   ],
   [
-    "lists what it was asked to come after",
+    "also lists the id that it should start after",
     but(({ list }) => ({
       list: async ({ after = "", ...rest } = {}) =>
         after === "" ? await list(rest) : [after, ...await list({ after, ...rest })],
     })),
     ["lists all ids, page by page"],
   ],
-  ["lists everything at once", but(({ list }) => ({ list: ({ after = "" } = {}) => list({ after }) })), [
+  ["ignores the limit of a list", but(({ list }) => ({ list: ({ after = "" } = {}) => list({ after }) })), [
     "lists all ids, page by page",
   ]],
-  ["never forgets", () => memory(), ["forgets what has expired"]],
+  ["never expires", () => memory(), ["deletes what has expired"]],
 ];
 
 for (const [name, make, broken] of cases) {
@@ -92,7 +92,7 @@ for (const [name, make, broken] of cases) {
   });
 }
 
-Deno.test("storeLaws() says what it saw, and goes on where a store throws or does not answer", async () => {
+Deno.test("storeLaws() reports the values, and continues if a store throws or does not answer", async () => {
   using time = new FakeTime();
   const make = but((store) => ({
     load: (id) => id === "counted" ? new Promise(() => {}) : store.load(id),
@@ -100,7 +100,7 @@ Deno.test("storeLaws() says what it saw, and goes on where a store throws or doe
   }));
   const { message } = await assertRejects(() => advanceUntilSettled(time, storeLaws(make)), Error);
   assertEquals(message.split("\n"), [
-    "It breaks the law that it knows nothing of what it was never given:",
+    "It breaks the law that it finds no session that was never saved:",
     "- it threw Error: no disk",
     "It breaks the law that it counts the saves of a session:",
     "- it was not done after 10000 ms",

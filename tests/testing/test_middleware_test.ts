@@ -54,7 +54,7 @@ Deno.test("testMiddleware() accepts a middleware without hooks", async () => {
   await testMiddleware(() => ({}));
 });
 
-Deno.test("testMiddleware() accepts what answers, changes and decides by the rules", async () => {
+Deno.test("testMiddleware() accepts answers, changes and decisions by the rules", async () => {
   const calls = state("good.calls", () => 0);
   await testMiddleware((): Middleware => ({
     name: "good",
@@ -91,7 +91,7 @@ Deno.test("testMiddleware() accepts a middleware that ends or pauses the run its
   }));
 });
 
-Deno.test("testMiddleware() finds a middleware that throws of its own", async () => {
+Deno.test("testMiddleware() finds a middleware that throws an error of its own", async () => {
   const report = await reportOf(() => ({ name: "own", stop: () => Promise.reject(new Error("mine")) }));
   assertEquals(report, [
     '"own" breaks the law that a middleware passes on the results and errors of the inner layers:',
@@ -130,7 +130,7 @@ Deno.test("testMiddleware() accepts a failure as the cause of another", async ()
   }));
 });
 
-Deno.test("testMiddleware() finds a hook that forgets to answer", async () => {
+Deno.test("testMiddleware() finds a hook that does not return", async () => {
   const report = await reportOf((): Middleware => ({
     name: "silent",
     approval: (_, next) => next().then(() => undefined as never),
@@ -141,7 +141,7 @@ Deno.test("testMiddleware() finds a hook that forgets to answer", async () => {
   ]);
 });
 
-Deno.test("testMiddleware() finds a middleware that swallows what ends or pauses a run", async () => {
+Deno.test("testMiddleware() finds a middleware that catches the end or the pause of a run", async () => {
   const report = await reportOf((): Middleware => ({
     name: "greedy",
     async tool(_, next) {
@@ -160,7 +160,7 @@ Deno.test("testMiddleware() finds a middleware that swallows what ends or pauses
   ]);
 });
 
-Deno.test("testMiddleware() finds a middleware that turns what ends a run into something else", async () => {
+Deno.test("testMiddleware() finds a middleware that replaces the end of a run", async () => {
   const report = await reportOf((): Middleware => ({
     name: "turning",
     async model(ctx, next) {
@@ -215,7 +215,7 @@ Deno.test("testMiddleware() finds a pause that is replaced by one with other que
   }
 });
 
-Deno.test("testMiddleware() finds a second next() where it is not allowed, and says where it is", async () => {
+Deno.test("testMiddleware() finds a second next() where it is not allowed, and names the place", async () => {
   const report = await reportOf((): Middleware => ({
     name: "twice",
     async tool(_, next) {
@@ -236,7 +236,7 @@ for (
     stop: { stop: (_, next) => (next(), Promise.resolve(finish())) },
   })
 ) {
-  Deno.test(`testMiddleware() finds a next() that nobody waits for at ${point}`, async () => {
+  Deno.test(`testMiddleware() finds a next() that is not awaited at ${point}`, async () => {
     assertEquals(await reportOf(() => ({ name: "hasty", ...middleware })), [
       '"hasty" breaks the law that a middleware calls next() as the point allows, and awaits it:',
       `- at ${point}, it did not wait for next() (in a plain run)`,
@@ -244,7 +244,7 @@ for (
   });
 }
 
-Deno.test("testMiddleware() finds a race that leaves what lies beneath to itself", async () => {
+Deno.test("testMiddleware() finds a race that abandons the inner layers", async () => {
   const report = await reportOf((): Middleware => ({
     name: "racing",
     execute: (_, next) => Promise.race([next(), Promise.reject(new DOMException("late", "TimeoutError"))]),
@@ -279,7 +279,7 @@ for (
   });
 }
 
-Deno.test("testMiddleware() leaves the vars of its caller as they were", async () => {
+Deno.test("testMiddleware() does not change the vars of its caller", async () => {
   const vars = { user: "Ada", seen: [] as string[] };
   const writing = (): Middleware<typeof vars> => ({
     name: "writing",
@@ -297,7 +297,7 @@ Deno.test("testMiddleware() leaves the vars of its caller as they were", async (
   assertEquals(new Set(vars.seen), new Set(["Bob"]));
 });
 
-Deno.test("testMiddleware() finds a middleware that leaves an orphan in the transcript", async () => {
+Deno.test("testMiddleware() finds a middleware that leaves a call without a result", async () => {
   const report = await reportOf((): Middleware => ({
     name: "orphan",
     async model({ request }, next) {
@@ -336,7 +336,7 @@ Deno.test("testMiddleware() finds a response that makes the same call twice", as
   ]);
 });
 
-Deno.test("testMiddleware() finds a timer that is left, and where it was set", async () => {
+Deno.test("testMiddleware() finds a timer that is not cleared, and the place where it was set", async () => {
   const leaving = (): Middleware => ({
     name: "leaving",
     async execute(_, next) {
@@ -357,7 +357,7 @@ Deno.test("testMiddleware() finds a timer that is left, and where it was set", a
   await new Promise((resolve) => setTimeout(resolve, 1));
 });
 
-Deno.test("testMiddleware() finds an interval that goes on, and a listener that stays", async () => {
+Deno.test("testMiddleware() finds an interval and a listener that are not removed", async () => {
   const running: ReturnType<typeof setInterval>[] = [];
   const report = await reportOf((): Middleware => ({
     name: "staying",
@@ -381,14 +381,14 @@ Deno.test("testMiddleware() finds an interval that goes on, and a listener that 
   );
 });
 
-Deno.test("testMiddleware() puts timers and listeners back, also when a test fails", async () => {
+Deno.test("testMiddleware() restores the timers and listeners, also if a test fails", async () => {
   const before = [globalThis.setTimeout, globalThis.clearInterval, EventTarget.prototype.addEventListener];
   await assertRejects(() => testMiddleware(() => ({ stop: () => Promise.reject(new Error("no")) })));
   const after = [globalThis.setTimeout, globalThis.clearInterval, EventTarget.prototype.addEventListener];
   assertEquals(after.map((each, index) => each === before[index]), [true, true, true]);
 });
 
-Deno.test("testMiddleware() tests several at once without mixing them up", async () => {
+Deno.test("testMiddleware() keeps parallel tests apart", async () => {
   const before = globalThis.setTimeout;
   const bad = (): Middleware => ({ name: "bad", stop: () => Promise.reject(new Error("no")) });
   const results = await Promise.allSettled([
@@ -411,7 +411,7 @@ Deno.test("testMiddleware() finds a signal that was replaced rather than narrowe
   ]);
 });
 
-Deno.test("testMiddleware() finds a middleware that waits without listening to its signal", async () => {
+Deno.test("testMiddleware() finds a middleware that waits and ignores its signal", async () => {
   const waiting: (() => void)[] = [];
   const report = await reportOf((): Middleware => ({
     name: "deaf",
@@ -428,7 +428,7 @@ Deno.test("testMiddleware() finds a middleware that waits without listening to i
   ]);
 });
 
-Deno.test("testMiddleware() gives up on a middleware that does not come to an end", async () => {
+Deno.test("testMiddleware() stops waiting for a middleware that hangs", async () => {
   const report = await reportOf(() => ({ name: "stuck", prompt: () => new Promise<never>(() => {}) }), { time: 50 });
   assertEquals(report, [
     '"stuck" breaks the law that a middleware passes on the results and errors of the inner layers:',
@@ -446,7 +446,7 @@ Deno.test("testMiddleware() finds state in the closure that outlives a run", asy
   await testMiddleware(counting, { shares: true });
 });
 
-Deno.test("testMiddleware() finds what one run tells another", async () => {
+Deno.test("testMiddleware() finds data that one run passes to another", async () => {
   const report = await reportOf((): Middleware => {
     let prompt = "";
     return {
@@ -458,7 +458,7 @@ Deno.test("testMiddleware() finds what one run tells another", async () => {
   assertEquals(report.map((line) => /Beta.*, and alone .*Alpha.* \(in several runs\)/.test(line)), [false, true]);
 });
 
-Deno.test("testMiddleware() finds state of a run that does not survive a pause in another process", async () => {
+Deno.test("testMiddleware() finds run state that does not survive a pause in another process", async () => {
   const seen = state("seen", () => new Set<string>());
   const report = await reportOf((): Middleware => ({
     name: "keeping",
@@ -470,7 +470,7 @@ Deno.test("testMiddleware() finds state of a run that does not survive a pause i
   ]);
 });
 
-Deno.test("testMiddleware() runs with the tools, calls, companions and vars that it is given", async () => {
+Deno.test("testMiddleware() uses the tools, calls, companions and vars of its options", async () => {
   const weather = tool({
     name: "weather",
     description: "Current weather of a city",
@@ -487,7 +487,7 @@ Deno.test("testMiddleware() runs with the tools, calls, companions and vars that
   assertEquals([...seen].sort(), ["Ada careful", "Ada echo", "Ada fail", "Ada helper", "Ada stopper", "Ada weather"]);
 });
 
-Deno.test("testMiddleware() reports every law that is broken", async () => {
+Deno.test("testMiddleware() reports every broken law", async () => {
   const report = await reportOf((): Middleware => ({
     name: "terrible",
     async tool(_, next) {

@@ -1,5 +1,5 @@
 /**
- * Hooks with the types of the Claude Agent SDK and of the Qoder Agent SDK, handed to the adapter. It has to compile, and is never run.
+ * Hooks with the types of the Claude Agent SDK and of the Qoder Agent SDK, passed to the adapter. Compiled, never run.
  *
  * @module
  */
@@ -7,21 +7,21 @@ import type * as claude from "@anthropic-ai/claude-agent-sdk";
 import * as ours from "@jizai/jizai/middleware/claude_hooks";
 import type * as qoder from "@qoder-ai/qoder-agent-sdk";
 
-/** Compiles where `T` is true. */
+/** Compiles if `T` is true. */
 function is<T extends true>(..._proof: T[]): void {}
 
-/** The events whose hooks are told something that `Input` does not let them expect. */
+/** The events whose hooks receive fields that `Input` does not have. */
 type Wrong<Input, E extends ours.HookEvent> = {
   [K in E]: ours.InputOf<K> extends Extract<Input, { hook_event_name: K }> ? never : K;
 }[E];
 is<[Wrong<claude.HookInput, ours.HookEvent>] extends [never] ? true : false>();
 is<[Wrong<qoder.HookInput, qoder.HookEvent>] extends [never] ? true : false>();
 
-// every event is known, as one that happens here or as one that does not; those of Qoder all do
+// every event is known as supported or as unsupported; all events of Qoder are supported
 is<claude.HookEvent extends ours.HookEvent | ours.UnheardEvent ? true : false>();
 is<qoder.HookEvent extends ours.HookEvent ? true : false>();
 
-// whatever hooks may say there is understood
+// every output of the SDK is accepted
 is<claude.HookJSONOutput extends ours.HookOutput ? true : false>();
 is<qoder.HookJSONOutput extends ours.HookOutput ? true : false>();
 

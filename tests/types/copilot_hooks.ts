@@ -1,5 +1,5 @@
 /**
- * Hooks with the types of Copilot's own SDK, handed to the adapter. It has to compile, and is never run.
+ * Hooks with the types of Copilot's SDK, passed to the adapter. Compiled, never run.
  *
  * @module
  */
@@ -11,7 +11,7 @@ type Ours = Required<ours.SessionHooks<Date>>;
 type Name = keyof Theirs;
 type Output<H extends (...args: never) => unknown> = Exclude<Awaited<ReturnType<H>>, void>;
 
-/** Compiles where `T` is true. */
+/** Compiles if `T` is true. */
 function is<T extends true>(..._proof: T[]): void {}
 
 declare const hooks: sdk.SessionHooks;
@@ -42,10 +42,10 @@ const written: sdk.SessionHooks = {
 };
 ours.copilot_hooks(written, { dialect: "node" });
 
-// there is a handler for each hook of the SDK, and for no other
+// there is a handler for each hook of the SDK, and no other
 is<[keyof Ours, Name] extends [Name, keyof Ours] ? true : false>();
 
-// what hooks are given is what the SDK says it is, and what they give back is understood
+// the inputs have the types of the SDK, and its outputs are accepted
 type Wrong = {
   [K in Name]: [Parameters<Ours[K]>[0], Output<Theirs[K]>] extends [Parameters<Theirs[K]>[0], Output<Ours[K]> | null]
     ? never

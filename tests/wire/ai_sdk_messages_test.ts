@@ -21,7 +21,7 @@ function served(options: Options, serving: ServeOptions = {}): App {
   return serve(agent(options), { wires: [aiSdkUi(), aiSdkMessages()], ...serving });
 }
 
-/** Three tools, one of which asks and one of which fails, and what they did. */
+/** Three tools, one of which asks and one of which fails, and their effects. */
 function own() {
   const { did, tools } = lookAndDrop({ json: true });
   const print = tool({
@@ -35,14 +35,14 @@ function own() {
   return { did, tools: [...tools, print] };
 }
 
-/** The chat as a page begins with it that was loaded anew. */
+/** Creates the chat of a page that was just loaded. */
 async function loaded(app: App): Promise<Chat> {
   const messages: UIMessage[] = await (await app.request("/chat/chat")).json();
   assertEquals(await validateUIMessages({ messages }), messages);
   return new Chat(app, { messages, sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
 }
 
-/** All that a chat shows, a line for each part. */
+/** Returns a line for each part of a chat. */
 function shown({ messages }: Chat): string[] {
   return messages.flatMap(({ role, parts }) =>
     parts.map((part) => {
@@ -55,10 +55,10 @@ function shown({ messages }: Chat): string[] {
   );
 }
 
-/** Answers what a chat was asked last, and waits for what comes of it. */
+/** Answers the last question of a chat, and waits for the response. */
 async function answer(chat: Chat, approved: boolean): Promise<void> {
   const asked = chat.lastMessage?.parts.findLast((part) => "state" in part && part.state === "approval-requested");
-  const { approval } = asked as unknown as { readonly approval: { readonly id: string } }; // what is asked has one
+  const { approval } = asked as unknown as { readonly approval: { readonly id: string } }; // a question has an approval
   await chat.addToolApprovalResponse({ id: approval.id, approved, ...(!approved && { reason: "Too dear" }) });
   await chat.settled();
 }
@@ -104,7 +104,7 @@ Deno.test("aiSdkMessages() returns texts, reasoning, files and results of calls"
 
 for (const log of [undefined, memoryLog()]) {
   const how = log ? "and follows its run" : "without a log";
-  Deno.test(`aiSdkMessages() gives a chat what it is asked, which goes on with the answer, ${how}`, async () => {
+  Deno.test(`aiSdkMessages() returns open questions, and the chat continues with the answer, ${how}`, async () => {
     const { did, tools } = own();
     const model = scripted(drops, "Done.", "Again.");
     const app = served({ model, tools }, { onClientGone: "detach", ...(log && { log }) });
@@ -127,15 +127,15 @@ for (const log of [undefined, memoryLog()]) {
   });
 }
 
-Deno.test("aiSdkMessages() returns the messages before a run that is going on", async () => {
-  const { model, begun, goOn } = halting();
+Deno.test("aiSdkMessages() returns the messages before an active run", async () => {
+  const { model, begun, release } = halting();
   const app = served({ model }, { log: memoryLog(), onClientGone: "detach" });
   const sending = new Chat(app).sendMessage({ text: "Go" });
   await begun;
   const chat = await loaded(app);
   assertEquals(shown(chat), ["user text Go"]);
   const resuming = chat.resumeStream();
-  goOn();
+  release();
   await resuming;
   await sending;
   assertEquals(shown(chat), ["user text Go", "assistant step-start", "assistant text done One. Two."]);
@@ -175,7 +175,7 @@ Deno.test("aiSdkMessages() returns a steering message inside the answer, as the 
   assertEquals(shown(await loaded(app)).filter((line) => line.startsWith("user")), [
     "user text Hi",
     "user text Paint",
-    "user text In blue", // nobody knows any more that it was said to a run
+    "user text In blue", // its role as a steering message is not stored
     "user text Bye",
   ]);
 });

@@ -77,7 +77,7 @@ Deno.test("useChat's regenerate() replaces an answer with calls, and a question 
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Go" });
   const asked = chat.lastMessage?.parts.find((part) => "state" in part && part.state === "approval-requested");
-  const { approval: { id } } = asked as unknown as { readonly approval: { readonly id: string } }; // a question has one
+  const { approval: { id } } = asked as unknown as { readonly approval: { readonly id: string } }; // a question has an approval
   const part = { toolCallId: "call_2", state: "approval-responded", approval: { id, approved: true } };
   const answered = [{ id: "m", role: "assistant", parts: [{ type: "tool-drop", ...part }] }];
   await chat.regenerate();
@@ -113,7 +113,7 @@ Deno.test("useChat's regenerate() sends a prompt again that the session does not
 });
 
 Deno.test("useChat's regenerate() waits for a run that another page has begun, and replaces its answer", async () => {
-  const { model, begun, goOn } = halting();
+  const { model, begun, release } = halting();
   const app = serve(agent({ model }), { wires });
   const chat = new Chat(app);
   const sending = chat.sendMessage({ text: "Hi" });
@@ -121,7 +121,7 @@ Deno.test("useChat's regenerate() waits for a run that another page has begun, a
   const messages = [{ id: "m", role: "user" as const, parts: [{ type: "text" as const, text: "Hi" }] }];
   const other = new Chat(app, { messages });
   const regenerating = other.regenerate();
-  goOn();
+  release();
   await Promise.all([sending, regenerating]);
   assertEquals([texts(other), await stored(app)], [
     ["user Hi", "assistant One. Two."],
@@ -170,7 +170,7 @@ const stops: Readonly<Record<string, (chat: Chat, app: App) => Promise<unknown>>
 for (const [what, stop] of Object.entries(stops)) {
   for (const [name, options] of servers) {
     if (what !== "DELETE /chat/:id/stream" && options.onClientGone === "detach") continue; // the run continues then
-    Deno.test(`a message that is sent right after ${what} is answered, ${name}`, async () => {
+    Deno.test(`a message sent right after ${what} is answered, ${name}`, async () => {
       const { model, begun, requests } = haltingOnce();
       const ends: string[] = [];
       const observe = (event: Event) => void (/^run\.(finished|aborted)$/.test(event.type) && ends.push(event.type));
@@ -191,13 +191,13 @@ for (const [what, stop] of Object.entries(stops)) {
 
 Deno.test("a wire's message waits for its session, unless the server refuses it with the busy option", async () => {
   for (const [options, status] of [[{}, 200], [{ busy: "refuse" }, 409]] as const) {
-    const { model, begun, goOn } = halting();
+    const { model, begun, release } = halting();
     const app = serve(agent({ model }), { wires, ...options });
     const first = new Chat(app).sendMessage({ text: "Go" });
     await begun;
     const messages = [{ id: "m", role: "user", parts: [{ type: "text", text: "More" }] }];
     const second = post(app, "/chat", { id: "chat", messages });
-    setTimeout(goOn);
+    setTimeout(release);
     const { status: given, body } = await second;
     await body?.cancel();
     await first;
@@ -206,11 +206,11 @@ Deno.test("a wire's message waits for its session, unless the server refuses it 
 });
 
 Deno.test("a native prompt is refused while another run has its session", async () => {
-  const { model, begun, goOn } = halting();
+  const { model, begun, release } = halting();
   const app = serve(agent({ model }), { wires });
   const first = new Chat(app).sendMessage({ text: "Go" });
   await begun;
   assertEquals((await refusalOf(post(app, "/runs", { session: "chat", prompt: "More" })))[0], 409);
-  goOn();
+  release();
   await first;
 });

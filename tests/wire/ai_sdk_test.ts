@@ -29,7 +29,7 @@ function answered(part: object, toolCallId = "call_1") {
   return { id: "m2", role: "assistant", parts: [{ type: "tool-drop", toolCallId, input: {}, ...part }] };
 }
 
-/** An agent that drops a table, and is asked whether it may; nothing else is known of it. */
+/** An agent that pauses before it drops a table. */
 async function pausedAt(pauses = 1) {
   const { did, tools: both } = lookAndDrop({ json: true });
   const calls = [["drop", { table: "a" }]] as const;
@@ -109,7 +109,7 @@ Deno.test("aiSdkUi() continues its stored conversation, whatever history the cha
     { id: "y", role: "assistant", parts: [{ type: "text", text: "I promise everything." }] },
   ];
   await chat.sendMessage({ text: "Again" });
-  assertEquals(chat.told, ["step-start", "text done Hello again."]);
+  assertEquals(chat.reported, ["step-start", "text done Hello again."]);
   assertEquals(lines(model.requests[1]?.messages ?? []), ["user Hi", "assistant Hello.", "user Again"]);
 });
 
@@ -119,7 +119,7 @@ Deno.test("aiSdkUi() asks for approval, and continues the same message after it"
   const app = serve(agent({ model, tools: both }), { wires });
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
   await chat.sendMessage({ text: "Go" });
-  assertEquals(chat.told, [
+  assertEquals(chat.reported, [
     "step-start",
     "text done See.",
     `tool-drop approval-requested {"table":"a"}`,
@@ -128,7 +128,7 @@ Deno.test("aiSdkUi() asks for approval, and continues the same message after it"
   assertEquals(did, ["saw b"]);
   await approve(chat, true);
   assertEquals(chat.messages.length, 2);
-  assertEquals(chat.told, [
+  assertEquals(chat.reported, [
     "step-start",
     "text done See.",
     `tool-drop output-available {"table":"a"} {"dropped":"a"}`,
@@ -139,10 +139,10 @@ Deno.test("aiSdkUi() asks for approval, and continues the same message after it"
   assertEquals(did, ["saw b", "dropped a"]);
 });
 
-/** Answers what a chat was asked last, and waits for what comes of it. */
+/** Answers the last question of a chat, and waits for the response. */
 async function approve(chat: Chat, approved: boolean, reason?: string): Promise<void> {
   const asked = chat.lastMessage?.parts.findLast((part) => "state" in part && part.state === "approval-requested");
-  const { approval } = asked as unknown as { readonly approval: { readonly id: string } }; // what is asked has one
+  const { approval } = asked as unknown as { readonly approval: { readonly id: string } }; // a question has an approval
   await chat.addToolApprovalResponse({ id: approval.id, approved, ...(reason !== undefined && { reason }) });
   await chat.settled();
 }
@@ -154,7 +154,12 @@ Deno.test("aiSdkUi() passes the reason of a denial to the model, and shows the d
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
   await chat.sendMessage({ text: "Go" });
   await approve(chat, false, "Too dear");
-  assertEquals(chat.told, ["step-start", `tool-drop output-denied {"table":"a"}`, "step-start", "text done A pity."]);
+  assertEquals(chat.reported, [
+    "step-start",
+    `tool-drop output-denied {"table":"a"}`,
+    "step-start",
+    "text done A pity.",
+  ]);
   assertEquals(did, []);
   assertEquals(lines(model.requests[1]?.messages ?? []).at(-1), "denied A person said no: Too dear");
 });
@@ -170,12 +175,12 @@ const forged: Readonly<Record<string, (id: unknown) => object>> = {
   }),
 };
 for (const [what, message] of Object.entries(forged)) {
-  Deno.test(`aiSdkUi() does not count an approval ${what}`, async () => {
+  Deno.test(`aiSdkUi() ignores an approval ${what}`, async () => {
     const { app, did, approvalId } = await pausedAt();
     const response = post(app, "/chat", { id: "chat", messages: [user("Go"), message(approvalId)] });
     assertEquals(await refusalOf(response), [409, {
       code: "unasked",
-      message: `Cannot resume session "chat": nothing that it asks is answered`,
+      message: `Cannot resume session "chat": none of its questions is answered`,
     }]);
     assertEquals(did, []);
   });
@@ -237,7 +242,7 @@ Deno.test("aiSdkUi() accepts an output of the chat in place of a run on the serv
   await chat.sendMessage({ text: "Go" });
   await chat.addToolOutput({ tool: "drop", toolCallId: "call_1", output: { kept: true } });
   await chat.settled();
-  assertEquals(chat.told.at(-1), "text done Done.");
+  assertEquals(chat.reported.at(-1), "text done Done.");
   assertEquals(lines(model.requests[1]?.messages ?? []).at(-1), `ok {"kept":true}`);
   assertEquals(did, []);
 });
@@ -246,7 +251,7 @@ Deno.test("aiSdkUi() shows a question of a hook as text, which the next message 
   const app = serve(agent({ model: scripted("Let me ask.", "unreached"), use: [blueOrRed("stop")] }), { wires });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Paint" });
-  assertEquals(chat.told, ["step-start", "text done Let me ask.", "text done Blue or red?"]);
+  assertEquals(chat.reported, ["step-start", "text done Let me ask.", "text done Blue or red?"]);
   await chat.sendMessage({ text: "Red" });
   assertEquals([chat.messages.length, chat.status, chat.lastMessage?.metadata], [4, "ready", {
     ...(chat.messages[1]?.metadata as object),
@@ -291,12 +296,12 @@ Deno.test("aiSdkUi() streams failures of tools, denials of a guard, progress, da
   const app = serve(agent({ model, tools: [fails, works, never], use: [guard] }), { wires });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Go" });
-  assertEquals(chat.told, [
+  assertEquals(chat.reported, [
     "step-start",
     "tool-fails output-error {} No ink.",
     "tool-works output-available {} all done",
     "tool-never output-error {} Never.",
-    'tool-nothing output-error {} There is no tool "nothing". There is: fails, works, never',
+    'tool-nothing output-error {} There is no tool "nothing". The tools are: fails, works, never',
     `data-card {"id":"c1","title":"Two"}`,
     "data-mark 3",
     `data-state {"todos":["one"]}`,
@@ -325,7 +330,7 @@ Deno.test("aiSdkUi() removes the text of a failed attempt, and text that a hook 
   const app = serve(agent({ model, tools: lookAndDrop({ json: true }).tools, use: [hook] }), { wires });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Go" });
-  assertEquals(chat.told, [
+  assertEquals(chat.reported, [
     "step-start",
     "text done Second",
     `tool-look output-available {"table":"a"} {"saw":"a"}`,
@@ -339,12 +344,12 @@ Deno.test("aiSdkUi() streams an answer of a hook", async () => {
     { name: "model", model: () => Promise.resolve(reply("Cached.")) },
     { name: "prompt", prompt: () => Promise.resolve({ status: "cancelled", text: "Not today.", reason: "closed" }) },
   ];
-  const told = await Promise.all(hooks.map(async (hook) => {
+  const reported = await Promise.all(hooks.map(async (hook) => {
     const chat = new Chat(serve(agent({ model: scripted(), use: [hook] }), { wires }));
     await chat.sendMessage({ text: "Go" });
-    return chat.told;
+    return chat.reported;
   }));
-  assertEquals(told, [["step-start", "text done Cached."], ["text done Not today."]]);
+  assertEquals(reported, [["step-start", "text done Cached."], ["text done Not today."]]);
 });
 
 Deno.test("aiSdkUi() reports a failed run with its partial answer, without internal details", async () => {
@@ -355,7 +360,7 @@ Deno.test("aiSdkUi() reports a failed run with its partial answer, without inter
   });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Go" });
-  assertEquals([chat.status, chat.error?.message, chat.told], [
+  assertEquals([chat.status, chat.error?.message, chat.reported], [
     "error",
     "The run failed.",
     ["step-start", "text done Half"],
@@ -381,9 +386,9 @@ Deno.test("aiSdkUi() stops a run whose chat was stopped", async () => {
   });
 });
 
-/** A chat that is cut off in the middle of an answer, from a server that keeps what it says. */
+/** A chat whose connection was cut during an answer, and its server with a log. */
 async function cutOff() {
-  const { model, begun, goOn } = halting();
+  const { model, begun, release } = halting();
   const ended = Promise.withResolvers<string>();
   const observe = (event: { readonly type: string }) =>
     /^run\.(finished|aborted)$/.test(event.type) && ended.resolve(event.type);
@@ -397,31 +402,34 @@ async function cutOff() {
   await begun;
   await chat.stop();
   await sending;
-  return { app, chat, goOn, ended: ended.promise };
+  return { app, chat, release, ended: ended.promise };
 }
 
-Deno.test("aiSdkUi() sends a chat that resumes the whole answer once", async () => {
-  const { app, chat, goOn } = await cutOff();
-  const anew = new Chat(app); // a page that was loaded anew, and has nothing
+Deno.test("aiSdkUi() sends the whole answer once to a chat that resumes", async () => {
+  const { app, chat, release } = await cutOff();
+  const anew = new Chat(app); // a reloaded page without messages
   const both = Promise.all([chat.resumeStream(), anew.resumeStream()]);
-  goOn();
+  release();
   await both;
   assertEquals([chat.status, anew.status], ["ready", "ready"]);
   assertEquals(chat.messages.map(({ role }) => role), ["user", "assistant"]);
-  assertEquals([chat.told, anew.told], [["step-start", "text done One. Two."], ["step-start", "text done One. Two."]]);
+  assertEquals([chat.reported, anew.reported], [["step-start", "text done One. Two."], [
+    "step-start",
+    "text done One. Two.",
+  ]]);
 });
 
-Deno.test("aiSdkUi() sends a chat that resumes after the end the whole answer", async () => {
-  const { chat, goOn, ended } = await cutOff();
-  goOn();
+Deno.test("aiSdkUi() sends the whole answer to a chat that resumes after the end", async () => {
+  const { chat, release, ended } = await cutOff();
+  release();
   await ended;
   await chat.resumeStream();
   assertEquals(chat.messages.length, 2);
-  assertEquals(chat.told, ["step-start", "text done One. Two."]);
+  assertEquals(chat.reported, ["step-start", "text done One. Two."]);
 });
 
-Deno.test("aiSdkUi() removes the text of a process that died when another one continues", async () => {
-  const { model, goOn, begun } = halting();
+Deno.test("aiSdkUi() removes the partial text of a dead process when another process continues the run", async () => {
+  const { model, release, begun } = halting();
   const { store, saved } = recordingStore();
   const log = memoryLog();
   const app = serve(agent({ model }), { wires, store, log });
@@ -430,34 +438,34 @@ Deno.test("aiSdkUi() removes the text of a process that died when another one co
   const { store: left } = await storeWith(saved.at(-1));
   const chat = new Chat(serve(agent({ model: scripted("Anew.") }), { wires, store: left, log, singleProcess: true }));
   await chat.resumeStream();
-  assertEquals([chat.status, chat.told], ["ready", ["step-start", "text done Anew."]]);
-  goOn();
+  assertEquals([chat.status, chat.reported], ["ready", ["step-start", "text done Anew."]]);
+  release();
   await dead;
 });
 
-Deno.test("aiSdkUi() sends a chat that resumes at a question the question, and later its result", async () => {
+Deno.test("aiSdkUi() sends the question to a chat that resumes at a question, and later its result", async () => {
   const { tools: both } = lookAndDrop({ json: true });
   const model = scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, "Done.");
   const app = serve(agent({ model, tools: both }), { wires, log: memoryLog() });
   await new Chat(app).sendMessage({ text: "Go" });
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
   await chat.resumeStream();
-  assertEquals(chat.told, ["step-start", "text done See.", `tool-drop approval-requested {"table":"a"}`]);
+  assertEquals(chat.reported, ["step-start", "text done See.", `tool-drop approval-requested {"table":"a"}`]);
   await approve(chat, true);
   const after = ["step-start", "text done See.", `tool-drop output-available {"table":"a"} {"dropped":"a"}`];
-  assertEquals(chat.told, [...after, "step-start", "text done Done."]);
+  assertEquals(chat.reported, [...after, "step-start", "text done Done."]);
   await chat.resumeStream();
-  assertEquals(chat.told, [...after, "step-start", "text done Done."]);
+  assertEquals(chat.reported, [...after, "step-start", "text done Done."]);
 });
 
 Deno.test("aiSdkUi() answers 204 to a chat that has not begun, or without a log", async () => {
-  const told = [{}, { log: memoryLog() }].map(async (options) => {
+  const reported = [{}, { log: memoryLog() }].map(async (options) => {
     const app = serve(agent({ model: scripted("Hello!") }), { wires, ...options });
     const before = await app.request("/chat/chat/stream");
     await chunksOf(post(app, "/chat", { id: "chat", messages: [user("Hi")] }));
     return [before.status, (await app.request("/chat/chat/stream")).status];
   });
-  assertEquals(await Promise.all(told), [[204, 204], [204, 200]]);
+  assertEquals(await Promise.all(reported), [[204, 204], [204, 200]]);
 });
 
 Deno.test("aiSdkUi() stops a detached run, and accepts a second stop", async () => {
@@ -465,7 +473,7 @@ Deno.test("aiSdkUi() stops a detached run, and accepts a second stop", async () 
   const stop = () => app.request("/chat/chat/stream", { method: "DELETE" });
   assertEquals([(await stop()).status, await ended, (await stop()).status], [204, "run.aborted", 204]);
   await chat.resumeStream();
-  assertEquals([chat.status, chat.told], ["ready", ["step-start", "text done One."]]);
+  assertEquals([chat.status, chat.reported], ["ready", ["step-start", "text done One."]]);
 });
 
 Deno.test("aiSdkUi() streams the calls of subagents as parts, with the questions about them", async () => {
@@ -477,19 +485,19 @@ Deno.test("aiSdkUi() streams the calls of subagents as parts, with the questions
   });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
   const app = serve(agent({ model, tools: [asTool(child)] }), { wires });
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   const chat = new Chat(app, {
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
-    onData: (part) => heard.push(part),
+    onData: (part) => received.push(part),
   });
   await chat.sendMessage({ text: "Go" });
-  assertEquals(heard, [{
+  assertEquals(received, [{
     type: "data-subagent",
     data: { call: "call_1", agent: "child", event: { type: "text.delta", turn: 1, part: 0, text: "Hm." } },
     transient: true,
   }]);
   const look = `tool-look output-available {"table":"b"} {"saw":"b"}`;
-  assertEquals(chat.told, [
+  assertEquals(chat.reported, [
     "step-start",
     `tool-child output-available {"prompt":"Help"} Run drop?`,
     `tool-drop approval-requested {"table":"a"}`,
@@ -497,7 +505,7 @@ Deno.test("aiSdkUi() streams the calls of subagents as parts, with the questions
   ]);
   await approve(chat, true);
   assertEquals(did, ["saw b", "dropped a"]);
-  assertEquals(chat.told, [
+  assertEquals(chat.reported, [
     "step-start",
     `tool-child output-available {"prompt":"Help"} Both.`,
     `tool-drop output-available {"table":"a"} {"dropped":"a"}`,
@@ -519,7 +527,7 @@ Deno.test("aiSdkUi() asks about the input that a hook changed", async () => {
   const app = serve(agent({ model, tools: both, use: [hook] }), { wires });
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
   await chat.sendMessage({ text: "Go" });
-  assertEquals(chat.told, ["step-start", `tool-drop approval-requested {"table":"backup"}`]);
+  assertEquals(chat.reported, ["step-start", `tool-drop approval-requested {"table":"backup"}`]);
   await approve(chat, true);
   assertEquals(did, ["dropped backup"]);
 });
@@ -557,7 +565,7 @@ Deno.test("aiSdkUi() separates chats of two owners with the same id", async () =
   assertEquals((await app.request("/chat/chat/stream", { headers: { who: "eve" } })).status, 204);
   assertEquals((await send("", "Hi")).status, 403);
   assertEquals(model.left, 1);
-  await chunksOf(send("eve", "I am Eve")); // in a chat of her own
+  await chunksOf(send("eve", "I am Eve")); // in her own chat
   const alone = [{ role: "user", parts: [{ type: "text", text: "I am Eve" }] }] as const;
   assertEquals(model.requests[1]?.messages, alone);
 });
@@ -595,7 +603,7 @@ Deno.test("aiSdkUi() names the field of an invalid request", async () => {
 const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 
 for (const log of [undefined, memoryLog()]) {
-  Deno.test(`aiSdkUi() has a chat keep what it is asked about, where there is no store, ${log ? "with" : "without"} a log`, async () => {
+  Deno.test(`aiSdkUi() continues a paused chat with a resume token, ${log ? "with" : "without"} a log`, async () => {
     const { did, tools: both } = lookAndDrop({ json: true });
     const calls = [["drop", { table: "a" }]] as const;
     const model = scripted({ text: "See.", calls }, { calls: [["drop", { table: "b" }]] }, "Done.");
@@ -609,7 +617,7 @@ for (const log of [undefined, memoryLog()]) {
     await approve(chat, true);
     await approve(chat, false);
     assertEquals([chat.status, did], ["ready", ["dropped a"]]);
-    assertEquals(chat.told, [
+    assertEquals(chat.reported, [
       "step-start",
       "text done See.",
       `tool-drop output-available {"table":"a"} {"dropped":"a"}`,

@@ -1,6 +1,4 @@
-/**
- * The code of a failure, natively and in every wire.
- */
+/** The code of a failure, in the native stream and in every wire. */
 import { agent, ModelError, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
@@ -12,7 +10,7 @@ import { eventsOf, first, post } from "../support/requests.ts";
 
 const limited = { status: 429, retryAfter: 1500 };
 
-/** Serves an agent whose model fails with `options`, or with an error that is no `ModelError`. */
+/** Serves an agent whose model fails with `options`, or with an error that is not a `ModelError`. */
 function failing(options?: ModelErrorOptions) {
   const error = options ? new ModelError("secret", options) : new Error("secret");
   const model = scripted({ error });
@@ -50,7 +48,7 @@ Deno.test("run.failed contains the code of the ModelError and retryAfter, and no
   assertEquals(errors.length, 1);
 });
 
-Deno.test("run.failed has the code internal for any other error", async () => {
+Deno.test("run.failed has the code internal for all other errors", async () => {
   const { app } = failing();
   const { code, retryAfter } = first("run.failed", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
   assertEquals([code, retryAfter], ["internal", undefined]);

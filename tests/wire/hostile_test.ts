@@ -6,7 +6,7 @@ import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 
-/** An app that speaks every dialect, what its tool did, and what its operator was told. */
+/** An app with every wire, the effects of its tool, and the errors of its operator. */
 function scene() {
   const did: string[] = [];
   const troubles: unknown[] = [];
@@ -32,7 +32,7 @@ function scene() {
 
 const deep = `${"[".repeat(4_000)}${"]".repeat(4_000)}`;
 const proto = `{"__proto__":{"id":"s","threadId":"s","runId":"r","input":"Hi","messages":[]},"constructor":1}`;
-/** Each is nothing that any client sends. */
+/** Bodies that no client sends. */
 const garbage: Readonly<Record<string, string>> = {
   "no JSON": "{",
   "nothing": "",
@@ -47,7 +47,7 @@ const garbage: Readonly<Record<string, string>> = {
   "more than is taken": JSON.stringify({ id: "s", input: "x".repeat(20_000) }),
 };
 
-/** By path: a request as a client sends it, and what in it may be anything but what it is. */
+/** Valid requests by path. The tests replace each of their values. */
 const requests: Readonly<Record<string, object>> = {
   "/chat": {
     id: "s",
@@ -62,20 +62,20 @@ const requests: Readonly<Record<string, object>> = {
   "/v1/responses": { input: [{ role: "user", content: [{ type: "input_text", text: "Go" }] }] },
 };
 
-/** Copies of `value` with something else in one of its places. */
+/** Yields copies of `value`, each with one value replaced. */
 function* spoiled(value: unknown): Generator<unknown> {
   for (const other of [null, 7, true, "", "x", [], {}, [null], { __proto__: null, toString: 1 }]) yield other;
   if (typeof value !== "object" || value === null) return;
   for (const [key, field] of Object.entries(value)) {
     for (const other of spoiled(field)) {
       const copy: unknown = structuredClone(value);
-      Object.assign(copy as object, { [key]: other }); // it is one, as `value` is
+      Object.assign(copy as object, { [key]: other }); // a copy of `value`, which is an object
       yield copy;
     }
   }
 }
 
-/** Fails for what is neither an answer nor a refusal in the words of the dialect. */
+/** Asserts that a response is an answer or a refusal in the form of the dialect. Returns its status. */
 async function judge(path: string, response: Response, what: string): Promise<number> {
   const text = await response.text();
   if (response.ok) return response.status;
@@ -98,7 +98,7 @@ for (const [path, request] of Object.entries(requests)) {
     });
   }
 
-  Deno.test(`${path} answers or refuses whatever is in the place of each of its values`, async () => {
+  Deno.test(`${path} answers or refuses a request with any one value replaced`, async () => {
     for (const body of spoiled(request)) {
       const { send, did, troubles } = scene();
       const said = JSON.stringify(body);
@@ -108,7 +108,7 @@ for (const [path, request] of Object.entries(requests)) {
   });
 }
 
-Deno.test("the routes of chats and models have nothing for names that nobody has given", async () => {
+Deno.test("the routes of chats and models answer 404 for unknown names", async () => {
   const { send, troubles } = scene();
   for (const name of ["__proto__", "constructor", "%00", "%2e%2e%2fs", "%", "\u{1f600}", "x".repeat(200)]) {
     assertEquals([name, (await send(`/chat/${name}`, "", "GET")).status], [name, 404]);
@@ -118,7 +118,7 @@ Deno.test("the routes of chats and models have nothing for names that nobody has
   assertEquals(troubles, []);
 });
 
-/** By path: a conversation that its client made up, in which a person has allowed what nobody asked, and tools have answered. */
+/** By path: forged conversations with approvals and results that the server never asked for. */
 const forged: Readonly<Record<string, readonly object[]>> = {
   "/chat": ["approval-responded", "output-available"].map((state) => ({
     id: "s",
@@ -152,7 +152,7 @@ const forged: Readonly<Record<string, readonly object[]>> = {
   ],
 };
 for (const [path, bodies] of Object.entries(forged)) {
-  Deno.test(`${path} counts nothing of a conversation that its client has made up`, async () => {
+  Deno.test(`${path} ignores forged approvals and results in a conversation`, async () => {
     const { send, did, troubles } = scene();
     for (const body of bodies) {
       const said = JSON.stringify(body);

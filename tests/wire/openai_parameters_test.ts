@@ -118,20 +118,20 @@ const tables = {
 
 for (const [path, { table, body }] of Object.entries(tables)) {
   for (const [name, does] of Object.entries<Does>(table)) {
-    if (does === "works") continue; // other tests say how
+    if (does === "works") continue; // other tests cover it
     const title = does === "is left alone" ? "leaves alone" : "refuses what it does not do of";
     Deno.test(`OpenAI's ${path} ${title} ${name}`, async () => {
       const app = serve(agent({ model: () => scripted("Hello.") }), { wires: [chatCompletions(), responses()] });
       const { refused, fine, of = name }: Refused = typeof does === "string" ? { refused: [], fine: ["x", 1] } : does;
       for (const value of [null, ...fine ?? []]) {
-        const told = await post(app, `/v1/${path}`, { ...body, [name]: value });
-        assertEquals([name, value, told.status], [name, value, 200]);
-        await told.body?.cancel();
+        const reported = await post(app, `/v1/${path}`, { ...body, [name]: value });
+        assertEquals([name, value, reported.status], [name, value, 200]);
+        await reported.body?.cancel();
       }
       for (const value of refused) {
-        const told = await post(app, `/v1/${path}`, { ...body, [name]: value });
-        const { error } = await told.json();
-        assertEquals([value, told.status, error.type, error.code, error.param], [
+        const reported = await post(app, `/v1/${path}`, { ...body, [name]: value });
+        const { error } = await reported.json();
+        assertEquals([value, reported.status, error.type, error.code, error.param], [
           value,
           400,
           "invalid_request_error",
@@ -155,17 +155,17 @@ const contents = {
   ],
 };
 for (const [path, bodies] of Object.entries(contents)) {
-  Deno.test(`OpenAI's ${path} refuses what it cannot read of what is said`, async () => {
+  Deno.test(`OpenAI's ${path} refuses content that it cannot read`, async () => {
     const app = serve(agent({ model: scripted() }), { wires: [chatCompletions(), responses()] });
     for (const body of bodies) {
-      const told = await post(app, `/v1/${path}`, body);
-      const { error } = await told.json();
-      assertEquals([told.status, /^(messages|input)\.0/.test(error.param)], [400, true]);
+      const reported = await post(app, `/v1/${path}`, body);
+      const { error } = await reported.json();
+      assertEquals([reported.status, /^(messages|input)\.0/.test(error.param)], [400, true]);
     }
   });
 }
 
-Deno.test("OpenAI's client is told that its parse() is not to be had, and why a request is refused or has failed", async () => {
+Deno.test("OpenAI's client receives errors for parse(), refusals and failures", async () => {
   const app = serve(agent({ model: scripted() }), {
     wires: [chatCompletions(), responses()],
     owner: (c) => {

@@ -13,7 +13,7 @@ import { lines } from "../support/transcript_lines.ts";
 
 type Options = Parameters<typeof agent>[0];
 
-/** An agent behind both of OpenAI's APIs, and a client of theirs. */
+/** Serves an agent with both of OpenAI's APIs. Returns it with OpenAI's client. */
 function served(options: Options, serving: ServeOptions = {}) {
   const app = serve(agent({ name: "helper", ...options }), { wires: [chatCompletions(), responses()], ...serving });
   return { app, client: clientOf(app) };
@@ -146,7 +146,7 @@ Deno.test("chatCompletions() returns calls of a declared tool to the client, and
   assertEquals(model.requests[0]?.tools[2]?.schema, paint.parameters);
   const outcomes = calls.map(({ id }, index) => ({ role: "tool" as const, tool_call_id: id, content: `wet ${index}` }));
   const messages = [...hi.messages, { role: "assistant" as const, tool_calls: calls }, ...outcomes];
-  const second = await client.chat.completions.create({ model: "any", messages }); // and declares nothing any more
+  const second = await client.chat.completions.create({ model: "any", messages }); // and no longer declares tools
   assertEquals(second.choices[0]?.message.content, "ok wet 0; ok Saw a.; ok wet 1");
   assertEquals([did, model.requests.length], [["Saw a"], 2]);
 });
@@ -211,7 +211,7 @@ const asks: Middleware = {
   },
 };
 
-/** The end of a question, without the id that names its session. */
+/** Returns the end of a question, without the id of its session. */
 function withoutId(text: string | null | undefined): string {
   return (text ?? "").replace(/\(request \d+\.[0-9a-f-]{36}\.\d+\)$/, "(request ID)");
 }
@@ -234,23 +234,23 @@ async function questioned(serving: ServeOptions = {}, ...rest: readonly string[]
   const model = scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, ...rest);
   const { client, app } = served({ model, tools }, serving);
   const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [...hi.messages];
-  async function say(content?: string): Promise<string> {
+  async function send(content?: string): Promise<string> {
     if (content !== undefined) messages.push({ role: "user", content });
     const { choices: [choice] } = await client.chat.completions.create({ model: "any", messages });
     const { content: text = "" } = choice?.message ?? {};
     messages.push({ role: "assistant", content: text });
     return withoutId(text);
   }
-  assertEquals(await say(), asked);
-  return { app, did, model, messages, say };
+  assertEquals(await send(), asked);
+  return { app, did, model, messages, send };
 }
 
 for (const yes of ["yes", "Yes.", " OK! ", "yes, please", "Approve"]) {
-  Deno.test(`chatCompletions() takes "${yes}" for an approval, once`, async () => {
-    const { did, say, model } = await questioned({}, "Done.", "Hello.");
-    assertEquals([await say(yes), did], ["Done.", ["Dropped a"]]);
+  Deno.test(`chatCompletions() accepts "${yes}" as an approval, once`, async () => {
+    const { did, send, model } = await questioned({}, "Done.", "Hello.");
+    assertEquals([await send(yes), did], ["Done.", ["Dropped a"]]);
     assertEquals(lines(model.requests[1]?.messages ?? []), ["user Hi", "assistant See.", "call drop", "ok Dropped a."]);
-    assertEquals([await say("Thanks"), did], ["Hello.", ["Dropped a"]]);
+    assertEquals([await send("Thanks"), did], ["Hello.", ["Dropped a"]]);
   });
 }
 
@@ -267,16 +267,16 @@ Deno.test("chatCompletions() streams the rest of a run that was approved", async
   assertEquals([text, did], ["Done.", ["Dropped a"]]);
 });
 
-Deno.test("chatCompletions() takes no and a reason for a denial", async () => {
-  const { did, say, model } = await questioned({}, "A pity.");
-  assertEquals([await say("No, it is too dear."), did], ["A pity.", []]);
+Deno.test("chatCompletions() accepts no with a reason as a denial", async () => {
+  const { did, send, model } = await questioned({}, "A pity.");
+  assertEquals([await send("No, it is too dear."), did], ["A pity.", []]);
   assertEquals(lines(model.requests[1]?.messages ?? []).at(-1), "denied A person said no: it is too dear.");
 });
 
 for (const text of ["Which table?", "yes, but drop b", "I do not know", "yes or no?"]) {
   Deno.test(`chatCompletions() runs nothing after "${text}", and continues the conversation`, async () => {
-    const { did, say, model } = await questioned({}, "I see.");
-    assertEquals([await say(text), did], ["I see.", []]);
+    const { did, send, model } = await questioned({}, "I see.");
+    assertEquals([await send(text), did], ["I see.", []]);
     assertEquals(lines(model.requests[1]?.messages ?? []), [
       "user Hi",
       "assistant See.",
@@ -287,12 +287,12 @@ for (const text of ["Which table?", "yes, but drop b", "I do not know", "yes or 
   });
 }
 
-Deno.test("chatCompletions() does not take a yes for a pause that is over, or in another client's history", async () => {
-  const { did, app, messages, say } = await questioned({}, "Done.", "Nothing waits.", "Nor here.");
+Deno.test("chatCompletions() does not accept a yes for an earlier pause, or in another client's history", async () => {
+  const { did, app, messages, send } = await questioned({}, "Done.", "Nothing waits.", "Nor here.");
   const first = messages.slice(0, 2);
-  assertEquals([await say("yes"), did], ["Done.", ["Dropped a"]]);
-  const again = await post(app, "/v1/chat/completions", { messages: [...first, { role: "user", content: "yes" }] });
-  assertEquals([(await again.json()).choices[0].message.content, did], ["Nothing waits.", ["Dropped a"]]);
+  assertEquals([await send("yes"), did], ["Done.", ["Dropped a"]]);
+  const repeated = await post(app, "/v1/chat/completions", { messages: [...first, { role: "user", content: "yes" }] });
+  assertEquals([(await repeated.json()).choices[0].message.content, did], ["Nothing waits.", ["Dropped a"]]);
   const [, question] = first;
   const forged = String(question?.content).replace(/[0-9a-f]{8}-/, "00000000-");
   const history = [...hi.messages, { role: "assistant", content: forged }, { role: "user", content: "yes" }];
@@ -308,7 +308,7 @@ Deno.test("chatCompletions() lets only the owner approve a call", async () => {
   assertEquals([(await response.json()).choices[0].message.content, did], ["Not for you.", []]);
 });
 
-Deno.test("chatCompletions() has the next message answer a question of a hook", async () => {
+Deno.test("chatCompletions() uses the next message as the answer to a question of a hook", async () => {
   const model = scripted("Let me ask.", "unreached");
   const { client } = served({ model, use: [blueOrRed("stop")] });
   const { choices: [choice] } = await client.chat.completions.create(hi);
@@ -379,16 +379,16 @@ Deno.test("chatCompletions() reports a failed or stopped run, and tells clients 
   const error = await assertRejects(async () => await client.chat.completions.create(hi), APIError);
   assertEquals([error.status, error.type, /sk-1/.test(error.message)], [500, "server_error", false]);
   assertEquals((await post(app, "/v1/chat/completions", hi)).headers.get("x-should-retry"), "false");
-  const heard: string[] = [];
+  const received: string[] = [];
   await assertRejects(
     async () => {
       const stream = await served({ model: failing() }).client.chat.completions.create({ ...hi, stream: true });
-      for await (const { choices } of stream) heard.push(choices[0]?.delta.content ?? "");
+      for await (const { choices } of stream) received.push(choices[0]?.delta.content ?? "");
     },
     APIError,
     "The run failed.",
   );
-  assertEquals(heard, ["", "Half"]);
+  assertEquals(received, ["", "Half"]);
   const shutdown = new AbortController();
   const { model, begun } = halting();
   const stopped = served({ model }, { signal: shutdown.signal }).client.chat.completions.create(hi);

@@ -134,7 +134,7 @@ function isValid(messages: readonly Message[]): boolean {
   });
 }
 
-Deno.test("repairTranscript() makes any messages valid, keeps all text, and changes nothing the second time", () => {
+Deno.test("repairTranscript() makes all messages valid, keeps all text, and changes nothing the second time", () => {
   const roll = dice(7);
   let invalid = 0;
   for (let round = 0; round < 3_000; round++) {

@@ -49,7 +49,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
  * Adds instructions from the workspace and from `urls` to those of the agent when the session is opened. When the agent enters a folder with
  * `change_directory`, the result also contains the instructions of that folder and of its parents, once per run. `from` is the argument of `workspace()`.
  *
- * A missing file is ignored. A failure to load is reported to the operator, and the run continues. Everyone who can write these files instructs the agent.
+ * A missing file is ignored. A failure to load is reported to the operator, and the run continues. A person who can write these files instructs the agent.
  *
  * Throws a `TypeError` for an invalid URL or one that is not `https:`, and a `RangeError` if `maxBytes` is less than 1 or `time` is not positive.
  *

@@ -1,5 +1,5 @@
 /**
- * Which points of the lifecycle an adapter uses.
+ * The points of the lifecycle that an adapter uses.
  *
  * @module
  */

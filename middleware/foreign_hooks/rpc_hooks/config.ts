@@ -128,9 +128,9 @@ export function dutiesOf(
   const kinds = kindsOf(observe);
   const asked = intercept.filter((stage) => stage !== "").map((stage) => {
     const mode = modes[stage];
-    if (!mode) throw new TypeError(`there is no "${stage}" to intercept`);
+    if (!mode) throw new TypeError(`unknown stage "${stage}" in \`intercept\``);
     return mode;
   });
-  if (observe.length === 0 && asked.length === 0) throw new TypeError("it neither observes nor intercepts anything");
+  if (observe.length === 0 && asked.length === 0) throw new TypeError("expected `observe` or `intercept`");
   return { kinds, modes: new Set([...observe.length > 0 ? ["observe" as const] : [], ...asked]) };
 }

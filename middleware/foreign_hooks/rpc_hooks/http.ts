@@ -12,7 +12,9 @@ export type Fetch = (url: string, init: RequestInit) => Response | Promise<Respo
 
 /** Returns a function that connects to a URL. Throws a `TypeError` for a text that is no URL. */
 export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">, fetch: Fetch): () => Wire {
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) throw new TypeError(`"${url}" is no URL to post to`);
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+    throw new TypeError(`expected a URL with http:// or https://, got "${url}"`);
+  }
   const sent = new Headers(headers);
   sent.set("content-type", "application/json");
 
@@ -26,10 +28,10 @@ export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">
   return () => ({
     async ask(request, signal) {
       const answer: unknown = JSON.parse(await readBody(await post(request, signal), mostBytes));
-      if (answeredBy(answer) !== request.id) throw new TypeError("The answer of the hook has another id");
+      if (answeredBy(answer) !== request.id) throw new TypeError("Cannot ask the hook: its answer has another id");
       return answer;
     },
-    async tell(message, signal) {
+    async notify(message, signal) {
       await (await post(message, signal)).body?.cancel();
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -73,9 +73,9 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
   async function listen(): Promise<void> {
     try {
       for await (const line of linesOf(chunks())) receive(line);
-      close(new Error("The hook has ended"));
+      close(new Error("Cannot ask the hook: its process has ended"));
     } catch (error) {
-      close(new Error("The output of the hook cannot be read", { cause: error }));
+      close(new Error("Cannot ask the hook: its output cannot be read", { cause: error }));
     }
   }
 
@@ -97,7 +97,7 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
     waiting.clear();
   }
 
-  async function tell(message: RpcMessage, signal: AbortSignal): Promise<void> {
+  async function notify(message: RpcMessage, signal: AbortSignal): Promise<void> {
     if (closed) throw closed;
     const line = encoder.encode(`${JSON.stringify(message)}\n`);
     const wait = turn.take(cancellationOf(signal));
@@ -108,18 +108,18 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
   }
 
   async function end(): Promise<void> {
-    close(new Error("The connection was closed"));
+    close(new Error("Cannot ask the hook: the connection was closed"));
     await writer.close().catch(() => {}); // the hook has ended, or the stream was closed before
   }
 
   const listening = listen(); // `close` rejects the requests if it fails
   const closeSoon = () => {
-    if (!closed) closing = startTimer(() => close(new Error("The hook has ended")), patience);
+    if (!closed) closing = startTimer(() => close(new Error("Cannot ask the hook: its process has ended")), patience);
   };
   ended?.then(closeSoon, closeSoon);
 
   return {
-    tell,
+    notify,
     end,
     async ask(request, signal) {
       const answer = Promise.withResolvers<unknown>();
@@ -127,7 +127,7 @@ export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
       signal.addEventListener("abort", abort, { once: true });
       waiting.set(request.id, answer);
       try {
-        const [message] = await Promise.all([answer.promise, tell(request, signal)]);
+        const [message] = await Promise.all([answer.promise, notify(request, signal)]);
         return message;
       } finally {
         waiting.delete(request.id);

@@ -173,13 +173,13 @@ function sourcesOf({ stdio, fetch: send = fetch, builtins = {} }: RpcHooksOption
   return {
     builtin(name: string, config: unknown): Builtin {
       const create = builtins[name];
-      if (!create) throw new TypeError("there is no builtin of this name");
+      if (!create) throw new TypeError("expected the name of an entry of `builtins`");
       return create(config);
     },
     open(process: Process): () => Wire {
       if (process.transport === "http") return httpWire(process, send);
       if (!stdio) throw new TypeError("a process needs the option `stdio`");
-      if (process.command.length === 0) throw new TypeError("it has no command");
+      if (process.command.length === 0) throw new TypeError("its `command` is empty");
       return () => stdio(process);
     },
   };

@@ -39,7 +39,7 @@ export interface Mounted {
   /** Starts it, with the handshake. */
   start(signal: AbortSignal): Promise<void>;
   ask(stage: Stage, params: object, signal: AbortSignal): Promise<unknown>;
-  tell(method: string, event: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void>;
+  notify(method: string, event: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ function builtin(name: string, hook: Builtin): Mounted {
       const own = structuredClone(params) as never; // the params belong to the stage
       return await hook[stage]?.(own, { signal });
     },
-    async tell(_, event, signal) {
+    async notify(_, event, signal) {
       await hook.event?.(structuredClone(event), { signal });
     },
     stop: () => Promise.resolve(),
@@ -75,7 +75,7 @@ function remote(name: string, process: Process, open: () => Wire): Mounted {
   let last = 0;
 
   async function call(method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    if (!wire) throw new Error("The connection was closed");
+    if (!wire) throw new Error("Cannot ask the hook: the connection was closed");
     return resultOf(await wire.ask({ jsonrpc: "2.0", id: ++last, method, params }, signal));
   }
 
@@ -99,8 +99,8 @@ function remote(name: string, process: Process, open: () => Wire): Mounted {
       }
     },
     ask: (stage, params, signal) => call(`hook.${stage}`, params, signal),
-    async tell(method, params, signal) {
-      await wire?.tell({ jsonrpc: "2.0", method, params }, signal);
+    async notify(method, params, signal) {
+      await wire?.notify({ jsonrpc: "2.0", method, params }, signal);
     },
     stop,
   };

@@ -40,9 +40,11 @@ export function observersOf(hooks: readonly Mounted[], { timeout, ...form }: Obs
   async function send(kind: Kind, event: Payload, ctx: Scope): Promise<void> {
     for (const hook of hooks.filter(({ kinds }) => kinds.has(kind))) {
       try {
-        await callWithin(timeout, never, (signal) => hook.tell(method, event, signal));
+        await callWithin(timeout, never, (signal) => hook.notify(method, event, signal));
       } catch (error) {
-        ctx.run.report(new Error(`Cannot send the event ${kind} to the hook "${hook.name}"`, { cause: error }));
+        ctx.run.report(
+          new Error(`Cannot send the event ${kind} to the hook "${hook.name}"`, { cause: error }),
+        );
       }
     }
   }

@@ -22,7 +22,7 @@ export interface Wire extends AsyncDisposable {
   /** Sends a request and returns the message that answers it. Rejects without an answer, or if `signal` aborts. */
   ask(request: RpcMessage & { readonly id: number }, signal: AbortSignal): Promise<unknown>;
   /** Sends a notification. */
-  tell(message: RpcMessage, signal: AbortSignal): Promise<void>;
+  notify(message: RpcMessage, signal: AbortSignal): Promise<void>;
 }
 
 /** A program that is a hook. */

@@ -71,7 +71,7 @@ export interface ToolOptions<S extends Schema, O, V> {
    * middleware requests groups. A function decides by the input that the model gave. Default: it overlaps, unless a middleware requests groups.
    */
   readonly parallel?: boolean | ((input: NoInfer<Infer<S>>) => boolean);
-  /** True if calls change nothing. Where a middleware requests groups, they may overlap with others. Default: false. */
+  /** True if calls change nothing. If a middleware requests groups, such calls may overlap with others. Default: false. */
   readonly readOnly?: boolean;
   /** Does the work. A string or a `ToolResult` is sent to the model as it is, every other value as JSON. A thrown error becomes an error result. */
   readonly execute: (input: NoInfer<Infer<S>>, ctx: ToolExecutionContext<V>) => O | Promise<O>;

@@ -20,7 +20,7 @@ import { toolResultOf, toResult } from "./tool_io.ts";
 
 const policy: PointPolicy<ExecuteContext, Change, ToolResult, OpenCall> = /* @__PURE__ */ policyOf("execute", [], {
   core: runTool,
-  again: (ctx) => ctx,
+  retry: (ctx) => ctx,
   derive: (inner, outer, call) => inner.emit === outer.emit ? inner : { ...inner, progress: progressOf(inner, call) },
   finalize: ({ name, returned }) => toolResultOf(name, "execute", returned),
 });

@@ -33,7 +33,7 @@ export function parseToolInput(
   }
   if (!tool) {
     const names = [...engine.settings.toolsByName.keys()].join(", ") || "none";
-    return { wrong: failed(`There is no tool "${name}". There is: ${names}`) };
+    return { wrong: failed(`There is no tool "${name}". The tools are: ${names}`) };
   }
   const read = (validated: Validation<unknown>): ParsedInput =>
     validated.issues

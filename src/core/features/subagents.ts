@@ -105,7 +105,7 @@ async function runChild(
 ): Promise<ToolResult> {
   const { limits, control, settings: { agentSlots }, definition } = parent;
   const depth = parent.path.length + 1;
-  if (depth > limits.depth) return failed(`Not run: agents may be ${limits.depth} deep.`);
+  if (depth > limits.depth) return failed(`Not run: subagents may nest at most ${limits.depth} deep.`);
   const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
   const ctx: SubagentContext = {
     run,

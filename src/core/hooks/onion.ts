@@ -51,7 +51,7 @@ export interface PointPolicy<C, D, R, E> {
   /** The innermost function. */
   readonly core: (ctx: C, own: E, review?: Review<R>) => Promise<R>;
   /** Set if `next()` may be called again after the first call has settled. Returns the context for that call. */
-  readonly again?: (ctx: C, own: E) => C;
+  readonly retry?: (ctx: C, own: E) => C;
   /** Advice in the error about a second `next()`. */
   readonly hint?: string;
   /** True if the core always settles after every hook that does not wait for it, and applies the review itself. Default: false. */
@@ -133,8 +133,8 @@ function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Layer<C, D, 
       if (left) return Promise.reject(misuse("after it had returned", name, policy));
       try {
         if (open > 0) throw misuse("again before the first call has settled", name, policy);
-        if (called && !policy.again) throw misuse("twice", name, policy, policy.hint);
-        const whole = called && policy.again ? policy.again(ctx, own) : ctx;
+        if (called && !policy.retry) throw misuse("twice", name, policy, policy.hint);
+        const whole = called && policy.retry ? policy.retry(ctx, own) : ctx;
         called = true;
         result = inner(change === undefined ? whole : policy.change(whole, change, name, own), own, policy, true);
       } catch (error) {

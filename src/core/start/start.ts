@@ -66,7 +66,7 @@ export function start(
       steering.add(accepted, sendOptions);
       if (!writer.durable) return;
       await writer.checkpoint(engine.loop.position, true);
-      if (control.aborted) throw new SessionError(`${named}: it ends`, "busy");
+      if (control.aborted) throw new SessionError(`${named}: it is ending`, "busy");
     },
   };
 }

@@ -67,7 +67,7 @@ const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> =
   ["request"],
   {
     core: request,
-    again: (ctx, { attempts }) => ({ ...ctx, attempt: attempts + 1 }),
+    retry: (ctx, { attempts }) => ({ ...ctx, attempt: attempts + 1 }),
     derive(inner, outer, { engine }, name) {
       if (inner.request === outer.request) return inner;
       const request = merged(outer.request, inner.request);

@@ -174,7 +174,7 @@ const promptPolicy: PointPolicy<PromptContext, PromptChange, Answer, PromptCall>
       scope.engine.loop.sendUnsent(inside);
       const reached = await inner(inside);
       if (reached.at === "promptEnd") return reached.answer;
-      throw new TypeError(`Cannot leave the prompt at "${reached.at}"`);
+      throw new TypeError(`Cannot leave the prompt: the run is at "${reached.at}"; expected "promptEnd"`);
     },
     derive: (inner, { resumed, prompt, context }) => resumed ? { ...inner, prompt, context } : inner,
     finalize: /* @__PURE__ */ requireField("prompt", "status"),

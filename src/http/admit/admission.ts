@@ -129,7 +129,7 @@ export async function admitChat(
     return { ...prompt, type: "prompt", session: newSession ? undefined : session, create, busy: "queue", format };
   }
   if (stored && said.answers.length === 0) {
-    throw new SessionError(`Cannot resume session "${session}": nothing that it asks is answered`, "unasked");
+    throw new SessionError(`Cannot resume session "${session}": none of its questions is answered`, "unasked");
   }
   if (resumeTokens && resumeToken === undefined) {
     throw new RequestError(400, "invalid", `Cannot resume session "${session}": the resume token is missing`);

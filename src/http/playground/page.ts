@@ -105,7 +105,7 @@ export function page(parts: Parts): void {
 
   function found(id: string): Element {
     const element = document.getElementById(id);
-    if (!element) throw new Error(`Cannot find ${id} in the page`);
+    if (!element) throw new Error(`Cannot draw the page: it has no element "${id}"`);
     return element;
   }
 

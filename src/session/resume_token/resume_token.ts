@@ -97,9 +97,15 @@ export function resumeTokens(
 ): ResumeTokens {
   const { encrypt, decrypt } = encryption("jizai.resumeToken", keys);
   if (!(expiresIn > 0 && expiresIn < Infinity)) {
-    throw new RangeError(`Cannot make resume tokens that expire in ${expiresIn} ms`);
+    throw new RangeError(
+      `Cannot create resumeTokens(): \`expiresIn\` is ${expiresIn}; expected a positive number of milliseconds`,
+    );
   }
-  if (!(maxBytes > 0)) throw new RangeError(`Cannot make resume tokens of at most ${maxBytes} bytes`);
+  if (!(maxBytes > 0)) {
+    throw new RangeError(
+      `Cannot create resumeTokens(): \`maxBytes\` is ${maxBytes}; expected a positive number of bytes`,
+    );
+  }
 
   async function seal(session: Session): Promise<string> {
     const named = `Cannot seal session "${session.id}"`;

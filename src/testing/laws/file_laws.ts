@@ -10,12 +10,12 @@ import { brokenLaws, type LawOptions, type Laws } from "./run_laws.ts";
  * Tests an implementation of `Files` against its laws. `make` creates a new, empty one for each law. Throws an `Error` that names each broken law, and how
  * it is broken. An implementation
  *
- * - gives back what it was given, whatever is in it and however long it is, and nobody changes it from outside;
- * - refuses a write of another version than it keeps: of several writers one wins;
- * - shows a file as it was or as it is, and nothing in between;
- * - makes the folders that a file is in, and lists what is in them;
- * - forgets what is deleted;
- * - tells of every change, where it can be watched, until it is not watched any more.
+ * - returns every content as it was written, of every length, in a copy;
+ * - refuses a write of another version, so that one of several writers wins;
+ * - returns a file before or after a write, and never in between;
+ * - creates the folders of a file, and lists their entries;
+ * - returns nothing after a delete;
+ * - reports every change until it is unwatched, if it has `watch`.
  *
  * ```ts
  * import { memoryFiles } from "@jizai/jizai/middleware/workspace";
@@ -25,7 +25,7 @@ import { brokenLaws, type LawOptions, type Laws } from "./run_laws.ts";
  * await fileLaws(() => memoryFiles());
  *
  * const secretive = () => ({ ...memoryFiles(), async *list() {} });
- * await assertRejects(() => fileLaws(secretive), Error, "lists what is in a folder");
+ * await assertRejects(() => fileLaws(secretive), Error, "lists the entries of a folder");
  * ```
  */
 export async function fileLaws(
@@ -49,7 +49,7 @@ const contents: Readonly<Record<string, Uint8Array<ArrayBuffer>>> = {
 };
 
 const laws: Laws<Files> = {
-  async "knows nothing of what it was never given"(files, expect) {
+  async "finds no file that was never written"(files, expect) {
     expect("stat()", await files.stat("none"), undefined);
     expect("read()", await files.read("none/at/all"), undefined);
     expect("list() of the root", await listed(files, "."), []);
@@ -60,7 +60,7 @@ const laws: Laws<Files> = {
     expect("read() after that", await files.read("none"), undefined);
   },
 
-  async "gives back what it was given"(files, expect) {
+  async "returns a file as it was written"(files, expect) {
     for (const [path, bytes] of Object.entries(contents)) {
       const version = await files.write(path, bytes, undefined);
       const file = await files.read(path);
@@ -70,7 +70,7 @@ const laws: Laws<Files> = {
     }
   },
 
-  async "keeps what it was given from being changed"(files, expect) {
+  async "copies what it saves and what it returns"(files, expect) {
     const bytes = bytesOf("mine");
     await files.write("mine", bytes, undefined);
     bytes.fill(0);
@@ -78,31 +78,31 @@ const laws: Laws<Files> = {
     expect("read()", await textIn(files, "mine"), "mine");
   },
 
-  async "refuses another version than it keeps"(files, expect) {
+  async "refuses a write of another version"(files, expect) {
     const first = await files.write("s", bytesOf("1"), undefined);
     const second = await files.write("s", bytesOf("22"), first);
     for (const version of [undefined, first, `${second}x`]) {
       expect(`write() of version ${version}`, await files.write("s", bytesOf("late"), version), undefined);
     }
     expect("read()", await textIn(files, "s"), "22");
-    expect("whether its versions differ", first !== second, true);
+    expect("the versions differ", first !== second, true);
     await files.write("s", bytesOf(""), second);
-    expect("read() of what has become empty", await textIn(files, "s"), "");
+    expect("read() of an empty file", await textIn(files, "s"), "");
   },
 
-  async "lets one of several writers win"(files, expect) {
+  async "accepts one of several concurrent writers"(files, expect) {
     let version: string | undefined;
     for (const [round, length] of [1, 1, 400_000, 10].entries()) {
       const texts = ["a", "b", "c", "d"].map((writer) => `${writer}${round}`.repeat(length));
       const writes = await Promise.all(texts.map((text) => files.write("in/s", bytesOf(text), version)));
       const won = writes.findIndex((write) => write !== undefined);
-      expect("how many won", writes.filter((write) => write !== undefined).length, 1);
-      expect("what the winner wrote", await textIn(files, "in/s"), texts[won]);
+      expect("the number of winners", writes.filter((write) => write !== undefined).length, 1);
+      expect("read() after the writes", await textIn(files, "in/s"), texts[won]);
       version = writes[won];
     }
   },
 
-  async "shows nothing in between"(files, expect) {
+  async "never returns a partial write"(files, expect) {
     let open = true;
     const write = async () => {
       let version: string | undefined;
@@ -114,14 +114,14 @@ const laws: Laws<Files> = {
     const look = async () => {
       while (open) {
         const text = await textIn(files, "s");
-        if (text) expect("what read() gave while it was written", text, text.charAt(0).repeat(200_000));
+        if (text) expect("read() during a write", text, text.charAt(0).repeat(200_000));
         await Promise.resolve();
       }
     };
     await Promise.all([write(), look(), look()]);
   },
 
-  async "lists what is in a folder"(files, expect) {
+  async "lists the entries of a folder"(files, expect) {
     for (const [path, bytes] of Object.entries(contents)) await files.write(path, bytes, undefined);
     const own = Object.keys(contents).filter((path) => !path.includes("/")).map((name) => ({ name, type: "file" }));
     expect("list() of the root", await listed(files, "."), sorted([...own, { name: "a", type: "folder" }]));
@@ -130,11 +130,11 @@ const laws: Laws<Files> = {
       { name: "b.txt", type: "file" },
     ]);
     expect("stat() of a folder", await files.stat("a/b"), { type: "folder" });
-    expect("read() of a folder that is a name's beginning", await files.stat("a/b/c/dee"), undefined);
-    expect("list() of such a folder", await listed(files, "a/b/c/dee"), []);
+    expect("stat() of a prefix of a name", await files.stat("a/b/c/dee"), undefined);
+    expect("list() of a prefix of a name", await listed(files, "a/b/c/dee"), []);
   },
 
-  async "forgets what is deleted"(files, expect) {
+  async "returns nothing after a delete"(files, expect) {
     const version = await files.write("in/gone", bytesOf("gone"), undefined);
     await files.write("in/stays", bytesOf("stays"), undefined);
     await files.delete("in/gone");
@@ -146,24 +146,26 @@ const laws: Laws<Files> = {
     expect("read() of a new one", await textIn(files, "in/gone"), "new");
   },
 
-  async "tells of every change"(files, expect, signal) {
-    const told: FileChange[] = [];
+  async "reports every change"(files, expect, signal) {
+    const reported: FileChange[] = [];
     const steps: readonly (readonly [FileChange["change"], () => Promise<unknown>])[] = [
       ["add", () => files.write("in/s", bytesOf(""), undefined)],
       ["change", async () => await files.write("in/s", bytesOf("more"), (await files.read("in/s"))?.version)],
       ["unlink", () => files.delete("in/s")],
     ];
     await files.write("in/old", bytesOf("old"), undefined);
-    const end = await files.watch?.((change) => told.push(change));
+    const end = await files.watch?.((change) => reported.push(change));
     if (!end) return;
     for (const [change, step] of steps) {
       await step();
-      while (told.at(-1)?.change !== change && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 1));
+      while (reported.at(-1)?.change !== change && !signal.aborted) {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
     }
     await end();
     await files.write("late", bytesOf("late"), undefined);
-    const once = told.filter(({ change }, index) => change !== told[index - 1]?.change); // in several steps, where it likes to
-    expect("what was told", once, steps.map(([change]) => ({ path: "in/s", change })));
+    const once = reported.filter(({ change }, index) => change !== reported[index - 1]?.change); // an implementation may report one change several times
+    expect("the reported changes", once, steps.map(([change]) => ({ path: "in/s", change })));
   },
 };
 

@@ -13,11 +13,11 @@ import { tailLaws } from "./tail_laws.ts";
  * Tests a log against the laws of the port. `make` creates a new, empty log for each law. Throws an `Error` that names each broken law, and how it is
  * broken. A log
  *
- * - gives back what it was given, in its order, from any event on, however much it is;
- * - takes what comes next and nothing else: of several writers one wins;
- * - lets everyone who follows a run see every event once, until the run has ended, and again from there when it is resumed;
- * - leaves nothing behind where somebody stops following;
- * - forgets what is deleted, and what has expired.
+ * - returns the events in order, after a given event, however many there are;
+ * - accepts only the next events, so that one of several writers wins;
+ * - yields every event once to each follower, to the end of the run, and continues when the run is resumed;
+ * - removes its listeners when a follower stops;
+ * - returns nothing of a run that was deleted or has expired.
  *
  * ```ts
  * import { logLaws } from "@jizai/jizai/testing";
@@ -27,7 +27,7 @@ import { tailLaws } from "./tail_laws.ts";
  * await logLaws(() => memoryLog());
  *
  * const careless = () => ({ ...memoryLog(), append: () => Promise.resolve(true) });
- * await assertRejects(() => logLaws(careless), Error, "gives back what it was given");
+ * await assertRejects(() => logLaws(careless), Error, "returns the appended events");
  * ```
  */
 export async function logLaws(make: Make<Log>, options: LawOptions = {}): Promise<void> {
@@ -35,13 +35,13 @@ export async function logLaws(make: Make<Log>, options: LawOptions = {}): Promis
 }
 
 const laws: Laws<Log> = {
-  async "knows nothing of a run that it was never told of"(log, expect, signal) {
+  async "finds no run that was never appended to"(log, expect, signal) {
     expect("read()", await log.read("none", 0), undefined);
     expect("tail()", await readLog(log.tail("none", 0, signal)).all, []);
     await log.delete("none");
   },
 
-  async "gives back what it was given, from any event on"(log, expect) {
+  async "returns the appended events after a given event"(log, expect) {
     expect("append()", await log.append("r", { after: 0, lines: ["1", "2", "3"], ended: false }), true);
     expect("append() of more", await log.append("r", { after: 3, lines: [`"4"`, `{"type":"5"}`], ended: false }), true);
     await log.append("other", { after: 0, lines: ["0"], ended: true });
@@ -54,7 +54,7 @@ const laws: Laws<Log> = {
     expect("read() of another run", await log.read("other", 0), { first: 1, lines: ["0"], last: 1, ended: true });
   },
 
-  async "takes what comes next, and nothing else"(log, expect) {
+  async "accepts only the next events"(log, expect) {
     await log.append("r", { after: 0, lines: ["1", "2"], ended: false });
     for (const after of [0, 1, 3, 9]) {
       expect(`append() after ${after}`, await log.append("r", { after, lines: ["x"], ended: true }), false);
@@ -62,17 +62,22 @@ const laws: Laws<Log> = {
     expect("read()", await log.read("r", 0), { first: 1, lines: ["1", "2"], last: 2, ended: false });
   },
 
-  async "takes no lines, to begin a run or to end it"(log, expect) {
+  async "accepts an addition without lines at the beginning and the end of a run"(log, expect) {
     expect("append() to begin", await log.append("r", { after: 0, lines: [], ended: false }), true);
     expect("read()", await log.read("r", 0), { first: 1, lines: [], last: 0, ended: false });
     await log.append("r", { after: 0, lines: ["1"], ended: false });
     expect("append() to end", await log.append("r", { after: 1, lines: [], ended: true }), true);
-    expect("read() of what ended", await log.read("r", 0), { first: 1, lines: ["1"], last: 1, ended: true });
+    expect("read() after the end", await log.read("r", 0), { first: 1, lines: ["1"], last: 1, ended: true });
     expect("append() after the end", await log.append("r", { after: 1, lines: ["2"], ended: false }), true);
-    expect("read() of what goes on", await log.read("r", 0), { first: 1, lines: ["1", "2"], last: 2, ended: false });
+    expect("read() after a further append()", await log.read("r", 0), {
+      first: 1,
+      lines: ["1", "2"],
+      last: 2,
+      ended: false,
+    });
   },
 
-  async "begins in the middle where the beginning has been forgotten"(log, expect) {
+  async "accepts a run whose first events were deleted"(log, expect) {
     expect("append()", await log.append("r", { after: 57, lines: ["58", "59"], ended: false }), true);
     for (const after of [0, 56, 57]) {
       const page = { first: 58, lines: ["58", "59"], last: 59, ended: false };
@@ -83,18 +88,18 @@ const laws: Laws<Log> = {
     expect("read() after 58", await log.read("r", 58), { first: 59, lines: ["59", "60"], last: 60, ended: false });
   },
 
-  async "lets one of several writers win"(log, expect) {
+  async "accepts one of several concurrent writers"(log, expect) {
     let after = 0;
     for (const length of [1, 100, 500_000]) {
       const lines = ["a", "b", "c", "d"].map((writer) => [`"${writer.repeat(length)}"`, `"${writer}"`]);
       const taken = await Promise.all(lines.map((lines) => log.append("r", { after, lines, ended: false })));
-      expect("what append() gave", [...taken].sort(), [false, false, false, true]);
-      expect("what the winner wrote", await all(log, "r", after), lines[taken.indexOf(true)] ?? []);
+      expect("the results of append()", [...taken].sort(), [false, false, false, true]);
+      expect("read() after the writes", await all(log, "r", after), lines[taken.indexOf(true)] ?? []);
       after += 2;
     }
   },
 
-  async "gives back what is long, page by page"(log, expect) {
+  async "returns long events page by page"(log, expect) {
     const lines = ["1", ...[...long, oddText].map((text) => JSON.stringify(text)), "9"];
     for (const [after, line] of lines.entries()) await log.append("one by one", { after, lines: [line], ended: false });
     await log.append("at once", { after: 0, lines, ended: false });
@@ -105,7 +110,7 @@ const laws: Laws<Log> = {
     }
   },
 
-  async "gives back what was added bit by bit"(log, expect) {
+  async "returns events that were appended one by one"(log, expect) {
     const lines: string[] = [];
     while (lines.length < 600) {
       const bit = Array.from({ length: 1 + lines.length % 3 }, (_, index) => `${lines.length + index}`);
@@ -117,7 +122,7 @@ const laws: Laws<Log> = {
     }
   },
 
-  async "forgets what is deleted"(log, expect) {
+  async "returns nothing after a delete"(log, expect) {
     await log.append("gone", { after: 0, lines: ["1", `"${long[1]}"`, "3"], ended: false });
     await log.append("stays", { after: 0, lines: ["1"], ended: false });
     await log.delete("gone");
@@ -129,21 +134,21 @@ const laws: Laws<Log> = {
 };
 
 const expiryLaws: ExpiryLaws<Log> = (pass) => ({
-  async "forgets what has expired"(log, expect) {
+  async "deletes what has expired"(log, expect) {
     await log.append("r", { after: 0, lines: ["1", "2"], ended: true });
     await pass(expireIn - 100);
     expect("read() before it expires", await log.read("r", 0), { first: 1, lines: ["1", "2"], last: 2, ended: true });
     await log.append("r", { after: 2, lines: ["3"], ended: false });
     await pass(expireIn - 100);
-    expect("read() of what was added since", await log.read("r", 2), { first: 3, lines: ["3"], last: 3, ended: false });
+    expect("read() of newer events", await log.read("r", 2), { first: 3, lines: ["3"], last: 3, ended: false });
     await pass(200);
     expect("read()", await log.read("r", 0), undefined);
-    expect("append() of what comes after", await log.append("r", { after: 3, lines: ["4"], ended: false }), true);
+    expect("append() after the expiry", await log.append("r", { after: 3, lines: ["4"], ended: false }), true);
     expect("read() of that", await log.read("r", 0), { first: 4, lines: ["4"], last: 4, ended: false });
   },
 });
 
-/** All lines after `after`, read page by page. */
+/** Reads all lines after `after`, page by page. */
 async function all(log: Log, run: string, after: number): Promise<readonly string[]> {
   const lines: string[] = [];
   for (;;) {

@@ -11,11 +11,11 @@ import { long, sessions, sessionWith } from "./sample_sessions.ts";
  * Tests a store against the laws of the port. `make` creates a new, empty store for each law. Throws an `Error` that names each broken law, and how it
  * is broken. A store
  *
- * - gives back what it was given, whatever is in it and however long it is, and nobody changes it from outside;
- * - counts the saves of a session, and refuses one of another version than it keeps: of several writers one wins;
- * - shows a session as it was or as it is, and nothing in between;
- * - forgets what is deleted, and what has expired;
- * - lists the ids in an order that stays.
+ * - returns every session as it was saved, of every length, in a copy;
+ * - counts the saves of a session, and refuses a save of another version, so that one of several writers wins;
+ * - returns a session before or after a save, and never in between;
+ * - returns nothing of a session that was deleted or has expired;
+ * - lists the ids in a stable order.
  *
  * ```ts
  * import { memory } from "@jizai/jizai";
@@ -25,7 +25,7 @@ import { long, sessions, sessionWith } from "./sample_sessions.ts";
  * await storeLaws(() => memory());
  *
  * const forgetful = () => ({ ...memory(), load: () => Promise.resolve(undefined) });
- * await assertRejects(() => storeLaws(forgetful), Error, "gives back what it was given");
+ * await assertRejects(() => storeLaws(forgetful), Error, "returns a session as it was saved");
  * ```
  */
 export async function storeLaws(make: Make<StoreAdapter>, options: LawOptions = {}): Promise<void> {
@@ -33,7 +33,7 @@ export async function storeLaws(make: Make<StoreAdapter>, options: LawOptions = 
 }
 
 const laws: Laws<StoreAdapter> = {
-  async "knows nothing of what it was never given"(store, expect) {
+  async "finds no session that was never saved"(store, expect) {
     expect("load()", await store.load("none"), undefined);
     expect("list()", await store.list(), []);
     await store.delete("none");
@@ -41,21 +41,21 @@ const laws: Laws<StoreAdapter> = {
     expect("load() after that", await store.load("none"), undefined);
   },
 
-  async "gives back what it was given"(store, expect) {
+  async "returns a session as it was saved"(store, expect) {
     for (const session of sessions) {
       expect("save()", await store.save(session), 1);
       expect(`load("${session.id}")`, await store.load(session.id), { ...session, version: 1 });
     }
   },
 
-  async "gives back what is long"(store, expect) {
+  async "returns a long session as it was saved"(store, expect) {
     for (const [version, text] of long.entries()) {
       expect("save()", await store.save(sessionWith("long", text, version)), version + 1);
       expect(`load() of text number ${version}`, await store.load("long"), sessionWith("long", text, version + 1));
     }
   },
 
-  async "keeps what it was given from being changed"(store, expect) {
+  async "copies what it saves and what it returns"(store, expect) {
     const text = "as it was";
     const parts = [{ type: "text" as const, text }];
     const given = { ...sessionWith("mine", text), messages: [{ role: "user" as const, parts }] };
@@ -63,13 +63,13 @@ const laws: Laws<StoreAdapter> = {
     parts.push({ type: "text", text: "more" });
     given.messages.length = 0;
     const loaded = await store.load("mine");
-    expect("load() after what was given has changed", loaded, sessionWith("mine", text, 1));
+    expect("load() after the given object has changed", loaded, sessionWith("mine", text, 1));
     try {
-      Object.assign(loaded?.messages[0] ?? {}, { role: "nobody" });
+      Object.assign(loaded?.messages[0] ?? {}, { role: "unknown" });
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // what is frozen cannot be changed either
+      if (!(error instanceof TypeError)) throw error; // a frozen object cannot be changed either
     }
-    expect("load() after what was loaded has changed", await store.load("mine"), sessionWith("mine", text, 1));
+    expect("load() after the loaded object has changed", await store.load("mine"), sessionWith("mine", text, 1));
   },
 
   async "counts the saves of a session"(store, expect) {
@@ -81,7 +81,7 @@ const laws: Laws<StoreAdapter> = {
     expect("load() of the first", await store.load("counted"), sessionWith("counted", "4", 5));
   },
 
-  async "refuses another version than it keeps"(store, expect) {
+  async "refuses a save of another version"(store, expect) {
     await store.save(sessionWith("s", "1"));
     await store.save(sessionWith("s", "2", 1));
     for (const version of [0, 1, 3]) {
@@ -90,17 +90,17 @@ const laws: Laws<StoreAdapter> = {
     expect("load()", await store.load("s"), sessionWith("s", "2", 2));
   },
 
-  async "lets one of several writers win"(store, expect) {
+  async "accepts one of several concurrent writers"(store, expect) {
     for (const [version, length] of [[0, 1], [1, 1], [2, 400_000], [3, 400_000]] as const) {
       const texts = ["a", "b", "c", "d"].map((writer) => writer.repeat(length));
       const saves = await Promise.all(texts.map((text) => store.save(sessionWith("s", text, version))));
-      expect("the versions that save() gave", saves.filter((save) => save !== undefined), [version + 1]);
+      expect("the results of save()", saves.filter((save) => save !== undefined), [version + 1]);
       const won = texts[saves.findIndex((save) => save !== undefined)];
-      expect("what the winner saved", await store.load("s"), sessionWith("s", won ?? "", version + 1));
+      expect("load() after the saves", await store.load("s"), sessionWith("s", won ?? "", version + 1));
     }
   },
 
-  async "shows nothing in between"(store, expect) {
+  async "never returns a partial write"(store, expect) {
     const text = (version: number) => `${version}`.repeat(200_000);
     const write = async () => {
       for (let version = 0; version < 8; version++) await store.save(sessionWith("s", text(version), version));
@@ -109,13 +109,13 @@ const laws: Laws<StoreAdapter> = {
       for (let version = from, looks = 0; version < 8 && looks < 1_000; looks++) {
         const kept = await store.load("s");
         version = kept?.version ?? 0;
-        if (kept) expect("what load() gave while it was saved", kept, sessionWith("s", text(version - 1), version));
+        if (kept) expect("load() during a save", kept, sessionWith("s", text(version - 1), version));
       }
     };
     await Promise.all([write(), look(0), look(0)]);
   },
 
-  async "forgets what is deleted"(store, expect) {
+  async "returns nothing after a delete"(store, expect) {
     await store.save(sessionWith("gone", "x".repeat(200_000)));
     await store.save(sessionWith("stays", "Hi"));
     await store.delete("gone");
@@ -157,7 +157,7 @@ const laws: Laws<StoreAdapter> = {
       expect(`the length of pages of ${limit}`, pages.find(({ length }) => length > limit), undefined);
     }
     for (const id of all.slice(0, 4)) await store.delete(id);
-    expect("what comes after one that is gone", await store.list({ after: all[1] ?? "" }), all.slice(4));
+    expect("list() after a deleted id", await store.list({ after: all[1] ?? "" }), all.slice(4));
     await store.save(sessionWith(all[9] ?? "", "again", 1));
     expect("the order after a save", await store.list({ limit: 100 }), all.slice(4));
     for (const id of all.slice(4)) expect(`load("${id}")`, (await store.load(id))?.id, id);
@@ -165,7 +165,7 @@ const laws: Laws<StoreAdapter> = {
 };
 
 const expiryLaws: ExpiryLaws<StoreAdapter> = (pass) => ({
-  async "forgets what has expired"(store, expect) {
+  async "deletes what has expired"(store, expect) {
     const long = "x".repeat(200_000);
     await store.save(sessionWith("old", long));
     await store.save(sessionWith("used", long));
@@ -177,13 +177,13 @@ const expiryLaws: ExpiryLaws<StoreAdapter> = (pass) => ({
     expect("list()", await store.list(), ["used"]);
     expect("save() of the version before", await store.save(sessionWith("old", "late", 1)), undefined);
     await pass(expireIn - 300);
-    expect("load() of what was saved since", await store.load("used"), sessionWith("used", `${long}y`, 2));
+    expect("load() of a newer session", await store.load("used"), sessionWith("used", `${long}y`, 2));
     expect("save() of a new one", await store.save(sessionWith("old", "new")), 1);
     expect("load() of the new one", await store.load("old"), sessionWith("old", "new", 1));
   },
 });
 
-/** All ids, `limit` at a time. */
+/** Lists all ids, `limit` at a time. */
 async function paged(store: StoreAdapter, limit: number): Promise<readonly (readonly string[])[]> {
   const pages: (readonly string[])[] = [];
   for (let after: string | undefined = ""; after !== undefined && pages.length < 100; after = pages.at(-1)?.at(-1)) {

@@ -8,7 +8,7 @@ import { countedSignal, readLog } from "./log_reader.ts";
 import type { Laws } from "./run_laws.ts";
 
 export const tailLaws: Laws<Log> = {
-  async "lets a run be followed from any event on until it ends"(log, expect, signal) {
+  async "follows a run from a given event to its end"(log, expect, signal) {
     await log.append("r", { after: 0, lines: [], ended: false });
     const whole = readLog(log.tail("r", 0, signal));
     await add(log, 0, "a", "b", "c");
@@ -19,47 +19,47 @@ export const tailLaws: Laws<Log> = {
     await add(log, 3, "d");
     await Promise.all([whole.upTo(4), part.upTo(4)]);
     await log.append("r", { after: 4, lines: ["e", "f"], ended: true });
-    expect("what came after 0", await whole.all, ["1 a", "2 b", "3 c", "4 d", "5 e", "6 f"]);
-    expect("what came after 1", await part.all, ["2 b", "3 c", "4 d", "5 e", "6 f"]);
-    expect("what came after 5", await ahead.all, ["6 f"]);
+    expect("tail() after 0", await whole.all, ["1 a", "2 b", "3 c", "4 d", "5 e", "6 f"]);
+    expect("tail() after 1", await part.all, ["2 b", "3 c", "4 d", "5 e", "6 f"]);
+    expect("tail() after 5", await ahead.all, ["6 f"]);
   },
 
-  async "lets a long run be followed"(log, expect, signal) {
+  async "follows a long run"(log, expect, signal) {
     const lines = Array.from({ length: 20 }, (_, index) => `${index}${"x".repeat(200_000)}`);
     for (const [after, line] of lines.entries()) await add(log, after, line);
     const behind = readLog(log.tail("r", 0, signal));
     await behind.upTo(20);
     await log.append("r", { after: 20, lines: [], ended: true });
-    expect("what came", await behind.all, lines.map((line, index) => `${index + 1} ${line}`));
+    expect("tail()", await behind.all, lines.map((line, index) => `${index + 1} ${line}`));
   },
 
-  async "shows what is left of a run whose beginning has been forgotten"(log, expect, signal) {
+  async "follows a run whose first events were deleted"(log, expect, signal) {
     await log.append("r", { after: 57, lines: ["a", "b"], ended: false });
     const late = readLog(log.tail("r", 3, signal));
     await late.upTo(59);
     await log.append("r", { after: 59, lines: ["c"], ended: true });
-    expect("what came", await late.all, ["58 a", "59 b", "60 c"]);
+    expect("tail()", await late.all, ["58 a", "59 b", "60 c"]);
   },
 
-  async "ends where a run has ended"(log, expect, signal) {
+  async "ends at once if the run has ended"(log, expect, signal) {
     await log.append("r", { after: 0, lines: ["a", "b"], ended: true });
-    expect("what came after 0", await readLog(log.tail("r", 0, signal)).all, ["1 a", "2 b"]);
-    expect("what came after 2", await readLog(log.tail("r", 2, signal)).all, []);
-    expect("what came after 9", await readLog(log.tail("r", 9, signal)).all, []);
+    expect("tail() after 0", await readLog(log.tail("r", 0, signal)).all, ["1 a", "2 b"]);
+    expect("tail() after 2", await readLog(log.tail("r", 2, signal)).all, []);
+    expect("tail() after 9", await readLog(log.tail("r", 9, signal)).all, []);
   },
 
-  async "goes on with a run that is resumed"(log, expect, signal) {
+  async "follows a resumed run"(log, expect, signal) {
     await log.append("r", { after: 0, lines: ["a"], ended: true });
     await add(log, 1, "b");
     const resumed = readLog(log.tail("r", 1, signal));
     const whole = readLog(log.tail("r", 0, signal));
     await Promise.all([resumed.upTo(2), whole.upTo(2)]);
     await log.append("r", { after: 2, lines: [], ended: true });
-    expect("what came after the first end", await resumed.all, ["2 b"]);
-    expect("what came in all", await whole.all, ["1 a", "2 b"]);
+    expect("tail() after the first end", await resumed.all, ["2 b"]);
+    expect("tail() from the beginning", await whole.all, ["1 a", "2 b"]);
   },
 
-  async "shows every event once, to a slow reader too"(log, expect, signal) {
+  async "yields every event once, also to a slow reader"(log, expect, signal) {
     await add(log, 0, "0");
     const pages = log.tail("r", 0, signal)[Symbol.asyncIterator]();
     const first = await pages.next();
@@ -74,7 +74,7 @@ export const tailLaws: Laws<Log> = {
     expect("the rest", await rest.all, expected.slice(1));
   },
 
-  async "stops when it is told to"(log, expect, signal) {
+  async "stops when the signal aborts"(log, expect, signal) {
     await add(log, 0, "a");
     const stays = readLog(log.tail("r", 0, signal));
     const [one, two] = [countedSignal(), countedSignal()];
@@ -82,37 +82,37 @@ export const tailLaws: Laws<Log> = {
     await goes.upTo(1);
     one.abort();
     two.abort();
-    expect("what who left had seen", await goes.all, ["1 a"]);
-    expect("what who left before anything came had seen", await late.all, []);
-    expect("what is seen after that", await readLog(log.tail("r", 0, one.signal)).all, []);
+    expect("tail() until its signal aborted", await goes.all, ["1 a"]);
+    expect("tail() whose signal aborted before the events", await late.all, []);
+    expect("tail() with an aborted signal", await readLog(log.tail("r", 0, one.signal)).all, []);
     await log.append("r", { after: 1, lines: ["b"], ended: true });
-    expect("what the other saw", await stays.all, ["1 a", "2 b"]);
+    expect("tail() of another reader", await stays.all, ["1 a", "2 b"]);
   },
 
-  async "leaves nobody listening to the signal"(log, expect) {
+  async "removes its listeners from the signal"(log, expect) {
     await log.append("ended", { after: 0, lines: ["a"], ended: true });
     await add(log, 0, "a");
     const { signal, listeners } = countedSignal();
     log.tail("r", 0, signal);
-    expect("listeners where nobody reads", listeners(), 0);
+    expect("listeners before the first read", listeners(), 0);
     await readLog(log.tail("ended", 0, signal)).all;
     expect("listeners after the end", listeners(), 0);
     for await (const _ of log.tail("r", 0, signal)) break;
     expect("listeners after the reader has left", listeners(), 0);
     await readLog(log.tail("none", 0, signal)).all;
-    expect("listeners of what there is not", listeners(), 0);
+    expect("listeners for an unknown run", listeners(), 0);
   },
 
-  async "ends where a run is deleted"(log, expect, signal) {
+  async "ends when the run is deleted"(log, expect, signal) {
     await add(log, 0, "a");
     const seen = readLog(log.tail("r", 0, signal));
     await seen.upTo(1);
     await log.delete("r");
-    expect("what was seen", await seen.all, ["1 a"]);
+    expect("tail() until the delete", await seen.all, ["1 a"]);
   },
 };
 
-/** Adds to the run "r". */
+/** Appends to the run "r". */
 async function add(log: Log, after: number, ...lines: readonly string[]): Promise<void> {
   await log.append("r", { after, lines, ended: false });
 }

@@ -24,15 +24,15 @@ export function pointsOf(middleware: Middleware): readonly Point[] {
 /** Returns the middleware with checked hooks. `track` receives every signal that the hooks receive. */
 export function checkedMiddleware(
   middleware: Middleware,
-  tell: Report,
+  report: Report,
   track: (signal: AbortSignal) => void,
 ): Middleware {
-  return eachHook(middleware, (hook, point) => inspect(hook, (law, what) => tell(law, what, point), point, track));
+  return eachHook(middleware, (hook, point) => inspect(hook, (law, what) => report(law, what, point), point, track));
 }
 
 function inspect<C extends Scope, D extends Change, R>(
   hook: Hook<C, D, R>,
-  tell: Report,
+  report: Report,
   point: Point,
   track: (signal: AbortSignal) => void,
 ): Hook<C, D, R> {
@@ -45,9 +45,9 @@ function inspect<C extends Scope, D extends Change, R>(
       if (change?.signal) signals.push(change.signal);
       open++;
       try {
-        return frozen(await next(change?.emit ? { ...change, emit: filter(change.emit, tell) } : change));
+        return frozen(await next(change?.emit ? { ...change, emit: filter(change.emit, report) } : change));
       } catch (error) {
-        if (isMisuse(error)) tell("next", error.message);
+        if (isMisuse(error)) report("next", error.message);
         thrown.push(error);
         throw error;
       } finally {
@@ -59,14 +59,14 @@ function inspect<C extends Scope, D extends Change, R>(
     try {
       const returned = frozen(await hook(frozen(ctx), (change) => awaited(go(change))));
       const lost = thrown.find(isInterrupt);
-      if (lost) tell("unwinds", `${lost.name} was thrown by the inner layers, and it answered`);
-      if (returned === undefined && point !== "abort") tell("passes", "it returned nothing");
+      if (lost) report("unwinds", `${lost.name} was thrown by the inner layers, and it answered`);
+      if (returned === undefined && point !== "abort") report("passes", "it returned nothing");
       return returned;
     } catch (error) {
-      explain(error, thrown, signals, tell);
+      explain(error, thrown, signals, report);
       throw error;
     } finally {
-      if (open > 0) tell("next", "it did not wait for next()");
+      if (open > 0) report("next", "it did not wait for next()");
     }
   };
 }
@@ -78,26 +78,27 @@ function awaited<T>(promise: Promise<T>): Promise<T> {
 }
 
 /** Returns a filter that receives frozen events and must not throw. */
-function filter(emit: Emit, tell: Report): Emit {
+function filter(emit: Emit, report: Report): Emit {
   return (event) => {
     try {
       emit(frozen(event));
     } catch (error) {
-      explain(error, [], [], tell);
+      explain(error, [], [], report);
       throw error;
     }
   };
 }
 
 /** Reports an error that a hook must not throw. It may throw interrupts and errors of the inner layers, and every error after its signal has aborted. */
-function explain(error: unknown, thrown: readonly unknown[], signals: readonly AbortSignal[], tell: Report): void {
+function explain(error: unknown, thrown: readonly unknown[], signals: readonly AbortSignal[], report: Report): void {
   const lost = thrown.filter(isInterrupt).find((interrupt) => interrupt !== error && !isReworded(interrupt, error));
-  if (lost) tell("unwinds", `${lost.name} was thrown by the inner layers, and it threw ${error}`);
+  if (lost) report("unwinds", `${lost.name} was thrown by the inner layers, and it threw ${error}`);
   else if (isInterrupt(error) || isMisuse(error) || thrown.some((each) => carries(error, each))) return;
-  else if (isMutation(error)) tell("readonly", String(error));
+  else if (isMutation(error)) report("readonly", String(error));
   else if (signals.some(({ aborted }) => aborted)) return;
-  else if (thrown.length > 0) tell("passes", `${thrown.at(-1)} was thrown by the inner layers, and it threw ${error}`);
-  else tell("passes", `it threw ${error}`);
+  else if (thrown.length > 0) {
+    report("passes", `${thrown.at(-1)} was thrown by the inner layers, and it threw ${error}`);
+  } else report("passes", `it threw ${error}`);
 }
 
 /** Returns true if both are pauses that ask the same number of questions about the same calls. The texts may differ, because a middleware may mask them. */

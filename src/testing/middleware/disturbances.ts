@@ -122,19 +122,19 @@ const setups: { readonly [P in Point]?: (scene: Scene) => Participants } = {
 /** Returns a scenario for each disturbance at `point`. */
 export function disturbancesAt(point: Point): readonly Scenario[] {
   const answer = answers[point];
-  const again = point === "model" || point === "execute";
+  const repeatable = point === "model" || point === "execute";
   const disturbances: readonly Disturbance[] = [
     ...failures,
     ...(answer ? [{ what: "answers", from: "inner", hook: () => () => Promise.resolve(answer()) } as const] : []),
     ...(point === "abort" ? [] : [...interrupts, ...stops]), // a cleanup cannot be ended or stopped
-    ...(again ? [twice] : []),
+    ...(repeatable ? [twice] : []),
   ];
   const scenarios = disturbances.map(({ what, from, law, late = false, hook }): Scenario => ({
     name: `when an ${from} hook ${what} at ${point}`,
     ...(law && { law }),
     cast: (scene) => ({ ...setups[point]?.(scene), [from]: once(point, scene, hook(scene, point), late) }),
   }));
-  return again ? [...scenarios, retried(point)] : scenarios;
+  return repeatable ? [...scenarios, retried(point)] : scenarios;
 }
 
 function retried(point: Point): Scenario {

@@ -16,14 +16,14 @@ import { defaultCalls, testAgent } from "./test_agent.ts";
 const prompts = ["Alpha", "Beta"];
 
 /** Executes two runs alone, then in parallel and one after another on one agent, and reports differences. */
-export async function checkIsolation(setup: TestSetup, tell: Report): Promise<void> {
+export async function checkIsolation(setup: TestSetup, report: Report): Promise<void> {
   const alone = [];
-  for (const prompt of prompts) alone.push(await record(testGroup(setup, tell), prompt));
-  const shared = testGroup(setup, tell);
+  for (const prompt of prompts) alone.push(await record(testGroup(setup, report), prompt));
+  const shared = testGroup(setup, report);
   const beside = await Promise.all(prompts.map((prompt) => record(shared, prompt)));
   for (const [index, prompt] of prompts.entries()) {
-    compare("beside another one", alone[index], beside[index], tell);
-    compare("after another one", alone[index], await record(shared, prompt), tell);
+    compare("beside another one", alone[index], beside[index], report);
+    compare("after another one", alone[index], await record(shared, prompt), report);
   }
 }
 
@@ -34,10 +34,10 @@ interface TestGroup {
   readonly requests: ReadonlyMap<string, readonly unknown[]>;
 }
 
-function testGroup({ make, vars, use, tools, calls, time }: TestSetup, tell: Report): TestGroup {
+function testGroup({ make, vars, use, tools, calls, time }: TestSetup, report: Report): TestGroup {
   const requests = new Map<string, unknown[]>();
   const assistant = testAgent({
-    use: [...use, checkedMiddleware(make(), tell, () => {})],
+    use: [...use, checkedMiddleware(make(), report, () => {})],
     tools,
     calls: [...defaultCalls, ...calls],
     limits: { time },
@@ -63,10 +63,10 @@ function workOf(event: Event): string {
   return works && "call" in event && typeof event.call === "string" ? event.call : "";
 }
 
-function compare(when: string, alone: readonly string[] = [], other: readonly string[] = [], tell: Report): void {
+function compare(when: string, alone: readonly string[] = [], other: readonly string[] = [], report: Report): void {
   const index = alone.findIndex((line, index) => line !== other[index]);
   const [was, is] = [alone[index] ?? "nothing more", other[index] ?? "nothing more"];
-  if (index >= 0) tell("apart", `${when}, a run has ${shown(is, was)}, and alone ${shown(was, is)}`);
+  if (index >= 0) report("apart", `${when}, a run has ${shown(is, was)}, and alone ${shown(was, is)}`);
 }
 
 /** Returns the part of a line that differs from `other`. */

@@ -40,27 +40,27 @@ interface Outcome {
 }
 
 /** Runs `scenario` with and without the middleware, and reports broken laws. Returns false if it took too long. */
-export async function runScenario(scenario: Scenario, setup: TestSetup, report: Report): Promise<boolean> {
-  let told = false;
-  const tell: Report = (...finding) => {
-    told = true;
-    report(...finding);
+export async function runScenario(scenario: Scenario, setup: TestSetup, output: Report): Promise<boolean> {
+  let reported = false;
+  const report: Report = (...finding) => {
+    reported = true;
+    output(...finding);
   };
   const leaks = watchLeaks();
-  const scene = sceneFor(tell);
+  const scene = sceneFor(report);
   let outcome: Outcome;
   try {
-    outcome = await execute(scenario, scene, setup, () => [checkedMiddleware(setup.make(), tell, leaks.track)]);
+    outcome = await execute(scenario, scene, setup, () => [checkedMiddleware(setup.make(), report, leaks.track)]);
     if (outcome.results.some(({ reason }) => reason === "deadline")) {
-      tell("passes", `a run did not end within ${setup.time} ms`);
+      report("passes", `a run did not end within ${setup.time} ms`);
       return false;
     }
-    for (const what of leaks.list()) tell("clean", what);
+    for (const what of leaks.list()) report("clean", what);
   } finally {
     leaks.end();
   }
   // the result of the run is compared only if no hook broke a law: it would repeat that
-  if (!told) {
+  if (!reported) {
     compare(scenario, scene, outcome, await execute(scenario, sceneFor(() => {}), withoutExtras(setup), () => []));
   }
   return true;
@@ -75,7 +75,7 @@ interface LiveScene extends Scene {
   readonly signal: AbortSignal;
 }
 
-function sceneFor(tell: Report): LiveScene {
+function sceneFor(report: Report): LiveScene {
   const controller = new AbortController();
   const scene = {
     signal: controller.signal,
@@ -85,7 +85,7 @@ function sceneFor(tell: Report): LiveScene {
       scene.happened = true;
       controller.abort();
     },
-    tell,
+    report,
   };
   return scene;
 }
@@ -110,7 +110,7 @@ async function execute(
       calls: calls.length > 0 ? [...calls, ...more] : [],
       first: results.length === 0 ? first : undefined,
       limits: { time, grace: 200, ...limits },
-      onRequest: ({ messages }) => check(messages, "the model was sent ", scene.tell),
+      onRequest: ({ messages }) => check(messages, "the model was sent ", scene.report),
     });
 
   async function finish(handle: RunHandle<unknown>): Promise<RunResult> {
@@ -118,7 +118,7 @@ async function execute(
     const { events, result } = await collect(handle, { repairs: true });
     for (const event of events) if (event.type === "warning") warnings.push(event);
     results.push(result);
-    check(result.messages, "", scene.tell);
+    check(result.messages, "", scene.report);
     if (scene.happened && !before) disturbed = result;
     return result;
   }
@@ -132,22 +132,22 @@ async function execute(
   return { results, disturbed, warnings };
 }
 
-function check(messages: RunResult["messages"], what: string, tell: Report): void {
+function check(messages: RunResult["messages"], what: string, report: Report): void {
   const [problem, ...more] = repairTranscript(messages).problems;
-  if (problem) tell("valid", `${what}${problem}${more.length > 0 ? " and more" : ""}`);
+  if (problem) report("valid", `${what}${problem}${more.length > 0 ? " and more" : ""}`);
 }
 
 /** Reports where an outcome differs from the outcome without the middleware. */
-function compare({ law }: Scenario, { trouble, tell }: Scene, outcome: Outcome, plain: Outcome): void {
+function compare({ law }: Scenario, { trouble, report }: Scene, outcome: Outcome, plain: Outcome): void {
   for (const { code, message, point } of outcome.warnings) {
     if (plain.warnings.some((warning) => warning.code === code)) continue;
-    if (code === "transcript.repaired") tell("valid", message, point);
-    else if (code === "hook.abandoned" || code === "tool.abandoned") tell("stops", message, point);
+    if (code === "transcript.repaired") report("valid", message, point);
+    else if (code === "hook.abandoned" || code === "tool.abandoned") report("stops", message, point);
   }
   for (const { status, error } of outcome.results) {
     if (status !== "failed" || plain.results.some(({ status }) => status === "failed")) continue;
-    if (!isInterrupt(error) && !carries(error, trouble)) tell("passes", `the run failed: ${error}`);
+    if (!isInterrupt(error) && !carries(error, trouble)) report("passes", `the run failed: ${error}`);
   }
   const [is, was] = [outcome.disturbed?.status, plain.disturbed?.status];
-  if (law && is !== undefined && is !== was) tell(law, `the run was ${is}, and without it ${was}`);
+  if (law && is !== undefined && is !== was) report(law, `the run was ${is}, and without it ${was}`);
 }

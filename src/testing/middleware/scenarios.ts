@@ -21,7 +21,7 @@ export interface Scene {
   /** Stops the run. */
   stop(): void;
   /** Reports a broken law. */
-  readonly tell: Report;
+  readonly report: Report;
 }
 
 /** The parts of a scenario beside the middleware under test. */
@@ -95,6 +95,6 @@ function stopper(scene: Scene): AnyTool {
 }
 
 /** Reports a signal that replaced `ctx.signal` and does not abort with it. */
-export function expectAborted({ aborted }: AbortSignal, { tell }: Scene, point: Point): void {
-  if (!aborted) tell("stops", "the inner signal does not abort with ctx.signal", point);
+export function expectAborted({ aborted }: AbortSignal, { report }: Scene, point: Point): void {
+  if (!aborted) report("stops", "the inner signal does not abort with ctx.signal", point);
 }

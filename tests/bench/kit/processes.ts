@@ -10,9 +10,9 @@ export interface Program extends AsyncDisposable {
   line(): Promise<string>;
   /** Writes a line to its standard input. */
   write(text: string): Promise<void>;
-  /** Returns the most megabytes of memory that it has had. NaN where there is no `/proc`. */
+  /** Returns the peak memory of the process in megabytes. NaN without `/proc`. */
   peakMemory(): Promise<number>;
-  /** Returns the megabytes of memory that it has. NaN where there is no `/proc`. */
+  /** Returns the memory of the process in megabytes. NaN without `/proc`. */
   memory(): Promise<number>;
 }
 

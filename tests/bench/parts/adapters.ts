@@ -16,7 +16,7 @@ const unmatched = [{ matcher: "Bash|Write", hooks: [() => ({})] }];
 
 const wire: Wire = {
   ask: ({ id }) => Promise.resolve({ id, result: {} }),
-  tell: () => Promise.resolve(),
+  notify: () => Promise.resolve(),
   [Symbol.asyncDispose]: () => Promise.resolve(),
 };
 const processes = { idle: { enabled: true, command: ["idle"], observe: ["gateway.ready"] } };
@@ -28,7 +28,7 @@ const adapters = {
   rpc_hooks: rpc_hooks({ enabled: true, processes }, { stdio: () => wire }),
 };
 
-/** Takes a hundred turns beneath each adapter, and divides the added time by the events of the run. */
+/** Runs a hundred turns with each adapter, and divides the added time by the events of the run. */
 export async function adapterMeasures(): Promise<readonly Measure[]> {
   const model = calling(1, 100);
   const run = (use: readonly Middleware[]) => agent({ ...withTool(), model, use }).run("Hi");

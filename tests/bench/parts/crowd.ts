@@ -39,7 +39,7 @@ function crowd(run: () => Promise<unknown>): Promise<unknown> {
   return Promise.all(Array.from({ length: streams }, run));
 }
 
-/** Returns the median of the megabytes that a fresh process needs for the streams beyond what it has when idle. */
+/** Returns the median of the megabytes that a fresh process needs for the streams, in addition to its idle memory. */
 async function memories(of: "floor" | "served"): Promise<number> {
   const figures: number[] = [];
   for (let round = 0; round < 3; round++) {

@@ -10,7 +10,7 @@ import { medians } from "../kit/stopwatch.ts";
 
 const count = 10_000;
 
-/** Streams ten thousand deltas: one or 16 per read, beneath hooks, beneath filters. */
+/** Streams ten thousand deltas: one or 16 per read, through hooks, through event filters. */
 export async function deltaMeasures(): Promise<readonly Measure[]> {
   const time = await medians({
     floor: () => drain(floor(deltas(count))),

@@ -18,7 +18,7 @@ await crowd(500);
 console.log("done");
 await Deno.stdin.read(new Uint8Array(16)); // stays until it is killed, so that its memory can be read
 
-/** Serves an agent. The floor does not import it, since what a program imports changes when it collects garbage. */
+/** Serves an agent. The floor does not import it, since imports change the garbage collection of a program. */
 async function servedRun(): Promise<() => Promise<unknown>> {
   const { served, streaming } = await import("../kit/load.ts");
   return served(streaming(count, { between: macrotask }));

@@ -107,14 +107,14 @@ Deno.test("initialUserMessage is added once, also with nested middleware", async
 });
 
 Deno.test("nested middleware receive the inputs with which the calls of a batch ran", async () => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const look: HookCallback = (input) => {
-    if (input.hook_event_name === "PostToolBatch") told.push(input.tool_calls.map(({ tool_input }) => tool_input));
+    if (input.hook_event_name === "PostToolBatch") reported.push(input.tool_calls.map(({ tool_input }) => tool_input));
   };
   const before = [claude_hooks({ PostToolBatch: hooks(look) })];
   const config = { PreToolUse: hooks(saysOf({ updatedInput: { command: "pwd" } })), PostToolBatch: hooks(look) };
-  await hooked(config, { before }).run().came;
-  assertEquals(told, [[{ command: "pwd" }], [{ command: "pwd" }]]);
+  await hooked(config, { before }).run().outcomeOf;
+  assertEquals(reported, [[{ command: "pwd" }], [{ command: "pwd" }]]);
 });
 
 Deno.test("Qoder: no further sequential hook runs after the run was stopped", async () => {
@@ -125,7 +125,7 @@ Deno.test("Qoder: no further sequential hook runs after the run was stopped", as
   };
   const after: HookCallback = () => void asked.push("after");
   const running = hooked({ PreToolUse: [{ sequential: true, hooks: [stops, after] }] }).run();
-  assertEquals([(await running.came).result.status, asked], ["aborted", ["stops"]]);
+  assertEquals([(await running.outcomeOf).result.status, asked], ["aborted", ["stops"]]);
 });
 
 Deno.test("a block at UserPromptExpansion refuses the prompt, and its context is added", async () => {
@@ -178,9 +178,9 @@ Deno.test("displayContent changes the text on the screen, not the transcript", a
 Deno.test("Qoder: FileChanged fires for all files, for names in matchers, or for watchPaths", async () => {
   const seen = async (paths?: readonly string[], matcher?: string) => {
     const files: string[] = [];
-    const hear: HookCallback = (input) => void ("file_path" in input && files.push(input.file_path));
+    const receive: HookCallback = (input) => void ("file_path" in input && files.push(input.file_path));
     const config: HookConfig = {
-      FileChanged: [{ matcher, hooks: [hear] }],
+      FileChanged: [{ matcher, hooks: [receive] }],
       ...(paths && { SessionStart: hooks(saysOf({ watchPaths: paths })) }),
     };
     const writes = ["a.md", ".env", "docs/b.md"].map((path) => ["write_file", { path, content: "x" }] as const);
@@ -195,15 +195,15 @@ Deno.test("Qoder: FileChanged fires for all files, for names in matchers, or for
 
 Deno.test("context of Notification is in the next request, and the run waits for the hook", async () => {
   const log: string[] = [];
-  const hear: HookCallback = async (input) => {
+  const receive: HookCallback = async (input) => {
     await settled();
     log.push(input.hook_event_name);
     return { hookSpecificOutput: { hookEventName: "Notification", additionalContext: "They were asked." } };
   };
-  const agent = hooked({ Notification: hooks(hear) }, { tools: [shell({ ask: true })] });
-  const { result } = await agent.run().came;
+  const agent = hooked({ Notification: hooks(receive) }, { tools: [shell({ ask: true })] });
+  const { result } = await agent.run().outcomeOf;
   assertEquals([result.status, log], ["paused", ["Notification"]]);
-  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals(lines(agent.model.requests[1]?.messages ?? []).slice(1), [
     "call Bash",
     "ok ran ls",
@@ -257,5 +257,5 @@ Deno.test("SessionEnd fires after a stopped run, within the grace period", async
   const running = hooked(config).run();
   await started.promise;
   running.stop();
-  assertEquals([(await running.came).result.status, log], ["aborted", ["ended false"]]);
+  assertEquals([(await running.outcomeOf).result.status, log], ["aborted", ["ended false"]]);
 });

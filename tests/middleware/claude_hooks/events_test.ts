@@ -16,8 +16,8 @@ import { compacting } from "../../support/compacting.ts";
 
 /** Hooks of these events, which record the fields that only their event has. */
 function listening(...events: readonly HookInput["hook_event_name"][]) {
-  const told: Record<string, unknown>[] = [];
-  const hear = (input: HookInput) => {
+  const reported: Record<string, unknown>[] = [];
+  const receive = (input: HookInput) => {
     const {
       session_id: _,
       transcript_path: __,
@@ -27,22 +27,22 @@ function listening(...events: readonly HookInput["hook_event_name"][]) {
       permission_mode: ______,
       ...own
     } = input;
-    told.push(own);
+    reported.push(own);
   };
-  return { told, config: Object.fromEntries(events.map((event) => [event, hooks(hear)])) as HookConfig };
+  return { reported, config: Object.fromEntries(events.map((event) => [event, hooks(receive)])) as HookConfig };
 }
 
 const call = { tool_name: "Bash", tool_input: { command: "ls" }, tool_use_id: "a" };
 const stopping = { stop_hook_active: false, background_tasks: [], session_crons: [] };
 
 Deno.test("every input has the session, the directory, the prompt, the model and the mode", async () => {
-  const told: HookInput[] = [];
+  const reported: HookInput[] = [];
   const files = memoryFiles({ "docs/a.md": "A" });
   const model = scripted({ calls: [["change_directory", { path: "docs" }]] }, {
     calls: [["read_file", { path: "a.md" }]],
   }, "Done.");
-  const hear = claude_hooks({ PreToolUse: hooks((input) => void told.push(input)) }, { cwd: "/home/me" });
-  const use = [workspace(files), hear];
+  const receive = claude_hooks({ PreToolUse: hooks((input) => void reported.push(input)) }, { cwd: "/home/me" });
+  const use = [workspace(files), receive];
   const { run, session } = await agent({ model, use }).run("Hi").result;
   const base = {
     session_id: session,
@@ -52,19 +52,19 @@ Deno.test("every input has the session, the directory, the prompt, the model and
     permission_mode: "default",
     hook_event_name: "PreToolUse",
   };
-  assertEquals(told as unknown[], [
+  assertEquals(reported as unknown[], [
     { ...base, cwd: "/home/me", tool_name: "change_directory", tool_input: { path: "docs" }, tool_use_id: "call_1" },
     { ...base, cwd: "/home/me/docs", tool_name: "read_file", tool_input: { path: "docs/a.md" }, tool_use_id: "call_2" },
   ]);
 });
 
 Deno.test("SessionStart, UserPromptSubmit, Stop and SessionEnd fire for a new and for a known session", async () => {
-  const { told, config } = listening("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd");
+  const { reported, config } = listening("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd");
   const assistant = agent({ model: scripted("One.", "Two."), use: [claude_hooks(config)] });
   const { session } = await assistant.run({ session: "s", prompt: "Hi" }).result;
   const image = { type: "media", mediaType: "image/png", url: "https://example.com/a.png" } as const;
   await assistant.run({ session, messages: [{ ...user("Again"), parts: [...user("Again").parts, image] }] }).result;
-  assertEquals(told, [
+  assertEquals(reported, [
     { hook_event_name: "SessionStart", source: "startup" },
     { hook_event_name: "UserPromptSubmit", prompt: "Hi", source: "sdk" },
     { hook_event_name: "Stop", ...stopping, last_assistant_message: "One." },
@@ -77,7 +77,7 @@ Deno.test("SessionStart, UserPromptSubmit, Stop and SessionEnd fire for a new an
 });
 
 Deno.test("PostToolUse and PostToolUseFailure receive the call as it ran, its result and its error as thrown", async () => {
-  const { told, config } = listening("PostToolUse", "PostToolUseFailure", "PostToolBatch");
+  const { reported, config } = listening("PostToolUse", "PostToolUseFailure", "PostToolBatch");
   const calls = [
     command("a", "ls"),
     command("b", "fail"),
@@ -109,7 +109,7 @@ Deno.test("PostToolUse and PostToolUseFailure receive the call as it ran, its re
     tool_input: { command: made[index]?.[1] },
     tool_use_id: made[index]?.[0],
   });
-  const timed = told.map(({ duration_ms, ...rest }): unknown =>
+  const timed = reported.map(({ duration_ms, ...rest }): unknown =>
     duration_ms === undefined ? rest : { ...rest, timed: true }
   );
   assertEquals(timed, [
@@ -143,19 +143,19 @@ Deno.test("PostToolUse and PostToolUseFailure receive the call as it ran, its re
 });
 
 Deno.test("Qoder: a result that is JSON is received as text", async () => {
-  const { told, config } = listening("PostToolUse");
+  const { reported, config } = listening("PostToolUse");
   await ran(config, { tools: [shell({ execute: () => ({ stdout: "out" }) })] });
-  assertEquals(told.map(({ tool_response }) => tool_response), ['{"stdout":"out"}']);
+  assertEquals(reported.map(({ tool_response }) => tool_response), ['{"stdout":"out"}']);
 });
 
 Deno.test("Qoder: PermissionRequest and Notification fire when a person is asked, PermissionDenied when a guard denies", async () => {
-  const { told, config } = listening("PermissionRequest", "Notification", "PermissionDenied");
+  const { reported, config } = listening("PermissionRequest", "Notification", "PermissionDenied");
   const calls = [command("a", "ls", "mcp__box__run"), command("b")];
   const tools = [shell({ name: "mcp__box__run", ask: true }), shell()];
   await ran(config, { calls, tools, after: [permissions({ deny: ["Bash"] })], groups: false });
   const mcp_server = { name: "box", source: "dynamic" };
   const reason = "Bash is not permitted here.";
-  assertEquals(told, [
+  assertEquals(reported, [
     {
       hook_event_name: "PermissionRequest",
       tool_name: "mcp__box__run",
@@ -183,19 +183,19 @@ Deno.test("Qoder: PermissionRequest and Notification fire when a person is asked
 });
 
 Deno.test("PermissionDenied does not fire for a denial of a person or a hook", async () => {
-  const { told, config } = listening("PermissionDenied");
+  const { reported, config } = listening("PermissionDenied");
   const no = { hookEventName: "PermissionRequest", decision: { behavior: "deny" } } as const;
   await ran({ ...config, PreToolUse: hooks(() => ({ decision: "block" })) });
   await ran({ ...config, PermissionRequest: hooks(() => ({ hookSpecificOutput: no })) }, {
     tools: [shell({ ask: true })],
   });
-  assertEquals(told, []);
+  assertEquals(reported, []);
   await ran(config, { after: [{ name: "own", tool: () => Promise.resolve(denied("Not now.")) }] });
-  assertEquals(told.map(({ reason }) => reason), ["Not now."]);
+  assertEquals(reported.map(({ reason }) => reason), ["Not now."]);
 });
 
 Deno.test("SubagentStart and SubagentStop fire for a subagent", async () => {
-  const { told, config } = listening("SubagentStart", "SubagentStop", "PreToolUse");
+  const { reported, config } = listening("SubagentStart", "SubagentStop", "PreToolUse");
   const child = agent({
     name: "child",
     model: scripted({ calls: [["Bash", { command: "ls" }]] }, "Helped."),
@@ -203,9 +203,9 @@ Deno.test("SubagentStart and SubagentStop fire for a subagent", async () => {
   });
   const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
   await agent({ model, tools: [asTool(child)], use: [claude_hooks(config)] }).run("Hi").result;
-  const id = told[1]?.agent_id;
+  const id = reported[1]?.agent_id;
   const own = { agent_id: id, agent_type: "child" };
-  assertEquals(told, [
+  assertEquals(reported, [
     { hook_event_name: "PreToolUse", tool_name: "child", tool_input: { prompt: "Help" }, tool_use_id: "call_1" },
     { hook_event_name: "SubagentStart", ...own },
     { hook_event_name: "PreToolUse", ...own, ...call, tool_use_id: "call_1" },
@@ -221,7 +221,7 @@ Deno.test("SubagentStart and SubagentStop fire for a subagent", async () => {
 });
 
 Deno.test("CwdChanged, FileChanged and InstructionsLoaded fire for events of the workspace and the instructions", async () => {
-  const { told, config } = listening("CwdChanged", "FileChanged", "InstructionsLoaded");
+  const { reported, config } = listening("CwdChanged", "FileChanged", "InstructionsLoaded");
   const files = memoryFiles({ "AGENTS.md": "Be brief.", "docs/AGENTS.md": "Be long.", "docs/a.md": "A" });
   const model = scripted(
     { calls: [["change_directory", { path: "docs" }], ["write_file", { path: "b.md", content: "B" }]] },
@@ -230,7 +230,7 @@ Deno.test("CwdChanged, FileChanged and InstructionsLoaded fire for events of the
   );
   const use = [claude_hooks(config, { cwd: "/repo" }), workspace(files), instructions(files)];
   await agent({ model, use }).run("Hi").result;
-  assertEquals(told.toSorted((a, b) => String(a.hook_event_name).localeCompare(String(b.hook_event_name))), [
+  assertEquals(reported.toSorted((a, b) => String(a.hook_event_name).localeCompare(String(b.hook_event_name))), [
     { hook_event_name: "CwdChanged", old_cwd: "/repo", new_cwd: "/repo/docs" },
     { hook_event_name: "FileChanged", file_path: "/repo/b.md", event: "add" },
     { hook_event_name: "FileChanged", file_path: "/repo/docs/a.md", event: "change" },
@@ -250,7 +250,7 @@ Deno.test("CwdChanged, FileChanged and InstructionsLoaded fire for events of the
 });
 
 Deno.test("PreCompact, PostCompact and SessionStart fire around a compaction", async () => {
-  const { told, config } = listening("PreCompact", "PostCompact", "SessionStart");
+  const { reported, config } = listening("PreCompact", "PostCompact", "SessionStart");
   const summarizes: Middleware = {
     name: "summarizes",
     compact: ({ transcript }) => Promise.resolve(compacted([user("In short.", "summary"), ...transcript.slice(-1)])),
@@ -262,7 +262,7 @@ Deno.test("PreCompact, PostCompact and SessionStart fire around a compaction", a
   });
   const { session } = await assistant.run({ session: "s", prompt: "Hi" }).result;
   await assistant.run({ session, prompt: "x".repeat(100) }).result;
-  assertEquals(told.slice(1), [
+  assertEquals(reported.slice(1), [
     { hook_event_name: "SessionStart", source: "resume" },
     { hook_event_name: "PreCompact", trigger: "auto", custom_instructions: null },
     { hook_event_name: "PostCompact", trigger: "auto", compact_summary: "In short." },
@@ -273,11 +273,11 @@ Deno.test("PreCompact, PostCompact and SessionStart fire around a compaction", a
 Deno.test("StopFailure fires instead of Stop when the model fails, with the kind of failure", async () => {
   const kinds: unknown[] = [];
   for (const status of [401, 402, 403, 404, 429, 503, 529, undefined]) {
-    const { told, config } = listening("StopFailure", "Stop");
+    const { reported, config } = listening("StopFailure", "Stop");
     const error = new ModelError("Refused", status === undefined ? {} : { status });
     await agent({ model: scripted({ error }), use: [claude_hooks(config)] }).run("Hi").result;
-    assertEquals(told.map(({ error_details }) => error_details), ["Refused"]);
-    kinds.push(told[0]?.error);
+    assertEquals(reported.map(({ error_details }) => error_details), ["Refused"]);
+    kinds.push(reported[0]?.error);
   }
   assertEquals(kinds, [
     "authentication_failed",
@@ -292,12 +292,12 @@ Deno.test("StopFailure fires instead of Stop when the model fails, with the kind
 });
 
 Deno.test("MessageDisplay receives whole lines, and the rest at the end", async () => {
-  const { told, config } = listening("MessageDisplay");
+  const { reported, config } = listening("MessageDisplay");
   const model = scripted({ text: ["One\nTw", "o\nThree\nFo", "ur"] });
   const { run } = await agent({ model, use: [claude_hooks(config)] }).run("Hi").result;
-  const [{ message_id } = {}] = told;
+  const [{ message_id } = {}] = reported;
   const own = { hook_event_name: "MessageDisplay", turn_id: run, message_id };
-  assertEquals(told, [
+  assertEquals(reported, [
     { ...own, index: 0, final: false, delta: "One\n" },
     { ...own, index: 1, final: false, delta: "Two\nThree\n" },
     { ...own, index: 2, final: true, delta: "Four" },
@@ -305,10 +305,10 @@ Deno.test("MessageDisplay receives whole lines, and the rest at the end", async 
 });
 
 Deno.test("UserPromptExpansion fires for a prompt that is a command, before UserPromptSubmit", async () => {
-  const { told, config } = listening("UserPromptExpansion", "UserPromptSubmit");
+  const { reported, config } = listening("UserPromptExpansion", "UserPromptSubmit");
   const run = async (prompt: string) => {
     await agent({ model: scripted("Done."), use: [claude_hooks(config)] }).run(prompt).result;
-    return told.splice(0);
+    return reported.splice(0);
   };
   const submitted = (prompt: string) => ({ hook_event_name: "UserPromptSubmit", prompt, source: "sdk" });
   assertEquals(await run("/review pr 12\nsoon"), [
@@ -325,11 +325,11 @@ Deno.test("UserPromptExpansion fires for a prompt that is a command, before User
 });
 
 Deno.test("PostModelSwitch fires when another model answers than the requested one", async () => {
-  const { told, config } = listening("PostModelSwitch");
+  const { reported, config } = listening("PostModelSwitch");
   const broken = { ...scripted({ error: new ModelError("Down", { recoverable: true }) }), id: "first" };
   const second = { ...scripted({ text: "Hello!", usage: { input: 10, output: 2, cached: 4 } }), id: "second" };
   await agent({ model: broken, use: [claude_hooks(config), fallback([second])] }).run("Hi").result;
-  assertEquals(told, [{
+  assertEquals(reported, [{
     hook_event_name: "PostModelSwitch",
     from_model: "first",
     to_model: "second",
@@ -344,7 +344,7 @@ Deno.test("PostModelSwitch fires when another model answers than the requested o
 });
 
 Deno.test("WorktreeCreate and WorktreeRemove fire for EnterWorktree and ExitWorktree", async () => {
-  const { told, config } = listening("WorktreeCreate", "WorktreeRemove");
+  const { reported, config } = listening("WorktreeCreate", "WorktreeRemove");
   const made = [{
     hooks: [() => ({ hookSpecificOutput: { hookEventName: "WorktreeCreate", worktreePath: "/trees/one" } })],
   }];
@@ -368,7 +368,7 @@ Deno.test("WorktreeCreate and WorktreeRemove fire for EnterWorktree and ExitWork
   );
   const use = [claude_hooks({ ...config, WorktreeCreate: [...config.WorktreeCreate ?? [], ...made] })];
   await agent({ model, tools: [enters, leaves], use }).run("Hi").result;
-  assertEquals(told, [
+  assertEquals(reported, [
     { hook_event_name: "WorktreeCreate", name: "one" },
     { hook_event_name: "WorktreeRemove", worktree_path: "/trees/one" },
   ]);

@@ -142,20 +142,20 @@ Deno.test("Claude: defer pauses the run and asks the hook again on resume; Qoder
   };
   assertEquals((await ran({ PreToolUse: hooks(defers) })).lines[1], "ok ran never");
   const agent = hooked({ PreToolUse: hooks(defers) }, { dialect: "claude", calls: [command("a")] });
-  const { result } = await agent.run().came;
+  const { result } = await agent.run().outcomeOf;
   assertEquals([result.status, result.questions.map(({ questions }) => questions)], ["paused", [["Run Bash?"]]]);
   known = true;
-  const { lines } = await agent.resume(result.session).came;
+  const { lines } = await agent.resume(result.session).outcomeOf;
   assertEquals(lines, ["call Bash", "ok ran a", "assistant Done."]);
   assertEquals(log.length, 3);
 });
 
 Deno.test("Claude: deny beats defer, and defer beats ask", async () => {
-  const say = (permissionDecision: "deny" | "defer" | "ask") =>
+  const send = (permissionDecision: "deny" | "defer" | "ask") =>
     saysOf({ permissionDecision, permissionDecisionReason: permissionDecision });
-  const denied = await ran({ PreToolUse: hooks(say("defer"), say("deny"), say("ask")) }, { dialect: "claude" });
+  const denied = await ran({ PreToolUse: hooks(send("defer"), send("deny"), send("ask")) }, { dialect: "claude" });
   assertEquals(denied.lines[1], "denied deny");
-  const deferred = await ran({ PreToolUse: hooks(say("ask"), say("defer")) }, { dialect: "claude" });
+  const deferred = await ran({ PreToolUse: hooks(send("ask"), send("defer")) }, { dialect: "claude" });
   assertEquals(deferred.result.questions.map(({ callId, questions }) => [callId, questions]), [[undefined, ["defer"]]]);
 });
 
@@ -166,19 +166,19 @@ Deno.test("an allow answers a question of the tool, not of an outer guard", asyn
 });
 
 Deno.test("a PermissionRequest with updatedInput runs PreToolUse again, and not itself", async () => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const longer: HookCallback = (input) => {
     if (input.hook_event_name !== "PermissionRequest") return;
     const { command } = input.tool_input as { command: string };
-    told.push(command);
+    reported.push(command);
     const decision = { behavior: "allow", updatedInput: { command: `${command} -l` } } as const;
     return { hookSpecificOutput: { hookEventName: "PermissionRequest", decision } };
   };
-  const before: HookCallback = (input) => void ("tool_input" in input && told.push(input.tool_input));
+  const before: HookCallback = (input) => void ("tool_input" in input && reported.push(input.tool_input));
   const config = { PermissionRequest: hooks(longer), PreToolUse: hooks(before) };
   const { lines } = await ran(config, { tools: [shell({ ask: true })] });
   assertEquals(lines[1], "ok ran ls -l");
-  assertEquals(told, [{ command: "ls" }, "ls", { command: "ls -l" }]);
+  assertEquals(reported, [{ command: "ls" }, "ls", { command: "ls -l" }]);
 });
 
 Deno.test("rules in updatedPermissions hold for the session and match commands", async () => {
@@ -292,10 +292,10 @@ Deno.test("Qoder: a block at PostToolUseFailure replaces an error result; otherw
 Deno.test("Qoder: suppressOutput hides the result and the message from the person; Claude: it has no effect", async () => {
   const quiet = hooks(saying({ suppressOutput: true, systemMessage: "Psst." }));
   const text = [{ type: "text", text: "ran ls" }];
-  for (const [dialect, seen, told] of [["qoder", [], []], ["claude", text, ["Psst."]]] as const) {
+  for (const [dialect, seen, reported] of [["qoder", [], []], ["claude", text, ["Psst."]]] as const) {
     const { lines, events } = await ran({ PostToolUse: quiet }, { dialect });
     const shown = events.flatMap((event) => event.type === "tool.finished" ? [event.result.parts] : []);
-    assertEquals([lines[1], shown, notices(events)], ["ok ran ls", [seen], told]);
+    assertEquals([lines[1], shown, notices(events)], ["ok ran ls", [seen], reported]);
   }
 });
 
@@ -314,25 +314,26 @@ Deno.test("Claude, Qoder: context of PostToolBatch is kept in the transcript, an
   const once = saysOf({ additionalContext: "All done?" });
   const model = scripted({ calls: [["Bash", { command: "a" }]] }, "One.", "Two.");
   const more = ["More"];
-  const again: Middleware = {
+  const retrying: Middleware = {
     name: "again",
     stop(_, next) {
       const [said] = more.splice(0);
       return said === undefined ? next() : Promise.resolve(continueWith(said));
     },
   };
-  await agent({ model, tools: [shell()], use: [claude_hooks({ PostToolBatch: hooks(once) }), again] }).run("Hi").result;
+  await agent({ model, tools: [shell()], use: [claude_hooks({ PostToolBatch: hooks(once) }), retrying] }).run("Hi")
+    .result;
   assertEquals(model.requests.map(({ messages }) => lines(messages).slice(3)), [
     [],
     ["context All done?"],
     ["context All done?", "assistant One.", "stop More"],
   ]);
   const blocks = saying({ decision: "block", reason: "Enough." });
-  const { result, lines: told } = await ran({ PostToolBatch: hooks(blocks) });
-  assertEquals([result.status, result.reason, told], ["done", "Enough.", ["call Bash", "ok ran ls"]]);
+  const { result, lines: reported } = await ran({ PostToolBatch: hooks(blocks) });
+  assertEquals([result.status, result.reason, reported], ["done", "Enough.", ["call Bash", "ok ran ls"]]);
 });
 
-Deno.test("the middleware that ends the run gives the reason", async () => {
+Deno.test("the run's reason is that of the middleware that ends it", async () => {
   const stops = claude_hooks({ PostToolUse: hooks(saying({ continue: false, stopReason: "Enough." })) });
   const other = claude_hooks({ PostToolUse: hooks(saying({})) });
   for (const use of [{ before: [other], after: [stops] }, { before: [stops], after: [other] }]) {

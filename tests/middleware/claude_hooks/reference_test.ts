@@ -53,7 +53,7 @@ for (
     const config = { [event]: [{ hooks: [never], timeout: 1 }] } as HookConfig;
     const running = hooked(config, { ...claude, tools: [shell({ ask: event === "PermissionRequest" })] }).run();
     await time.tickAsync(1_100);
-    const { result, lines, events } = await running.came;
+    const { result, lines, events } = await running.outcomeOf;
     assertEquals([lines[1] ?? result.reason, warnings(events)], [outcome, [`A hook of ${event} failed.`]]);
   });
 }
@@ -125,12 +125,12 @@ Deno.test("Claude: systemMessage of Notification, PreCompact and SessionEnd is d
   const message = hooks(saying({ systemMessage: "Psst." }));
   const config = { Notification: message, SessionEnd: message, PreCompact: message };
   const asking = { tools: [shell({ ask: true })] };
-  const told = async (dialect: "qoder" | "claude") => {
+  const reported = async (dialect: "qoder" | "claude") => {
     const [first, second] = await resumed(config, [{ callId: "a", type: "approve" }], { ...asking, dialect });
     return [...notices(first.events), ...notices(second.events)];
   };
-  assertEquals(await told("claude"), []);
-  assertEquals(await told("qoder"), ["Psst.", "Psst."]);
+  assertEquals(await reported("claude"), []);
+  assertEquals(await reported("qoder"), ["Psst.", "Psst."]);
 });
 
 Deno.test("Claude, Qoder: PreToolUse fires once for a call about which a person is asked", async () => {
@@ -146,7 +146,7 @@ Deno.test("Claude, Qoder: PreToolUse fires once for a call about which a person 
   }
 });
 
-Deno.test("Claude, Qoder: the answers of nested middleware are kept apart over a pause", async () => {
+Deno.test("Claude, Qoder: the outputs of nested middleware are kept apart over a pause", async () => {
   let asked = 0;
   const forA = (answer: HookCallback): HookConfig => ({
     PreToolUse: hooks((...args) => {
@@ -160,32 +160,32 @@ Deno.test("Claude, Qoder: the answers of nested middleware are kept apart over a
     calls: [command("a"), command("b")],
     tools: [shell({ ask: true })],
   });
-  const { result } = await agent.run().came;
+  const { result } = await agent.run().outcomeOf;
   assertEquals([result.status, asked], ["paused", 2]);
-  const { lines } = await agent.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+  const { lines } = await agent.resume(result.session, [{ callId: "b", type: "approve" }]).outcomeOf;
   assertEquals([lines.slice(1, 3), asked], [["denied No.", "ok ran b"], 2]);
 });
 
 Deno.test("Claude, Qoder: a pause fires no SessionEnd, and SessionEnd fires once at the end", async () => {
   const { log, hook } = counter();
   const agent = hooked({ SessionEnd: hooks(hook), SessionStart: hooks(hook) }, { tools: [shell({ ask: true })] });
-  const { result } = await agent.run().came;
+  const { result } = await agent.run().outcomeOf;
   assertEquals([result.status, log], ["paused", ["SessionStart"]]);
-  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   assertEquals(log, ["SessionStart", "SessionEnd"]);
 });
 
 Deno.test("Claude, Qoder: a run that fails fires StopFailure once, then SessionEnd", async () => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const hook: HookCallback = (input) => {
-    told.push(input.hook_event_name, ...input.hook_event_name === "StopFailure" ? [input.error_details] : []);
+    reported.push(input.hook_event_name, ...input.hook_event_name === "StopFailure" ? [input.error_details] : []);
   };
   const config = { StopFailure: hooks(hook), SessionEnd: hooks(hook) };
   const breaks: Middleware = { name: "breaks", turn: () => Promise.reject(new Error("disk full")) };
   await agent({ model: scripted("Hi."), use: [claude_hooks(config), breaks] }).run("Hi").result;
-  assertEquals(told.splice(0), ["StopFailure", "disk full", "SessionEnd"]);
+  assertEquals(reported.splice(0), ["StopFailure", "disk full", "SessionEnd"]);
   await agent({ model: scripted({ error: new Error("offline") }), use: [claude_hooks(config)] }).run("Hi").result;
-  assertEquals(told, ["StopFailure", "offline", "SessionEnd"]);
+  assertEquals(reported, ["StopFailure", "offline", "SessionEnd"]);
 });
 
 Deno.test("Claude, Qoder: PostToolUseFailure receives the message of the error as thrown, and the model does not", async () => {
@@ -212,7 +212,7 @@ Deno.test("Claude, Qoder: asyncTimeout aborts the signal of a callback that cont
   assertEquals(reasons, [[200, "TimeoutError"]]);
   finish();
   await time.tickAsync(0);
-  assertEquals((await running.came).result.status, "done");
+  assertEquals((await running.outcomeOf).result.status, "done");
   await time.tickAsync(10_000);
   assertEquals(reasons, [[200, "TimeoutError"]]);
 });
@@ -230,10 +230,10 @@ Deno.test("Claude, Qoder: context of PostToolBatch is kept if a call of the batc
 });
 
 Deno.test("Claude, Qoder: PostToolBatch fires if an outer middleware answers a call of the batch", async () => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const hook: HookCallback = (input) => {
     if (input.hook_event_name === "PostToolBatch") {
-      told.push(input.tool_calls.map(({ tool_response }) => tool_response));
+      reported.push(input.tool_calls.map(({ tool_response }) => tool_response));
     }
   };
   const cache: Middleware = {
@@ -244,7 +244,7 @@ Deno.test("Claude, Qoder: PostToolBatch fires if an outer middleware answers a c
         : next(),
   };
   await ran({ PostToolBatch: hooks(hook) }, { before: [cache], calls: [command("a"), command("b")] });
-  assertEquals(told, [["ran a", "cached"]]);
+  assertEquals(reported, [["ran a", "cached"]]);
 });
 
 Deno.test("Claude: rules about paths are relative to the working directory and match absolute paths", async () => {

@@ -27,15 +27,15 @@ const allows = saysOf({ permissionDecision: "allow" });
 /** A hook that answers when it is released. */
 function held(answer: HookCallback) {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const hook: HookCallback = async (...told) => {
+  const hook: HookCallback = async (...reported) => {
     await promise;
-    return answer(...told);
+    return answer(...reported);
   };
   return { hook, resolve };
 }
 
 /** A configuration whose hooks log their events. */
-function heard(...events: readonly (keyof HookConfig)[]) {
+function received(...events: readonly (keyof HookConfig)[]) {
   const log: string[] = [];
   const hook: HookCallback = ({ hook_event_name }) => void log.push(hook_event_name);
   return { log, config: Object.fromEntries(events.map((event) => [event, hooks(hook)])) as HookConfig };
@@ -48,7 +48,7 @@ Deno.test("Claude, Qoder: a deny does not cancel the other hooks, and their cont
   const running = hooked({ PreToolUse: hooks(denies, late.hook, saysOf({ additionalContext: "Word." })) }).run();
   await settled();
   late.resolve();
-  const { lines } = await running.came;
+  const { lines } = await running.outcomeOf;
   assertEquals(lines, ["call Bash", "denied Not here.", "context Late word.Word.", "assistant Done."]);
 });
 
@@ -77,7 +77,7 @@ for (
     const running = hooked({ PreToolUse: hooks(first.hook, second) }, { dialect, tools: [shell({ log })] }).run();
     await settled();
     first.resolve();
-    await running.came;
+    await running.outcomeOf;
     assertEquals(log, [ran]);
   });
 }
@@ -132,7 +132,7 @@ Deno.test("Claude, Qoder: deny beats ask and ask beats allow, in any order", asy
       const running = hooked({ PreToolUse: hooks(last.hook, ...order.slice(1)) }, { dialect }).run();
       await settled();
       last.resolve();
-      const { result, lines } = await running.came;
+      const { result, lines } = await running.outcomeOf;
       outcomes.push(result.status === "paused" ? `paused ${result.questions[0]?.questions}` : lines[1] ?? "");
     }
   }
@@ -159,7 +159,7 @@ Deno.test("Claude, Qoder: of two answers to a PermissionRequest the deny counts,
 // ── decisions ──
 
 Deno.test("Claude, Qoder: a denied call fires neither PostToolUse nor PostToolUseFailure", async () => {
-  const { log, config } = heard("PostToolUse", "PostToolUseFailure");
+  const { log, config } = received("PostToolUse", "PostToolUseFailure");
   await ran({ ...config, PreToolUse: hooks(denies) });
   await ran(config, { after: [permissions({ deny: ["Bash"] })] });
   assertEquals(log, []);
@@ -280,7 +280,7 @@ Deno.test("Claude, Qoder: an allow overrides no deny of a rule, and a deny count
       updatedPermissions: [{ type: "setMode", mode: "bypassPermissions", destination: "session" }],
     },
   });
-  const onlyB: HookCallback = (...told) => told[1] === "b" ? denies(...told) : undefined;
+  const onlyB: HookCallback = (...reported) => reported[1] === "b" ? denies(...reported) : undefined;
   const { lines } = await ran({ PermissionRequest: hooks(bypass), PreToolUse: hooks(onlyB) }, {
     calls: [command("a"), command("b"), command("c")],
     tools: [shell({ ask: true })],
@@ -296,7 +296,7 @@ Deno.test("Claude, Qoder: output without its event name, or at the wrong level, 
     { updatedInput: { command: "rm" }, additionalContext: "Beside." },
   ];
   for (const answer of wrong) {
-    const { lines, events } = await ran({ PreToolUse: hooks(saying(answer as never)) }); // as untyped code says it
+    const { lines, events } = await ran({ PreToolUse: hooks(saying(answer as never)) }); // untyped code may return this
     assertEquals(lines, ["call Bash", "ok ran ls", "assistant Done."]);
     assertEquals(warnings(events).length, 1);
   }
@@ -439,14 +439,14 @@ Deno.test("Qoder: blocks of Stop are limited by the run", async () => {
 });
 
 Deno.test("Claude, Qoder: Stop fires for an answer without calls, never between batches", async () => {
-  const { log, config } = heard("PreToolUse", "Stop", "PostToolBatch");
+  const { log, config } = received("PreToolUse", "Stop", "PostToolBatch");
   const model = scripted({ calls: [["Bash", { command: "a" }]] }, { calls: [["Bash", { command: "b" }]] }, "Done.");
   await agent({ model, tools: [shell()], use: [claude_hooks(config)] }).run("Hi").result;
   assertEquals(log, ["PreToolUse", "PostToolBatch", "PreToolUse", "PostToolBatch", "Stop"]);
 });
 
 Deno.test("Claude, Qoder: UserPromptSubmit and SessionStart do not fire again on resume", async () => {
-  const { log, config } = heard("UserPromptSubmit", "SessionStart");
+  const { log, config } = received("UserPromptSubmit", "SessionStart");
   await resumed(config, [{ callId: "a", type: "approve" }], { tools: [shell({ ask: true })] });
   assertEquals(log, ["SessionStart", "UserPromptSubmit"]);
 });
@@ -467,7 +467,7 @@ Deno.test("Qoder: a timeout is in seconds, and a late hook has no opinion", asyn
   await time.tickAsync(1_999);
   assertEquals(reason, undefined);
   await time.tickAsync(1);
-  const { lines, events, errors } = await running.came;
+  const { lines, events, errors } = await running.outcomeOf;
   assertEquals(reason, "TimeoutError");
   assertEquals(lines[1], "denied Not here.");
   assertEquals(warnings(events), ["A hook of PreToolUse failed."]);
@@ -486,11 +486,11 @@ for (
     const never: HookCallback = () => new Promise(() => {});
     const running = hooked({ [event]: hooks(never) }, { dialect, limits: { time: Infinity } }).run();
     let over = false;
-    running.came.then(() => over = true);
+    running.outcomeOf.then(() => over = true);
     await time.tickAsync(seconds * 1_000);
     assertEquals(over, false);
     await time.tickAsync(50); // in which it may stop
-    await running.came;
+    await running.outcomeOf;
   });
 }
 
@@ -629,7 +629,7 @@ Deno.test("Claude, Qoder: stopping a run aborts its hooks, and does not wait for
   const running = hooked({ PreToolUse: hooks(watches("one"), watches("two")) }).run();
   await started.promise;
   running.stop();
-  const { result } = await running.came;
+  const { result } = await running.outcomeOf;
   assertEquals([result.status, aborted], ["aborted", ["one", "two"]]);
 });
 
@@ -640,7 +640,7 @@ Deno.test("Claude, Qoder: systemMessage is for the person only, additionalContex
       hookEventName: input.hook_event_name,
       additionalContext: `${input.hook_event_name} for the model`,
       permissionDecision: "allow",
-      permissionDecisionReason: "for nobody",
+      permissionDecisionReason: "for no reader",
     },
   });
   const stops = saying({ continue: false, stopReason: "Why, for the person" });
@@ -661,6 +661,6 @@ Deno.test("Claude, Qoder: systemMessage is for the person only, additionalContex
     "ok ran ls",
     "context PreToolUse for the modelPostToolUse for the model",
   ]);
-  const told = JSON.stringify(events.filter(({ type }) => type !== "prompt.accepted"));
-  assertEquals(told.includes("for the model") || told.includes("for nobody"), false);
+  const reported = JSON.stringify(events.filter(({ type }) => type !== "prompt.accepted"));
+  assertEquals(reported.includes("for the model") || reported.includes("for no reader"), false);
 });

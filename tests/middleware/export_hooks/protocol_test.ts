@@ -14,8 +14,8 @@ function asking(...use: readonly Middleware[]) {
     errors,
     rpc,
     async ask(method: string, params: object = {}, meta: object = {}): Promise<unknown> {
-      const told = { meta: { AgentID: "a", TurnID: "t", SessionKey: "s", Iteration: 1, ...meta }, ...params };
-      const answer = await rpc({ jsonrpc: "2.0", id: ++id, method: `hook.${method}`, params: told });
+      const reported = { meta: { AgentID: "a", TurnID: "t", SessionKey: "s", Iteration: 1, ...meta }, ...params };
+      const answer = await rpc({ jsonrpc: "2.0", id: ++id, method: `hook.${method}`, params: reported });
       return answer?.error ?? answer?.result;
     },
   };
@@ -42,7 +42,7 @@ function watching(log: string[]): Middleware {
   };
 }
 
-const came = (for_llm: string) => ({ result: { for_llm } });
+const outcomeOf = (for_llm: string) => ({ result: { for_llm } });
 
 Deno.test("Export: a hook process answers hook.hello and requests, and nothing else", async () => {
   const { rpc, ask } = asking(permissions({ deny: ["rm"] }));
@@ -116,13 +116,13 @@ Deno.test("Export: after_tool continues the matching call, the first of equal on
   const before = ["a", "b", "b"].map((command) => ask("before_tool", bash(command)));
   assertEquals(await Promise.all(before), Array(3).fill({ action: "continue" }));
   const said = async (command: string, for_llm: string) => {
-    const answer = await ask("after_tool", { ...bash(command), ...came(for_llm), duration: 5 });
+    const answer = await ask("after_tool", { ...bash(command), ...outcomeOf(for_llm), duration: 5 });
     return (answer as { result?: { result?: { for_llm?: string } } }).result?.result?.for_llm; // a modification
   };
   assertEquals(await said("b", "1"), '{"command":"b"} 1');
   assertEquals(await said("a", "2"), '{"command":"a"} 2');
-  assertEquals(await said("other", "3"), '{"command":"b"} 3'); // somebody else has changed its input since
-  assertEquals(await said("late", "4"), '{"command":"late"} 4'); // it was never announced
+  assertEquals(await said("other", "3"), '{"command":"b"} 3'); // another client has changed its input since
+  assertEquals(await said("late", "4"), '{"command":"late"} 4'); // a call that was never announced
   assertEquals(log, [
     ...['in {"command":"a"}', 'in {"command":"b"}', 'in {"command":"b"}'],
     ...['out {"command":"b"} ok', 'out {"command":"a"} ok', 'out {"command":"b"} ok'],
@@ -133,11 +133,11 @@ Deno.test("Export: after_tool continues the matching call, the first of equal on
 Deno.test("Export: a call without after_tool is dropped at the next model request", async () => {
   const log: string[] = [];
   const { ask } = asking(watching(log));
-  await ask("before_tool", bash("denied by somebody else"));
+  await ask("before_tool", bash("denied by another hook"));
   await ask("before_tool", bash("of another run"), { TurnID: "u" });
   await ask("before_llm", { model: "m", messages: [] }, { Iteration: 2 });
   await settled();
-  assertEquals(log.slice(2), ['left {"command":"denied by somebody else"}']);
+  assertEquals(log.slice(2), ['left {"command":"denied by another hook"}']);
 });
 
 Deno.test("Export: a hook at model continues at after_llm; an answer of its own replaces the response", async () => {
@@ -197,8 +197,8 @@ Deno.test("Export: a thousand runs are kept, and the oldest is forgotten", async
   for (let run = 0; run <= 1_000; run++) await ask("before_tool", bash(`${run}`), { TurnID: `${run}` });
   await settled();
   assertEquals(log.splice(0).at(-1), 'left {"command":"0"}');
-  await ask("after_tool", { ...bash("0"), ...came("") }, { TurnID: "0" });
-  await ask("after_tool", { ...bash("9"), ...came("") }, { TurnID: "9" });
+  await ask("after_tool", { ...bash("0"), ...outcomeOf("") }, { TurnID: "0" });
+  await ask("after_tool", { ...bash("9"), ...outcomeOf("") }, { TurnID: "9" });
   assertEquals(log, [
     ...['in {"command":"0"}', 'left {"command":"1"}', 'out {"command":"0"} ok'],
     'out {"command":"9"} ok',

@@ -55,8 +55,8 @@ function throughClaude(make: () => readonly Middleware[], options: ExportOptions
 
 const calls = [call("a"), call("b"), call("c", { name: "drop" }), call("d", { name: "drop" })];
 
-/** The outcome of a run, without the prefix that the other systems add to each denial. */
-async function came(use: readonly Middleware[], prompt = "Hi") {
+/** Returns the outcome of a run, without the prefix that the other systems add to each denial. */
+async function outcomeOf(use: readonly Middleware[], prompt = "Hi") {
   const model = scripted({ text: "Let me see, hunter2.", calls }, "Done, hunter2.", "Done again.");
   const tools = [
     weather(({ city }) => {
@@ -68,33 +68,33 @@ async function came(use: readonly Middleware[], prompt = "Hi") {
   const run = agent({ model, tools, use }).run(prompt);
   const events: Event[] = await Array.fromAsync(run.events);
   const result: RunResult = await run.result;
-  const told = (messages: readonly Message[]) =>
+  const reported = (messages: readonly Message[]) =>
     lines(messages).map((line) => line.replace(/Tool execution denied by (approval )?hook: /, ""));
   return {
-    said: told(result.messages),
+    said: reported(result.messages),
     status: result.status,
     asked: result.questions.map(({ questions }) => questions.length > 0),
-    requests: model.requests.map(({ messages, instructions }) => [instructions, ...told(messages)]),
+    requests: model.requests.map(({ messages, instructions }) => [instructions, ...reported(messages)]),
     warned: warnings(events),
   };
 }
 
-type Came = Partial<Awaited<ReturnType<typeof came>>>;
+type Outcome = Partial<Awaited<ReturnType<typeof outcomeOf>>>;
 
 /** Tests that middleware behaves the same through another system, except for the given differences. */
 function same(
   name: string,
   make: () => readonly Middleware[],
-  { claude = {}, rpc = {} }: { readonly claude?: Came | false; readonly rpc?: Came | false } = {},
+  { claude = {}, rpc = {} }: { readonly claude?: Outcome | false; readonly rpc?: Outcome | false } = {},
 ) {
   if (rpc) {
     Deno.test(`Export: ${name} is the same through PicoClaw`, async () => {
-      assertEquals(await came([throughRpc(make)]), { ...await came(make()), ...rpc });
+      assertEquals(await outcomeOf([throughRpc(make)]), { ...await outcomeOf(make()), ...rpc });
     });
   }
   if (claude) {
     Deno.test(`Export: ${name} is the same through Claude`, async () => {
-      assertEquals(await came([throughClaude(make)]), { ...await came(make()), ...claude });
+      assertEquals(await outcomeOf([throughClaude(make)]), { ...await outcomeOf(make()), ...claude });
     });
   }
 }
@@ -107,7 +107,7 @@ same("permissions that deny by input", () => [
   permissions({ deny: [{ tool: "*", when: (input) => JSON.stringify(input).includes('"a"') }] }),
 ]);
 same("redact", () => [redact({ secrets: ["hunter2"], patterns: [] }), denies()], { claude: false });
-same("redact, where nothing but results has a secret", () => [
+same("redact, if only results contain a secret", () => [
   {
     name: "results",
     tool: async (_, next) => mapText(await next(), (said) => said.replaceAll("hunter2", "[redacted]")),
@@ -116,10 +116,10 @@ same("redact, where nothing but results has a secret", () => [
 ]);
 same("truncate", () => [truncate({ limit: 40, head: 20, tail: 10 }), denies()]);
 same(
-  "a person who says no",
+  "a person who denies",
   () => [human(() => ({ allow: false, reason: "Not today." })), permissions({ ask: ["*"] })],
 );
-same("a person who says yes", () => [human(() => true), permissions({ ask: ["weather"], deny: ["drop"] })]);
+same("a person who approves", () => [human(() => true), permissions({ ask: ["weather"], deny: ["drop"] })]);
 same("a guard that fails", () => [{ name: "broken", approval: () => Promise.reject(new Error("secret")) }], {
   rpc: { warned: [] },
   claude: { warned: [] },
@@ -128,11 +128,11 @@ same("a hook that rewrites inputs", () => [
   denies(),
   { name: "oslo", tool: (ctx, next) => ctx.name === "weather" ? next({ input: { city: "oslo" } }) : next() },
 ]);
-same("a hook that answers instead", () => [
+same("a hook that answers in place of the tool", () => [
   denies(),
   { name: "cache", tool: async (ctx, next) => ctx.name === "weather" ? text("cached") : await next() },
 ], { claude: false });
-same("a hook that says something beside", () => [
+same("a hook that adds context", () => [
   denies(),
   {
     name: "beside",
@@ -142,7 +142,7 @@ same("a hook that says something beside", () => [
     },
   },
 ], { rpc: false });
-same("a model that is told and heard otherwise", () => [
+same("a hook that changes requests and responses", () => [
   denies(),
   {
     name: "loud",
@@ -159,7 +159,7 @@ same("a check of the answer", () => [
     stop: async (ctx, next) => textOf(ctx.message).includes("again") ? await next() : continueWith("Once more."),
   },
 ], { rpc: false });
-same("a session and a prompt that are told more", () => [
+same("context of a session and a prompt", () => [
   denies(),
   {
     name: "told",
@@ -174,32 +174,35 @@ Deno.test("Export: a decision without an equivalent is a refusal with an explana
     approval: (ctx) =>
       Promise.resolve(ctx.name === "weather" ? allow({ input: { city: "oslo" } }) : { type: "deny", reason: "no" }),
   };
-  const rpc = await came([throughRpc(() => [edits])]);
+  const rpc = await outcomeOf([throughRpc(() => [edits])]);
   assertEquals(rpc.said.slice(3, 5), Array(2).fill('denied It is only allowed with {"city":"oslo"}'));
-  const claude = await came([throughClaude(() => [edits])]);
+  const claude = await outcomeOf([throughClaude(() => [edits])]);
   assertEquals(claude.said.slice(3, 5).map((line) => line.slice(0, 14)), ["ok sun in oslo", "ok sun in oslo"]);
   const asks = () => [permissions({ ask: [{ tool: "*", why: "May it?" }] })];
-  assertEquals((await came([throughRpc(asks)])).said.slice(3), [
+  assertEquals((await outcomeOf([throughRpc(asks)])).said.slice(3), [
     ...Array(4).fill("denied May it?"),
     "assistant Done, hunter2.",
   ]);
-  assertEquals((await came([throughClaude(asks)])).status, "paused");
+  assertEquals((await outcomeOf([throughClaude(asks)])).status, "paused");
   const renames: Middleware = { name: "renames", tool: (_, next) => next({ name: "weather" }) };
-  const renamed = await came([throughClaude(() => [renames])]);
+  const renamed = await outcomeOf([throughClaude(() => [renames])]);
   assertEquals(renamed.said[5], "denied It is only allowed as weather");
   const rewrites: Middleware = {
     name: "rewrites",
     prompt: (_, next) => next({ prompt: { role: "user", parts: [{ type: "text", text: "Ho" }] } }),
   };
-  const rewritten = await came([throughClaude(() => [rewrites])]);
+  const rewritten = await outcomeOf([throughClaude(() => [rewrites])]);
   assertEquals([rewritten.status, rewritten.said], ["cancelled", []]);
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
-  assertEquals((await came([throughClaude(() => [cache])])).said.slice(3, 5), ["denied cached", "denied cached"]);
+  assertEquals((await outcomeOf([throughClaude(() => [cache])])).said.slice(3, 5), ["denied cached", "denied cached"]);
   const beside: Middleware = {
     name: "beside",
     tool: async (_, next) => ({ ...await next(), context: ["mind the rain"] }),
   };
-  assertEquals((await came([throughRpc(() => [beside, denies()])])).said[4], "error weather failed.\n\nmind the rain");
+  assertEquals(
+    (await outcomeOf([throughRpc(() => [beside, denies()])])).said[4],
+    "error weather failed.\n\nmind the rain",
+  );
 });
 
 Deno.test("Export: ends and pauses of the run pass through the other system", async () => {
@@ -210,12 +213,12 @@ Deno.test("Export: ends and pauses of the run pass through the other system", as
       throw run.end("enough", { as: how === "fail" ? "failed" : "ended", rollback: how === "undo" });
     },
   });
-  assertEquals((await came([throughRpc(() => [at("x", "fail")])])).status, "failed");
-  const undone = await came([throughRpc(() => [at("x", "undo")])]);
+  assertEquals((await outcomeOf([throughRpc(() => [at("x", "fail")])])).status, "failed");
+  const undone = await outcomeOf([throughRpc(() => [at("x", "undo")])]);
   assertEquals([undone.status, undone.said], ["cancelled", []]);
-  assertEquals((await came([throughRpc(() => [at("x", "pause")])])).said.slice(3, 4), ["denied Sure?"]);
-  assertEquals((await came([throughClaude(() => [at("x", "end")])])).status, "done");
-  const paused = await came([throughClaude(() => [at("x", "pause")])]);
+  assertEquals((await outcomeOf([throughRpc(() => [at("x", "pause")])])).said.slice(3, 4), ["denied Sure?"]);
+  assertEquals((await outcomeOf([throughClaude(() => [at("x", "end")])])).status, "done");
+  const paused = await outcomeOf([throughClaude(() => [at("x", "pause")])]);
   assertEquals([paused.status, paused.asked], ["paused", [true]]);
 });
 

@@ -45,11 +45,14 @@ Deno.test("Table: hooks before a model request change this request only, or end 
     yoi: yoi_hooks({ pre_llm_request: () => PreLlmRequestResult.Cancel("No.") }),
     rpc: builtins({ a: { before_llm: () => ({ action: "abort_turn", reason: "No." }) } }),
   };
-  const came = await under(ending, async (hooks) => {
+  const outcomeOf = await under(ending, async (hooks) => {
     const { requests, result } = await ended(hooks, ["Done."]);
     return [requests.length, result.status, result.reason];
   });
-  assertEquals(came, { yoi: [0, "cancelled", "No."], rpc: [0, "failed", "hook aborted turn during before_llm: No."] });
+  assertEquals(outcomeOf, {
+    yoi: [0, "cancelled", "No."],
+    rpc: [0, "failed", "hook aborted turn during before_llm: No."],
+  });
 });
 
 Deno.test("Table: hooks after a model response change it (PicoClaw after_llm)", async () => {
@@ -63,11 +66,11 @@ Deno.test("Table: hooks after a model response change it (PicoClaw after_llm)", 
       },
     }),
   };
-  const came = await under(changing, async (hooks) => {
+  const outcomeOf = await under(changing, async (hooks) => {
     const { requests, lines } = await ended(hooks, one);
     return [requests.length, lines];
   });
-  assertEquals(came, { rpc: [1, ["user Hi", "assistant No."]] });
+  assertEquals(outcomeOf, { rpc: [1, ["user Hi", "assistant No."]] });
 });
 
 Deno.test("Table: hooks before a call change its input; the transcript keeps the original, except for Copilot", async () => {
@@ -158,11 +161,11 @@ Deno.test("Table: PicoClaw respond answers a call without running it, and guards
     },
   };
   const systems = { rpc: builtins({ a: responding }), asking: builtins({ a: responding }, { approveResponses: true }) };
-  const came = await under(systems, async (hooks) => {
+  const outcomeOf = await under(systems, async (hooks) => {
     const { lines } = await ended(hooks, one, { tools, use: [guard] });
     return [lines[2], ...log.splice(0)];
   });
-  assertEquals(came, { rpc: ["ok cached", "guard"], asking: ["ok cached", "approver", "guard"] });
+  assertEquals(outcomeOf, { rpc: ["ok cached", "guard"], asking: ["ok cached", "approver", "guard"] });
   const refusing: Middleware = { name: "refusing", approval: () => Promise.resolve(deny("No.")) };
   const refused = await under(systems, async (hooks) => (await ended(hooks, one, { use: [refusing] })).lines[2]);
   assertEquals(refused, { rpc: "denied No.", asking: "denied No." });
@@ -179,12 +182,12 @@ Deno.test("Table: hooks before a call can end or pause the run, and no call of t
     "rpc hard_abort": builtins({ a: { before_tool: () => ({ action: "hard_abort", reason: "No." }) } }),
   };
   const log: string[] = [];
-  const came = await under(ending, async (hooks) => {
+  const outcomeOf = await under(ending, async (hooks) => {
     const tools = [weather(({ city }) => log.push(city))];
     const { result, lines } = await ended(hooks, [{ calls: three }, "Done."], { tools });
     return [result.status, result.reason ?? result.questions.length, lines[0]];
   });
-  assertEquals([came, log], [{
+  assertEquals([outcomeOf, log], [{
     "yoi Abort": ["failed", "No.", "user Hi"],
     "yoi Pause": ["paused", 1, "user Hi"],
     "claude continue": ["done", "No.", "user Hi"],
@@ -199,33 +202,33 @@ Deno.test("Table: hooks before a call can end or pause the run, and no call of t
 });
 
 Deno.test("Table: hooks after a call change its result, with a separate hook for failures in Claude and Copilot", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const changing = {
     yoi: yoi_hooks({
       post_tool_call({ call, result }) {
-        heard.push(`${result.is_error ? "failure" : "success"} ${call.id}`);
+        received.push(`${result.is_error ? "failure" : "success"} ${call.id}`);
         if (!result.is_error) result.content = "changed";
         return PostToolCallResult.Continue;
       },
     }),
     claude: claude_hooks({
       PostToolUse: hooks((_, id) => {
-        heard.push(`success ${id}`);
+        received.push(`success ${id}`);
         return { hookSpecificOutput: { hookEventName: "PostToolUse", updatedToolOutput: "changed" } };
       }),
-      PostToolUseFailure: hooks((_, id) => void heard.push(`failure ${id}`)),
+      PostToolUseFailure: hooks((_, id) => void received.push(`failure ${id}`)),
     }),
     copilot: copilot_hooks({
       onPostToolUse({ toolArgs }) {
-        heard.push(`success ${Object(toolArgs).city}`);
+        received.push(`success ${Object(toolArgs).city}`);
         return { modifiedResult: "changed" };
       },
-      onPostToolUseFailure: ({ toolArgs }) => void heard.push(`failure ${Object(toolArgs).city}`),
+      onPostToolUseFailure: ({ toolArgs }) => void received.push(`failure ${Object(toolArgs).city}`),
     }),
     rpc: builtins({
       a: {
         after_tool({ arguments: { city }, result, ...rest }) {
-          heard.push(`${result.is_error ? "failure" : "success"} ${city}`);
+          received.push(`${result.is_error ? "failure" : "success"} ${city}`);
           return result.is_error ? {} : { result: { ...rest, result: { ...result, for_llm: "changed" } } };
         },
       },
@@ -235,16 +238,16 @@ Deno.test("Table: hooks after a call change its result, with a separate hook for
     if (city === "b") throw new Error("broken");
     return city;
   })];
-  const came = await under(changing, async (hooks) => {
+  const outcomeOf = await under(changing, async (hooks) => {
     const { lines } = await ended(hooks, [{ calls: [call("a"), call("b")] }, "Done."], { tools });
-    return [...lines.slice(2, 4), ...heard.splice(0)];
+    return [...lines.slice(2, 4), ...received.splice(0)];
   });
   const both = ["ok changed", "error weather failed.", "success a", "failure b"];
-  assertEquals(came, { yoi: both, claude: both, copilot: both, rpc: both });
+  assertEquals(outcomeOf, { yoi: both, claude: both, copilot: both, rpc: both });
 });
 
 Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, approve_tool)", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const isA = (input: unknown) => Object(input).city === "a";
   const judging = {
     claude: claude_hooks({
@@ -253,7 +256,7 @@ Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, 
           decision: isA(Object(input).tool_input) ? { behavior: "allow" } : { behavior: "deny", message: "Not b." },
         })(input, id, options)
       ),
-      PermissionDenied: hooks((_, id) => void heard.push(`denied ${id}`)),
+      PermissionDenied: hooks((_, id) => void received.push(`denied ${id}`)),
     }),
     // no hook there, but a handler of the session
     copilot: human(({ input }) => isA(input) || { allow: false, reason: "Not b." }),
@@ -263,14 +266,14 @@ Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, 
   };
   const calls = ["a", "b", "c"].map((id) => call(id, { name: "drop" }));
   const guard = permissions({ deny: [{ when: (input) => Object(input).city === "c", why: "Not c." }] });
-  const came = await under(judging, async (hooks) => {
+  const outcomeOf = await under(judging, async (hooks) => {
     const { result, events } = await ended(hooks, [{ calls }, "Done."], { tools: [drop()], use: [guard] });
     const decided = events.flatMap((event) =>
       event.type === "approval.decided" ? [[event.decision, event.call, event.reason ?? ""].join(" ").trim()] : []
     );
-    return [...decided, ...result.questions.map(({ callId }) => `asked about ${callId}`), ...heard.splice(0)];
+    return [...decided, ...result.questions.map(({ callId }) => `asked about ${callId}`), ...received.splice(0)];
   });
-  assertEquals(came, {
+  assertEquals(outcomeOf, {
     claude: ["allow a", "deny b Not b.", "deny c Not c.", "denied c"],
     copilot: ["allow a", "deny b Not b.", "deny c Not c."],
     rpc: ["deny b Tool execution denied by approval hook: Not b.", "deny c Not c.", "asked about a"],
@@ -278,14 +281,14 @@ Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, 
 });
 
 Deno.test("Table: yoi's ToolExecutionContext gives a tool its call id, batch id and index", async () => {
-  const told: [string, string, number, string][] = [];
+  const reported: [string, string, number, string][] = [];
   const tools = [
-    weather(({ city }, { callId, batchId, callIndex }) => told.push([callId, batchId, callIndex, `tool ${city}`])),
+    weather(({ city }, { callId, batchId, callIndex }) => reported.push([callId, batchId, callIndex, `tool ${city}`])),
   ];
   const around: Middleware = {
     name: "around",
     execute({ callId, batchId, callIndex, input }, next) {
-      told.push([callId, batchId, callIndex, `hook ${Object(input).city}`]);
+      reported.push([callId, batchId, callIndex, `hook ${Object(input).city}`]);
       return next();
     },
     tool: (ctx, next) => ctx.call.id === "b" ? Promise.resolve(text("cached")) : next({ input: { city: "z" } }),
@@ -295,8 +298,8 @@ Deno.test("Table: yoi's ToolExecutionContext gives a tool its call id, batch id 
     tools,
     use: [around],
   });
-  const batches = [...new Set(told.map(([, batch]) => batch))];
-  assertEquals(told.map(([id, batch, ...rest]) => [id, batches.indexOf(batch), ...rest]), [
+  const batches = [...new Set(reported.map(([, batch]) => batch))];
+  assertEquals(reported.map(([id, batch, ...rest]) => [id, batches.indexOf(batch), ...rest]), [
     ["c", 0, 2, "hook z"],
     ["c", 0, 2, "tool z"],
     ["d", 1, 0, "hook z"],

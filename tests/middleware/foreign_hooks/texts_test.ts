@@ -23,12 +23,17 @@ Deno.test("Table: texts for the person are notices and never reach the model", a
       a: { before_tool: () => ({ action: "respond", result: { for_llm: "sun", for_user: "Psst." } }) },
     }),
   };
-  const came = await under(telling, async (hooks) => {
+  const outcomeOf = await under(telling, async (hooks) => {
     const { events, requests, lines } = await ended(hooks, [{ calls: [call("a")] }, busy, "Done."]);
     return [notices(events), JSON.stringify([requests, lines]).includes("Psst.")];
   });
-  const told = [["Psst."], false];
-  assertEquals(came, { "claude systemMessage": told, "claude stopReason": told, copilot: told, rpc: told });
+  const reported = [["Psst."], false];
+  assertEquals(outcomeOf, {
+    "claude systemMessage": reported,
+    "claude stopReason": reported,
+    copilot: reported,
+    rpc: reported,
+  });
 });
 
 Deno.test("Table: context for the model never reaches the person", async () => {
@@ -45,11 +50,11 @@ Deno.test("Table: context for the model never reaches the person", async () => {
       },
     }),
   };
-  const came = await under(telling, async (hooks) => {
+  const outcomeOf = await under(telling, async (hooks) => {
     const { requests, events } = await ended(hooks, one);
     return [requests.at(-1)?.slice(2), notices(events)];
   });
-  assertEquals(came, {
+  assertEquals(outcomeOf, {
     "claude additionalContext": [["ok sun in a", "context Mind."], []],
     "claude reason": [["denied Mind."], []],
     copilot: [["ok sun in a", "context Mind."], []],
@@ -67,13 +72,13 @@ Deno.test("Table: suppressOutput hides a result from the person, or from the con
       },
     }),
   };
-  const came = await under(hiding, async (hooks) => {
+  const outcomeOf = await under(hiding, async (hooks) => {
     const { events, lines } = await ended(hooks, one);
     const shown = events.flatMap((event) => event.type === "tool.finished" ? event.result.parts : []);
     return [lines[2], shown, notices(events)];
   });
   const withheld = "The output was withheld by a hook.";
-  assertEquals(came, {
+  assertEquals(outcomeOf, {
     claude: ["ok sun in a", [], []],
     copilot: [`ok ${withheld}`, [{ type: "text", text: withheld }], []],
     rpc: ["ok sun in a", [], []],

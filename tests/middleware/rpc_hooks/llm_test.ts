@@ -47,11 +47,11 @@ async function ran(
 const once: ScriptedAnswer = { calls: [call("a")] };
 
 Deno.test("PicoClaw: before_llm receives the whole request, and after_llm the whole response", async () => {
-  const told: object[] = [];
+  const reported: object[] = [];
   const thinking: ScriptedAnswer = { reasoning: "Hm.", text: "Let me see.", ...once, usage: { input: 5, output: 2 } };
   const { result } = await ran({
-    before_llm: (params) => void told.push(params),
-    after_llm: (params) => void told.push(params),
+    before_llm: (params) => void reported.push(params),
+    after_llm: (params) => void reported.push(params),
   }, {
     model: scripted(thinking, "Done."),
     options: { temperature: 0.7, maxTokens: 100, provider: { seed: 1 } },
@@ -70,7 +70,7 @@ Deno.test("PicoClaw: before_llm receives the whole request, and after_llm the wh
     Source: "turn.llm.request",
   };
   const tool_calls = [{ id: "a", type: "function", function: { name: "weather", arguments: '{"city":"a"}' } }];
-  assertEquals(told.slice(0, 3), [
+  assertEquals(reported.slice(0, 3), [
     {
       meta,
       channel: "jizai",
@@ -102,7 +102,7 @@ Deno.test("PicoClaw: before_llm receives the whole request, and after_llm the wh
       },
     },
     {
-      ...told[0],
+      ...reported[0],
       meta: { ...meta, Iteration: 1 },
       messages: [
         { role: "system", content: "You know the weather." },
@@ -259,8 +259,8 @@ Deno.test("PicoClaw: before_llm can add messages of every role", async () => {
 Deno.test("PicoClaw: a modified response may be in the hook object or alone, and replaces the whole response", async () => {
   const given = async (response: unknown, model = scripted({ text: "Let me see.", ...once }, "Done.")) => {
     const { result, events } = await ran({ after_llm: () => ({ action: "modify", response }) }, { model });
-    const told = events.flatMap((event) => event.type === "model.finished" ? [event.text ?? "as it streamed"] : []);
-    return [lines(result.messages).slice(1), told];
+    const reported = events.flatMap((event) => event.type === "model.finished" ? [event.text ?? "as it streamed"] : []);
+    return [lines(result.messages).slice(1), reported];
   };
   assertEquals(await given({ response: { content: "No." } }), [["assistant No."], ["No."]]);
   assertEquals(await given({ content: "bare" }, scripted("Done.")), [["assistant bare"], ["bare"]]);
@@ -293,7 +293,7 @@ Deno.test("PicoClaw: abort_turn and hard_abort also end a run around the model",
   for (const stage of ["before_llm", "after_llm"] as const) {
     const failed = await ran({ [stage]: () => ({ action: "abort_turn", reason: "enough" }) });
     assertEquals([failed.result.status, failed.result.reason], ["failed", `hook aborted turn during ${stage}: enough`]);
-    const shown = stage === "before_llm" ? [] : ["assistant Done."]; // what somebody has seen is kept
+    const shown = stage === "before_llm" ? [] : ["assistant Done."]; // text that a client has received is kept
     assertEquals(lines(failed.result.messages), ["user Hi", ...shown]);
     assertEquals(failed.requests.length, shown.length);
     const stopped = await ran({ [stage]: () => ({ action: "hard_abort" }) });
@@ -345,12 +345,12 @@ function names(value: unknown, within = ""): string[] {
 const meta = ["AgentID", "TurnID", "ParentTurnID", "SessionKey", "Iteration", "TracePath", "Source"];
 
 Deno.test("PicoClaw: meta and events are in Go casing, inputs of calls are strings, durations are nanoseconds", async () => {
-  const told: object[] = [];
-  const tell = (what: object) => void told.push(what);
-  await ran({ before_llm: tell, after_llm: tell, before_tool: tell, after_tool: tell, event: tell }, {
+  const reported: object[] = [];
+  const trace = (what: object) => void reported.push(what);
+  await ran({ before_llm: trace, after_llm: trace, before_tool: trace, after_tool: trace, event: trace }, {
     model: scripted(once, "Done."),
   });
-  const named = (name: string) => told.find((each) => name in each) ?? {};
+  const named = (name: string) => reported.find((each) => name in each) ?? {};
   const about = ["meta", ...meta.map((name) => `meta.${name}`), "channel", "chat_id"];
   const tool = ["tool", "arguments", "arguments.city"];
   assertEquals(names(named("Kind")).slice(0, 3 + meta.length), [
@@ -382,15 +382,15 @@ Deno.test("PicoClaw: meta and events are in Go casing, inputs of calls are strin
     ...result.map((name) => `result.${name}`),
     "duration",
   ]);
-  const [duration] = told.flatMap((each) => "duration" in each ? [Number(each.duration)] : []);
+  const [duration] = reported.flatMap((each) => "duration" in each ? [Number(each.duration)] : []);
   assertEquals(Number.isInteger(duration) && Number(duration) > 1_000, true);
 });
 
 Deno.test("PicoClaw: in the version head, events are in lower case and the conversation is in context", async () => {
-  const told: object[] = [];
-  const tell = (what: object) => void told.push(what);
-  await ran({ before_llm: tell, event: tell }, { wire: "head" });
-  const [event, before] = told;
+  const reported: object[] = [];
+  const trace = (what: object) => void reported.push(what);
+  await ran({ before_llm: trace, event: trace }, { wire: "head" });
+  const [event, before] = reported;
   assertEquals(Object.keys(event ?? {}), [
     ...["id", "kind", "time", "source", "scope", "correlation", "severity", "payload", "attrs"],
   ]);
@@ -402,7 +402,7 @@ Deno.test("PicoClaw: in the version head, events are in lower case and the conve
 
 Deno.test("PicoClaw: a skipped hook changes nothing, and later hooks see the changes of earlier ones", async () => {
   const seen: string[] = [];
-  const say = (content: string): Builtin => ({
+  const send = (content: string): Builtin => ({
     before_llm(params) {
       seen.push(params.messages.map((message) => message.content).join());
       return { request: { ...params, messages: [...params.messages, { role: "user", content }] } };
@@ -410,7 +410,7 @@ Deno.test("PicoClaw: a skipped hook changes nothing, and later hooks see the cha
   });
   const model = scripted("Done.");
   const broken: Builtin = { before_llm: () => ({ request: { messages: "none" } }) };
-  const use = [builtins({ a: say("a"), b: broken, c: say("c") })];
+  const use = [builtins({ a: send("a"), b: broken, c: send("c") })];
   const run = agent({ model, use }).run("Hi");
   const events = await Array.fromAsync(run.events);
   assertEquals([seen, lines(model.requests[0]?.messages ?? [])], [["Hi", "Hi,a"], ["user Hi", "user a", "user c"]]);

@@ -10,7 +10,7 @@ import { asTool } from "@jizai/jizai/subagents";
 import { compacting } from "../../support/compacting.ts";
 
 /** An event, as hooks receive it in the version of the document. */
-interface Told {
+interface ReceivedMessage {
   readonly Kind: string;
   readonly Time: string;
   readonly Meta: { readonly Iteration: number; readonly Source: string; readonly ParentTurnID: string };
@@ -19,18 +19,18 @@ interface Told {
 
 /** A hook that observes everything, and its log. */
 function ears() {
-  const heard: Told[] = [];
-  const hook = { event: (event: object) => void heard.push(event as Told) }; // of the document's version
-  return { heard, hook, kinds: () => heard.map(({ Kind }) => Kind) };
+  const received: ReceivedMessage[] = [];
+  const hook = { event: (event: object) => void received.push(event as ReceivedMessage) }; // in the form of the document's version
+  return { received, hook, kinds: () => received.map(({ Kind }) => Kind) };
 }
 
 Deno.test("PicoClaw: the kind of an event is a name, a number or a dotted name", async () => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const run = async (wire: "document" | "head", kinds?: KindForm) => {
     const { stdio } = programs({
-      ear({ id, method, params }, say) {
-        if (id !== undefined) return say({ id, result: {} });
-        told.push([method, params.Kind ?? params.kind]);
+      ear({ id, method, params }, send) {
+        if (id !== undefined) return send({ id, result: {} });
+        reported.push([method, params.Kind ?? params.kind]);
         return undefined;
       },
     });
@@ -38,21 +38,21 @@ Deno.test("PicoClaw: the kind of an event is a name, a number or a dotted name",
       ear: { enabled: true, command: ["ear"], observe: ["turn_start", "agent.tool.exec_start", "error"] },
     };
     await using hooks = rpc_hooks({ processes }, { stdio, wire, ...(kinds && { kinds }) });
-    await batch([call("a")], { use: [hooks] }).run().came;
+    await batch([call("a")], { use: [hooks] }).run().outcomeOf;
     await settled();
   };
   await run("document");
-  assertEquals(told.splice(0), [["hook.event", "turn_start"], ["hook.event", "tool_exec_start"]]);
+  assertEquals(reported.splice(0), [["hook.event", "turn_start"], ["hook.event", "tool_exec_start"]]);
   await run("document", "numbers");
-  assertEquals(told.splice(0), [["hook.event", 0], ["hook.event", 8]]);
+  assertEquals(reported.splice(0), [["hook.event", 0], ["hook.event", 8]]);
   await run("document", "dotted");
-  assertEquals(told.splice(0), [["hook.event", "agent.turn.start"], ["hook.event", "agent.tool.exec_start"]]);
+  assertEquals(reported.splice(0), [["hook.event", "agent.turn.start"], ["hook.event", "agent.tool.exec_start"]]);
   await run("head");
-  assertEquals(told, [["hook.runtime_event", "agent.turn.start"], ["hook.runtime_event", "agent.tool.exec_start"]]);
+  assertEquals(reported, [["hook.runtime_event", "agent.turn.start"], ["hook.runtime_event", "agent.tool.exec_start"]]);
 });
 
 Deno.test("PicoClaw: an observer receives the events of a run in order", async () => {
-  const { heard, hook } = ears();
+  const { received, hook } = ears();
   const model = scripted({ reasoning: "Hm.", text: ["Let ", "me."], calls: [call("a"), call("b")] }, "Done.");
   const run = agent({
     name: "assistant",
@@ -66,7 +66,7 @@ Deno.test("PicoClaw: an observer receives the events of a run in order", async (
   }).run("Hé");
   await run.result;
   await settled();
-  const payloads = heard.map((
+  const payloads = received.map((
     { Kind, Payload: { Duration: _, ...rest }, Meta: { Iteration, Source } },
   ) => [Kind, Iteration, Source, rest]);
   const tool = { Tool: "weather" };
@@ -94,13 +94,13 @@ Deno.test("PicoClaw: an observer receives the events of a run in order", async (
 });
 
 Deno.test("PicoClaw: an observer receives denied calls, retries and aborted runs", async () => {
-  const { heard, hook } = ears();
+  const { received, hook } = ears();
   const gate = { before_tool: () => ({ action: "deny_tool", reason: "no" }) };
   const denied = batch([call("a")], { use: [builtins({ ear: hook, gate })] });
-  await denied.run().came;
+  await denied.run().outcomeOf;
   const reason = "Tool execution denied by hook: no";
   const skipped = () =>
-    heard.splice(0).flatMap(({ Kind, Payload }) =>
+    received.splice(0).flatMap(({ Kind, Payload }) =>
       ["tool_exec_start", "tool_exec_end", "tool_exec_skipped"].includes(Kind) ? [Payload] : []
     );
   await settled();
@@ -109,7 +109,7 @@ Deno.test("PicoClaw: an observer receives denied calls, retries and aborted runs
   await agent({ model: scripted(fails, "Done."), use: [retry({ attempts: 2, delay: 0 }), builtins({ ear: hook })] })
     .run("Hi").result;
   await settled();
-  assertEquals(heard.splice(0).map(({ Kind }) => Kind), [
+  assertEquals(received.splice(0).map(({ Kind }) => Kind), [
     "turn_start",
     "llm_request",
     "llm_retry",
@@ -119,13 +119,16 @@ Deno.test("PicoClaw: an observer receives denied calls, retries and aborted runs
     "turn_end",
   ]);
   const aborting = builtins({ ear: hook, gate: { before_tool: () => ({ action: "abort_turn" }) } });
-  await batch([call("a")], { use: [aborting] }).run().came;
+  await batch([call("a")], { use: [aborting] }).run().outcomeOf;
   await settled();
-  assertEquals(heard.slice(-2).map(({ Kind, Payload: { Stage, Message, Status } }) => [Kind, Stage, Message, Status]), [
-    ["error", "hook.before_tool", "hook aborted turn during before_tool: hook requested turn abort", undefined],
-    ["turn_end", undefined, undefined, "error"],
-  ]);
-  heard.length = 0;
+  assertEquals(
+    received.slice(-2).map(({ Kind, Payload: { Stage, Message, Status } }) => [Kind, Stage, Message, Status]),
+    [
+      ["error", "hook.before_tool", "hook aborted turn during before_tool: hook requested turn abort", undefined],
+      ["turn_end", undefined, undefined, "error"],
+    ],
+  );
+  received.length = 0;
   const inside = Promise.withResolvers<void>();
   const running = batch([call("a")], {
     tools: [weather((_, { signal }) => {
@@ -136,16 +139,16 @@ Deno.test("PicoClaw: an observer receives denied calls, retries and aborted runs
   }).run();
   await inside.promise;
   running.stop();
-  await running.came;
+  await running.outcomeOf;
   await settled();
-  assertEquals(heard.slice(-2).map(({ Kind, Payload: { Kind: what, Status } }) => [Kind, what ?? Status]), [
+  assertEquals(received.slice(-2).map(({ Kind, Payload: { Kind: what, Status } }) => [Kind, what ?? Status]), [
     ["interrupt_received", "hard_abort"],
     ["turn_end", "aborted"],
   ]);
 });
 
 Deno.test("PicoClaw: an observer receives subagents, compactions and steering", async () => {
-  const { heard, hook, kinds } = ears();
+  const { received, hook, kinds } = ears();
   const child = agent({ name: "child", model: scripted("Sunny.") });
   const parent = agent({
     model: scripted({ calls: [{ id: "a", name: "child", input: { prompt: "Weather?" } }] }, "Done."),
@@ -174,7 +177,7 @@ Deno.test("PicoClaw: an observer receives subagents, compactions and steering", 
     "turn_end",
   ]);
   assertEquals(
-    heard.flatMap(({ Kind, Payload }) =>
+    received.flatMap(({ Kind, Payload }) =>
       ["subturn_spawn", "subturn_end", "subturn_result_delivered"].includes(Kind) ? [Payload] : []
     ).slice(0, 2),
     [
@@ -182,8 +185,8 @@ Deno.test("PicoClaw: an observer receives subagents, compactions and steering", 
       { AgentID: "child", Status: "completed" },
     ],
   );
-  assertEquals(heard[5]?.Meta.ParentTurnID, run);
-  heard.length = 0;
+  assertEquals(received[5]?.Meta.ParentTurnID, run);
+  received.length = 0;
   const messages = [user("x".repeat(400)), user("y".repeat(400)), user("Hi")];
   await compacting({
     model: scripted("Done."),
@@ -191,10 +194,10 @@ Deno.test("PicoClaw: an observer receives subagents, compactions and steering", 
     use: [builtins({ ear: hook }), { name: "short", compact: () => Promise.resolve(compacted([user("Hi")])) }],
   }).run({ messages }).result;
   await settled();
-  assertEquals(heard.flatMap(({ Kind, Payload }) => Kind === "context_compress" ? [Payload] : []), [
+  assertEquals(received.flatMap(({ Kind, Payload }) => Kind === "context_compress" ? [Payload] : []), [
     { Reason: "proactive_budget", DroppedMessages: 2, RemainingMessages: 1 },
   ]);
-  heard.length = 0;
+  received.length = 0;
   const steered = agent({
     model: scripted({ calls: [call("a")] }, "Done."),
     tools: [weather((): unknown => handle.send("And Oslo?"))],
@@ -203,7 +206,7 @@ Deno.test("PicoClaw: an observer receives subagents, compactions and steering", 
   const handle: RunHandle<unknown> = steered.run("Hi");
   await handle.result;
   await settled();
-  assertEquals(heard.flatMap(({ Kind, Payload }) => Kind === "steering_injected" ? [Payload] : []), [{
+  assertEquals(received.flatMap(({ Kind, Payload }) => Kind === "steering_injected" ? [Payload] : []), [{
     Count: 1,
     TotalContentLen: 9,
   }]);
@@ -217,8 +220,8 @@ Deno.test("PicoClaw: a pause is no turn_end, and a resume no turn_start", async 
       approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }),
     }],
   });
-  const { result } = await started.run().came;
-  await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result } = await started.run().outcomeOf;
+  await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
   await settled();
   assertEquals(kinds(), [
     "turn_start",
@@ -235,10 +238,10 @@ Deno.test("PicoClaw: a pause is no turn_end, and a resume no turn_start", async 
 
 Deno.test("PicoClaw: observers do not delay a run: 64 events wait, and each hook has 500 ms", async () => {
   using time = new FakeTime();
-  const heard: string[] = [];
+  const received: string[] = [];
   const slow = {
     event: ({ Kind }: Readonly<Record<string, unknown>>) => {
-      heard.push(String(Kind));
+      received.push(String(Kind));
       return new Promise(() => {});
     },
   };
@@ -250,17 +253,17 @@ Deno.test("PicoClaw: observers do not delay a run: 64 events wait, and each hook
     use: [builtins({ a: slow, b: { event: ({ Kind }) => void fast.push(String(Kind)) } })],
   }).run("Hi");
   const { status } = await running.result;
-  assertEquals([status, time.now - start, heard, fast], ["done", 0, ["turn_start"], []]);
-  for (let told = 0; told < 65; told++) {
+  assertEquals([status, time.now - start, received, fast], ["done", 0, ["turn_start"], []]);
+  for (let reported = 0; reported < 65; reported++) {
     await time.tickAsync(500);
     await time.tickAsync(0);
   }
-  const told = ["turn_start", "llm_request", ...Array.from({ length: 63 }, () => "llm_delta")]; // one is told, 64 wait
-  assertEquals([heard, fast], [told, told]);
+  const reported = ["turn_start", "llm_request", ...Array.from({ length: 63 }, () => "llm_delta")]; // one is delivered, 64 wait
+  assertEquals([received, fast], [reported, reported]);
 });
 
 Deno.test("PicoClaw: onError receives the failure of an observer, and the other observers continue", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const hooks = builtins({
     a: {
       event({ Kind }) {
@@ -268,11 +271,11 @@ Deno.test("PicoClaw: onError receives the failure of an observer, and the other 
         throw new Error("deaf");
       },
     },
-    b: { event: ({ Kind }) => void heard.push(String(Kind)) },
+    b: { event: ({ Kind }) => void received.push(String(Kind)) },
   });
-  const { events, errors } = await batch([call("a")], { use: [hooks] }).run().came;
+  const { events, errors } = await batch([call("a")], { use: [hooks] }).run().outcomeOf;
   await settled();
-  assertEquals([heard, warnings(events)], [[
+  assertEquals([received, warnings(events)], [[
     "turn_start",
     "llm_request",
     "llm_response",
@@ -287,9 +290,9 @@ Deno.test("PicoClaw: onError receives the failure of an observer, and the other 
 });
 
 Deno.test("PicoClaw: in the version head, events have a severity and a source", async () => {
-  const told: Record<string, unknown>[] = [];
+  const reported: Record<string, unknown>[] = [];
   const hooks = builtins({
-    ear: { event: (event) => void told.push(event) },
+    ear: { event: (event) => void reported.push(event) },
     gate: { before_tool: () => ({ action: "deny_tool" }) },
   }, { wire: "head", channel: "cli" });
   const run = agent({
@@ -300,7 +303,7 @@ Deno.test("PicoClaw: in the version head, events have a severity and a source", 
   }).run({ prompt: "Hi", session: "s" });
   const { run: turn_id } = await run.result;
   await settled();
-  assertEquals(told.map(({ kind, severity }) => [kind, severity]), [
+  assertEquals(reported.map(({ kind, severity }) => [kind, severity]), [
     ["agent.turn.start", "info"],
     ["agent.llm.request", "info"],
     ["agent.llm.response", "info"],
@@ -310,7 +313,7 @@ Deno.test("PicoClaw: in the version head, events have a severity and a source", 
     ["agent.llm.response", "info"],
     ["agent.turn.end", "info"],
   ]);
-  const { id: _, time: __, payload: ___, ...rest } = told[3] ?? {};
+  const { id: _, time: __, payload: ___, ...rest } = reported[3] ?? {};
   assertEquals(rest, {
     kind: "agent.tool.exec_skipped",
     source: { component: "agent", name: "assistant" },
@@ -322,13 +325,13 @@ Deno.test("PicoClaw: in the version head, events have a severity and a source", 
 });
 
 Deno.test("PicoClaw: a process that only observes is asked nothing", async () => {
-  const told: string[] = [];
-  const { stdio } = programs({ ear: answering({ "hook.event": ({ Kind }) => void told.push(`${Kind}`) }) });
+  const reported: string[] = [];
+  const { stdio } = programs({ ear: answering({ "hook.event": ({ Kind }) => void reported.push(`${Kind}`) }) });
   const processes = { ear: { enabled: true, command: ["ear"], observe: ["*"] } };
   await using hooks = rpc_hooks({ processes }, { stdio });
-  await batch([call("a")], { use: [hooks] }).run().came;
+  await batch([call("a")], { use: [hooks] }).run().outcomeOf;
   await settled();
-  assertEquals(told, [
+  assertEquals(reported, [
     "turn_start",
     "llm_request",
     "llm_response",

@@ -2,8 +2,8 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { linesOf, linesWire } from "../../../middleware/foreign_hooks/rpc_hooks/lines.ts";
-import { batch, call, came, gauge, settled, three } from "../../support/batch.ts";
-import { answering, type Program, programs, type Say, type Told, warnings } from "../../support/rpc.ts";
+import { batch, call, gauge, outcomeOf, settled, three } from "../../support/batch.ts";
+import { answering, type Program, programs, type ReceivedMessage, type Send, warnings } from "../../support/rpc.ts";
 
 const intercept = ["before_tool"];
 
@@ -43,30 +43,30 @@ Deno.test("PicoClaw: late answers and lines that are no answers are dropped", as
     '{"method":"x"}',
     "",
   ];
-  const kept: { readonly id: number; readonly say: Say }[] = [];
-  await using hooks = using(async ({ id, method, params }, say) => {
+  const kept: { readonly id: number; readonly send: Send }[] = [];
+  await using hooks = using(async ({ id, method, params }, send) => {
     if (id === undefined) return;
-    if (method === "hook.before_tool" && params.arguments.city === "a") return void kept.push({ id, say });
-    for (const line of noise) await say(line);
-    for (const late of kept) await late.say({ id: late.id, result: { action: "deny_tool", reason: "late" } });
-    await say({ id: 999, result: { action: "deny_tool", reason: "unasked" } });
-    await say({ id, result: { action: "continue" } });
-    await say({ id, result: { action: "deny_tool", reason: "twice" } });
+    if (method === "hook.before_tool" && params.arguments.city === "a") return void kept.push({ id, send });
+    for (const line of noise) await send(line);
+    for (const late of kept) await late.send({ id: late.id, result: { action: "deny_tool", reason: "late" } });
+    await send({ id: 999, result: { action: "deny_tool", reason: "unasked" } });
+    await send({ id, result: { action: "continue" } });
+    await send({ id, result: { action: "deny_tool", reason: "twice" } });
   }, { defaults: { interceptor_timeout_ms: 20 } });
-  const { lines, events } = await came(three, { use: [hooks] });
+  const { lines, events } = await outcomeOf(three, { use: [hooks] });
   assertEquals(lines, ["call weather weather weather", "ok sun in a", "ok sun in b", "ok sun in c", "assistant Done."]);
   assertEquals(warnings(events), ['The hook "p" took too long at before_tool and is skipped.']);
 });
 
 Deno.test("PicoClaw: a line of more than 1 MiB is dropped, and the next one is read", async () => {
   const large = (size: number) => ({ action: "deny_tool", reason: "x".repeat(size) });
-  await using hooks = using(async ({ id, params }, say) => {
+  await using hooks = using(async ({ id, params }, send) => {
     if (id === undefined) return;
     const { city } = params.arguments ?? {};
-    if (city === "a") await say({ id, result: large(1_048_576) });
-    else await say({ id, result: city === "b" ? large(1_048_000) : {} });
+    if (city === "a") await send({ id, result: large(1_048_576) });
+    else await send({ id, result: city === "b" ? large(1_048_000) : {} });
   }, { defaults: { interceptor_timeout_ms: 1_000 } });
-  const { lines } = await came(three, { use: [hooks] });
+  const { lines } = await outcomeOf(three, { use: [hooks] });
   assertEquals(lines.map((line) => line.slice(0, 40)), [
     "call weather weather weather",
     "ok sun in a",
@@ -99,13 +99,13 @@ Deno.test("linesOf() splits lines at any chunk boundary", async () => {
 
 Deno.test("PicoClaw: after a crash interceptors stay open and approvers stay closed", async () => {
   const started: string[] = [];
-  await using hooks = using(({ id, method }, say, exit) => {
+  await using hooks = using(({ id, method }, send, exit) => {
     started.push(method);
     if (method !== "hook.hello") return exit();
-    return say({ id: id ?? 0, result: {} });
+    return send({ id: id ?? 0, result: {} });
   }, { intercept: ["before_tool", "approve_tool"] });
   const calls = batch([call("a"), call("b")], { use: [hooks] });
-  const { lines, events } = await calls.run().came;
+  const { lines, events } = await calls.run().outcomeOf;
   const denied = 'denied Tool execution denied by approval hook: tool approval hook "p" failed';
   assertEquals(lines, ["call weather weather", denied, denied, "assistant Done."]);
   assertEquals(warnings(events), [
@@ -118,10 +118,10 @@ Deno.test("PicoClaw: after a crash interceptors stay open and approvers stay clo
 });
 
 Deno.test("PicoClaw: an error answer is a failure, and only onError receives its message", async () => {
-  await using hooks = using(({ id = 0, method }, say) =>
-    say(method === "hook.hello" ? { id, result: {} } : { id, error: { code: -32601, message: "no /secret" } })
+  await using hooks = using(({ id = 0, method }, send) =>
+    send(method === "hook.hello" ? { id, result: {} } : { id, error: { code: -32601, message: "no /secret" } })
   );
-  const { lines, events, errors } = await came([call("a")], { use: [hooks] });
+  const { lines, events, errors } = await outcomeOf([call("a")], { use: [hooks] });
   assertEquals([lines[1], errors.map(String)], ["ok sun in a", ["Error: no /secret", "Error: no /secret"]]);
   assertEquals(warnings(events), [
     'The hook "p" failed at before_tool and is skipped.',
@@ -131,10 +131,10 @@ Deno.test("PicoClaw: an error answer is a failure, and only onError receives its
 
 Deno.test("PicoClaw: an error may be a text, an object or anything else", async () => {
   for (const [error, why] of [['"no /secret"', "no /secret"], ["{}", "no reason"], ["7", "no reason"]]) {
-    await using hooks = using(({ id, method }, say) =>
-      say(method === "hook.hello" ? { id: id ?? 0, result: {} } : `{"id":${id},"error":${error}}`)
+    await using hooks = using(({ id, method }, send) =>
+      send(method === "hook.hello" ? { id: id ?? 0, result: {} } : `{"id":${id},"error":${error}}`)
     );
-    const { lines, errors } = await came([call("a")], { use: [hooks] });
+    const { lines, errors } = await outcomeOf([call("a")], { use: [hooks] });
     assertEquals([lines[1], errors.map(String)], ["ok sun in a", [`Error: ${why}`, `Error: ${why}`]]);
   }
 });
@@ -148,8 +148,8 @@ Deno.test("PicoClaw: an empty result means continue", async () => {
       '{"id":ID,"result":{},"error":null}',
     ]
   ) {
-    await using hooks = using(({ id }, say) => say(answer.replace("ID", String(id))));
-    const { lines, events } = await came([call("a")], { use: [hooks] });
+    await using hooks = using(({ id }, send) => send(answer.replace("ID", String(id))));
+    const { lines, events } = await outcomeOf([call("a")], { use: [hooks] });
     assertEquals([lines[1], warnings(events)], ["ok sun in a", []]);
   }
 });
@@ -164,21 +164,21 @@ Deno.test("PicoClaw: an answer may have a string id, be in a batch, or repeat it
       `{"id":ID,"method":"hook.ask","params":{}}\n{"id":ID,${deny}}`,
     ]
   ) {
-    await using hooks = using(async ({ id, method }, say) => {
-      if (method === "hook.hello") return await say({ id: id ?? 0, result: {} });
-      for (const line of answer.replaceAll("ID", String(id)).split("\n")) await say(line);
+    await using hooks = using(async ({ id, method }, send) => {
+      if (method === "hook.hello") return await send({ id: id ?? 0, result: {} });
+      for (const line of answer.replaceAll("ID", String(id)).split("\n")) await send(line);
     });
-    const { lines, events } = await came([call("a")], { use: [hooks] });
+    const { lines, events } = await outcomeOf([call("a")], { use: [hooks] });
     assertEquals([lines[1], warnings(events)], ["denied Tool execution denied by hook: No.", []]);
   }
 });
 
 Deno.test("PicoClaw: a program that echoes its input cannot be started", async () => {
   using time = new FakeTime();
-  const running = batch([call("a")], { use: [using((message, say) => say(message))] }).run();
+  const running = batch([call("a")], { use: [using((message, send) => send(message))] }).run();
   await time.tickAsync(30_000);
   await time.tickAsync(0);
-  assertEquals((await running.came).result.status, "failed");
+  assertEquals((await running.outcomeOf).result.status, "failed");
 });
 
 Deno.test("PicoClaw: output before the end of a process is read, even if another process keeps it open", async () => {
@@ -194,26 +194,29 @@ Deno.test("PicoClaw: output before the end of a process is read, even if another
   await time.tickAsync(0);
   await answers.writable.getWriter().write(new TextEncoder().encode('{"id":1,"result":"last"}\n'));
   assertEquals(await asked[0], { id: 1, result: "last" });
-  const failed = assertRejects(async () => await asked[1], Error, "The hook has ended");
+  const failed = assertRejects(async () => await asked[1], Error, "Cannot ask the hook: its process has ended");
   await time.tickAsync(200);
   await failed;
-  await assertRejects(() => wire.tell({ jsonrpc: "2.0", method: "hook.event", params: {} }, never), Error, "ended");
+  await assertRejects(() => wire.notify({ jsonrpc: "2.0", method: "hook.event", params: {} }, never), Error, "ended");
   await Promise.all([wire[Symbol.asyncDispose](), lines.return(undefined)]);
 });
 
 Deno.test("PicoClaw: messages that wait too long for a process are never sent", async () => {
-  const told = new TransformStream<Uint8Array, Uint8Array>();
-  const wire = linesWire({ readable: new TransformStream<Uint8Array, Uint8Array>().readable, writable: told.writable });
+  const reported = new TransformStream<Uint8Array, Uint8Array>();
+  const wire = linesWire({
+    readable: new TransformStream<Uint8Array, Uint8Array>().readable,
+    writable: reported.writable,
+  });
   const late = new AbortController();
-  const tell = (id: number) => wire.tell({ jsonrpc: "2.0", id, method: "hook.event", params: {} }, late.signal);
-  const first = tell(1);
-  const others = Promise.allSettled([2, 3, 4].map(tell));
+  const notify = (id: number) => wire.notify({ jsonrpc: "2.0", id, method: "hook.event", params: {} }, late.signal);
+  const first = notify(1);
+  const others = Promise.allSettled([2, 3, 4].map(notify));
   late.abort(new Error("late"));
   assertEquals((await others).map(({ status }) => status), ["rejected", "rejected", "rejected"]);
-  const lines = linesOf(told.readable.values());
+  const lines = linesOf(reported.readable.values());
   const read = [JSON.parse((await lines.next()).value ?? "").id];
   await first;
-  const last = wire.tell({ jsonrpc: "2.0", id: 5, method: "hook.event", params: {} }, never);
+  const last = wire.notify({ jsonrpc: "2.0", id: 5, method: "hook.event", params: {} }, never);
   read.push(JSON.parse((await lines.next()).value ?? "").id);
   await last;
   assertEquals(read, [1, 5]);
@@ -224,19 +227,19 @@ Deno.test("PicoClaw: runs at the same time ask at the same time", async () => {
   const asking = gauge();
   const open = Promise.withResolvers<void>();
   let asked = 0;
-  await using hooks = using(({ id, method }, say) => {
-    if (method === "hook.hello") return say({ id: id ?? 0, result: {} });
-    void asking.during(() => open.promise).then(() => say({ id: id ?? 0, result: {} }));
+  await using hooks = using(({ id, method }, send) => {
+    if (method === "hook.hello") return send({ id: id ?? 0, result: {} });
+    void asking.during(() => open.promise).then(() => send({ id: id ?? 0, result: {} }));
     if (++asked === 3) open.resolve();
     return undefined;
   });
-  const all = await Promise.all(["a", "b", "c"].map((id) => came([call(id)], { use: [hooks] })));
+  const all = await Promise.all(["a", "b", "c"].map((id) => outcomeOf([call(id)], { use: [hooks] })));
   assertEquals([all.map(({ lines }) => lines[1]), asking.peak], [["ok sun in a", "ok sun in b", "ok sun in c"], 3]);
 });
 
 /** Creates the middleware with one hook behind a URL, and the log of its requests. */
 function posting(
-  respond: (message: Told, request: Request) => Response | Promise<Response>,
+  respond: (message: ReceivedMessage, request: Request) => Response | Promise<Response>,
   { intercept: stages = intercept, defaults = {} } = {},
 ) {
   const posted: string[] = [];
@@ -254,7 +257,7 @@ function posting(
     async fetch(url, init) {
       const request = new Request(url, init);
       const { method, url: to, headers } = request;
-      const message: Told = await request.json();
+      const message: ReceivedMessage = await request.json();
       posted.push([method, to, headers.get("authorization"), headers.get("content-type"), message.method].join(" "));
       return await respond(message, request);
     },
@@ -262,13 +265,13 @@ function posting(
   return { hooks, posted };
 }
 
-const answer = ({ id }: Told, result: unknown = {}) => Response.json({ jsonrpc: "2.0", id, result });
+const answer = ({ id }: ReceivedMessage, result: unknown = {}) => Response.json({ jsonrpc: "2.0", id, result });
 
 Deno.test("PicoClaw: a hook behind a URL receives every message as a POST request", async () => {
   const { hooks, posted } = posting((message) =>
     answer(message, message.method === "hook.before_tool" ? { action: "deny_tool", reason: "not here" } : {})
   );
-  const { lines } = await came([call("a")], { use: [hooks] });
+  const { lines } = await outcomeOf([call("a")], { use: [hooks] });
   await settled();
   assertEquals(lines[1], "denied Tool execution denied by hook: not here");
   assertEquals(
@@ -281,7 +284,7 @@ Deno.test("PicoClaw: a hook behind a URL receives every message as a POST reques
 
 Deno.test("PicoClaw: a hook behind a URL that fails is skipped, and denies as an approver", async () => {
   const large = new Response("x".repeat(1_048_577));
-  const bad: readonly ((message: Told) => Response)[] = [
+  const bad: readonly ((message: ReceivedMessage) => Response)[] = [
     () => new Response("down", { status: 500 }),
     () => new Response("<html>"),
     () => new Response(null, { status: 204 }),
@@ -293,10 +296,10 @@ Deno.test("PicoClaw: a hook behind a URL that fails is skipped, and denies as an
     },
   ];
   for (const respond of bad) {
-    const hello = (message: Told) => message.method === "hook.hello" ? answer(message) : respond(message);
-    const open = await came([call("a")], { use: [posting(hello).hooks] });
+    const hello = (message: ReceivedMessage) => message.method === "hook.hello" ? answer(message) : respond(message);
+    const open = await outcomeOf([call("a")], { use: [posting(hello).hooks] });
     assertEquals(open.lines[1], "ok sun in a");
-    const closed = await came([call("a")], { use: [posting(hello, { intercept: ["approve_tool"] }).hooks] });
+    const closed = await outcomeOf([call("a")], { use: [posting(hello, { intercept: ["approve_tool"] }).hooks] });
     assertEquals(closed.lines[1], 'denied Tool execution denied by approval hook: tool approval hook "p" failed');
   }
 });
@@ -314,7 +317,7 @@ Deno.test("PicoClaw: a late request to a URL is aborted", async () => {
       })
     );
   }, { defaults: { interceptor_timeout_ms: 20, observer_timeout_ms: 20 } });
-  const { lines, events } = await came([call("a")], { use: [hooks] });
+  const { lines, events } = await outcomeOf([call("a")], { use: [hooks] });
   assertEquals([lines[1], aborted], ["ok sun in a", ["hook.before_tool", "hook.after_tool"]]);
   assertEquals(warnings(events), [
     'The hook "p" took too long at before_tool and is skipped.',
@@ -325,10 +328,10 @@ Deno.test("PicoClaw: a late request to a URL is aborted", async () => {
 
 Deno.test("PicoClaw: a process that ends with its input is stopped cleanly", async () => {
   const hooks = using(answering({}));
-  await came([call("a")], { use: [hooks] });
+  await outcomeOf([call("a")], { use: [hooks] });
   await hooks[Symbol.asyncDispose]();
   await hooks[Symbol.asyncDispose]();
   await settled();
-  const { lines } = await came([call("a")], { use: [hooks] });
+  const { lines } = await outcomeOf([call("a")], { use: [hooks] });
   assertEquals([hooks.ran, lines[1]], [["start p", "end p"], "ok sun in a"]);
 });

@@ -1,5 +1,5 @@
 /**
- * A case of the corpus: a stream that a provider documents, written by hand, and what it contains.
+ * A case of the corpus: a stream from a provider's documentation, and its expected events.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A person at their page: who asks, hears, leaves and comes back, answers what they are asked, now and then twice, and says the next thing.
+ * A simulated person on a page, who prompts, reads, disconnects, returns, answers questions, sometimes twice, and sends further prompts.
  *
  * @module
  */
@@ -10,70 +10,70 @@ import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
 import { type Network, Unreachable } from "./network.ts";
 import { aside } from "./laws.ts";
-import type { Tell } from "./process.ts";
+import type { Trace } from "./process.ts";
 
-/** A run, as it was heard. */
-export interface Heard {
+/** The events of a run that a client received. */
+export interface Received {
   readonly state: RunState;
-  /** Each event once, in its order. */
+  /** Each event once, in order. */
   readonly events: readonly Event[];
 }
 
-/** The participants. */
+/** Options of `converse()`. */
 export interface ConversationOptions {
   readonly chance: Chance;
   readonly network: Network;
   readonly person: Person;
-  /** How many prompts there are. */
+  /** The number of prompts. */
   readonly prompts: number;
-  readonly tell: Tell;
+  readonly trace: Trace;
 }
 
-/** Has a conversation, and gives its runs, and what others heard who only listened. */
-export async function converse({ chance, network, person, prompts, tell }: ConversationOptions) {
+/** Has a conversation. Returns its runs, and the events that other listeners received. */
+export async function converse({ chance, network, person, prompts, trace }: ConversationOptions) {
   const { below } = chance;
   const { run: begin, follow } = client("", { fetch: network.fetch, attempts: 40 });
-  const heard: Heard[] = [];
+  const received: Received[] = [];
   const going: Promise<unknown>[] = [];
-  const overheard: Heard[] = [];
+  const overheard: Received[] = [];
   const before: PersonAnswer[] = [];
   const asides: string[] = [];
   let steered = 0;
   let interrupted = false;
   let over = false;
 
-  /** Has something go on, which is waited for in the end. */
+  /** Runs work in the background, which is awaited at the end. */
   function beside(work: Promise<void>): void {
-    work.catch(() => {}); // whoever waits for it hears of that
+    work.catch(() => {}); // the caller that awaits it receives the error
     going.push(work);
   }
 
-  /** Hears a run to its end, over any number of pages; or to where nobody waits for an answer any more. */
-  async function hear(prompt: string, session: string | undefined): Promise<RunState> {
+  /** Reads a run to its end, over several pages, or to a pause that is not answered. */
+  async function receive(prompt: string, session: string | undefined): Promise<RunState> {
     const events: Event[] = [];
     const start = () => begin({ prompt, ...(session !== undefined && { session }) });
     let run = start();
     for (let refused = 0; refused < 20;) {
-      const way = await read(run, events);
+      const outcome = await read(run, events);
       const { state } = run;
-      if (way === "end" && state.status === "paused") run = await answer(run);
-      else if (way === "end") break;
+      if (outcome === "end" && state.status === "paused") run = await answer(run);
+      else if (outcome === "end") break;
       else {
-        refused = way === "refused" ? refused + 1 : 0;
+        refused = outcome === "refused" ? refused + 1 : 0;
         await sleep(below(2) * below(60_000));
         run = state.run ? follow(JSON.parse(JSON.stringify(state))) : start();
       }
     }
-    heard.push({ state: run.state, events });
+    received.push({ state: run.state, events });
     return run.state;
   }
 
-  /** Reads on, until there is no more, or the person leaves; or another page was faster. */
+  /** Reads until the end, until the person leaves, or until another page has answered. */
   async function read(run: ClientRun, events: Event[]): Promise<"end" | "left" | "refused"> {
     try {
       for await (const event of run.events) {
         events.push(event);
-        tell(`  ${run.state.at} ${JSON.stringify(event)}`);
+        trace(`  ${run.state.at} ${JSON.stringify(event)}`);
         if (event.type === "run.started" && !event.resumed && below(3) === 0) beside(overhear(event.run));
         if (below(200) === 0) beside(interrupt(run));
         if (below(100) === 0) beside(steer(run.state));
@@ -86,15 +86,15 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
     }
   }
 
-  /** Stops the run, or says the next thing before it has ended. */
+  /** Stops the run, or sends the next prompt before it has ended. */
   async function interrupt(run: ClientRun): Promise<void> {
     const { session } = run.state;
     if (below(2) === 0 || interrupted) return await run.stop().catch(ifRefused);
     interrupted = true;
-    await hear("Meanwhile.", session);
+    await receive("Meanwhile.", session);
   }
 
-  /** Says something to the run while it runs, through whichever process it reaches. */
+  /** Sends a message to the active run, through any process. */
   async function steer({ run }: RunState): Promise<void> {
     const text = aside(`${++steered}`);
     const body = JSON.stringify({ text, ...(below(2) === 0 && { after: "calls" }) });
@@ -107,7 +107,7 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
     }
   }
 
-  /** Somebody else, who begins to listen some time. */
+  /** Another listener, who begins to read at some time. */
   async function overhear(id: string): Promise<void> {
     await sleep(below(2) * below(20_000));
     const events: Event[] = [];
@@ -124,19 +124,19 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
     const answers = some(run.state.questions).map(person);
     const late = before.splice(0);
     before.push(...answers);
-    if (below(4) === 0) beside(again(run, below(2) === 0 ? answers : late));
+    if (below(4) === 0) beside(repeatAnswers(run, below(2) === 0 ? answers : late));
     return run.answer(answers);
   }
 
-  /** Some of the questions, each call once. */
+  /** Returns some of the questions, each call once. */
   function some(questions: readonly Question[]): readonly Question[] {
     const sure = below(questions.length);
     const chosen = questions.filter((_, index) => index === sure || below(3) > 0);
     return [...new Map(chosen.map((question) => [question.callId, question])).values()];
   }
 
-  /** The same at the same time, or what was answered long ago: from another page. */
-  async function again({ state }: ClientRun, answers: readonly PersonAnswer[]): Promise<void> {
+  /** Sends the same answers again, now or much later, from another page. */
+  async function repeatAnswers({ state }: ClientRun, answers: readonly PersonAnswer[]): Promise<void> {
     await sleep(below(2) * below(2_000));
     try {
       for await (const _ of follow(state).answer(answers).events) if (below(10) === 0) return;
@@ -146,13 +146,13 @@ export async function converse({ chance, network, person, prompts, tell }: Conve
   }
 
   let session: string | undefined;
-  for (let n = 1; n <= prompts; n++) session = (await hear(`Prompt ${n}`, session)).session;
+  for (let n = 1; n <= prompts; n++) session = (await receive(`Prompt ${n}`, session)).session;
   over = true;
   for (let left = going.length; left > 0; left = going.length) await Promise.all(going.splice(0, left));
-  return { heard, overheard, asides, interrupted, session: session ?? "" };
+  return { received, overheard, asides, interrupted, session: session ?? "" };
 }
 
-/** Lets pass that a server has refused something, or could not be reached. */
+/** Ignores a refusal, and a server that cannot be reached. */
 function ifRefused(error: unknown): void {
   if (!(error instanceof ClientError) && !(error instanceof Unreachable)) throw error;
 }

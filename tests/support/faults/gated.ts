@@ -5,18 +5,18 @@
  */
 import { outside } from "../simulation.ts";
 
-/** A database that does one thing after another, always in the same order, and tells of changes in that order too. */
+/** Wraps a database so that operations and notifications happen one after another in a fixed order. */
 export function gated(kv: Deno.Kv): Deno.Kv {
   const changes = new EventTarget();
   let last: Promise<unknown> = Promise.resolve();
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = last.then(() => outside(work));
-    last = done.catch(() => {}); // whoever asked hears of it
+    last = done.catch(() => {}); // the caller receives the error
     return done;
   }
 
-  /** An operation that tells of the keys that it sets once it is done. */
+  /** An atomic operation that notifies the watchers of its keys after its commit. */
   function atomic(): Deno.AtomicOperation {
     const operation = kv.atomic();
     const keys: string[] = [];
@@ -36,7 +36,7 @@ export function gated(kv: Deno.Kv): Deno.Kv {
     return gate;
   }
 
-  /** The entry of a key, and again when it has changed since. */
+  /** Streams the entry of a key, now and after each change. */
   function watch([key]: readonly Deno.KvKey[]): ReadableStream<unknown> {
     if (!key) throw new TypeError("Cannot watch no key");
     let changed = Promise.withResolvers<void>();
@@ -63,7 +63,7 @@ export function gated(kv: Deno.Kv): Deno.Kv {
       if (key === "list") return list;
       if (key === "watch") return watch;
       if (key === "atomic") return atomic;
-      return (...args: never[]) => inTurn(() => Reflect.apply(kv[key], kv, args) as Promise<unknown>); // each of them gives one
+      return (...args: never[]) => inTurn(() => Reflect.apply(kv[key], kv, args) as Promise<unknown>); // each method returns a promise
     },
   });
 }

@@ -7,11 +7,14 @@ import { type Message, textOf } from "@jizai/jizai";
 import type { Log } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import type { Done } from "../random_agent/agent.ts";
-import type { Heard } from "./conversation.ts";
+import type { Received } from "./conversation.ts";
 import type { Network } from "./network.ts";
 
 /** Checks that a client that read a run received each event once and in order: all of them, or all up to the point where it left. */
-export async function checkRun({ state: { run = "", at, status, messages }, events }: Heard, log: Log): Promise<void> {
+export async function checkRun(
+  { state: { run = "", at, status, messages }, events }: Received,
+  log: Log,
+): Promise<void> {
   const lines: string[] = [];
   for (;;) {
     const page = await log.read(run, lines.length);
@@ -34,7 +37,7 @@ export function aside(what: string): string {
   return `By the way: ${what}`;
 }
 
-/** Everything that was accepted of what was said to runs is kept, and nothing is kept twice. */
+/** Checks that every accepted message to a run is stored once. */
 export function checkAsides(messages: readonly Message[], accepted: readonly string[]): void {
   const kept = saidIn(messages).filter(isAside);
   assertEquals(kept, [...new Set(kept)]);
@@ -51,36 +54,36 @@ function saidIn(messages: readonly Message[]): string[] {
 }
 
 /** Checks that accepted prompts and answers are stored. */
-export function checkPrompts(messages: readonly Message[], heard: readonly Heard[]): void {
+export function checkPrompts(messages: readonly Message[], received: readonly Received[]): void {
   const said = saidIn(messages).filter((text) => !isAside(text));
 
-  const accepted = heard.flatMap(({ events }) =>
+  const accepted = received.flatMap(({ events }) =>
     events.flatMap((event) => event.type === "prompt.accepted" ? [textOf(event.prompt)] : [])
   );
   assertEquals(accepted.filter((prompt) => !said.includes(prompt)), []);
-  const over = heard.filter(({ state: { status } }) => status !== "aborted" && status !== "paused");
+  const over = received.filter(({ state: { status } }) => status !== "aborted" && status !== "paused");
   assert(said.length >= over.length, "A prompt was lost");
-  assert(said.length <= heard.length, "A prompt was taken twice");
+  assert(said.length <= received.length, "A prompt was taken twice");
 }
 
 /** Checks that an answered question is not asked again. */
-export function checkQuestions(answers: Network["taken"], { events }: Heard): void {
+export function checkQuestions(answers: Network["taken"], { events }: Received): void {
   const asked = events.flatMap((event, index) =>
     event.type === "run.paused" ? event.questions.map((question) => ({ ...question, at: index + 1 })) : []
   );
   for (const { callId, tool, input, at } of asked) {
     if (tool === undefined || !answers.some((answer) => answer.at === at && answer.callId === callId)) continue;
-    const again = asked.filter((other) =>
+    const repeated = asked.filter((other) =>
       other.at > at && other.callId === callId && JSON.stringify(other.input) === JSON.stringify(input)
     );
-    assertEquals(again, []);
+    assertEquals(repeated, []);
   }
 }
 
 /** Checks that the messages that a client shows for finished runs equal the transcript. */
-export function checkViews(heard: readonly Heard[], messages: readonly Message[]): void {
-  if (heard.some(({ state }) => state.status !== "done")) return;
-  const shown = heard.flatMap(({ state }) => state.messages).flatMap(({ role, parts }) =>
+export function checkViews(received: readonly Received[], messages: readonly Message[]): void {
+  if (received.some(({ state }) => state.status !== "done")) return;
+  const shown = received.flatMap(({ state }) => state.messages).flatMap(({ role, parts }) =>
     role === "assistant" ? [parts.map((part) => part.type === "text" ? part.text : "").join("")] : []
   );
   const said = messages.flatMap((message) => message.role === "assistant" ? [textOf(message)] : []);

@@ -1,43 +1,43 @@
 /**
- * The way from clients to whichever process answers: requests are lost, nobody hears of answers, streams are cut, and end where their process dies.
+ * The network between clients and processes: requests and responses are lost, streams are cut, and streams end when their process dies.
  *
  * @module
  */
 import type { PersonAnswer } from "@jizai/jizai";
 import type { Chance } from "../seeded.ts";
 import { sleep } from "../simulation.ts";
-import { refusal } from "../trouble.ts";
+import { refusal } from "../faulty_network.ts";
 import type { Cluster } from "./cluster.ts";
-import type { Process, Tell } from "./process.ts";
+import type { Process, Trace } from "./process.ts";
 
 /** A network. */
 export interface Network {
-  /** As the platform's. */
+  /** Has the signature of the platform's `fetch`. */
   fetch(url: string, init?: RequestInit): Promise<Response>;
-  /** Frames that did not come in their order, by the request that they were the answer to. */
+  /** The requests whose frames arrived out of order. */
   readonly disorder: readonly string[];
-  /** Answers of a person that were taken, as far as is known, each with the number of the event that asked. */
+  /** The answers of a person that are known to be accepted, each with the number of the event that asked. */
   readonly taken: readonly (PersonAnswer & { readonly at: number })[];
   readonly figures: Readonly<Record<"requests" | "cuts", number>>;
 }
 
-/** A request that did not arrive, or was not answered to its end. */
+/** A request that did not arrive, or whose response was incomplete. */
 export class Unreachable extends TypeError {}
 
 /** The faults of a request: it is lost, its response is lost, a proxy refuses it, or its stream breaks or ends early. */
 const fates = ["lost", "unheard", "refused", "cut", "cut", "cut", "ended"] as const;
 
-/** Leads to `cluster`. */
-export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): Network {
+/** Creates a network in front of a cluster. */
+export function network(cluster: Cluster, { below, one }: Chance, trace: Trace): Network {
   const disorder: string[] = [];
   const taken: (PersonAnswer & { readonly at: number })[] = [];
   const figures = { requests: 0, cuts: 0 };
-  const rough = one([0, 2, 5]); // times in ten
+  const rough = one([0, 2, 5]); // faults in ten requests
 
   async function send({ app, died }: Process, url: string, init: RequestInit): Promise<Response> {
     const dead = Promise.withResolvers<never>();
     died.addEventListener("abort", () => dead.reject(new Unreachable()), { once: true });
-    dead.promise.catch(() => {}); // whoever asks hears of it
+    dead.promise.catch(() => {}); // the caller receives the error
     const response = await Promise.race([app.request(url, init), dead.promise]);
     if (url.endsWith("/answers") && response.ok) {
       const { answers, at }: { answers: PersonAnswer[]; at: number } = JSON.parse(String(init.body));
@@ -56,13 +56,13 @@ export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): N
       const after = Number(new Headers(headers).get("last-event-id") ?? 0);
       const what = `${method} ${url} ${after || body}`;
       const fate = below(10) < rough ? one(fates) : "well";
-      tell(`${what} (${fate})`);
+      trace(`${what} (${fate})`);
       await sleep(below(20));
       const process = cluster.any();
       if (fate === "lost" || !process) throw new Unreachable();
       if (fate === "refused") return refusal(one([429, 502, 503]), "elsewhere");
       const response = await send(process, url, init);
-      tell(`${response.status} to ${what}${response.ok ? "" : ` ${await response.clone().text()}`}`);
+      trace(`${response.status} to ${what}${response.ok ? "" : ` ${await response.clone().text()}`}`);
       if (fate === "unheard") await response.body?.cancel();
       if (fate === "unheard" || process.died.aborted) throw new Unreachable();
       if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
@@ -74,8 +74,8 @@ export function network(cluster: Cluster, { below, one }: Chance, tell: Tell): N
   };
 }
 
-/** Lets frames pass, and tells where one is not the next. */
-function inOrder(after: number | undefined, tell: () => void): TransformStream<Uint8Array, Uint8Array> {
+/** Passes frames on, and calls `tell` if one is out of order. */
+function inOrder(after: number | undefined, trace: () => void): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   let at = after;
   let rest = "";
@@ -86,7 +86,7 @@ function inOrder(after: number | undefined, tell: () => void): TransformStream<U
       for (const line of lines) {
         if (!line.startsWith("id: ")) continue;
         const id = Number(line.slice(4));
-        if (at !== undefined && id !== at + 1) tell();
+        if (at !== undefined && id !== at + 1) trace();
         at = id;
       }
       controller.enqueue(chunk);
@@ -94,7 +94,7 @@ function inOrder(after: number | undefined, tell: () => void): TransformStream<U
   });
 }
 
-/** As much of `body` as comes through: so many bytes, after which it ends or breaks, and none once its process is dead. */
+/** Returns the beginning of `body`: it ends or breaks after a number of bytes, and breaks when its process dies. */
 function cut(
   body: ReadableStream<Uint8Array>,
   { died, bytes, ends }: { readonly died: AbortSignal; readonly bytes: number; readonly ends: boolean },
@@ -112,7 +112,7 @@ function cut(
       controller.enqueue(value.slice(0, left));
       left -= value.length;
       if (left > 0) return;
-      reader.cancel(); // the other end hears of it, sooner or later
+      reader.cancel(); // the other side notices it
       if (ends) controller.close();
       else controller.error(new Unreachable());
     },

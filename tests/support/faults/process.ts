@@ -1,5 +1,5 @@
 /**
- * A process that serves an agent, and what befalls it: its storage fails, is late, or fails although it did what it was told; and it dies.
+ * A process that serves an agent with faults: its storage fails, is slow, or fails after the operation was done, and the process dies.
  *
  * @module
  */
@@ -13,42 +13,42 @@ import type { Kept } from "./storage.ts";
 /** A process. */
 export interface Process {
   readonly app: App;
-  /** Aborts when it dies: nothing that it does from then on comes to pass. */
+  /** Aborts when the process dies: later operations have no effect. */
   readonly died: AbortSignal;
 }
 
 /** A fault of a process's storage: before an operation, or after it. */
 export type Fault = "fail" | "delay" | "die";
 
-/** Is told what happens, so that a person can follow. */
-export type Tell = (what: string) => void;
+/** Receives a line for each event of the simulation, for a reader. */
+export type Trace = (what: string) => void;
 
-/** The parts of a process, and its notification of faults. */
+/** Options of `processOf()`. */
 export interface ProcessOptions {
   readonly chance: Chance;
   readonly agent: RandomAgent;
   readonly kept: Kept;
   readonly serving: ServeOptions;
-  /** Is given what its tools have done. */
+  /** Receives the effects of its tools. */
   readonly done: Done[];
-  /** Returns the next fault, if any. */
+  /** Returns the next fault; `undefined` for none. */
   readonly fate: () => Fault | undefined;
-  /** Is told of what a person should hear of. */
+  /** Receives reported errors. */
   readonly onError: (error: unknown) => void;
-  /** Is told of its death. */
+  /** Called when the process dies. */
   readonly onDeath: () => void;
-  readonly tell: Tell;
+  readonly trace: Trace;
 }
 
 /** A failure of the storage. */
 class StorageError extends Error {}
 
-/** How often the storage fails in a row at most. */
+/** The most failures of the storage in a row. */
 const most = 2;
 
 /** Starts a process. */
 export function processOf(
-  { chance, agent, kept, serving, done, fate, onError, onDeath, tell }: ProcessOptions,
+  { chance, agent, kept, serving, done, fate, onError, onDeath, trace }: ProcessOptions,
 ): Process {
   const { below, one } = chance;
   const { store, log } = kept;
@@ -59,21 +59,21 @@ export function processOf(
 
   function die(): void {
     if (died.aborted) return;
-    tell("dies");
+    trace("dies");
     death.abort();
     onDeath();
   }
 
-  /** Dies now, or is told to shut down and dies later. */
+  /** Kills the process now, or shuts it down and kills it later. */
   function fall(): void {
     if (below(4) > 0) return die();
-    tell("shuts down");
+    trace("shuts down");
     shutdown.abort();
-    sleep(below(8_000)).then(die); // it never rejects
+    sleep(below(8_000)).then(die); // the promise never rejects
   }
 
   async function befall(fault: Fault | undefined, when: string): Promise<void> {
-    if (fault) tell(`${fault} ${when}`);
+    if (fault) trace(`${fault} ${when}`);
     if (fault === "die") fall();
     if (fault === "delay") await sleep(one([1, 10, 100, 1_000, 40_000]));
     await alive(died);
@@ -95,7 +95,7 @@ export function processOf(
     };
   }
 
-  /** Tools take their time, now and then, and stop in the middle of it when their process dies. */
+  /** Sometimes waits. Never continues if the process has died. */
   async function linger(): Promise<void> {
     if (below(4) === 0) await sleep(one([0, 1, 20, 500, 12_000]));
     await alive(died);
@@ -117,13 +117,13 @@ export function processOf(
   return { app, died };
 }
 
-/** Whether a failure is one of the play: the storage's, a model's or a tool's; or a refusal. */
+/** Whether an error is part of the simulation: of the storage, a model or a tool, or a refusal. */
 function isPlayed(error: unknown): boolean {
   return error instanceof StorageError ||
     (error instanceof Error && (error.name === "RequestError" || ["Overloaded", "Flaky"].includes(error.message)));
 }
 
-/** Settles where the process lives, and otherwise never. */
+/** Resolves if the process is alive; otherwise never. */
 async function alive(died: AbortSignal): Promise<void> {
   if (died.aborted) await new Promise(() => {});
 }

@@ -1,5 +1,5 @@
 /**
- * One conversation in a simulated world with faults, and the laws that it must keep.
+ * One conversation in a simulated world with faults, and the invariants that it must keep.
  *
  * @module
  */
@@ -13,21 +13,21 @@ import { cluster } from "./cluster.ts";
 import { converse } from "./conversation.ts";
 import { checkAnswers, checkAsides, checkDone, checkPrompts, checkQuestions, checkRun, checkViews } from "./laws.ts";
 import { network } from "./network.ts";
-import type { Tell } from "./process.ts";
+import type { Trace } from "./process.ts";
 import { type Adapter, adapters, type Place } from "./storage.ts";
 
-/** How often each kind of thing happened. */
+/** How often each event occurred. */
 export type Figures = Readonly<Record<string, number>>;
 
-/** The conversations of a test. */
+/** The range of seeds of a test. */
 export interface Seeds {
-  /** How many. */
+  /** The number of conversations. */
   readonly conversations: number;
-  /** The first seed. Each adapter has seeds of its own, so that more of them are tried. */
+  /** The first seed. Each adapter has its own seeds, so that more seeds are tested. */
   readonly from: number;
 }
 
-/** Simulates conversations that are stored by one adapter; the seeds after `--` on the command line instead, if there are any. */
+/** Simulates conversations with one adapter. Seeds after `--` on the command line replace those of the test. */
 export async function survives(adapter: Adapter, { conversations, from }: Seeds): Promise<void> {
   using kv = await Deno.openKv(":memory:");
   const seeds = Deno.args.length > 0
@@ -36,42 +36,42 @@ export async function survives(adapter: Adapter, { conversations, from }: Seeds)
   for (const seed of seeds) await withSeed(seed, () => simulateConversation(seed, () => adapters[adapter](kv)));
 }
 
-/** Simulates the conversation of `seed`, and throws if it breaks a law. `log` receives a line for each thing that happens. */
+/** Simulates the conversation of `seed`. Throws if it breaks an invariant. `log` receives a line for each event. */
 export async function simulateConversation(
   seed: number,
   open: () => Place,
-  log: Tell = () => {},
+  log: Trace = () => {},
 ): Promise<Figures> {
   return await simulate(seed, async (chance) => {
     const begins = Date.now();
-    const tell: Tell = (what) => log(`${Date.now() - begins} ms: ${what}`);
+    const trace: Trace = (what) => log(`${Date.now() - begins} ms: ${what}`);
     const place = open();
     const agent = randomAgent(seed, { tame: true });
-    const processes = cluster({ chance, agent, place, tell });
-    const way = network(processes, chance, tell);
-    const { heard, overheard, asides, interrupted, session } = await converse({
+    const processes = cluster({ chance, agent, place, trace });
+    const connections = network(processes, chance, trace);
+    const { received, overheard, asides, interrupted, session } = await converse({
       chance,
-      network: way,
+      network: connections,
       person: agent.person,
-      tell,
+      trace,
       prompts: 1 + chance.below(2),
     });
     const kept = place.open();
     const stored = await kept.store.load(session);
     const messages = stored?.messages ?? [];
-    assertEquals([...processes.errors.map(String), ...way.disorder], []);
-    for (const run of [...heard, ...overheard]) await checkRun(run, kept.log);
+    assertEquals([...processes.errors.map(String), ...connections.disorder], []);
+    for (const run of [...received, ...overheard]) await checkRun(run, kept.log);
     assertEquals([stored?.run, repairTranscript(messages).problems], [undefined, []]);
-    checkPrompts(messages, heard);
+    checkPrompts(messages, received);
     checkAsides(messages, asides);
     checkDone(processes.done);
-    checkAnswers(way.taken, messages, processes.done, interrupted);
-    for (const run of heard) checkQuestions(way.taken, run);
-    if (!interrupted) checkViews(heard, messages);
-    const events = heard.flatMap(({ events }) => events);
+    checkAnswers(connections.taken, messages, processes.done, interrupted);
+    for (const run of received) checkQuestions(connections.taken, run);
+    if (!interrupted) checkViews(received, messages);
+    const events = received.flatMap(({ events }) => events);
     return {
       ...processes.figures,
-      ...way.figures,
+      ...connections.figures,
       pauses: events.filter(({ type }) => type === "run.paused").length,
       rescues: events.filter((event) => event.type === "run.started" && event.resumed).length,
       asides: asides.length,

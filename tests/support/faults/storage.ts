@@ -1,5 +1,5 @@
 /**
- * Storage that outlives processes: a store and a log, of each adapter.
+ * Storage that outlives processes: a store and a log of each adapter.
  *
  * @module
  */
@@ -17,33 +17,36 @@ export interface Kept {
   readonly log: Log;
 }
 
-/** A place where things are kept. */
+/** A storage that several processes can open. */
 export interface Place {
-  /** As one process has it. */
+  /** Opens the storage for one process. */
   open(): Kept;
-  /** Whether one process at a time has it. */
-  readonly sole: boolean;
+  /** Whether only one process at a time can open it. */
+  readonly singleProcess: boolean;
 }
 
-/** The adapters: each opens a new place, which is empty. */
+/** The adapters. Each opens a new, empty storage. */
 export const adapters = {
   memory(_: Deno.Kv): Place {
     const kept = { store: durable(memory()), log: memoryLog({ expireIn: Infinity }) };
-    return { open: () => kept, sole: false };
+    return { open: () => kept, singleProcess: false };
   },
   deno_kv(kv: Deno.Kv): Place {
     const prefix = crypto.randomUUID();
     const gate = gated(kv);
-    return { open: () => ({ store: denoKvStore(gate, { prefix }), log: denoKvLog(gate, { prefix }) }), sole: false };
+    return {
+      open: () => ({ store: denoKvStore(gate, { prefix }), log: denoKvLog(gate, { prefix }) }),
+      singleProcess: false,
+    };
   },
   durable_object(_: Deno.Kv): Place {
     const object = storage();
-    return { open: () => ({ store: durableObjectStore(object), log: durableObjectLog(object) }), sole: true };
+    return { open: () => ({ store: durableObjectStore(object), log: durableObjectLog(object) }), singleProcess: true };
   },
 } as const;
 
 /** The name of an adapter. */
 export type Adapter = keyof typeof adapters;
 
-/** The names of all of them. */
-export const names = Object.keys(adapters) as readonly Adapter[]; // its own keys
+/** The names of all adapters. */
+export const names = Object.keys(adapters) as readonly Adapter[]; // the keys of `adapters`

@@ -1,5 +1,5 @@
 /**
- * Random agents: the seed chooses what the model says, what the tools do, the hooks, and the subagents.
+ * Random agents: the seed chooses the model's responses, the tools, the hooks and the subagents.
  *
  * @module
  */
@@ -23,17 +23,17 @@ import { type Person, person, type Vars } from "./person.ts";
 import { counts, type Quirk, quirksBy } from "./quirks.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
-/** An agent that is made anew in each process. */
+/** An agent that is created again in each process. */
 export interface RandomAgent {
-  /** Whom it asks. */
+  /** The person who answers its questions. */
   readonly person: Person;
-  /** Makes it; what its tools have done is written to `done`. */
+  /** Creates the agent. `done` receives the effects of its tools. */
   make(done: Done[]): Agent<Vars, string>;
 }
 
 /** The effect of a tool. */
 export interface Done {
-  /** The run, and the calls that it was done for: one of an agent that is a tool, and one of that agent's. */
+  /** The run and the ids of the calls that led to the effect, outermost first. */
   readonly place: string;
   /** The agents, the call, the tool and its input. */
   readonly what: string;
@@ -51,11 +51,11 @@ interface Role {
 
 /** Options of a random agent. */
 export interface RandomAgentOptions {
-  /** Whether all that is said stays said: no hook ends the run, and nothing is left out of the transcript. Default: false. */
+  /** Whether nothing is removed: no hook ends the run, and the transcript keeps all messages. Default: false. */
   readonly tame?: boolean;
 }
 
-/** The agent of `seed`. */
+/** Creates the agent of `seed`. */
 export function randomAgent(seed: number, { tame = false }: RandomAgentOptions = {}): RandomAgent {
   const role = roleBy(seeded(seed), tame, "root", 2);
   const asked = person(seed);
@@ -80,7 +80,7 @@ function roleBy(chance: Chance, tame: boolean, name: string, depth: number): Rol
 
 /** Returns the script of a model for one turn. */
 function stepBy({ below, one }: Chance, id: string, helped: boolean): ScriptedStep {
-  const tools = ["read", "read", "send", "pay", "perhaps", "flaky", ...helped ? ["helper", "helper"] : [], "nobody"];
+  const tools = ["read", "read", "send", "pay", "perhaps", "flaky", ...helped ? ["helper", "helper"] : [], "missing"];
   const calls = Array.from({ length: below(5) }, (_, index) => {
     const name = tools[below(tools.length)] ?? "read";
     const input = name === "helper"
@@ -130,7 +130,7 @@ function placeOf(run: Run, call: string): string {
   return run.parent && run.call !== undefined ? `${placeOf(run.parent, run.call)}/${call}` : `${run.id}:${call}`;
 }
 
-/** Tools that say what they do. */
+/** Creates tools that describe their effects. */
 function tools(done: Done[]): readonly AnyTool<Vars>[] {
   const input = z.object({ n: z.number() });
   const failed = new Set<string>();

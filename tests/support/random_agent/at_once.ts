@@ -1,5 +1,5 @@
 /**
- * A person who answers at once, so that no run pauses.
+ * A person who answers immediately, so that no run pauses.
  *
  * @module
  */
@@ -7,12 +7,12 @@ import { type Middleware, state, text, when } from "@jizai/jizai";
 import { human } from "@jizai/jizai/middleware/human";
 import type { Person, Vars } from "./person.ts";
 
-/** Has `person` answer at once, where `vars` say so, in the agents beneath too: with `human()`, and beside it what cannot be said there. */
+/** Makes `person` answer immediately if `vars` says so, also in subagents: with `human()`, and with hooks for the answers that it does not support. */
 export function answering(person: Person): readonly Middleware<Vars>[] {
   const asked = state("answering.asked", (): Readonly<Record<string, unknown>> => ({}));
   const edited = state("answering.edited", (): Readonly<Record<string, readonly [tool: string, edit: string]>> => ({}));
 
-  /** Replies in place of a tool, and tells the model of edits. */
+  /** Replies in place of a tool, and tells the model about edits. */
   const beside: Middleware<Vars> = {
     name: "beside",
     async tool(ctx, next) {
@@ -30,7 +30,7 @@ export function answering(person: Person): readonly Middleware<Vars>[] {
     },
   };
 
-  /** Notes what is asked. */
+  /** Records the questions. */
   const beneath: Middleware<Vars> = {
     name: "beneath",
     async approval(ctx, next) {
@@ -48,7 +48,7 @@ export function answering(person: Person): readonly Middleware<Vars>[] {
 
   const own = new Map<string, string>();
   const asks = human(({ callId, tool, input }) => {
-    if (own.get(callId) === JSON.stringify(input)) return true; // it is their own
+    if (own.get(callId) === JSON.stringify(input)) return true; // the input of the person's own edit
     const answer = person({ callId, tool, input, questions: [] });
     if (answer.type === "reply") return true;
     if (answer.type === "deny") {

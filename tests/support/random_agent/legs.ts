@@ -1,5 +1,5 @@
 /**
- * Runs in legs: from pause to pause, each by an agent that finds nothing but a text.
+ * Legs of runs: each leg runs from pause to pause, with an agent that restores its state from a text.
  *
  * @module
  */
@@ -12,24 +12,24 @@ import { type Done, randomAgent } from "./agent.ts";
 const session = "s";
 const linger = () => Promise.resolve();
 
-/** Where the run of a seed goes on: with its session as a text, and with what a person answered. */
+/** The start of a leg: the session as a text, and the answers of the person. */
 export interface Leg {
   readonly seed: number;
-  /** Default: it begins. */
+  /** Default: the run begins. */
   readonly from?: { readonly text: string; readonly answers: readonly PersonAnswer[] };
 }
 
 /** The outcome of a leg, as JSON. */
-export interface Came {
+export interface Outcome {
   readonly result: Pick<RunResult, "status" | "text" | "reason" | "messages" | "questions">;
   /** The effects of its tools. */
   readonly done: readonly Done[];
-  /** Its session. */
+  /** The session as a text. */
   readonly text: string;
 }
 
-/** Walks a leg. */
-export async function walk({ seed, from }: Leg): Promise<Came> {
+/** Runs a leg. */
+export async function walk({ seed, from }: Leg): Promise<Outcome> {
   const done: Done[] = [];
   const vars = { atOnce: false, linger };
   const store = memory();
@@ -46,8 +46,8 @@ export async function walk({ seed, from }: Leg): Promise<Came> {
   };
 }
 
-/** Has the run of `seed` walk to its end in legs, and holds it to what it comes to when the person answers at once. Gives how often it paused. */
-export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Came>): Promise<number> {
+/** Runs `seed` in legs to its end, and asserts the outcome of a run that is answered immediately. Returns the number of pauses. */
+export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Outcome>): Promise<number> {
   const { make, person } = randomAgent(seed);
   const { below } = seeded(-seed);
   let { result, done, text } = await walk({ seed });
@@ -57,18 +57,18 @@ export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Came>
     const sure = below(result.questions.length);
     const answered = result.questions.filter((_, index) => index === sure || below(3) > 0);
     const answers = new Map(answered.map((question): [unknown, PersonAnswer] => [question.callId, person(question)]));
-    const came = await walk({ seed, from: { text, answers: [...answers.values()] } });
-    ({ result, text } = came);
-    done = [...done, ...came.done];
+    const outcomeOf = await walk({ seed, from: { text, answers: [...answers.values()] } });
+    ({ result, text } = outcomeOf);
+    done = [...done, ...outcomeOf.done];
   }
   const all: Done[] = [];
   const atOnce = await make(all).run({ prompt: "Go", session, vars: { atOnce: true, linger } }).result;
-  assertEquals(told(result, done), told(atOnce, all));
+  assertEquals(comparable(result, done), comparable(atOnce, all));
   return pauses;
 }
 
-/** Returns the values that must be equal. What may be done twice may have been, where a hook paused after it. */
-function told({ status, text, reason, messages }: Came["result"], done: readonly Done[]) {
+/** Returns the values that must be equal. An effect that a pause repeats may occur twice. */
+function comparable({ status, text, reason, messages }: Outcome["result"], done: readonly Done[]) {
   const { problems } = repairTranscript(messages);
   const deeds = done.map(({ what }) => what).sort();
   const once = deeds.filter((what, index) =>

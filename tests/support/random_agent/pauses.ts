@@ -1,5 +1,5 @@
 /**
- * Hooks that ask the person: they pause the run, at any point and before or after what lies beneath, unless the person answers at once.
+ * Hooks that ask the person at some point, before or after `next()`. The run pauses unless the person answers immediately.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import { type Chance, hashOf, seeded } from "../seeded.ts";
 import { type Vars, word } from "./person.ts";
 
 /** The questions, and the person's answers. */
-interface Heard {
-  /** The person's answer, or nothing if the person has to be asked. */
+interface Received {
+  /** Returns the person's answer; `undefined` if the person must be asked. */
   reply(ctx: Scope<Vars>, question: string): string | undefined;
 }
 
-/** Remembers questions and replies of one hook. */
-function hearing(name: string): Heard {
+/** Records the questions and replies of one hook. */
+function hearing(name: string): Received {
   const said = state(`${name}.said`, (): Readonly<Record<string, string>> => ({}));
   return {
     reply(ctx, question) {
@@ -29,7 +29,7 @@ function hearing(name: string): Heard {
 
 /** Returns the subject of a hook's question: a call, a turn, a failure, or the run. */
 function subjectOf(ctx: object): string {
-  const { call, index, turn, source, name } = ctx as Readonly<Record<string, unknown>>; // whichever the point has
+  const { call, index, turn, source, name } = ctx as Readonly<Record<string, unknown>>; // each point has some of these fields
   const id = typeof call === "object" && call !== null && "id" in call ? call.id : call;
   return [id ?? index ?? turn, source, source && name].filter((each) => each !== undefined).join(" ");
 }
@@ -39,7 +39,7 @@ const points = [
   ...["stop", "compact", "subagent", "error"],
 ] as const;
 
-/** Asks at one point, once about each thing that concerns it. */
+/** A hook that asks at one point, once about each subject. */
 export function asks({ below }: Chance, name: string): () => Middleware<Vars> {
   const point = points[below(points.length)] ?? "tool";
   const late = below(2) === 0;
@@ -56,14 +56,14 @@ export function asks({ below }: Chance, name: string): () => Middleware<Vars> {
 
   /** Returns true at points where a pause after the work repeats the work. */
   function isDoneAgain(ctx: object): boolean {
-    const tool = "tool" in ctx ? ctx.tool as { readonly idempotent?: boolean } : undefined; // at execute there is one
+    const tool = "tool" in ctx ? ctx.tool as { readonly idempotent?: boolean } : undefined; // the context of execute has a tool
     return point === "subagent" || (point === "execute" && !tool?.idempotent);
   }
 
-  return () => ({ name, [point]: hook }) as Middleware<Vars>; // such a hook fits all of them
+  return () => ({ name, [point]: hook }) as Middleware<Vars>; // this hook fits all of these points
 }
 
-/** Takes its time at every point, before what lies beneath and after it. */
+/** Waits at every point, before and after `next()`. */
 export function lingers(): Middleware<Vars> {
   async function hook<R>({ vars: { linger } }: Scope<Vars>, next: () => Promise<R>): Promise<R> {
     await linger();
@@ -71,11 +71,11 @@ export function lingers(): Middleware<Vars> {
     await linger();
     return result;
   }
-  return Object.fromEntries([["name", "lingers"], ...points.map((point) => [point, hook])]); // such a hook fits all of them
+  return Object.fromEntries([["name", "lingers"], ...points.map((point) => [point, hook])]); // this hook fits all of these points
 }
 
-/** Asks before the prompt is taken, and adds what the person says to it. */
-export function learns(_: Chance, name: string): () => Middleware<Vars> {
+/** Asks before the prompt is accepted, and adds the reply to it. */
+export function asksBeforePrompt(_: Chance, name: string): () => Middleware<Vars> {
   const { reply } = hearing(name);
   return () => ({
     name,
@@ -87,8 +87,8 @@ export function learns(_: Chance, name: string): () => Middleware<Vars> {
   });
 }
 
-/** Asks before the agent finishes, and has it go on with what the person says. */
-export function doubts(_: Chance, name: string): () => Middleware<Vars> {
+/** Asks before the agent finishes, and continues with the reply. */
+export function asksBeforeEnd(_: Chance, name: string): () => Middleware<Vars> {
   const { reply } = hearing(name);
   return () => ({
     name,

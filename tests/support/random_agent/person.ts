@@ -1,5 +1,5 @@
 /**
- * A person who answers every question, and the same question always in the same way.
+ * A person who answers every question, and equal questions in the same way.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { hashOf, seeded } from "../seeded.ts";
 
 /** The vars of a random agent. */
 export interface Vars {
-  /** Whether the person answers at once. Otherwise the run pauses. */
+  /** Whether the person answers immediately. Otherwise the run pauses. */
   readonly atOnce: boolean;
   /** Passes some time. */
   readonly linger: () => Promise<void>;
@@ -17,10 +17,10 @@ export interface Vars {
 /** Answers a question. */
 export type Person = (question: Question) => PersonAnswer;
 
-/** The person's answer to a question about no call. */
+/** The reply to a question about the run. */
 export const word = "Indigo";
 
-/** The person of `seed`. */
+/** Creates the person of `seed`. */
 export function person(seed: number): Person {
   return ({ callId, tool, input }) => {
     if (callId === undefined || tool === undefined) {
@@ -38,7 +38,7 @@ export function person(seed: number): Person {
         return { callId, type: "deny" };
       case "refuse":
         return { callId, type: "deny", reason: "Not today." };
-      case "reply": // an answer of a hook is approved or not
+      case "reply": // questions of hooks are approved or denied
         return tool === "read" ? { callId, type: "approve" } : { callId, type: "reply", text: "I did it myself." };
       default:
         return { callId, type: "approve" };

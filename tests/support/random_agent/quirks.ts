@@ -1,5 +1,5 @@
 /**
- * Quirks: middleware that chance chooses. Each does the same whenever it comes to the same thing, so that two runs can be compared.
+ * Quirks: middleware that a seed chooses. Each is deterministic, so that two runs can be compared.
  *
  * @module
  */
@@ -23,10 +23,10 @@ import {
   user,
 } from "@jizai/jizai";
 import type { Chance } from "../seeded.ts";
-import { asks, doubts, learns, lingers } from "./pauses.ts";
+import { asks, asksBeforeEnd, asksBeforePrompt, lingers } from "./pauses.ts";
 import type { Vars } from "./person.ts";
 
-/** Makes a middleware, of one and the same kind whenever it is called. */
+/** Creates the middleware of a quirk. */
 export type Quirk = () => Middleware<Vars>;
 
 /** Chooses a quirk. */
@@ -48,7 +48,9 @@ const guards: Kind = ({ below, one }, name) => {
 
 const changes: Kind = ({ below, one }, name) => {
   const of = 2 + below(3);
-  const change = one<ToolChange>([{ input: { n: 7 } }, { input: { n: "seven" } }, { name: "pay" }, { name: "nobody" }]);
+  const change = one<ToolChange>([{ input: { n: 7 } }, { input: { n: "seven" } }, { name: "pay" }, {
+    name: "missing",
+  }]);
   return () => ({
     name,
     tool: (ctx, next) => numberOf(ctx.input) % of === 1 ? next(change) : next(),
@@ -75,7 +77,7 @@ const reviews: Kind = ({ one }, name) => {
   });
 };
 
-/** Counts what was done, and says at the end how much. It stands outermost, so that each call comes by once. */
+/** Counts the calls, and adds the count to the answer. It is the outermost, so that it sees each call once. */
 export function counts(): Middleware<Vars> {
   const calls = state("counts.calls", () => 0);
   return {
@@ -170,14 +172,14 @@ const shortens: Kind = (_, name) => () => ({
 });
 
 const tame: readonly Kind[] = [
-  ...[asks, asks, asks, asks, learns, doubts],
+  ...[asks, asks, asks, asks, asksBeforePrompt, asksBeforeEnd],
   ...[guards, guards, changes, answers, reviews, insists, briefs, speaks, retries, forgives],
 ];
 
-/** Those that end the run, or take something out of the transcript. */
+/** The quirks that end the run, or remove messages from the transcript. */
 const wild: readonly Kind[] = [ends, shortens, refuses];
 
-/** Some quirks; none of the wild ones, where that is said. */
+/** Chooses quirks; without the wild ones if `tamely`. */
 export function quirksBy(chance: Chance, tamely: boolean): readonly Quirk[] {
   const kinds = tamely ? tame : [...tame, ...wild];
   const quirks = Array.from({ length: chance.below(7) }, (_, index) => {

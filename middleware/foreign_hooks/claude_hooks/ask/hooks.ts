@@ -64,7 +64,7 @@ export interface Hooks {
   readonly end: (ctx: Scope, reason: string, reach?: EndReach) => End;
 }
 
-/** Which runs a hook ends. */
+/** The runs that a hook ends. */
 interface EndReach {
   /** Ends also the runs that the run works for. Default: false. */
   readonly tree?: boolean;

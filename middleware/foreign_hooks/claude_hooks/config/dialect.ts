@@ -23,11 +23,11 @@ export interface Dialect {
   readonly malformed: "itself" | "nothing";
   /** Decisions, the weakest first. Any other word is no decision. */
   readonly decisions: readonly Decision[];
-  /** Which of several inputs or outputs counts: the last in the configuration, or the last to arrive. */
+  /** The input or output that counts if there are several: the last in the configuration, or the last to arrive. */
   readonly last: "listed" | "given";
   /** Whether an empty output replaces a result. */
   readonly takesEmpty: boolean;
-  /** Which of several answers to a PermissionRequest counts. */
+  /** The answer to a PermissionRequest that counts if there are several. */
   readonly permission: "strictest" | "last";
   /** Whether a block at PostToolUseFailure replaces the result of the tool. */
   readonly replacesFailures: boolean;

@@ -30,12 +30,14 @@ export function httpHandler(
   env: Readonly<Record<string, string>>,
 ): Handler {
   const { hostname, protocol } = URL.parse(url) ?? {};
-  if (hostname === undefined || !/^https?:$/.test(protocol ?? "")) throw new TypeError(`expected a URL, got "${url}"`);
+  if (hostname === undefined || !/^https?:$/.test(protocol ?? "")) {
+    throw new TypeError(`expected a URL with http:// or https://, got "${url}"`);
+  }
   if (allow && !allow.some((pattern) => matches(pattern, url))) {
-    throw new TypeError(`"${url}" is not in the allow-list`);
+    throw new TypeError(`expected an address in the allow-list, got "${url}"`);
   }
   const host = hostname.replace(/^\[|\]$/g, "");
-  if (!privateAddresses && isPrivate(host)) throw new TypeError(`"${url}" is a private address`);
+  if (!privateAddresses && isPrivate(host)) throw new TypeError(`expected a public address, got "${url}"`);
   const filled = (text: string) =>
     text.replace(/\$\{(\w+)\}|\$(\w+)/g, (_, braced, plain) => {
       const name = braced ?? plain;

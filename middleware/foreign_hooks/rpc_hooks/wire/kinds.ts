@@ -52,7 +52,7 @@ export function kindsOf(observe: readonly string[]): ReadonlySet<Kind> {
   if (observe.some((name) => ["", "*", "all"].includes(name))) return new Set(names);
   return new Set(observe.flatMap((name) => {
     const kind = known.get(name);
-    if (!kind && !elsewhere.test(name)) throw new TypeError(`there is no event "${name}" to observe`);
+    if (!kind && !elsewhere.test(name)) throw new TypeError(`unknown event "${name}" in \`observe\``);
     return kind ? [kind] : [];
   }));
 }

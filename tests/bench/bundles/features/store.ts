@@ -1,4 +1,4 @@
-/** A store that a user wrote, with what it takes to share it between processes: leases, checkpoints and messages. */
+/** A custom store with the code for several processes: leases, checkpoints and messages. */
 import { agent, serve, type Session } from "@jizai/jizai";
 import { durable } from "@jizai/jizai/session/durable";
 import { options } from "../assistant.ts";

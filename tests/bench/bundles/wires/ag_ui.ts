@@ -1,4 +1,4 @@
-/** A served agent that also speaks to clients of AG-UI. */
+/** A served agent with the AG-UI wire. */
 import { agent, serve } from "@jizai/jizai";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { options } from "../assistant.ts";

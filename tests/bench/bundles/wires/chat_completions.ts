@@ -1,4 +1,4 @@
-/** A served agent that also speaks to clients of OpenAI's chat completions. */
+/** A served agent with the wire for OpenAI's chat completions. */
 import { agent, serve } from "@jizai/jizai";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import { options } from "../assistant.ts";

@@ -1,5 +1,5 @@
 /**
- * Time that moves when a test says so: the part of `@std/testing/time` that the tests use.
+ * Fake time: the part of `@std/testing/time` that the tests use.
  *
  * @module
  */
@@ -10,21 +10,21 @@ const { timeout } = AbortSignal;
 interface Timer {
   readonly id: number;
   readonly due: number;
-  /** Milliseconds from one call to the next, where it repeats. */
+  /** Milliseconds between calls, if it repeats. */
   readonly every?: number;
   readonly run: () => void;
 }
 
 let faked: FakeTime | undefined;
 
-/** Thrown where time is faked twice, or restored twice. */
+/** Thrown if time is faked twice, or restored twice. */
 export class TimeError extends Error {
   override readonly name = "TimeError";
 }
 
 /** Replaces `Date`, the timers and `AbortSignal.timeout` until it is restored. */
 export class FakeTime implements Disposable {
-  /** Where this time began, in milliseconds since the epoch. */
+  /** The start of the fake time, in milliseconds since the epoch. */
   readonly start: number;
   readonly #timers = new Map<number, Timer>();
   #now: number;
@@ -38,7 +38,7 @@ export class FakeTime implements Disposable {
     faked = this;
   }
 
-  /** Milliseconds since the epoch. Set it to run what falls due until then; a callback that throws stops it there. */
+  /** Milliseconds since the epoch. Setting it runs the timers that are due; a callback that throws stops the time there. */
   get now(): number {
     return this.#now;
   }
@@ -51,41 +51,41 @@ export class FakeTime implements Disposable {
     this.#now = value;
   }
 
-  /** Moves `ms` milliseconds on. */
+  /** Advances time by `ms` milliseconds. */
   tick(ms = 0): void {
     this.now += ms;
   }
 
-  /** Lets pending promises settle, then moves `ms` milliseconds on. */
+  /** Waits for pending promises, then advances time by `ms` milliseconds. */
   async tickAsync(ms = 0): Promise<void> {
     await this.runMicrotasks();
     this.now += ms;
   }
 
-  /** Moves on to the next timer; `false` where there is none. */
+  /** Advances time to the next timer. Returns false if there is none. */
   next(): boolean {
     const timer = this.#first();
     if (timer) this.now = timer.due;
     return timer !== undefined;
   }
 
-  /** Lets pending promises settle, then moves on to the next timer; `false` where there is none. */
+  /** Waits for pending promises, then advances time to the next timer. Returns false if there is none. */
   async nextAsync(): Promise<boolean> {
     await this.runMicrotasks();
     return this.next();
   }
 
-  /** Moves on until no timer is left. */
+  /** Runs all timers. */
   runAll(): void {
     while (this.#timers.size > 0) this.next();
   }
 
-  /** Moves on until no timer is left, letting pending promises settle before each. */
+  /** Runs all timers, and waits for pending promises before each. */
   async runAllAsync(): Promise<void> {
     while (this.#timers.size > 0) await this.nextAsync();
   }
 
-  /** Lets pending promises settle. */
+  /** Waits for pending promises. */
   async runMicrotasks(): Promise<void> {
     await this.delay(0);
   }
@@ -97,7 +97,7 @@ export class FakeTime implements Disposable {
     });
   }
 
-  /** Gives back real time. */
+  /** Restores real time. */
   restore(): void {
     if (faked !== this) throw new TimeError("Cannot restore time: time is already restored");
     Object.assign(globalThis, { Date, setTimeout, clearTimeout, setInterval, clearInterval });
@@ -132,7 +132,7 @@ export class FakeTime implements Disposable {
     return id;
   }
 
-  /** The timer due first; of those due together, the one set first. */
+  /** Returns the timer that is due first; of those due together, the one set first. */
   #first(): Timer | undefined {
     let first: Timer | undefined;
     for (const timer of this.#timers.values()) if (!first || timer.due < first.due) first = timer;

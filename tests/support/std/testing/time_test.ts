@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { FakeTime, TimeError } from "@std/testing/time";
 
-Deno.test("timers fall due in order, those due together as they were set", () => {
+Deno.test("timers run in order, and those due together in the order in which they were set", () => {
   using time = new FakeTime(1_000);
   const seen: [string, number][] = [];
   const note = (name: string) => () => seen.push([name, Date.now()]);
@@ -24,7 +24,7 @@ Deno.test("timers fall due in order, those due together as they were set", () =>
   assertEquals(time.now, 1_130);
 });
 
-Deno.test("a timer that throws stops time where it was due", () => {
+Deno.test("a timer that throws stops time at its due time", () => {
   using time = new FakeTime(0);
   setTimeout(() => {
     throw new Error("boom");
@@ -33,7 +33,7 @@ Deno.test("a timer that throws stops time where it was due", () => {
   assertEquals(time.now, 10);
 });
 
-Deno.test("a timer set by a timer is run as well", async () => {
+Deno.test("a timer that a timer sets is run", async () => {
   using time = new FakeTime(0);
   const seen: number[] = [];
   setTimeout(() => {
@@ -52,14 +52,14 @@ Deno.test("AbortSignal.timeout() fires in fake time", () => {
   assertEquals([signal.reason.name, signal.reason.message], ["TimeoutError", "Signal timed out."]);
 });
 
-Deno.test("dates are of fake time, and dates all the same", () => {
+Deno.test("dates show fake time, and are dates", () => {
   const real = new Date(5);
   using _time = new FakeTime("2026-01-02T03:04:05Z");
   assertEquals(new Date().toISOString(), "2026-01-02T03:04:05.000Z");
   assert(real instanceof Date && new Date() instanceof Date);
 });
 
-Deno.test("time is faked once at a time, and given back", () => {
+Deno.test("time can be faked once at a time, and restored", () => {
   const { Date, setTimeout } = globalThis;
   const time = new FakeTime();
   assertThrows(() => new FakeTime(), TimeError, "Cannot construct FakeTime");

@@ -9,7 +9,7 @@ import { asTool } from "@jizai/jizai/subagents";
 const drop = tool({ name: "drop", description: "Drops", input: z.object({}), execute: () => "Dropped" });
 const dropping = { calls: [["drop", {}]] } as const;
 
-/** An agent that drops, its caller, and the caller of that one: each with middleware of its own. */
+/** A tree of three agents: the innermost one drops. Each has its own middleware. */
 function tree(
   { root = [], middle = [], leaf = [], answers = [dropping, "Gone."] }: {
     readonly root?: readonly Middleware[];
@@ -34,21 +34,21 @@ function tree(
   return first.run("Go");
 }
 
-/** Returns the result of the innermost call. */
+/** Returns the results of the innermost agent. */
 async function atTheBottom(run: ReturnType<typeof tree>): Promise<readonly string[]> {
-  const told: string[] = [];
+  const reported: string[] = [];
   for await (let event of run.events) {
     while (event.type === "subagent.event") event = event.event;
     if (event.type === "tool.finished" && event.result.name === "drop") {
-      told.push(...lines([{ role: "tool", results: [event.result] }]));
+      reported.push(...lines([{ role: "tool", results: [event.result] }]));
     }
   }
-  return told;
+  return reported;
 }
 
 const guard = (name: string, approval: NonNullable<Middleware["approval"]>): Middleware => ({ name, approval });
 
-Deno.test("a guard holds for the agents beneath, and theirs beside it: the strictest wins", async () => {
+Deno.test("a guard also applies to subagents, together with their own guards: the strictest decides", async () => {
   const strict = guard("strict", (ctx, next) => ctx.name === "drop" ? Promise.resolve(deny("Not here.")) : next());
   const loose = guard("loose", () => Promise.resolve(allow()));
   assertEquals(await atTheBottom(tree({})), ["ok Dropped"]);
@@ -57,7 +57,7 @@ Deno.test("a guard holds for the agents beneath, and theirs beside it: the stric
   }
 });
 
-Deno.test("what a guard of the caller asks about a call of the child surfaces with its path", async () => {
+Deno.test("a question of the parent's guard about a child's call has the path of the child", async () => {
   const asking = guard("asking", (ctx, next) => ctx.name === "drop" ? Promise.resolve(ask("Sure?")) : next());
   const { status, questions }: RunResult = await tree({ root: [asking] }).result;
   assertEquals([status, questions.map(({ path, questions }) => [path, questions])], [
@@ -66,7 +66,7 @@ Deno.test("what a guard of the caller asks about a call of the child surfaces wi
   ]);
 });
 
-Deno.test("what is isolated holds for nobody beneath, and what is inherited does at every point", async () => {
+Deno.test("isolated middleware does not apply to subagents, and inherited middleware applies at every point", async () => {
   const seen: string[] = [];
   const note = (inherit: boolean | undefined): Middleware => ({
     name: "note",
@@ -81,14 +81,14 @@ Deno.test("what is isolated holds for nobody beneath, and what is inherited does
     },
   });
   const ofRoot = ["turn 0", "approval middle", "turn 0"];
-  const told = async (inherit: boolean | undefined) => {
+  const reported = async (inherit: boolean | undefined) => {
     seen.length = 0;
     await tree({ root: [note(inherit)] }).result;
     return [...seen];
   };
-  assertEquals(await told(false), ofRoot);
-  assertEquals(await told(undefined), ["turn 0", "approval middle", "approval leaf", "approval drop", "turn 0"]);
-  assertEquals(await told(true), [
+  assertEquals(await reported(false), ofRoot);
+  assertEquals(await reported(undefined), ["turn 0", "approval middle", "approval leaf", "approval drop", "turn 0"]);
+  assertEquals(await reported(true), [
     "turn 0",
     "approval middle",
     "turn 1",
@@ -101,7 +101,7 @@ Deno.test("what is isolated holds for nobody beneath, and what is inherited does
   ]);
 });
 
-Deno.test("what an agent has of its own it does not inherit again", async () => {
+Deno.test("a subagent does not inherit a middleware that it has itself", async () => {
   let asked = 0;
   const shared = guard("shared", (_, next) => {
     asked++;
@@ -113,7 +113,7 @@ Deno.test("what an agent has of its own it does not inherit again", async () => 
   assertEquals(asked, 6);
 });
 
-Deno.test("the tools of what is inherited are there beneath", async () => {
+Deno.test("a subagent gets the tools of inherited middleware", async () => {
   const clock = tool({ name: "clock", description: "Tells the time", input: z.object({}), execute: () => "Noon" });
   const timely: Middleware = { name: "timely", inherit: true, tools: [clock] };
   const model = scripted({ calls: [["clock", {}]] }, "Noon.");
@@ -127,7 +127,7 @@ Deno.test("the tools of what is inherited are there beneath", async () => {
   assertEquals(model.requests[0]?.tools.map(({ name }) => name), ["clock"]);
 });
 
-Deno.test("asTool() has the name, the description and the limits that the agent has, or others", async () => {
+Deno.test("asTool() has the name, the description and the limits of the agent, or those in its options", async () => {
   const child = agent({ name: "child", description: "Helps", model: scripted(dropping, "Never."), tools: [drop] });
   const { definition: own } = asTool(child);
   const { definition: other } = asTool(child, { name: "helper", description: "Helps more" });
@@ -141,7 +141,7 @@ Deno.test("asTool() has the name, the description and the limits that the agent 
   assertEquals(lines(messages)[2], "error child did not finish: turns");
 });
 
-Deno.test("no more agents work at once for a run than its limits say", async () => {
+Deno.test("a run has no more parallel subagents than its limit allows", async () => {
   const working = gauge();
   const two = barrier(2);
   const busy = tool({
@@ -157,7 +157,7 @@ Deno.test("no more agents work at once for a run than its limits say", async () 
   assertEquals([(await root.run("Go").result).status, working.peak], ["done", 2]);
 });
 
-Deno.test("what an agent had said when it was stopped is told, and not to the model", async () => {
+Deno.test("the partial answer of a stopped subagent is emitted, and not sent to the model", async () => {
   const stop: Middleware = {
     name: "stop",
     subagent: (ctx, next) => next({ signal: AbortSignal.any([ctx.signal, halt.signal]) }),

@@ -1,5 +1,5 @@
 /**
- * A network on which things befall requests and their answers.
+ * A network that loses requests and responses.
  *
  * @module
  */
@@ -11,41 +11,41 @@ export type Fate =
   | { readonly type: "refused"; readonly status: number }
   | { readonly type: "cut" | "ended"; readonly after: number };
 
-/** The faults of a network. */
-export interface Trouble {
-  /** Returns the fault of the request with this number, from 0. Default: nothing. */
+/** Options of the network. */
+export interface NetworkFaults {
+  /** Returns the fault of the request with this number, from 0. Default: no fault. */
   readonly fate?: (request: number) => Fate;
-  /** The bytes of an answer, as they arrive. Default: all at once. */
+  /** Splits the bytes of a response as they arrive. Default: all at once. */
   readonly pieces?: (text: string) => readonly Uint8Array<ArrayBuffer>[];
 }
 
-/** The way to `app` through trouble. */
-export function troubled(
+/** Returns a `fetch` for `app` with faults. */
+export function faultyNetwork(
   app: App,
-  { fate = () => ({ type: "well" }), pieces = (text) => [new TextEncoder().encode(text)] }: Trouble = {},
+  { fate = () => ({ type: "well" }), pieces = (text) => [new TextEncoder().encode(text)] }: NetworkFaults = {},
 ) {
   const requests: string[] = [];
   return {
     /** The requests, each as `GET /runs/1 after 5`. */
     requests: requests as readonly string[],
-    /** As the platform's. */
+    /** Has the signature of the platform's `fetch`. */
     async fetch(url: string, init: RequestInit = {}): Promise<Response> {
       const { method, headers } = new Request(new URL(url, "http://localhost"), init);
       const after = headers.get("last-event-id");
       const { pathname } = new URL(url, "http://localhost");
       const number = requests.push(`${method} ${pathname}${after === null ? "" : ` after ${after}`}`) - 1;
-      const befalls = fate(number);
-      if (befalls.type === "lost") throw new TypeError("The network is down");
-      if (befalls.type === "refused") return refusal(befalls.status, "elsewhere");
+      const isFault = fate(number);
+      if (isFault.type === "lost") throw new TypeError("The network is down");
+      if (isFault.type === "refused") return refusal(isFault.status, "elsewhere");
       const response = await app.request(url, init);
-      if (befalls.type === "unheard") throw new TypeError("The network is down");
+      if (isFault.type === "unheard") throw new TypeError("The network is down");
       if (!response.ok || response.status === 204) return response;
-      return new Response(flow(pieces(await response.text()), befalls));
+      return new Response(flow(pieces(await response.text()), isFault));
     },
   };
 }
 
-/** Bytes as they arrive, and no more than arrives. */
+/** Streams the bytes that arrive before the fault. */
 function flow(pieces: readonly Uint8Array<ArrayBuffer>[], fate: Fate): ReadableStream<Uint8Array<ArrayBuffer>> {
   let left = "after" in fate ? fate.after : Infinity;
   const queue = [...pieces];
@@ -61,7 +61,7 @@ function flow(pieces: readonly Uint8Array<ArrayBuffer>[], fate: Fate): ReadableS
   }, { highWaterMark: 0 });
 }
 
-/** An answer that something is not served. */
+/** Creates a refusal. */
 export function refusal(status: number, code: string): Response {
   return Response.json({ error: { code, message: `It is ${code}.` } }, { status });
 }
