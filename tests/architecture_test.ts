@@ -343,6 +343,7 @@ Deno.test("tests mirror src and middleware", async () => {
     "browser",
     "examples_test.ts",
     "language_test.ts",
+    "messages.ts",
     "middleware",
     "package",
     "platforms",

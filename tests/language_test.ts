@@ -7,8 +7,8 @@ const sources = (await read("mod.ts", "src", "middleware", "examples", "tests"))
 
 /** Names that were replaced by standard terms. */
 const retired = (
-  "Asker Blueprint Came Desk Hearing Keeping Told Trouble arrive befalls blame cable came capsule capsules deaf giveUp " +
-  "goOn hear heard heedless improvised insisting meanwhile mend mended mends mortal say speaking sole told untold way wayOf"
+  "Asker Blueprint Desk Hearing Keeping Trouble arrive befalls blame cable capsule capsules deaf giveUp goOn hear " +
+  "heedless improvised insisting meanwhile mend mended mends mortal sole speaking untold wayOf"
 ).split(" ");
 
 /** A docblock: its place, and its first sentence. */

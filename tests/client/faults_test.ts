@@ -74,7 +74,7 @@ async function read(seed: number) {
     else break;
   }
   const { run: id = "", session = "" } = run.state;
-  return { outcomeOf: named({ events, state: run.state }, { run: id, session }), asked: model.requests.length, done };
+  return { came: named({ events, state: run.state }, { run: id, session }), asked: model.requests.length, done };
 }
 
 Deno.test("client() loses and repeats no event in 200 runs over bad networks", async () => {
@@ -83,15 +83,15 @@ Deno.test("client() loses and repeats no event in 200 runs over bad networks", a
   const { run = "", session = "" } = state;
   const events = frames.map(({ event }) => event);
   const expected = {
-    outcomeOf: named({ events, state }, { run, session }),
+    came: named({ events, state }, { run, session }),
     asked: 3,
     done: ["look_1", "look_2", "drop_1"].map((id) => `${id} 🔥\u2028`),
   };
   const runs = Array.from({ length: 200 }, async (_, seed) => {
-    const outcomeOf = await read(seed).catch((error) => {
+    const came = await read(seed).catch((error) => {
       throw new Error(`Cannot read the run of seed ${seed}`, { cause: error });
     });
-    assertEquals(outcomeOf, expected, `seed ${seed}`);
+    assertEquals(came, expected, `seed ${seed}`);
   });
   let settled = false;
   const over = Promise.all(runs).finally(() => settled = true);

@@ -35,7 +35,7 @@ export const three = [call("a"), call("b"), call("c")];
 export const malformed = { id: "malformed", name: "weather", input: '{"city":' };
 
 /** The outcome of a run. */
-export interface Outcome {
+export interface Came {
   readonly result: RunResult;
   readonly events: readonly Event[];
   /** The errors that the operator received. */
@@ -55,7 +55,7 @@ export interface Batch {
 
 /** A run that has begun. */
 export interface Begun {
-  readonly outcomeOf: Promise<Outcome>;
+  readonly came: Promise<Came>;
   readonly stop: (reason?: string) => void;
 }
 
@@ -76,21 +76,21 @@ export function batch(
 function begun(begin: (onError: (error: unknown) => void) => RunHandle<unknown>): Begun {
   const errors: unknown[] = [];
   const handle = begin((error) => errors.push(error));
-  return { outcomeOf: cameOf(handle, errors), stop: handle.stop };
+  return { came: cameOf(handle, errors), stop: handle.stop };
 }
 
-async function cameOf({ events, result }: RunHandle<unknown>, errors: readonly unknown[]): Promise<Outcome> {
+async function cameOf({ events, result }: RunHandle<unknown>, errors: readonly unknown[]): Promise<Came> {
   const all = await Array.fromAsync(events);
-  const outcomeOf = await result;
-  return { result: outcomeOf, events: all, errors, lines: lines(outcomeOf.messages.slice(1)) };
+  const came = await result;
+  return { result: came, events: all, errors, lines: lines(came.messages.slice(1)) };
 }
 
 /** Runs `calls` once and returns the outcome. */
-export async function outcomeOf(
+export async function came(
   calls: readonly ScriptedCall[],
   options?: Parameters<typeof batch>[1],
-): Promise<Outcome> {
-  return await batch(calls, options).run().outcomeOf;
+): Promise<Came> {
+  return await batch(calls, options).run().came;
 }
 
 type Execute = (input: { city: string }, ctx: ToolExecutionContext) => unknown;

@@ -14,7 +14,7 @@ import {
 import type { ClaudeHooksOptions } from "@jizai/jizai/middleware/claude_hooks";
 import type { ScriptedCall } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { type Batch, batch, type Outcome } from "./batch.ts";
+import { type Batch, batch, type Came } from "./batch.ts";
 
 /** A call of `Bash`. */
 export function command(id: string, command = id, name = "Bash"): Required<ScriptedCall> {
@@ -62,8 +62,8 @@ export function hooked(config: HookConfig, options: HookedOptions = {}): Batch {
 }
 
 /** Runs an agent with hooks once. */
-export async function ran(config: HookConfig, options?: HookedOptions): Promise<Outcome> {
-  return await hooked(config, options).run().outcomeOf;
+export async function ran(config: HookConfig, options?: HookedOptions): Promise<Came> {
+  return await hooked(config, options).run().came;
 }
 
 /** Runs an agent with hooks and resumes it with `answers`. */
@@ -71,10 +71,10 @@ export async function resumed(
   config: HookConfig,
   answers: readonly PersonAnswer[],
   options?: HookedOptions,
-): Promise<readonly [Outcome, Outcome]> {
+): Promise<readonly [Came, Came]> {
   const agent = hooked(config, options);
-  const first = await agent.run().outcomeOf;
-  return [first, await agent.resume(first.result.session, answers).outcomeOf];
+  const first = await agent.run().came;
+  return [first, await agent.resume(first.result.session, answers).came];
 }
 
 /** A hook that always returns `answer`. */

@@ -113,7 +113,7 @@ Deno.test("nested middleware receive the inputs with which the calls of a batch 
   };
   const before = [claude_hooks({ PostToolBatch: hooks(look) })];
   const config = { PreToolUse: hooks(saysOf({ updatedInput: { command: "pwd" } })), PostToolBatch: hooks(look) };
-  await hooked(config, { before }).run().outcomeOf;
+  await hooked(config, { before }).run().came;
   assertEquals(reported, [[{ command: "pwd" }], [{ command: "pwd" }]]);
 });
 
@@ -125,7 +125,7 @@ Deno.test("Qoder: no further sequential hook runs after the run was stopped", as
   };
   const after: HookCallback = () => void asked.push("after");
   const running = hooked({ PreToolUse: [{ sequential: true, hooks: [stops, after] }] }).run();
-  assertEquals([(await running.outcomeOf).result.status, asked], ["aborted", ["stops"]]);
+  assertEquals([(await running.came).result.status, asked], ["aborted", ["stops"]]);
 });
 
 Deno.test("a block at UserPromptExpansion refuses the prompt, and its context is added", async () => {
@@ -201,9 +201,9 @@ Deno.test("context of Notification is in the next request, and the run waits for
     return { hookSpecificOutput: { hookEventName: "Notification", additionalContext: "They were asked." } };
   };
   const agent = hooked({ Notification: hooks(receive) }, { tools: [shell({ ask: true })] });
-  const { result } = await agent.run().outcomeOf;
+  const { result } = await agent.run().came;
   assertEquals([result.status, log], ["paused", ["Notification"]]);
-  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
+  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(lines(agent.model.requests[1]?.messages ?? []).slice(1), [
     "call Bash",
     "ok ran ls",
@@ -257,5 +257,5 @@ Deno.test("SessionEnd fires after a stopped run, within the grace period", async
   const running = hooked(config).run();
   await started.promise;
   running.stop();
-  assertEquals([(await running.outcomeOf).result.status, log], ["aborted", ["ended false"]]);
+  assertEquals([(await running.came).result.status, log], ["aborted", ["ended false"]]);
 });

@@ -142,10 +142,10 @@ Deno.test("Claude: defer pauses the run and asks the hook again on resume; Qoder
   };
   assertEquals((await ran({ PreToolUse: hooks(defers) })).lines[1], "ok ran never");
   const agent = hooked({ PreToolUse: hooks(defers) }, { dialect: "claude", calls: [command("a")] });
-  const { result } = await agent.run().outcomeOf;
+  const { result } = await agent.run().came;
   assertEquals([result.status, result.questions.map(({ questions }) => questions)], ["paused", [["Run Bash?"]]]);
   known = true;
-  const { lines } = await agent.resume(result.session).outcomeOf;
+  const { lines } = await agent.resume(result.session).came;
   assertEquals(lines, ["call Bash", "ok ran a", "assistant Done."]);
   assertEquals(log.length, 3);
 });

@@ -53,7 +53,7 @@ for (
     const config = { [event]: [{ hooks: [never], timeout: 1 }] } as HookConfig;
     const running = hooked(config, { ...claude, tools: [shell({ ask: event === "PermissionRequest" })] }).run();
     await time.tickAsync(1_100);
-    const { result, lines, events } = await running.outcomeOf;
+    const { result, lines, events } = await running.came;
     assertEquals([lines[1] ?? result.reason, warnings(events)], [outcome, [`A hook of ${event} failed.`]]);
   });
 }
@@ -160,18 +160,18 @@ Deno.test("Claude, Qoder: the outputs of nested middleware are kept apart over a
     calls: [command("a"), command("b")],
     tools: [shell({ ask: true })],
   });
-  const { result } = await agent.run().outcomeOf;
+  const { result } = await agent.run().came;
   assertEquals([result.status, asked], ["paused", 2]);
-  const { lines } = await agent.resume(result.session, [{ callId: "b", type: "approve" }]).outcomeOf;
+  const { lines } = await agent.resume(result.session, [{ callId: "b", type: "approve" }]).came;
   assertEquals([lines.slice(1, 3), asked], [["denied No.", "ok ran b"], 2]);
 });
 
 Deno.test("Claude, Qoder: a pause fires no SessionEnd, and SessionEnd fires once at the end", async () => {
   const { log, hook } = counter();
   const agent = hooked({ SessionEnd: hooks(hook), SessionStart: hooks(hook) }, { tools: [shell({ ask: true })] });
-  const { result } = await agent.run().outcomeOf;
+  const { result } = await agent.run().came;
   assertEquals([result.status, log], ["paused", ["SessionStart"]]);
-  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).outcomeOf;
+  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
   assertEquals(log, ["SessionStart", "SessionEnd"]);
 });
 
@@ -212,7 +212,7 @@ Deno.test("Claude, Qoder: asyncTimeout aborts the signal of a callback that cont
   assertEquals(reasons, [[200, "TimeoutError"]]);
   finish();
   await time.tickAsync(0);
-  assertEquals((await running.outcomeOf).result.status, "done");
+  assertEquals((await running.came).result.status, "done");
   await time.tickAsync(10_000);
   assertEquals(reasons, [[200, "TimeoutError"]]);
 });

@@ -48,7 +48,7 @@ Deno.test("Claude, Qoder: a deny does not cancel the other hooks, and their cont
   const running = hooked({ PreToolUse: hooks(denies, late.hook, saysOf({ additionalContext: "Word." })) }).run();
   await settled();
   late.resolve();
-  const { lines } = await running.outcomeOf;
+  const { lines } = await running.came;
   assertEquals(lines, ["call Bash", "denied Not here.", "context Late word.Word.", "assistant Done."]);
 });
 
@@ -77,7 +77,7 @@ for (
     const running = hooked({ PreToolUse: hooks(first.hook, second) }, { dialect, tools: [shell({ log })] }).run();
     await settled();
     first.resolve();
-    await running.outcomeOf;
+    await running.came;
     assertEquals(log, [ran]);
   });
 }
@@ -132,7 +132,7 @@ Deno.test("Claude, Qoder: deny beats ask and ask beats allow, in any order", asy
       const running = hooked({ PreToolUse: hooks(last.hook, ...order.slice(1)) }, { dialect }).run();
       await settled();
       last.resolve();
-      const { result, lines } = await running.outcomeOf;
+      const { result, lines } = await running.came;
       outcomes.push(result.status === "paused" ? `paused ${result.questions[0]?.questions}` : lines[1] ?? "");
     }
   }
@@ -467,7 +467,7 @@ Deno.test("Qoder: a timeout is in seconds, and a late hook has no opinion", asyn
   await time.tickAsync(1_999);
   assertEquals(reason, undefined);
   await time.tickAsync(1);
-  const { lines, events, errors } = await running.outcomeOf;
+  const { lines, events, errors } = await running.came;
   assertEquals(reason, "TimeoutError");
   assertEquals(lines[1], "denied Not here.");
   assertEquals(warnings(events), ["A hook of PreToolUse failed."]);
@@ -486,11 +486,11 @@ for (
     const never: HookCallback = () => new Promise(() => {});
     const running = hooked({ [event]: hooks(never) }, { dialect, limits: { time: Infinity } }).run();
     let over = false;
-    running.outcomeOf.then(() => over = true);
+    running.came.then(() => over = true);
     await time.tickAsync(seconds * 1_000);
     assertEquals(over, false);
     await time.tickAsync(50); // in which it may stop
-    await running.outcomeOf;
+    await running.came;
   });
 }
 
@@ -629,7 +629,7 @@ Deno.test("Claude, Qoder: stopping a run aborts its hooks, and does not wait for
   const running = hooked({ PreToolUse: hooks(watches("one"), watches("two")) }).run();
   await started.promise;
   running.stop();
-  const { result } = await running.outcomeOf;
+  const { result } = await running.came;
   assertEquals([result.status, aborted], ["aborted", ["one", "two"]]);
 });
 

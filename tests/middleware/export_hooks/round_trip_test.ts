@@ -56,7 +56,7 @@ function throughClaude(make: () => readonly Middleware[], options: ExportOptions
 const calls = [call("a"), call("b"), call("c", { name: "drop" }), call("d", { name: "drop" })];
 
 /** Returns the outcome of a run, without the prefix that the other systems add to each denial. */
-async function outcomeOf(use: readonly Middleware[], prompt = "Hi") {
+async function came(use: readonly Middleware[], prompt = "Hi") {
   const model = scripted({ text: "Let me see, hunter2.", calls }, "Done, hunter2.", "Done again.");
   const tools = [
     weather(({ city }) => {
@@ -79,22 +79,22 @@ async function outcomeOf(use: readonly Middleware[], prompt = "Hi") {
   };
 }
 
-type Outcome = Partial<Awaited<ReturnType<typeof outcomeOf>>>;
+type Came = Partial<Awaited<ReturnType<typeof came>>>;
 
 /** Tests that middleware behaves the same through another system, except for the given differences. */
 function same(
   name: string,
   make: () => readonly Middleware[],
-  { claude = {}, rpc = {} }: { readonly claude?: Outcome | false; readonly rpc?: Outcome | false } = {},
+  { claude = {}, rpc = {} }: { readonly claude?: Came | false; readonly rpc?: Came | false } = {},
 ) {
   if (rpc) {
     Deno.test(`Export: ${name} is the same through PicoClaw`, async () => {
-      assertEquals(await outcomeOf([throughRpc(make)]), { ...await outcomeOf(make()), ...rpc });
+      assertEquals(await came([throughRpc(make)]), { ...await came(make()), ...rpc });
     });
   }
   if (claude) {
     Deno.test(`Export: ${name} is the same through Claude`, async () => {
-      assertEquals(await outcomeOf([throughClaude(make)]), { ...await outcomeOf(make()), ...claude });
+      assertEquals(await came([throughClaude(make)]), { ...await came(make()), ...claude });
     });
   }
 }
@@ -174,33 +174,33 @@ Deno.test("Export: a decision without an equivalent is a refusal with an explana
     approval: (ctx) =>
       Promise.resolve(ctx.name === "weather" ? allow({ input: { city: "oslo" } }) : { type: "deny", reason: "no" }),
   };
-  const rpc = await outcomeOf([throughRpc(() => [edits])]);
+  const rpc = await came([throughRpc(() => [edits])]);
   assertEquals(rpc.said.slice(3, 5), Array(2).fill('denied It is only allowed with {"city":"oslo"}'));
-  const claude = await outcomeOf([throughClaude(() => [edits])]);
+  const claude = await came([throughClaude(() => [edits])]);
   assertEquals(claude.said.slice(3, 5).map((line) => line.slice(0, 14)), ["ok sun in oslo", "ok sun in oslo"]);
   const asks = () => [permissions({ ask: [{ tool: "*", why: "May it?" }] })];
-  assertEquals((await outcomeOf([throughRpc(asks)])).said.slice(3), [
+  assertEquals((await came([throughRpc(asks)])).said.slice(3), [
     ...Array(4).fill("denied May it?"),
     "assistant Done, hunter2.",
   ]);
-  assertEquals((await outcomeOf([throughClaude(asks)])).status, "paused");
+  assertEquals((await came([throughClaude(asks)])).status, "paused");
   const renames: Middleware = { name: "renames", tool: (_, next) => next({ name: "weather" }) };
-  const renamed = await outcomeOf([throughClaude(() => [renames])]);
+  const renamed = await came([throughClaude(() => [renames])]);
   assertEquals(renamed.said[5], "denied It is only allowed as weather");
   const rewrites: Middleware = {
     name: "rewrites",
     prompt: (_, next) => next({ prompt: { role: "user", parts: [{ type: "text", text: "Ho" }] } }),
   };
-  const rewritten = await outcomeOf([throughClaude(() => [rewrites])]);
+  const rewritten = await came([throughClaude(() => [rewrites])]);
   assertEquals([rewritten.status, rewritten.said], ["cancelled", []]);
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
-  assertEquals((await outcomeOf([throughClaude(() => [cache])])).said.slice(3, 5), ["denied cached", "denied cached"]);
+  assertEquals((await came([throughClaude(() => [cache])])).said.slice(3, 5), ["denied cached", "denied cached"]);
   const beside: Middleware = {
     name: "beside",
     tool: async (_, next) => ({ ...await next(), context: ["mind the rain"] }),
   };
   assertEquals(
-    (await outcomeOf([throughRpc(() => [beside, denies()])])).said[4],
+    (await came([throughRpc(() => [beside, denies()])])).said[4],
     "error weather failed.\n\nmind the rain",
   );
 });
@@ -213,12 +213,12 @@ Deno.test("Export: ends and pauses of the run pass through the other system", as
       throw run.end("enough", { as: how === "fail" ? "failed" : "ended", rollback: how === "undo" });
     },
   });
-  assertEquals((await outcomeOf([throughRpc(() => [at("x", "fail")])])).status, "failed");
-  const undone = await outcomeOf([throughRpc(() => [at("x", "undo")])]);
+  assertEquals((await came([throughRpc(() => [at("x", "fail")])])).status, "failed");
+  const undone = await came([throughRpc(() => [at("x", "undo")])]);
   assertEquals([undone.status, undone.said], ["cancelled", []]);
-  assertEquals((await outcomeOf([throughRpc(() => [at("x", "pause")])])).said.slice(3, 4), ["denied Sure?"]);
-  assertEquals((await outcomeOf([throughClaude(() => [at("x", "end")])])).status, "done");
-  const paused = await outcomeOf([throughClaude(() => [at("x", "pause")])]);
+  assertEquals((await came([throughRpc(() => [at("x", "pause")])])).said.slice(3, 4), ["denied Sure?"]);
+  assertEquals((await came([throughClaude(() => [at("x", "end")])])).status, "done");
+  const paused = await came([throughClaude(() => [at("x", "pause")])]);
   assertEquals([paused.status, paused.asked], ["paused", [true]]);
 });
 

@@ -45,11 +45,11 @@ Deno.test("Table: hooks before a model request change this request only, or end 
     yoi: yoi_hooks({ pre_llm_request: () => PreLlmRequestResult.Cancel("No.") }),
     rpc: builtins({ a: { before_llm: () => ({ action: "abort_turn", reason: "No." }) } }),
   };
-  const outcomeOf = await under(ending, async (hooks) => {
+  const came = await under(ending, async (hooks) => {
     const { requests, result } = await ended(hooks, ["Done."]);
     return [requests.length, result.status, result.reason];
   });
-  assertEquals(outcomeOf, {
+  assertEquals(came, {
     yoi: [0, "cancelled", "No."],
     rpc: [0, "failed", "hook aborted turn during before_llm: No."],
   });
@@ -66,11 +66,11 @@ Deno.test("Table: hooks after a model response change it (PicoClaw after_llm)", 
       },
     }),
   };
-  const outcomeOf = await under(changing, async (hooks) => {
+  const came = await under(changing, async (hooks) => {
     const { requests, lines } = await ended(hooks, one);
     return [requests.length, lines];
   });
-  assertEquals(outcomeOf, { rpc: [1, ["user Hi", "assistant No."]] });
+  assertEquals(came, { rpc: [1, ["user Hi", "assistant No."]] });
 });
 
 Deno.test("Table: hooks before a call change its input; the transcript keeps the original, except for Copilot", async () => {
@@ -161,11 +161,11 @@ Deno.test("Table: PicoClaw respond answers a call without running it, and guards
     },
   };
   const systems = { rpc: builtins({ a: responding }), asking: builtins({ a: responding }, { approveResponses: true }) };
-  const outcomeOf = await under(systems, async (hooks) => {
+  const came = await under(systems, async (hooks) => {
     const { lines } = await ended(hooks, one, { tools, use: [guard] });
     return [lines[2], ...log.splice(0)];
   });
-  assertEquals(outcomeOf, { rpc: ["ok cached", "guard"], asking: ["ok cached", "approver", "guard"] });
+  assertEquals(came, { rpc: ["ok cached", "guard"], asking: ["ok cached", "approver", "guard"] });
   const refusing: Middleware = { name: "refusing", approval: () => Promise.resolve(deny("No.")) };
   const refused = await under(systems, async (hooks) => (await ended(hooks, one, { use: [refusing] })).lines[2]);
   assertEquals(refused, { rpc: "denied No.", asking: "denied No." });
@@ -182,12 +182,12 @@ Deno.test("Table: hooks before a call can end or pause the run, and no call of t
     "rpc hard_abort": builtins({ a: { before_tool: () => ({ action: "hard_abort", reason: "No." }) } }),
   };
   const log: string[] = [];
-  const outcomeOf = await under(ending, async (hooks) => {
+  const came = await under(ending, async (hooks) => {
     const tools = [weather(({ city }) => log.push(city))];
     const { result, lines } = await ended(hooks, [{ calls: three }, "Done."], { tools });
     return [result.status, result.reason ?? result.questions.length, lines[0]];
   });
-  assertEquals([outcomeOf, log], [{
+  assertEquals([came, log], [{
     "yoi Abort": ["failed", "No.", "user Hi"],
     "yoi Pause": ["paused", 1, "user Hi"],
     "claude continue": ["done", "No.", "user Hi"],
@@ -238,12 +238,12 @@ Deno.test("Table: hooks after a call change its result, with a separate hook for
     if (city === "b") throw new Error("broken");
     return city;
   })];
-  const outcomeOf = await under(changing, async (hooks) => {
+  const came = await under(changing, async (hooks) => {
     const { lines } = await ended(hooks, [{ calls: [call("a"), call("b")] }, "Done."], { tools });
     return [...lines.slice(2, 4), ...received.splice(0)];
   });
   const both = ["ok changed", "error weather failed.", "success a", "failure b"];
-  assertEquals(outcomeOf, { yoi: both, claude: both, copilot: both, rpc: both });
+  assertEquals(came, { yoi: both, claude: both, copilot: both, rpc: both });
 });
 
 Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, approve_tool)", async () => {
@@ -266,14 +266,14 @@ Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, 
   };
   const calls = ["a", "b", "c"].map((id) => call(id, { name: "drop" }));
   const guard = permissions({ deny: [{ when: (input) => Object(input).city === "c", why: "Not c." }] });
-  const outcomeOf = await under(judging, async (hooks) => {
+  const came = await under(judging, async (hooks) => {
     const { result, events } = await ended(hooks, [{ calls }, "Done."], { tools: [drop()], use: [guard] });
     const decided = events.flatMap((event) =>
       event.type === "approval.decided" ? [[event.decision, event.call, event.reason ?? ""].join(" ").trim()] : []
     );
     return [...decided, ...result.questions.map(({ callId }) => `asked about ${callId}`), ...received.splice(0)];
   });
-  assertEquals(outcomeOf, {
+  assertEquals(came, {
     claude: ["allow a", "deny b Not b.", "deny c Not c.", "denied c"],
     copilot: ["allow a", "deny b Not b.", "deny c Not c."],
     rpc: ["deny b Tool execution denied by approval hook: Not b.", "deny c Not c.", "asked about a"],

@@ -23,12 +23,12 @@ Deno.test("Table: texts for the person are notices and never reach the model", a
       a: { before_tool: () => ({ action: "respond", result: { for_llm: "sun", for_user: "Psst." } }) },
     }),
   };
-  const outcomeOf = await under(telling, async (hooks) => {
+  const came = await under(telling, async (hooks) => {
     const { events, requests, lines } = await ended(hooks, [{ calls: [call("a")] }, busy, "Done."]);
     return [notices(events), JSON.stringify([requests, lines]).includes("Psst.")];
   });
   const reported = [["Psst."], false];
-  assertEquals(outcomeOf, {
+  assertEquals(came, {
     "claude systemMessage": reported,
     "claude stopReason": reported,
     copilot: reported,
@@ -50,11 +50,11 @@ Deno.test("Table: context for the model never reaches the person", async () => {
       },
     }),
   };
-  const outcomeOf = await under(telling, async (hooks) => {
+  const came = await under(telling, async (hooks) => {
     const { requests, events } = await ended(hooks, one);
     return [requests.at(-1)?.slice(2), notices(events)];
   });
-  assertEquals(outcomeOf, {
+  assertEquals(came, {
     "claude additionalContext": [["ok sun in a", "context Mind."], []],
     "claude reason": [["denied Mind."], []],
     copilot: [["ok sun in a", "context Mind."], []],
@@ -72,13 +72,13 @@ Deno.test("Table: suppressOutput hides a result from the person, or from the con
       },
     }),
   };
-  const outcomeOf = await under(hiding, async (hooks) => {
+  const came = await under(hiding, async (hooks) => {
     const { events, lines } = await ended(hooks, one);
     const shown = events.flatMap((event) => event.type === "tool.finished" ? event.result.parts : []);
     return [lines[2], shown, notices(events)];
   });
   const withheld = "The output was withheld by a hook.";
-  assertEquals(outcomeOf, {
+  assertEquals(came, {
     claude: ["ok sun in a", [], []],
     copilot: [`ok ${withheld}`, [{ type: "text", text: withheld }], []],
     rpc: ["ok sun in a", [], []],
