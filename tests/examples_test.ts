@@ -21,6 +21,7 @@ import * as timestamp from "../examples/hooks/timestamp.ts";
 import * as toolBlocker from "../examples/hooks/tool_blocker.ts";
 import * as workspace from "../examples/workspace/main.ts";
 import { shop } from "../examples/shop/shop.ts";
+import { points } from "../src/core/hooks/each_hook.ts";
 import { type App, eventsOf, first, post } from "./support/requests.ts";
 import { list } from "./support/source.ts";
 import { messagesApi } from "./support/providers/anthropic.ts";
@@ -168,6 +169,15 @@ Deno.test("the README has at most 250 lines, and its first agent is examples/fir
   const source = await Deno.readTextFile("examples/first_agent/main.ts");
   assertStringIncludes(readme, source.slice(source.indexOf("import")));
   assertEquals(readme.trimEnd().split("\n").length <= 250, true);
+});
+
+Deno.test("the README names every point, and every helper that answers at one", async () => {
+  const readme = await Deno.readTextFile("README.md");
+  const [, table = ""] = readme.match(/## Which point do I want\n([^]*?)\n## /) ?? [];
+  const answers = await Deno.readTextFile("src/core/hooks/results.ts");
+  const helpers = [...answers.matchAll(/^export function (\w+)/gm)].map(([, name]) => `${name}()`);
+  assertEquals(helpers.filter((helper) => !table.includes(helper)), []);
+  assertEquals(points.filter((point) => !table.includes(`\`${point}\``)), []);
 });
 
 Deno.test("the README shows useChat as the page in examples/use_chat does", async () => {

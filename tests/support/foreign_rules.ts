@@ -91,7 +91,7 @@ export const foreignRules: readonly ForeignRule[] = [
     both,
     "PreToolUse fires once for a call about which a person is asked.",
     "PreToolUse fires once",
-    "the answers of nested",
+    "the outputs of nested",
   ),
   of(both, "A pause is no SessionEnd.", "a pause fires no SessionEnd"),
   of(both, "A failed run fires StopFailure.", "a run that fails fires StopFailure"),
