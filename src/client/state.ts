@@ -54,7 +54,7 @@ export interface RunState {
 
 /** A message of the user. It belongs to no turn. */
 export interface PromptView extends UserMessage {
-  /** Undefined, which tells it from an answer. */
+  /** Undefined, which distinguishes it from an answer. */
   readonly turn?: undefined;
 }
 

@@ -25,7 +25,7 @@ export interface ClaudeHooksOptions {
   readonly cwd?: string | undefined;
   /** Answers in place of a person, at the same time as the hooks of `PermissionRequest`; the first answer counts. Default: none. */
   readonly canUseTool?: CanUseTool | undefined;
-  /** Says whether a denial was made by a classifier: in "claude", `PermissionDenied` fires for no other denial. Default: none is. */
+  /** Returns whether a classifier made a denial: in "claude", `PermissionDenied` fires for such a denial only. Default: never. */
   readonly isClassifierDenial?: IsClassifierDenial | undefined;
   /**
    * Whether calls of one response run one after another, each with its hooks around it, as in the home systems. Calls of tools that are `readOnly` or

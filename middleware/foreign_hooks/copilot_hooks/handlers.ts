@@ -20,7 +20,7 @@ export type Fields<K extends HookName> = Omit<
 
 /** The handlers. */
 export interface Handlers {
-  /** Registered names that look like hooks, and are none. */
+  /** Registered names that look like hooks but are unknown. */
   readonly unknown: readonly string[];
   /** Whether one of these hooks has a handler. */
   has(...names: readonly HookName[]): boolean;

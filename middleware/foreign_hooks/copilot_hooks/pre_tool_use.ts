@@ -38,7 +38,7 @@ export interface DecidedCall {
   readonly args?: unknown;
 }
 
-/** The decisions by call id, until the calls have come out. They outlive a pause, so that no hook is asked twice about a call. */
+/** The decisions by call id, until the calls have left their hooks. They outlive a pause, so that no hook is asked twice about a call. */
 const all = state<Record<string, Decided>>("copilot_hooks.decided", () => ({}));
 
 /** The decisions about calls that have entered, of the outermost middleware first. They outlive a pause. */

@@ -36,10 +36,10 @@ import {
 } from "../../../src/core/engine.ts";
 
 /** The innermost layer: the foreign system. */
-export type Beneath<C, R> = (ctx: C) => Promise<R>;
+export type Inner<C, R> = (ctx: C) => Promise<R>;
 
 /** The hooks of one point, around an innermost layer. */
-export type Around<C, R> = (ctx: C, beneath: Beneath<C, R>) => Promise<R>;
+export type Around<C, R> = (ctx: C, inner: Inner<C, R>) => Promise<R>;
 
 /** The points that other systems support. */
 export interface Onions {
@@ -52,11 +52,11 @@ export interface Onions {
 }
 
 /** A policy whose own value is the innermost layer. */
-type Policy<C, D, R> = PointPolicy<C, D, R, Beneath<C, R>>;
+type Policy<C, D, R> = PointPolicy<C, D, R, Inner<C, R>>;
 
 /** The core of every point: the innermost layer. */
-function core<C, R>(ctx: C, beneath: Beneath<C, R>): Promise<R> {
-  return beneath(ctx);
+function core<C, R>(ctx: C, inner: Inner<C, R>): Promise<R> {
+  return inner(ctx);
 }
 
 const session: Policy<SessionContext, SessionChange, RunResult> = policyOf("session", ["settings", "context"], {
@@ -89,7 +89,7 @@ export function onionsOf(use: readonly Middleware[]): Onions {
       const hook = pick(middleware)?.bind(middleware);
       return hook ? [{ name: nameOf(middleware, index), hook }] : [];
     }));
-    return (ctx, beneath) => onion(ctx, beneath, policy);
+    return (ctx, inner) => onion(ctx, inner, policy);
   }
 
   return {

@@ -40,7 +40,7 @@ export interface Tool<I, O, V> {
   readonly idempotent?: boolean;
   /** Whether a call may overlap with others of its response. A function decides by the input that the model gave. */
   readonly parallel?: boolean | ((input: I) => boolean);
-  /** True if calls change nothing, so they may overlap with others where a middleware requests groups. */
+  /** True if calls change nothing, so they may overlap with others even if a middleware requests groups. */
   readonly readOnly?: boolean;
   /** Does the work. */
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;

@@ -25,7 +25,7 @@ export interface CallPlace {
   readonly overLimit: boolean;
 }
 
-/** One open call. It lives in memory; its `CallRecord` is what is saved. */
+/** One open call, in memory. Its `CallRecord` is saved. */
 export class OpenCall {
   /** Settles when the call has been decided, or its hooks have failed. */
   readonly parked: PromiseWithResolvers<void> = Promise.withResolvers();

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Something that does not fit into a cache: what is in it must stay. The message may be sent to the client, which can try again later. */
+/** The error for an entry that does not fit into a cache whose entries must stay. The message may be sent to the client, which can try again later. */
 export class CapacityError extends Error {
   /** The name of the class. */
   override readonly name = "CapacityError";

@@ -126,7 +126,7 @@ export function forwarded<V>({ keys }: Pick<ForwardOptions, "keys">): (c: Contex
       throw notForwarded(); // it is larger
     });
     if ((await digestOf(body)).hash !== hash) throw notForwarded();
-    return vars as V; // what the app in front gave
+    return vars as V; // the vars of the app in front
   };
 }
 

@@ -61,7 +61,7 @@ export async function handleChat(scope: RequestScope, operation: ChatOperation):
   return await (admitted.type === "prompt" ? handlePrompt(scope, admitted) : handleAnswers(scope, admitted));
 }
 
-/** Returns what tells a request from others with the same idempotency key. */
+/** Returns the content of a request, to compare it with others that have the same idempotency key. */
 function identityOf({ req }: Context, body: readonly unknown[]) {
   return { header: req.header("idempotency-key"), content: [req.path, ...body] };
 }

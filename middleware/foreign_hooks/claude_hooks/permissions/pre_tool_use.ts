@@ -17,7 +17,7 @@ export interface Judgement {
   readonly name: string;
   /** The input that the hooks were asked about. */
   readonly given: unknown;
-  /** The input that they made of it. */
+  /** The input after the changes of the hooks. */
   readonly input: unknown;
   readonly decision?: Decision | undefined;
   readonly reason?: string | undefined;
