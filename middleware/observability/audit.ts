@@ -17,7 +17,7 @@ import {
   type Scope,
   textOf,
 } from "../../mod.ts";
-import { canonicalJson } from "../../src/core/kit.ts";
+import { canonicalJson, mapLeaves } from "../../src/core/kit.ts";
 
 /** Fields of every record. */
 export interface AuditStamp {
@@ -70,6 +70,11 @@ export interface AuditOptions {
    * Default: false.
    */
   readonly hash?: boolean;
+  /**
+   * Masks each text of an input, such as `redact().mask`. Pass it if hooks after `redact()` put secrets into inputs: the record has the input that ran.
+   * Default: inputs are written as they are.
+   */
+  readonly mask?: (text: string) => string;
 }
 
 /**
@@ -108,16 +113,17 @@ export interface AuditOptions {
  */
 export function audit(
   write: (line: string) => void | Promise<void>,
-  { hash = false }: AuditOptions = {},
+  { hash = false, mask = (text) => text }: AuditOptions = {},
 ): Middleware {
   /** The name and the input of each call at its last approval. */
   const approved = new WeakMap<Call, Pick<ApprovalContext, "name" | "input">>();
 
-  async function append({ run, emit }: Scope, point: Point, record: object, input?: unknown): Promise<void> {
+  async function append({ run, emit }: Scope, point: Point, record: object, given?: unknown): Promise<void> {
     const stamp: AuditStamp = { time: new Date().toISOString(), run: run.id, session: run.session };
     try {
-      const given = input === undefined ? {} : hash ? { sha256: await sha256(canonicalJson(input)) } : { input };
-      await write(`${JSON.stringify({ ...stamp, ...record, ...given })}\n`);
+      const input = maskTexts(given, mask);
+      const kept = input === undefined ? {} : hash ? { sha256: await sha256(canonicalJson(input)) } : { input };
+      await write(`${JSON.stringify({ ...stamp, ...record, ...kept })}\n`);
     } catch (cause) {
       const error = run.report(cause);
       const message = `An audit record is missing: ${cause instanceof Error ? cause.name : typeof cause}.`;
@@ -177,6 +183,16 @@ export function audit(
       return await next();
     },
   };
+}
+
+/** Masks the texts, the numbers and the keys of an input. */
+function maskTexts(input: unknown, mask: (text: string) => string): unknown {
+  const maskLeaf = (leaf: unknown) => {
+    const text = typeof leaf === "string" || typeof leaf === "number" ? String(leaf) : undefined;
+    const masked = text === undefined ? undefined : mask(text);
+    return masked === text ? leaf : masked;
+  };
+  return mapLeaves(input, maskLeaf, mask);
 }
 
 function since(start: number): number {

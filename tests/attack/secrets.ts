@@ -10,19 +10,30 @@ import {
   type ContentPart,
   memory,
   type Middleware,
+  type PersonAnswer,
+  type Question,
+  type Scope,
   serve,
+  state,
+  type Store,
   text,
   tool,
   ToolError,
 } from "@jizai/jizai";
+import { audit } from "@jizai/jizai/middleware/audit";
+import { logger } from "@jizai/jizai/middleware/logger";
+import { otel } from "@jizai/jizai/middleware/otel";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
+import { asTool } from "@jizai/jizai/subagents";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import * as z from "zod";
+import { recorder } from "../support/recorder.ts";
 import type { Chance } from "../support/seeded.ts";
 import { type Attack, expect } from "./attack.ts";
 
@@ -46,15 +57,18 @@ function parts(chance: Chance) {
   return split(around(chance), chance).map((piece) => ({ type: "text" as const, text: piece }));
 }
 
+/** Sends a message to a run. */
+type Steer = (run: string, text: string) => Promise<void>;
+
 /** A tool that leaks the secret in a random way. */
-function leaking(chance: Chance): AnyTool {
+function leaking(chance: Chance, steer: Steer): AnyTool {
   const { one } = chance;
   return tool({
     name: "leak",
     description: "Leaks",
     input: z.object({ key: z.string() }),
     ask: chance.below(3) === 0,
-    async execute(_, { progress, emit }) {
+    async execute(_, { progress, emit, run }) {
       await Promise.resolve();
       return one<() => unknown>([
         () => around(chance),
@@ -63,6 +77,7 @@ function leaking(chance: Chance): AnyTool {
         () => ({ type: "result", status: "ok", parts: [{ type: "text", text: "x" }], person: around(chance) }),
         () => ({ type: "result", status: "ok", parts: [], context: split(around(chance), chance) }),
         () => ({ type: "result", status: "ok", parts: [], artifacts: [{ uri: `https://x/${secret}`, name: secret }] }),
+        () => steer(run.id, around(chance)).then(() => "steered"),
         () => (progress({ done: around(chance) }), "done"),
         () => (emit({ type: "notice", text: around(chance) }), "done"),
         () => (emit({ type: "data", name: "d", data: { [secret.slice(0, 3)]: [around(chance)] } }), "done"),
@@ -77,11 +92,41 @@ function leaking(chance: Chance): AnyTool {
   });
 }
 
+const kept = state<unknown>("kept", () => undefined, { lifetime: "session" });
+
+/** A hook that ends the run with the secret as the reason, in any way. */
+function ending(chance: Chance) {
+  const as = chance.one<"ended" | "failed" | "cancelled">(["ended", "failed", "cancelled"]);
+  const options = { as, rollback: chance.below(2) === 0, withhold: chance.below(2) === 0 };
+  return async ({ run }: Scope, next: () => Promise<unknown>) => {
+    if (chance.below(2) === 0) throw run.end(around(chance), options);
+    const result = await next();
+    run.end(around(chance), options);
+    return result;
+  };
+}
+
 /** A middleware inside of `redact()` that leaks the secret. */
 function careless(chance: Chance): Middleware {
   return chance.one<() => Middleware>([
     () => ({ name: "none" }),
     () => ({ name: "context", turn: (ctx, next) => next({ context: [...ctx.context, around(chance)] }) }),
+    () => ({ name: "session", session: (ctx, next) => next({ context: [...ctx.context, around(chance)] }) }),
+    () => ({ name: "prompt", prompt: (ctx, next) => next({ context: [...ctx.context, around(chance)] }) }),
+    () => ({
+      name: "state",
+      turn(ctx, next) {
+        kept.set(ctx, { [around(chance)]: [around(chance)] });
+        return next();
+      },
+    }),
+    () => ({ name: "end", [chance.one(["turn", "tool", "execute", "stop", "prompt", "session"])]: ending(chance) }),
+    () => ({ name: "input", tool: (_, next) => next({ input: { key: around(chance) } }) }),
+    () => ({ name: "edit", approval: () => Promise.resolve({ type: "allow", input: { key: around(chance) } }) }),
+    () => ({
+      name: "result",
+      prompt: async (_, next) => ({ ...await next(), text: around(chance), output: [secret] }),
+    }),
     () => ({ name: "reason", approval: () => Promise.resolve({ type: "deny", reason: around(chance) }) }),
     () => ({
       name: "question",
@@ -99,7 +144,10 @@ function careless(chance: Chance): Middleware {
 
 function step(chance: Chance): ScriptedStep {
   const { below } = chance;
-  const calls = below(2) === 0 ? [] : [["leak", { key: around(chance) }] as const];
+  const calls = Array.from({ length: below(3) }, () => {
+    const name = chance.one(["leak", "leak", "helper", secret]);
+    return [name, name === "helper" ? { prompt: around(chance) } : { key: around(chance) }] as const;
+  });
   if (below(3) > 0) {
     return {
       text: split(around(chance), chance),
@@ -157,25 +205,80 @@ function expectClean(where: string, ...texts: readonly string[]): void {
   }
 }
 
+/** A store that fails the attack if a record of it contains the secret, at any moment. */
+function watchedStore(): Store {
+  const store = durable(memory());
+  return {
+    ...store,
+    save(session) {
+      const { messages, ...rest } = session;
+      expectClean("a save", JSON.stringify(rest), ...messages.map((message) => JSON.stringify(message)));
+      return store.save(session);
+    },
+  };
+}
+
+/** A random agent that leaks the secret, and everything that it writes elsewhere. */
+function target(chance: Chance, steer: Steer) {
+  const written: string[] = [];
+  const steps = () => scripted(...Array.from({ length: 8 }, () => step(chance)));
+  const model = steps();
+  const helperModel = steps();
+  const helper = agent({ name: "helper", model: helperModel, tools: [leaking(chance, steer)], limits: { turns: 2 } });
+  const hidden = redact({ secrets: [secret] });
+  const spans = recorder();
+  const records = audit((line) => void written.push(line), { mask: hidden.mask });
+  const lines = logger((line) => written.push(JSON.stringify(line)));
+  const use = [hidden, records, lines, otel(spans.api, { content: hidden.mask }), careless(chance)];
+  const attacked = agent({
+    model,
+    tools: [leaking(chance, steer), asTool(helper, { description: around(chance) })],
+    use,
+    instructions: around(chance),
+    limits: { turns: 4 },
+  });
+  return { attacked, models: [model, helperModel], written, spans };
+}
+
+function answerOf({ callId }: Question, chance: Chance): PersonAnswer {
+  if (callId === undefined) return { type: "reply", text: around(chance) };
+  return chance.one<PersonAnswer>([
+    { type: "approve", callId },
+    { type: "approve", callId, input: { key: around(chance) } },
+    { type: "approve", callId, always: "input" },
+    { type: "deny", callId, reason: around(chance) },
+    { type: "reply", callId, text: around(chance) },
+  ]);
+}
+
 async function leakInto(chance: Chance): Promise<void> {
-  const store = memory();
-  const model = scripted(...Array.from({ length: 8 }, () => step(chance)));
-  const use = [redact({ secrets: [secret] }), careless(chance)];
-  const attacked = agent({ model, tools: [leaking(chance)], use, limits: { turns: 4 } });
+  const store = watchedStore();
+  const steer: Steer = async (run, text) => {
+    expectClean("the answer to a message", await (await post(`/runs/${run}/messages`, { text })).text());
+  };
+  const { attacked, models, written, spans } = target(chance, steer);
   const sealed = resumeTokens({ keys: [{ id: "k", secret: "a secret of at least thirty-two bytes" }] });
   const [path, bodyOf] = chance.one(Object.entries(prompts) as [[string, (prompt: string) => object]]);
-  const app = serve(attacked, { store, log: memoryLog(), wires: [agUi(), aiSdkUi(), chatCompletions(), responses()] });
-  const response = await app.request(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(bodyOf(around(chance))),
-  });
-  const body = await response.text();
+  const log = memoryLog();
+  const app = serve(attacked, { store, log, wires: [agUi(), aiSdkUi(), chatCompletions(), responses()] });
+  const post = (to: string, body: unknown) =>
+    app.request(to, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  const body = await (await post(path, bodyOf(around(chance)))).text();
   expectClean(`the frames of ${path}`, body, shown(body));
   for (const id of await store.list()) {
-    const session = await store.load(id);
-    const { messages = [], ...rest } = session ?? {};
-    expectClean("the store", JSON.stringify(rest), ...messages.map((message) => JSON.stringify(message)));
+    let session = await store.load(id);
+    for (let leg = 0; leg < 3 && session?.run?.exit?.status === "paused"; leg++) {
+      expectClean("the resume token", JSON.stringify(await sealed.seal(session).then(sealed.open).catch(() => ({}))));
+      const answers = (session.run.exit.questions ?? []).map((question) => answerOf(question, chance));
+      const text = await (await post(`/sessions/${encodeURIComponent(id)}/answers`, { answers })).text();
+      expectClean("the frames of a resumed run", text, shown(text));
+      session = await store.load(id);
+    }
+    const { messages = [] } = session ?? {};
     const texts = messages.map((message) => {
       const parts: readonly (AnswerPart | ContentPart)[] = "parts" in message
         ? message.parts
@@ -184,11 +287,15 @@ async function leakInto(chance: Chance): Promise<void> {
     });
     expectClean("the joined texts of a message", ...texts);
     expectClean("GET /sessions", await (await app.request(`/sessions/${encodeURIComponent(id)}`)).text());
-    if (session?.run) {
-      expectClean("the resume token", JSON.stringify(await sealed.seal(session).then(sealed.open).catch(() => ({}))));
-    }
+    if (session?.last) expectClean("the log", JSON.stringify(await log.read(session.last.run, 0)));
   }
-  expectClean("the requests of the model", ...model.requests.map((request) => JSON.stringify(request.messages)));
+  const requests = models.flatMap((model) => model.requests);
+  expectClean(
+    "the requests of the models",
+    ...requests.map(({ messages, instructions, tools }) => JSON.stringify([messages, instructions, tools])),
+  );
+  expectClean("the lines of audit() and logger()", ...written);
+  expectClean("the spans", JSON.stringify(spans.spans.map(({ name, attributes }) => [name, attributes])));
 }
 
 /** Leaks a secret in random ways. Fails if an output contains it. */

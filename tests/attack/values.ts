@@ -3,7 +3,17 @@
  *
  * @module
  */
-import { agent, type AnyTool, memory, type Middleware, type PersonAnswer, serve, tool } from "@jizai/jizai";
+import {
+  agent,
+  type AnyTool,
+  memory,
+  type Middleware,
+  Pause,
+  type PersonAnswer,
+  serve,
+  state,
+  tool,
+} from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
@@ -35,6 +45,17 @@ function strange({ one, below }: Chance): unknown {
     () => ({ text: "\udc00" }),
     () => undefined,
     () => NaN,
+    () => ({
+      toJSON() {
+        throw new Error("toJSON() failed");
+      },
+    }),
+    () => ({ deep: [{ toJSON: () => 1n }] }),
+    () => ({
+      get deep() {
+        throw new Error("The getter failed");
+      },
+    }),
     () => () => "function",
     () => Symbol("symbol"),
     () => new Map([["a", 1]]),
@@ -48,13 +69,26 @@ function strange({ one, below }: Chance): unknown {
 
 /** A tool that returns, reports or emits strange values. */
 function strangeTool(chance: Chance): AnyTool {
+  let asked = false;
   return tool({
     name: "look",
     description: "Looks",
-    input: z.object({ key: z.unknown() }),
+    input: chance.one<z.ZodType>([
+      z.object({ key: z.unknown() }),
+      z.object({ key: z.unknown() }),
+      z.object({ key: z.unknown().transform(() => strange(chance)) }),
+    ]),
     ask: chance.below(3) === 0,
-    execute: (_, { progress, emit }) =>
+    execute: (_, { progress, emit, run }) =>
       chance.one<() => unknown>([
+        () => {
+          if (asked) return "done";
+          asked = true;
+          const schema = { strange: strange(chance) };
+          throw chance.below(2) === 0
+            ? run.pause("Really?", { schema })
+            : new Pause([{ questions: ["Really?"], schema }], strange(chance));
+        },
         () => strange(chance),
         () => strange(chance),
         () => (progress(strange(chance)), "done"),
@@ -63,12 +97,35 @@ function strangeTool(chance: Chance): AnyTool {
   });
 }
 
+const kept = state<unknown>("kept", () => undefined);
+
 /** A middleware that puts strange values into calls. */
 function strangeMiddleware(chance: Chance): Middleware {
+  const input = { key: strange(chance) }; // the same for each call, so that an answer is about the input that was asked about
   return chance.one<() => Middleware>([
     () => ({ name: "none" }),
-    () => ({ name: "input", tool: (_, next) => next({ input: { key: strange(chance) } }) }),
-    () => ({ name: "edit", approval: () => Promise.resolve({ type: "allow", input: { key: strange(chance) } }) }),
+    () => ({ name: "input", tool: (_, next) => next({ input }) }),
+    () => ({
+      name: "state",
+      tool(ctx, next) {
+        try {
+          kept.set(ctx, strange(chance));
+        } catch (error) {
+          expect(String(error).includes("Cannot set the state"), () => `the error does not name the state: ${error}`);
+        }
+        return next();
+      },
+    }),
+    () => ({ name: "context", turn: (ctx, next) => next({ context: [...ctx.context, "\udfff"] }) }),
+    () => ({
+      name: "ask",
+      approval: () => Promise.resolve({ type: "ask", questions: ["Really?"], schema: { strange: strange(chance) } }),
+    }),
+    () => ({
+      name: "output",
+      prompt: async (_, next) => ({ ...await next(), output: strange(chance) }),
+    }),
+    () => ({ name: "edit", approval: () => Promise.resolve({ type: "allow", input }) }),
   ])();
 }
 
@@ -96,17 +153,19 @@ export const values: Attack = {
       () => `the run ended with ${JSON.stringify(last)}: ${errors.map(String)}`,
     );
     if (last?.type === "run.paused") {
-      const answers = last.questions.map(({ callId = "" }): PersonAnswer => ({
-        type: "approve",
-        callId,
-        input: { key: strange(chance) },
-      }));
+      const answers = last.questions.map(({ callId }): PersonAnswer =>
+        callId === undefined
+          ? { type: "reply", text: "Yes" }
+          : { type: "approve", callId, input: { key: strange(chance) } }
+      );
       const options = { session: "s", store };
       const first = await attacked.resume({ ...options, answers }).result;
       let { status, reason, error, questions } = first;
       if (reason === "session") questions = last.questions; // the answers were refused, and the pause is kept
       for (let leg = 0; leg < 5 && (status === "paused" || reason === "session"); leg++) {
-        const denials = questions.map(({ callId = "" }): PersonAnswer => ({ type: "deny", callId }));
+        const denials = questions.map(({ callId }): PersonAnswer =>
+          callId === undefined ? { type: "reply", text: "No" } : { type: "deny", callId }
+        );
         ({ status, reason, error, questions } = await attacked.resume({ ...options, answers: denials }).result);
       }
       expect(

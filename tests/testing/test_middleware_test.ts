@@ -177,23 +177,24 @@ Deno.test("testMiddleware() finds a middleware that replaces the end of a run", 
   ]);
 });
 
-/** Replaces a pause of the inner layers. */
-function replacing(replace: (pause: Pause) => unknown): () => Middleware {
+/** Replaces a pause or an end of the inner layers. */
+function replacing<E>(type: new (...args: never[]) => E, replace: (interrupt: E) => unknown): () => Middleware {
   return () => ({
     name: "replacing",
     async tool(_, next) {
       try {
         return await next();
       } catch (error) {
-        throw error instanceof Pause ? replace(error) : error;
+        throw error instanceof type ? replace(error) : error;
       }
     },
   });
 }
 
-Deno.test("testMiddleware() accepts a middleware that rewords the questions of a pause", async () => {
+Deno.test("testMiddleware() accepts a middleware that rewords the questions of a pause or the reason of an end", async () => {
   const reworded = (each: Question) => ({ ...each, questions: each.questions.map(() => "[redacted]") });
-  await testMiddleware(replacing(({ questions, saved }) => new Pause(questions.map(reworded), saved)));
+  await testMiddleware(replacing(Pause, ({ questions, saved }) => new Pause(questions.map(reworded), saved)));
+  await testMiddleware(replacing(End, (end) => new End("[redacted]", end)));
 });
 
 Deno.test("testMiddleware() finds a pause that is replaced by one with other questions, or about another call", async () => {
@@ -208,9 +209,25 @@ Deno.test("testMiddleware() finds a pause that is replaced by one with other que
     (pause) => new Error("It pauses", { cause: pause }),
   ];
   for (const [index, replace] of replacements.entries()) {
-    const [law, ...findings] = await reportOf(replacing(replace));
+    const [law, ...findings] = await reportOf(replacing(Pause, replace));
     assertEquals(law, '"replacing" breaks the law that a middleware passes on what ends or pauses a run:', `${index}`);
     const start = "- at tool, Pause was thrown by the inner layers, and it threw ";
+    assertEquals(findings[0]?.slice(0, start.length), start, `${index}`);
+  }
+});
+
+Deno.test("testMiddleware() finds an end that is replaced by one of another kind", async () => {
+  const replacements: readonly ((end: End) => unknown)[] = [
+    (end) => new End(end.reason, { ...end, as: end.as === "failed" ? "ended" : "failed" }),
+    (end) => new End(end.reason, { ...end, rollback: !end.rollback }),
+    (end) => new End(end.reason, { ...end, withhold: !end.withhold }),
+    (end) => new End(end.reason, { ...end, tree: !end.tree }),
+    () => new Pause([]),
+  ];
+  for (const [index, replace] of replacements.entries()) {
+    const [law, ...findings] = await reportOf(replacing(End, replace));
+    assertEquals(law, '"replacing" breaks the law that a middleware passes on what ends or pauses a run:', `${index}`);
+    const start = "- at tool, End was thrown by the inner layers, and it threw ";
     assertEquals(findings[0]?.slice(0, start.length), start, `${index}`);
   }
 });

@@ -4,7 +4,7 @@
  * @module
  */
 import {
-  type Event,
+  End,
   type Middleware,
   type ModelContext,
   type ModelRequest,
@@ -13,9 +13,21 @@ import {
   ToolError,
   type ToolResult,
 } from "../../../mod.ts";
+import { maskEvent } from "./events.ts";
 import { type Mask, maskOf } from "./mask.ts";
 import { StreamedResponse } from "./response.ts";
-import { maskContent, maskFields, maskMessage, maskParts, maskResult, maskValue } from "./values.ts";
+import { maskSaved, sessionMask } from "./session.ts";
+import {
+  maskContent,
+  maskEach,
+  maskFields,
+  maskMessage,
+  maskName,
+  maskParts,
+  maskQuestion,
+  maskResult,
+  maskValue,
+} from "./values.ts";
 
 /** Options of `redact()`. */
 export interface RedactOptions {
@@ -50,15 +62,16 @@ export const credentials: readonly RegExp[] = [
 ];
 
 /**
- * Replaces secrets with `[redacted]`. It does so in messages from outside before they are accepted (prompts, history, steering, replies), in context, in
- * what the model reads, in its answers, thoughts and calls while they stream, in the inputs and results of tools before they are saved, in the questions
- * and the reasons of guards, and in events. A secret that is split over deltas, texts or a thought is found too, and so is one that
- * is written with the escapes of JSON.
+ * Replaces secrets with `[redacted]`. It does so in messages from outside before they are accepted (prompts, history, steering, replies), in what the
+ * model reads (messages, context, instructions, tools), in its answers, thoughts and calls while they stream, in the inputs and results of tools before they
+ * are saved, in questions and reasons, in events, and in everything that the store keeps of a session, with the state of middleware. A secret that is split
+ * over deltas, texts or a thought is found too, and so is one that is written with the escapes of JSON. Agents that are tools inherit it.
  *
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
- * so they must read their keys elsewhere. Not masked: the keys of objects, media, names and ids, texts that the model encodes or spells out, context that
- * hooks after it add at `session` and `prompt` (the model reads it masked, the session keeps it), and the events and messages of an agent that runs as a
- * tool, which needs its own `redact()`.
+ * so they must read their keys elsewhere. Place it first in `use`, so that it is around all others. Not masked: media, ids (of calls, runs, sessions, owners),
+ * names that the application chose (of agents, middleware, models, `data` events), texts that the model encodes or spells out, what a provider signs or
+ * encrypts (`meta` of a thought), what middleware before it adds to requests, and errors, which only `onError` receives. A child agent with a `truncate()`
+ * of its own uses the same `redact()` after it. `otel({ content })` needs its `mask`.
  *
  * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more.
  *
@@ -87,21 +100,29 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
   return {
     name: "redact",
     after: ["truncate"], // a secret that is cut is not recognised
+    inherit: true,
     mask: mask.whole,
+    "~save": sessionMask(mask),
     async session(ctx, next) {
       const result = await unwinding(next({ emit: (event) => ctx.emit(maskEvent(event, mask)) }), mask);
-      return maskFields(result, ["reason"], mask);
+      const masked = maskFields(result, ["text", "output", "reason"], mask);
+      const questions = maskEach(result.questions, (question) => maskQuestion(question, mask));
+      return questions === result.questions ? masked : { ...masked, questions };
     },
     async input(ctx, next) {
       const messages = ctx.messages.map((message) => maskMessage(message, mask));
       const clean = messages.every((message, index) => message === ctx.messages[index]);
-      return maskFields(await next(clean ? undefined : { messages }), ["reason"], mask);
+      return maskFields(await unwinding(next(clean ? undefined : { messages }), mask), ["reason"], mask);
     },
     async prompt(ctx, next) {
       const prompt = maskContent(ctx.prompt, mask);
       const context = maskValue(ctx.context, mask);
       const clean = prompt === ctx.prompt && context === ctx.context;
-      return maskFields(await unwinding(next(clean ? undefined : { prompt, context }), mask), ["reason"], mask);
+      return maskFields(
+        await unwinding(next(clean ? undefined : { prompt, context }), mask),
+        ["text", "output", "reason"],
+        mask,
+      );
     },
     async model(ctx, next) {
       const stream = new StreamedResponse(mask, ctx.emit);
@@ -126,36 +147,34 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
   };
 }
 
-/** Fields of events that contain text or JSON. The other fields are ids, names and enumerations. */
-const eventFields = ["text", "message", "reason", "questions", "input", "data", "output", "path", "from", "to"];
-
 /** Fields of decisions that contain text or JSON. */
 const decisionFields = ["reason", "questions", "question", "input"];
 
-/** Fields of questions that contain text or JSON. */
-const questionFields = ["input", "questions", "schema", "suggestions"];
-
 function maskStop(stop: Stop, mask: Mask): Stop {
   if (stop.type !== "continue") return maskFields(stop, decisionFields, mask);
-  const messages = stop.messages.map((message) => maskContent(message, mask));
-  return messages.every((message, index) => message === stop.messages[index]) ? stop : { ...stop, messages };
+  const messages = maskEach(stop.messages, (message) => maskContent(message, mask));
+  return messages === stop.messages ? stop : { ...stop, messages };
 }
 
-/** Masks the questions of a hook or a tool that pauses the run. */
+/** Masks the questions of a hook or a tool that pauses the run, and the reason of one that ends it. */
 async function unwinding<R>(work: Promise<R>, mask: Mask): Promise<R> {
   try {
     return await work;
   } catch (error) {
-    throw error instanceof Pause ? maskPause(error, mask) : error;
+    throw maskInterrupt(error, mask);
   }
 }
 
-/** Masks the questions of a pause, and the JSON that the tool saved with it. The ids of calls stay. */
-function maskPause(pause: Pause, mask: Mask): Pause {
-  const masked = pause.questions.map((question) => maskFields(question, questionFields, mask));
-  const questions = masked.every((each, index) => each === pause.questions[index]) ? pause.questions : masked;
-  const saved = maskValue(pause.saved, mask);
-  return questions === pause.questions && saved === pause.saved ? pause : new Pause(questions, saved);
+/** Masks a pause, with the JSON that the tool saved, or an end. Returns any other error. */
+function maskInterrupt(error: unknown, mask: Mask): unknown {
+  if (error instanceof Pause) {
+    const questions = maskEach(error.questions, (question) => maskQuestion(question, mask));
+    const saved = maskSaved(error.saved, mask);
+    return questions === error.questions && saved === error.saved ? error : new Pause(questions, saved);
+  }
+  if (!(error instanceof End)) return error;
+  const reason = mask.whole(error.reason);
+  return reason === error.reason ? error : new End(reason, error);
 }
 
 /** Masks a result before the engine saves it, and the message of a `ToolError`, from which the engine makes one. */
@@ -163,45 +182,32 @@ async function maskExecution(next: () => Promise<ToolResult>, mask: Mask): Promi
   try {
     return maskResult(await next(), mask);
   } catch (error) {
-    if (error instanceof Pause) throw maskPause(error, mask);
-    const message = error instanceof ToolError ? mask.whole(error.message) : undefined;
-    if (message === undefined || !(error instanceof ToolError) || message === error.message) throw error;
-    throw new ToolError(message, { cause: error });
+    if (!(error instanceof ToolError)) throw maskInterrupt(error, mask);
+    const message = mask.whole(error.message);
+    throw message === error.message ? error : new ToolError(message, { cause: error });
   }
 }
 
-/** Returns a function that masks the messages and the instructions of a request. Each message is masked once. */
+/** Returns a function that masks the messages, the instructions and the tools of a request. Each message is masked once. */
 function requestMask(mask: Mask): (ctx: ModelContext) => Partial<ModelRequest> | undefined {
   const known = new WeakMap<object, ModelRequest["messages"][number]>();
+  const knownTools = new WeakMap<object, ModelRequest["tools"]>();
   return ({ request }) => {
-    const messages = request.messages.map((message) => {
+    const messages = maskEach(request.messages, (message) => {
       const masked = known.get(message) ?? maskMessage(message, mask);
       known.set(message, masked);
       return masked;
     });
+    const tools = knownTools.get(request.tools) ?? maskEach(request.tools, (tool) => maskTool(tool, mask));
+    knownTools.set(request.tools, tools);
     const instructions = mask.whole(request.instructions);
-    const clean = instructions === request.instructions &&
-      messages.every((message, index) => message === request.messages[index]);
-    return clean ? undefined : { messages, instructions };
+    const clean = instructions === request.instructions && messages === request.messages && tools === request.tools;
+    return clean ? undefined : { messages, instructions, tools };
   };
 }
 
-/** Masks an event, except for deltas, which are masked where they are streamed. */
-function maskEvent(event: Event, mask: Mask): Event {
-  switch (event.type) {
-    case "text.delta":
-    case "reasoning.delta":
-    case "call.delta":
-      return event;
-    case "subagent.event":
-      return { ...event, event: maskEvent(event.event, mask) };
-    case "prompt.accepted":
-      return { ...event, prompt: maskContent(event.prompt, mask) };
-    case "steering.injected":
-      return { ...event, messages: event.messages.map((message) => maskContent(message, mask)) };
-    case "tool.finished":
-      return { ...event, result: maskContent(event.result, mask) };
-    default:
-      return maskFields(event, eventFields, mask);
-  }
+function maskTool<T extends ModelRequest["tools"][number]>(tool: T, mask: Mask): T {
+  const name = maskName(tool.name, mask);
+  const masked = maskFields(tool, ["description", "schema"], mask);
+  return name === tool.name ? masked : { ...masked, name };
 }

@@ -6,7 +6,7 @@
 import type { Emit, Event } from "../../../mod.ts";
 import { GrowingText } from "./growing_text.ts";
 import type { Mask } from "./mask.ts";
-import { maskCall } from "./values.ts";
+import { maskCall, maskName } from "./values.ts";
 
 type Delta = Extract<Event, { readonly type: "text.delta" | "reasoning.delta" | "call.delta" }>;
 
@@ -39,7 +39,7 @@ export class StreamedResponse {
       case "reasoning.delta":
         return this.#grow(event.type, event);
       case "call.delta":
-        return this.#grow(`call ${event.call}`, event);
+        return this.#grow(`call ${event.call}`, { ...event, name: maskName(event.name, this.#mask) });
       case "call.ready":
         this.#end(`call ${event.call.id}`);
         return this.#emit({ ...event, call: maskCall(event.call, this.#mask) });

@@ -3,13 +3,18 @@
  *
  * @module
  */
-import type { AnswerPart, Call, ContentPart, Message, ToolResult } from "../../../mod.ts";
+import type { AnswerPart, Call, CallResult, ContentPart, Message, Question, ToolResult } from "../../../mod.ts";
 import { mapLeaves } from "../../../src/core/kit.ts";
 import { cover, type Mask, type Span } from "./mask.ts";
 
-/** Masks every text and number in a value, whatever its shape. Keys stay as they are. Returns the same value if nothing changes. */
+/** Masks every text, number and key in a value, whatever its shape. Returns the same value if nothing changes. */
 export function maskValue<T>(value: T, { whole }: Pick<Mask, "whole">): T {
-  return mapLeaves(value, (leaf) => maskLeaf(leaf, whole)) as T; // of the same shape; a number that is a secret becomes a text
+  return mapLeaves(value, (leaf) => maskLeaf(leaf, whole), whole) as T; // of the same shape; a number that is a secret becomes a text
+}
+
+/** Masks the name of a tool, which a model may have made up. The new name is one that providers accept. */
+export function maskName(name: string, { whole }: Pick<Mask, "whole">): string {
+  return whole(name) === name ? name : "redacted";
 }
 
 function maskLeaf(leaf: unknown, whole: Mask["whole"]): unknown {
@@ -21,9 +26,28 @@ function maskLeaf(leaf: unknown, whole: Mask["whole"]): unknown {
 
 /** Masks the values of some fields of an object; its other fields, such as ids and types, stay as they are. */
 export function maskFields<T extends object>(value: T, fields: readonly string[], mask: Pick<Mask, "whole">): T {
-  const given = Object.fromEntries(Object.entries(value).filter(([key]) => fields.includes(key)));
-  const kept = maskValue(given, mask);
-  return kept === given ? value : { ...value, ...kept };
+  let masked = value;
+  for (const [key, given] of Object.entries(value)) {
+    const kept = fields.includes(key) ? maskValue(given, mask) : given;
+    if (!Object.is(kept, given)) masked = { ...masked, [key]: kept };
+  }
+  return masked;
+}
+
+/** Fields of questions that contain text or JSON. The others are ids, and names of agents. */
+const questionFields = ["input", "questions", "schema", "suggestions"];
+
+/** Masks a question to a person. */
+export function maskQuestion<Q extends Partial<Question>>(question: Q, mask: Mask): Q {
+  const masked = maskFields(question, questionFields, mask);
+  const tool = question.tool === undefined ? undefined : maskName(question.tool, mask);
+  return tool === question.tool ? masked : { ...masked, tool };
+}
+
+/** Masks each item of a list. Returns the same list if nothing changes. */
+export function maskEach<T>(items: readonly T[], masked: (item: T) => T): readonly T[] {
+  const all = items.map(masked);
+  return all.every((each, index) => Object.is(each, items[index])) ? items : all;
 }
 
 type Part = AnswerPart | ContentPart;
@@ -65,11 +89,12 @@ function coverRange(text: string, spans: readonly Span[], [from, to]: Span): str
   return cover(text, inside, from, Math.max(from, cut));
 }
 
-/** Masks the input of a call. The reason why an input is not JSON is replaced, because it quotes the input. */
+/** Masks the name and the input of a call. The reason why an input is not JSON is replaced, because it quotes the input. */
 export function maskCall<C extends Call>(call: C, mask: Mask): C {
+  const name = maskName(call.name, mask);
   const input = maskValue(call.input, mask);
-  if (call.malformed !== undefined) return { ...call, input, malformed: "not JSON" };
-  return input === call.input ? call : { ...call, input };
+  if (call.malformed !== undefined) return { ...call, name, input, malformed: "not JSON" };
+  return name === call.name && Object.is(input, call.input) ? call : { ...call, name, input };
 }
 
 /** Masks a message. */
@@ -80,8 +105,8 @@ export function maskMessage(message: Message, mask: Mask): Message {
     case "assistant":
       return maskContent(message, mask);
     case "tool": {
-      const results = message.results.map((result) => maskContent(result, mask));
-      return results.every((result, index) => result === message.results[index]) ? message : { ...message, results };
+      const results = maskEach(message.results, (result) => maskCallResult(result, mask));
+      return results === message.results ? message : { ...message, results };
     }
   }
 }
@@ -92,8 +117,18 @@ export function maskContent<T extends { readonly parts: readonly Part[] }>(whole
   return parts === whole.parts ? whole : { ...whole, parts };
 }
 
+/** Masks the result of a call as the transcript and events have it. */
+export function maskCallResult<R extends CallResult>(result: R, mask: Mask): R {
+  const name = maskName(result.name, mask);
+  const artifacts = maskValue(result.artifacts, mask);
+  const masked = maskContent(result, mask);
+  return name === result.name && artifacts === result.artifacts
+    ? masked
+    : { ...masked, name, ...(artifacts && { artifacts }) };
+}
+
 /** Masks texts that the model reads one after another. A secret that is split over several texts is found too. */
-function maskContext(context: readonly string[], mask: Mask): readonly string[] {
+export function maskContext(context: readonly string[], mask: Mask): readonly string[] {
   const given = context.map((text) => ({ type: "text", text }) as const);
   const parts = maskParts(given, mask);
   return parts === given ? context : parts.map(({ text }) => text);

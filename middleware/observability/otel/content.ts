@@ -79,7 +79,12 @@ function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
     case "call": {
       const text = JSON.stringify(part.input) ?? "";
       const written = writer.write(text);
-      return { type: "tool_call", id: part.id, name: part.name, arguments: written === text ? part.input : written };
+      return {
+        type: "tool_call",
+        id: part.id,
+        name: writer.write(part.name),
+        arguments: written === text ? part.input : written,
+      };
     }
     case "media":
       return { type: "media", mime_type: part.mediaType };

@@ -70,7 +70,7 @@ export function runOutcome(
     details: {
       ...tokensOf(usage),
       "jizai.run.status": status,
-      ...(named && reason !== undefined && { "jizai.run.reason": reason }),
+      ...(named && reason !== undefined && { "jizai.run.reason": content?.(reason) ?? reason }),
       ...(content && { "gen_ai.output.messages": answerJson([{ type: "text", text }], "stop", content) }),
     },
     error: failed,
@@ -78,9 +78,10 @@ export function runOutcome(
 }
 
 /** Describes the outcome of an aborted run. */
-export function abortOutcome({ reason, usage, message }: AbortContext, details: Details): Outcome {
+export function abortOutcome({ reason, source, usage, message }: AbortContext, details: Details): Outcome {
   const status = reason === "deadline" ? "limit" : "aborted";
-  return runOutcome({ status, reason, usage, text: message ? textOf(message) : "" }, details);
+  const given = source !== "hook" || details.content ? { reason } : {}; // a hook's reason is content that redact() has not masked
+  return runOutcome({ status, ...given, usage, text: message ? textOf(message) : "" }, details);
 }
 
 /** Describes a request to a model. */
@@ -128,7 +129,7 @@ export function toolOperation({ tool, callId, turn, input }: ExecuteContext, { c
     details: {
       "gen_ai.tool.call.id": callId,
       "gen_ai.tool.type": "function",
-      "gen_ai.tool.description": tool.description,
+      "gen_ai.tool.description": content?.(tool.description) ?? tool.description,
       "jizai.turn": turn,
       ...(content && { "gen_ai.tool.call.arguments": valueJson(input, content) }),
     },

@@ -122,6 +122,8 @@ export interface AgentDefinition<S> extends AgentParts<S> {
   readonly onions: Onions;
   /** The functions of middleware that request groups of calls. */
   readonly groups: readonly NonNullable<Middleware["groups"]>[];
+  /** The functions of middleware that change what the store keeps, innermost first. */
+  readonly savers: readonly NonNullable<Middleware["~save"]>[];
 }
 
 /** Composes the hooks of an agent. */
@@ -154,5 +156,6 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
     abort: fold("abort"),
   };
   const groups = use.flatMap((middleware) => middleware.groups ? [middleware.groups.bind(middleware)] : []);
-  return { ...parts, onions, groups };
+  const savers = use.flatMap((middleware) => middleware["~save"] ?? []).reverse();
+  return { ...parts, onions, groups, savers };
 }

@@ -10,6 +10,7 @@ import { policyOf } from "../hooks/policy.ts";
 import { deny } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
+import { expectJson } from "../lib/json_value.ts";
 import type { EngineRun } from "../run/run.ts";
 import type { ParsedInput } from "./tool_io.ts";
 
@@ -71,7 +72,9 @@ async function askTool(ctx: ApprovalContext, parsed: ParsedInput): Promise<Appro
 /** Runs the `approval` onion. A guard that throws denies the call; an interrupt passes. */
 export async function approve(ctx: ApprovalContext, engine: EngineRun, parsed: ParsedInput): Promise<Approval> {
   try {
-    return await engine.definition.onions.approval(ctx, parsed, policy);
+    const approval = await engine.definition.onions.approval(ctx, parsed, policy);
+    if (approval.type !== "deny") expectJson("Cannot use the decision of a guard", approval);
+    return approval;
   } catch (error) {
     if (isInterrupt(error) || engine.control.aborted) throw error;
     engine.events.warn("hook.failed", "A guard failed, so the call was denied.", { point: "approval", error });

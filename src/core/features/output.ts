@@ -5,6 +5,7 @@
  */
 import { user } from "../../protocol/message.ts";
 import type { AnswerFormat } from "../agent/definition.ts";
+import { expectJson } from "../lib/json_value.ts";
 import { describeIssues, jsonSchemaOf, type Schema } from "../agent/schema.ts";
 
 /** Creates the answer format of a schema. */
@@ -19,7 +20,10 @@ export function outputFormat(schema: Schema): AnswerFormat {
     }),
     async read(text) {
       const parsed = await parse(schema, text);
-      if ("value" in parsed) return { output: parsed.value };
+      if ("value" in parsed) {
+        expectJson("Cannot use the structured answer", parsed.value);
+        return { output: parsed.value };
+      }
       return { retry: user(`Your answer does not match: ${parsed.wrong}. Answer again, with JSON alone.`, "output") };
     },
   };

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Question } from "../../protocol/question.ts";
+import { expectJson } from "../lib/json_value.ts";
 
 /** The options of `run.end()`. */
 export interface EndOptions {
@@ -48,9 +49,12 @@ export class Pause extends Error {
   /** The name of the class. */
   override readonly name = "Pause";
 
-  /** Creates the interrupt. `saved` is JSON that a tool receives when its call runs again. */
+  /**
+   * Creates the interrupt. `saved` is JSON that a tool receives when its call runs again. Throws a `TypeError` if the questions or `saved` are not JSON.
+   */
   constructor(readonly questions: readonly Question[], readonly saved?: unknown) {
     super(`The run pauses: ${questions.flatMap((question) => question.questions).join("; ")}`);
+    expectJson("Cannot pause", [questions, saved]);
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Call, ToolResult } from "../../protocol/message.ts";
 import type { AnyTool } from "../agent/tool.ts";
+import type { Session } from "../persistence/session.ts";
 import type { Steps } from "../run/step.ts";
 import type { Hook } from "./onion.ts";
 import type { Approval, ApprovalContext, ExecuteContext, ToolChange, ToolContext } from "./points/call.ts";
@@ -104,6 +105,11 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly error?: Hook<ErrorContext<V>, Change, ErrorDecision>;
   /** Around the cleanup of a run that is cut short. */
   readonly abort?: Hook<AbortContext<V>, Change, void>;
+  /**
+   * Changes what the store keeps of a session, before each save, and the messages of the result. For middleware that hides secrets: it also sees what no hook
+   * receives, such as a prompt that waits for its hooks, and context that other hooks add. Identities, positions and versions must stay as they are.
+   */
+  readonly "~save"?: (session: Omit<Session, "version">) => Omit<Session, "version">;
   /** Steps for further positions of a run, for features of the engine. */
   readonly "~steps"?: Steps<never>;
 }

@@ -162,15 +162,22 @@ export function mapTexts<T>(value: T, change: (text: string) => string): T {
   return mapLeaves(value, (leaf) => typeof leaf === "string" ? change(leaf) : leaf) as T; // only strings have changed
 }
 
-/** Applies `change` to every leaf of a JSON value; keys stay. Returns the same value if nothing changed. */
-export function mapLeaves(value: unknown, change: (leaf: unknown) => unknown): unknown {
+/** Applies `change` to every leaf of a JSON value, and `rename` to every key of its objects. Returns the same value if nothing changed. */
+export function mapLeaves(
+  value: unknown,
+  change: (leaf: unknown) => unknown,
+  rename: (key: string) => string = (key) => key,
+): unknown {
   if (typeof value !== "object" || value === null) return change(value);
+  if (Array.isArray(value)) {
+    const items = value.map((each) => mapLeaves(each, change, rename));
+    return items.every((each, index) => Object.is(each, value[index])) ? value : items;
+  }
   let changed = false;
   const entries = Object.entries(value).map(([key, each]) => {
-    const result = mapLeaves(each, change);
-    changed ||= !Object.is(result, each);
-    return [key, result] as const;
+    const entry = [rename(key), mapLeaves(each, change, rename)] as const;
+    changed ||= entry[0] !== key || !Object.is(entry[1], each);
+    return entry;
   });
-  if (!changed) return value;
-  return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries);
+  return changed ? Object.fromEntries(entries) : value;
 }

@@ -4,13 +4,14 @@
  * @module
  */
 import type { Schema } from "../agent/schema.ts";
+import { expectJson } from "../lib/json_value.ts";
 import type { Scope } from "./scope.ts";
 
 /** A named value in the state of a run or session. */
 export interface State<T> {
   /** Returns the value. */
   get(at: Scope): T;
-  /** Replaces the value. */
+  /** Replaces the value. Throws a `TypeError` for a value that JSON cannot hold. */
   set(at: Scope, value: T): void;
   /** Replaces the value with `change(value)` and returns the new value. */
   update(at: Scope, change: (value: T) => T): T;
@@ -61,6 +62,7 @@ export function state<T>(
     return held.get(key) as T; // only this state writes this key
   }
   function write(at: Scope, value: T): T {
+    expectJson(`Cannot set the state "${name}"`, value);
     const held = mapOf(at);
     known?.add(held);
     held.set(key, value);

@@ -7,14 +7,30 @@
 /** The deepest nesting that is accepted, as for JSON from clients. */
 const maxDepth = 100;
 
-/** Throws a `TypeError` that starts with `operation` if `value` cannot be stored as JSON. It does not call `toJSON()`. */
+/** Throws a `TypeError` that starts with `operation` if `value` cannot be stored as JSON. */
 export function expectJson(operation: string, value: unknown): void {
-  if (!isJson(value, maxDepth)) {
-    throw new TypeError(`${operation}: it has a BigInt, contains itself, or is nested deeper than ${maxDepth} levels`);
-  }
+  const found = obstacle(value, maxDepth);
+  if (found) throw new TypeError(`${operation}: it ${found.why}`, { cause: found.cause });
 }
 
-function isJson(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return typeof value !== "bigint";
-  return levels > 0 && Object.values(value).every((inner) => isJson(inner, levels - 1));
+/** A reason why a value is not JSON. */
+interface Obstacle {
+  readonly why: string;
+  readonly cause?: unknown;
+}
+
+function obstacle(value: unknown, levels: number): Obstacle | undefined {
+  if (typeof value === "bigint") return { why: "has a BigInt" };
+  if (typeof value !== "object" || value === null) return undefined;
+  if (levels === 0) return { why: `contains itself, or is nested deeper than ${maxDepth} levels` };
+  try {
+    if ("toJSON" in value && typeof value.toJSON === "function") return obstacle(value.toJSON(), levels - 1);
+    for (const inner of Object.values(value)) {
+      const found = obstacle(inner, levels - 1);
+      if (found) return found;
+    }
+  } catch (cause) {
+    return { why: "has a getter or toJSON() that throws", cause };
+  }
+  return undefined;
 }

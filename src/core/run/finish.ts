@@ -8,6 +8,7 @@ import type { Event, Point } from "../../protocol/event.ts";
 import { type Call, callsOf, type Message, textOf, type ToolResult } from "../../protocol/message.ts";
 import { End, isInterrupt } from "../hooks/interrupt.ts";
 import type { AbortContext, RunResult } from "../hooks/points/run.ts";
+import { expectJson } from "../lib/json_value.ts";
 import { batchMessages } from "../calls/batch.ts";
 import { cleanUp, type FailureScope, judgeFatal } from "./failure.ts";
 import { interrupted, stopped, withheld } from "../calls/outcome.ts";
@@ -107,16 +108,34 @@ function kindOf(error: unknown): Pick<Extract<Event, { type: "run.failed" }>, "c
   return { code, ...(retryAfter !== undefined && { retryAfter }) };
 }
 
+/** Returns the fields of an output for the last event. An output that is not JSON, which only a hook can have made, is reported and left out. */
+function jsonOutput({ events }: EngineRun, output: unknown): { readonly output?: unknown } {
+  if (output === undefined) return {};
+  try {
+    expectJson("Cannot emit the output", output);
+    return { output };
+  } catch (error) {
+    events.report(error);
+    return {};
+  }
+}
+
 /** Returns the last event of a run. */
 export function lastEvent(
-  { events }: EngineRun,
+  engine: EngineRun,
   { status, text, reason, output, questions, usage, error }: RunResult,
 ): Event {
   switch (status) {
     case "paused":
       return { type: "run.paused", questions, usage };
     case "failed":
-      return { type: "run.failed", error: events.report(error), message: "The run failed.", ...kindOf(error), usage };
+      return {
+        type: "run.failed",
+        error: engine.events.report(error),
+        message: "The run failed.",
+        ...kindOf(error),
+        usage,
+      };
     case "aborted":
       return { type: "run.aborted", reason: reason ?? "stop", text, usage };
     default:
@@ -126,7 +145,7 @@ export function lastEvent(
         text,
         usage,
         ...(reason !== undefined && { reason }),
-        ...(output !== undefined && { output }),
+        ...jsonOutput(engine, output),
       };
   }
 }

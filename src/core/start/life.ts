@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Event } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import type { Steering } from "../features/steering.ts";
 import type { RunResult } from "../hooks/points/run.ts";
@@ -12,7 +13,7 @@ import { cleanUp } from "../run/failure.ts";
 import { conclude, exitWith, lastEvent, openCalls } from "../run/finish.ts";
 import type { EngineRun } from "../run/run.ts";
 import { sessionPolicy } from "../steps/session_point.ts";
-import { type Beginning, type CloseOther, open, type Ready } from "./open.ts";
+import { type Beginning, type CloseOther, open, type Ready, savedForm } from "./open.ts";
 import { settingsOf } from "./settings.ts";
 
 /** How many grace periods the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
@@ -96,7 +97,7 @@ async function recover(engine: EngineRun, closing: string | undefined): Promise<
 
 /** Emits the last events, and gives the session back. */
 async function end(
-  { engine, writer, claimed, keepPause }: Ready,
+  { engine, writer, claimed, read, keepPause }: Ready,
   steering: Steering,
   given: RunResult,
 ): Promise<RunResult> {
@@ -106,9 +107,10 @@ async function end(
   if (refused) keepPause();
   const pauses = refused || loop.exit?.status === "paused";
   if (!pauses) loop.append(steering.take()); // the next run reads them
-  const result: RunResult = { ...given, run, session, usage: engine.usage, messages: loop.transcript.messages };
+  const { messages } = loop.transcript;
+  const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
-  const last = lastEvent(engine, result);
+  const { result, last } = shownForm(engine, raw, lastEvent(engine, raw), read);
   try {
     if (!await writer.end(pauses ? undefined : last)) {
       events.warn("session.unsaved", "The session was taken by another process.");
@@ -118,4 +120,18 @@ async function end(
   }
   events.emit(last);
   return result;
+}
+
+/** Returns a result and its last event as the middleware of the agent lets callers and clients see them: also if no hook has seen the end. */
+function shownForm(
+  { id, definition }: EngineRun,
+  result: RunResult,
+  last: Event,
+  read: Ready["read"],
+): { readonly result: RunResult; readonly last: Event } {
+  if (definition.savers.length === 0) return { result, last };
+  const { messages, last: form } = savedForm(definition, { ...read(), last: { run: id, event: last } });
+  const event = form?.event ?? last;
+  const reason = "reason" in event && event.reason !== undefined && { reason: event.reason };
+  return { result: { ...result, messages, ...("text" in event && { text: event.text }), ...reason }, last: event };
 }

@@ -39,6 +39,8 @@ export interface Ready {
   readonly engine: EngineRun;
   readonly writer: SessionWriter;
   readonly claimed: Claimed;
+  /** Returns the session as the store keeps it. */
+  readonly read: WriterRun["read"];
   /** Saves the run as paused as it was before. */
   readonly keepPause: () => void;
   /** The number of the event before its first one. */
@@ -107,7 +109,7 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   const { start } = claimed;
   let pause: Exit | undefined;
   const writerRun: WriterRun = {
-    read: () => sessionOf(engine, claimed.owner, pause),
+    read: () => definition.savers.reduce((session, save) => save(session), sessionOf(engine, claimed.owner, pause)),
     abort: (reason) => control.abort(reason),
     get leave() {
       return control.leave;
@@ -147,7 +149,15 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   steering.attach(engine.state);
   steering.receive(claimed.mail);
   const keepPause = () => void (pause = claimed.exit);
-  return { engine, writer, claimed, keepPause, after: start.events, early: [] };
+  return { engine, writer, claimed, read: writerRun.read, keepPause, after: start.events, early: [] };
+}
+
+/** Returns a session as the middleware of an agent lets the store keep it. */
+export function savedForm(
+  { savers }: Pick<AgentDefinition<StepScope>, "savers">,
+  session: Omit<Session, "version">,
+): Omit<Session, "version"> {
+  return savers.reduce((form, save) => save(form), session);
 }
 
 /** Returns the session of a run as it is now. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { eachHook } from "../../core/hooks/each_hook.ts";
-import { isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
+import { End, isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
 import type { Hook } from "../../core/hooks/onion.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Change, Scope } from "../../core/hooks/scope.ts";
@@ -101,8 +101,14 @@ function explain(error: unknown, thrown: readonly unknown[], signals: readonly A
   } else report("passes", `it threw ${error}`);
 }
 
-/** Returns true if both are pauses that ask the same number of questions about the same calls. The texts may differ, because a middleware may mask them. */
+/**
+ * Returns true if both are pauses that ask the same number of questions about the same calls, or ends of the same kind. The texts may differ, because a
+ * middleware may mask them.
+ */
 function isReworded(thrown: unknown, error: unknown): boolean {
+  if (thrown instanceof End && error instanceof End) {
+    return (["as", "rollback", "withhold", "tree"] as const).every((key) => thrown[key] === error[key]);
+  }
   if (!(thrown instanceof Pause && error instanceof Pause)) return false;
   if (thrown.questions.length !== error.questions.length) return false;
   return thrown.questions.every(({ callId, questions }, index) => {

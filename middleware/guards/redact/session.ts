@@ -1,0 +1,148 @@
+/**
+ * Masks what a store keeps of a session: the transcript, the position of the run, its answers and its state.
+ *
+ * @module
+ */
+import type { Message, PersonAnswer, Session } from "../../../mod.ts";
+import type {
+  AnsweredQuestion,
+  CallRecord,
+  Exit,
+  Mail,
+  Position,
+  ReviewedResult,
+  RunSnapshot,
+} from "../../../src/core/engine.ts";
+import { maskEvent } from "./events.ts";
+import type { Mask } from "./mask.ts";
+import {
+  maskCall,
+  maskCallResult,
+  maskContent,
+  maskContext,
+  maskEach,
+  maskFields,
+  maskMessage,
+  maskName,
+  maskQuestion,
+  maskResult,
+  maskValue,
+} from "./values.ts";
+
+/** A session before it is saved. */
+type Unsaved = Omit<Session, "version">;
+
+/** Returns a function that masks a session. Each message is masked once. */
+export function sessionMask(mask: Mask): (session: Unsaved) => Unsaved {
+  const known = new WeakMap<Message, Message>();
+  const maskOnce = (message: Message) => {
+    const masked = known.get(message) ?? maskMessage(message, mask);
+    known.set(message, masked);
+    return masked;
+  };
+  return ({ run, state, rules, last, mail, ...session }) => ({
+    ...session,
+    messages: maskEach(session.messages, maskOnce),
+    ...(run && { run: maskRun(run, maskOnce, mask) }),
+    ...(state && { state: maskState(state, mask) }),
+    ...(rules && { rules: maskEach(rules, (rule) => maskFields(rule, ["input"], mask)) }),
+    ...(last && { last: { ...last, event: maskEvent(last.event, mask) } }),
+    ...(mail && { mail: maskEach(mail, (each) => maskMail(each, mask)) }),
+  });
+}
+
+function maskRun(run: RunSnapshot, maskOnce: (message: Message) => Message, mask: Mask): RunSnapshot {
+  return {
+    ...run,
+    position: maskPosition(run.position, maskOnce, mask),
+    state: maskState(run.state, mask),
+    answers: maskEach(run.answers, (each) => maskAnswered(each, mask)),
+    ...(run.exit && { exit: maskExit(run.exit, mask) }),
+    ...(run.unsent && { unsent: maskEach(run.unsent, (event) => maskEvent(event, mask)) }),
+  };
+}
+
+function maskPosition(position: Position, maskOnce: (message: Message) => Message, mask: Mask): Position {
+  switch (position.at) {
+    case "arrived":
+    case "input":
+      return { ...position, messages: maskEach(position.messages, maskOnce) };
+    case "tools":
+      return {
+        ...position,
+        message: maskContent(position.message, mask),
+        calls: maskEach(position.calls, (record) => maskRecord(record, mask)),
+      };
+    case "stop":
+      return { ...position, message: maskContent(position.message, mask) };
+    case "promptEnd":
+      return { ...position, answer: maskFields(position.answer, ["text", "reason", "output"], mask) };
+    case "compact":
+      return maskFields(position, ["instructions"], mask);
+    case "model":
+    case "turnEnd":
+      return position;
+  }
+}
+
+function maskRecord(record: CallRecord, mask: Mask): CallRecord {
+  const call = maskCall(record.call, mask);
+  switch (record.state) {
+    case "pending":
+      return { ...record, call };
+    case "waiting": {
+      const questions = maskEach(record.questions, (question) => maskQuestion(question, mask));
+      const saved = maskSaved(record.saved, mask);
+      return { ...record, call, questions, ...(saved !== undefined && { saved }) };
+    }
+    case "running":
+      return { ...maskFields(record, ["input", "note"], mask), call };
+    case "ran":
+      return {
+        ...maskFields(record, ["input", "note"], mask),
+        call,
+        raw: maskFields(maskResult(record.raw, mask), ["error"], mask),
+      };
+    case "done":
+      return { ...record, call, result: maskReviewed(record.result, mask) };
+  }
+}
+
+/** Masks the JSON that a paused tool saved. An agent that is a tool saves its session. */
+export function maskSaved(saved: unknown, mask: Mask): unknown {
+  return isSession(saved) ? sessionMask(mask)(saved) : maskValue(saved, mask);
+}
+
+function isSession(saved: unknown): saved is Session {
+  return typeof saved === "object" && saved !== null && "id" in saved && "messages" in saved && "run" in saved;
+}
+
+function maskReviewed(result: ReviewedResult, mask: Mask): ReviewedResult {
+  const { context, rewritten } = result;
+  return {
+    ...maskCallResult(result, mask),
+    ...(context && { context: maskContext(context, mask) }),
+    ...(rewritten && { rewritten: maskFields(rewritten, ["input"], mask) }),
+  };
+}
+
+function maskExit(exit: Exit, mask: Mask): Exit {
+  const { questions } = exit;
+  return {
+    ...maskFields(exit, ["reason", "answer"], mask),
+    ...(questions && { questions: maskEach(questions, (question) => maskQuestion(question, mask)) }),
+  };
+}
+
+function maskAnswered(answered: AnsweredQuestion, mask: Mask): AnsweredQuestion {
+  const answer = maskFields<PersonAnswer>(answered.answer, ["input", "reason", "text"], mask);
+  return { ...answered, question: maskQuestion(answered.question, mask), answer };
+}
+
+function maskState(state: RunSnapshot["state"], mask: Mask): RunSnapshot["state"] {
+  return maskEach(state, ([name, value]) => [name, maskValue(value, mask)] as const);
+}
+
+function maskMail(mail: Mail, mask: Mask): Mail {
+  return mail.type === "message" ? { ...mail, message: maskContent(mail.message, mask) } : mail;
+}
