@@ -9,6 +9,7 @@ import { adapterMeasures } from "./parts/adapters.ts";
 import { callMeasures } from "./parts/calls.ts";
 import { crowdMeasures } from "./parts/crowd.ts";
 import { deltaMeasures } from "./parts/deltas.ts";
+import { linearMeasures } from "./parts/linear.ts";
 import { logMeasures } from "./parts/logs.ts";
 import { longRunMeasures } from "./parts/long_runs.ts";
 import { middlewareMeasures } from "./parts/middleware.ts";
@@ -29,6 +30,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   sockets: socketMeasures,
   workerd: workerdMeasures,
   long_runs: longRunMeasures,
+  linear: linearMeasures,
   logs: logMeasures,
   models: modelMeasures,
   wires: wireMeasures,

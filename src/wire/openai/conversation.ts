@@ -85,23 +85,27 @@ function personAnswers({ id, answer }: CallAnswer, pausedAt: number): PersonAnsw
   return pause === String(pausedAt) ? [{ ...answer, callId }] : [];
 }
 
+/** A message to which adjacent entries are still added. */
+type Growing =
+  | UserMessage
+  | { readonly role: "assistant"; readonly parts: AnswerPart[] }
+  | { readonly role: "tool"; readonly results: CallResult[] };
+
 /** Converts entries to messages. Adjacent entries of the assistant become one message, and so do adjacent results. */
 function messagesOf(entries: readonly Entry[]): readonly Message[] {
-  const messages: Message[] = [];
+  const messages: Growing[] = [];
   const toolNames = new Map<string, string>();
   for (const entry of entries) {
     const previous = messages.at(-1);
     if (entry.role === "user") messages.push(entry);
     else if (entry.role === "assistant") {
       for (const { id, name } of callsOf(entry)) toolNames.set(id, name);
-      if (previous?.role === "assistant") {
-        messages[messages.length - 1] = { ...previous, parts: [...previous.parts, ...entry.parts] };
-      } else messages.push(entry);
+      if (previous?.role !== "assistant") messages.push({ role: "assistant", parts: [...entry.parts] });
+      else for (const part of entry.parts) previous.parts.push(part);
     } else if (entry.answer.type === "reply") {
       const result = resultOf(entry.id, entry.answer.text, toolNames);
-      if (previous?.role === "tool") {
-        messages[messages.length - 1] = { role: "tool", results: [...previous.results, result] };
-      } else messages.push({ role: "tool", results: [result] });
+      if (previous?.role === "tool") previous.results.push(result);
+      else messages.push({ role: "tool", results: [result] });
     }
   }
   return messages;
