@@ -14,6 +14,8 @@ export interface Sink<T> {
   uncork(): void;
   /** Resolves when the buffer has room again; undefined while it has room. A writer that can wait should await it. */
   readonly full: Promise<void> | undefined;
+  /** True if so much is buffered that a writer should leave out what it can, also before the first read. Default: false. */
+  readonly congested?: boolean;
   /** Resolves when the items so far are logged. Only a sink with a log has it. */
   settled?(): Promise<void>;
   /** Stops logging, because another process continues the log. Only a sink with a log has it. */
@@ -32,16 +34,21 @@ export interface ChannelOptions<T, K, C> {
   readonly size?: (kept: K) => number;
   /** The size of the buffer at which the writer should wait. Default: 1,024. */
   readonly highWater?: number;
+  /** The size of the buffer at which the sink is congested. Default: `highWater`. */
+  readonly congestedAt?: number;
+  /** True if the writer should wait before the first read too. Default: false, for a reader that may never come. */
+  readonly awaitsReader?: boolean;
   /** Called if the reader cancels before the end. */
   readonly onCancel?: (reason: unknown) => void;
   /** Called when the channel takes no more items, whether it was closed or cancelled. */
   readonly onEnd?: () => void;
 }
 
-/** Creates a channel. Before the first read the buffer is unbounded; from then on `full` asks the writer to wait. */
+/** Creates a channel. From the first read on, `full` asks the writer to wait; before, only if `awaitsReader` is set. */
 export function channel<T, K, C>(
-  { keep, pack, size = () => 1, highWater = 1_024, onCancel, onEnd }: ChannelOptions<T, K, C>,
+  options: ChannelOptions<T, K, C>,
 ): { readonly sink: Sink<T>; readonly stream: ReadableStream<C> } {
+  const { keep, pack, size = () => 1, highWater = 1_024, congestedAt = highWater, onCancel, onEnd } = options;
   let pending: K[] = [];
   let held = 0;
   let read = false;
@@ -91,9 +98,12 @@ export function channel<T, K, C>(
       else endPull();
     },
     get full() {
-      if (!read || held < highWater || closed) return undefined;
+      if (!(read || options.awaitsReader) || held < highWater || closed) return undefined;
       room ??= Promise.withResolvers();
       return room.promise;
+    },
+    get congested() {
+      return held >= congestedAt && !closed;
     },
     close() {
       if (closed) return;

@@ -43,6 +43,7 @@ export function sse<T>(
     },
     size: (text) => text.length,
     highWater,
+    awaitsReader: true,
     onCancel,
     onEnd: () => clearInterval(timer),
   });

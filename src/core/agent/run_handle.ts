@@ -13,7 +13,10 @@ import type { Started } from "../start/options.ts";
 export interface RunHandle<O> {
   /** The session's id. */
   readonly session: string;
-  /** The events. They are kept until they are read. A reader that stops does not stop the run. */
+  /**
+   * The events. They are kept until they are read, except that of the progress of a call only the latest event is kept while 10,000 events wait. A reader
+   * that stops does not stop the run.
+   */
   readonly events: ReadableStream<Event>;
   /** The result. It resolves whether or not the events are read. */
   readonly result: Promise<RunResult<O>>;
@@ -28,12 +31,16 @@ export interface RunHandle<O> {
   readonly finish: Started["finish"];
 }
 
+/** The number of unread events from which on only the latest progress of each call is kept. */
+const maxUnread = 10_000;
+
 /** Starts a run, and returns its handle. */
 export function runHandle<O>(start: (sink: Sink<NumberedEvent>) => Started): RunHandle<O> {
   const { sink, stream } = channel<NumberedEvent, Event, Event>({
     keep: ({ event }) => event,
     pack: (events, send) => events.forEach(send),
     highWater: Infinity, // the reader never slows the run
+    congestedAt: maxUnread,
   });
   const { session, result, stop, send, finish } = start(sink);
   return { session, events: stream, result: result as Promise<RunResult<O>>, stop, send, finish }; // validated by the output's schema

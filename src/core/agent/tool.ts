@@ -20,7 +20,7 @@ export interface ToolExecutionContext<V = unknown> extends Scope<V> {
   readonly turn: number;
   /** The idempotency key for other services: the same for every attempt of this call, also after a resume. */
   readonly idempotencyKey: string;
-  /** Emits a `tool.progress` event. */
+  /** Emits a `tool.progress` event. While its receivers are slower than the tool, only the latest one is kept. */
   readonly progress: (data: unknown) => void;
 }
 

@@ -161,6 +161,9 @@ async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResu
     get full() {
       return parent.sink.full;
     },
+    get congested() {
+      return parent.sink.congested ?? false;
+    },
     close() {},
   };
   const store = memory();

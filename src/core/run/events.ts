@@ -51,6 +51,9 @@ export class Events {
     this.#audience = audience;
   }
 
+  /** The latest progress of each call that was not written, because the receivers are slower than the tools. */
+  readonly #waiting = new Map<string, Event>();
+
   /** Numbers an event and writes it. */
   readonly emit: Emit = (event) => {
     if (this.closed) return;
@@ -58,6 +61,11 @@ export class Events {
     if (event.type === this.#due) this.#due = undefined;
     const { observers } = this.#audience;
     if (observers.length > 0) this.#observe(observers, event);
+    if (event.type === "tool.progress" && this.#audience.sink.congested) {
+      this.#waiting.set(event.call, event);
+      return;
+    }
+    if (this.#waiting.size > 0) this.#writeWaiting(event);
     this.#write(event);
   };
 
@@ -92,6 +100,14 @@ export class Events {
   close(): void {
     this.closed = true;
     this.#audience.sink.close();
+  }
+
+  /** Writes the latest progress of a call before its result. Newer progress replaces it. */
+  #writeWaiting(event: Event): void {
+    if (event.type !== "tool.progress" && event.type !== "tool.finished") return;
+    const waiting = this.#waiting.get(event.call);
+    this.#waiting.delete(event.call);
+    if (waiting && event.type === "tool.finished") this.#write(waiting);
   }
 
   #write(event: Event): void {

@@ -156,6 +156,9 @@ export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Rec
       corked = false;
       if (next.lines.length > 0) next.due.resolve();
     },
+    get congested() {
+      return !lost && (next.length >= highWater || out?.congested === true);
+    },
     get full() {
       return next.length >= highWater && !lost ? next.taken.promise : out?.full;
     },

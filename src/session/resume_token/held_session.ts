@@ -55,6 +55,9 @@ export function holdSession(
       },
       cork: sink.cork,
       uncork: sink.uncork,
+      get congested() {
+        return sink.congested ?? false;
+      },
       get full() {
         return sink.full;
       },
