@@ -1,4 +1,4 @@
-import { agent, type Middleware, type Model, type ServeOptions, type Session, tool } from "@jizai/jizai";
+import { agent, type Middleware, type Model, type ServeOptions, type Session, tool, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -392,6 +392,67 @@ Deno.test("POST /runs/:id/stop stops a run in another process, a lost run and a 
   const message = `Cannot resume session "${session}": it is not paused`;
   const late = refusalOf(post(asking.app, `/sessions/${session}/answers`, { answers }));
   assertEquals(await late, [409, { code: "not-paused", message }]);
+});
+
+Deno.test("POST /runs/:id/stop?rollback keeps nothing of a run that runs elsewhere, that was lost, or that waits for a person", async () => {
+  using time = new FakeTime();
+  for (const dead of [false, true]) {
+    const among = shared();
+    const before = processOf(among, agent({ model: scripted("Before.") }));
+    const [{ session }] = [first("run.started", await eventsOf(post(before.app, "/runs", { prompt: "Hi" })))];
+    const kept = (await among.store.load(session))?.messages;
+    const one = processOf(among, agent({ model: stuck }));
+    const pieces = piecesOf(await post(one.app, "/runs", { prompt: "More", session }));
+    const { run } = first("run.started", framesOf(await pieces.until("Half")));
+    if (dead) {
+      one.kill();
+      await advance(time, lease);
+    }
+    const { app, model } = other(among);
+    assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop?rollback`))).status, 204);
+    const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run)));
+    assertEquals([ends(rest), model.requests.length], [["run.aborted", "stop"], 0]);
+    if (!dead) {
+      await advance(time, lease); // until it notices
+      await pieces.rest();
+    }
+    const after = await among.store.load(session);
+    assertEquals([after?.run, after?.messages], [undefined, kept]);
+  }
+
+  const among = shared();
+  const model = scripted("Before.", { calls: [["drop", { table: "a" }]] });
+  const asking = processOf(among, agent({ model, tools: [drop] }));
+  const { session } = first("run.started", await eventsOf(post(asking.app, "/runs", { prompt: "Hi" })));
+  const kept = (await among.store.load(session))?.messages;
+  const { run } = first("run.started", await eventsOf(post(asking.app, "/runs", { prompt: "Drop a", session })));
+  assertEquals((await post(asking.app, `/runs/${run}/stop?rollback`)).status, 204);
+  assertEquals(ends(await advanceUntilSettled(time, eventsOf(follow(asking, run)))), ["run.aborted", "stop"]);
+  const after = await among.store.load(session);
+  assertEquals([after?.run, after?.messages], [undefined, kept]);
+});
+
+Deno.test("a run that is stopped with rollback keeps nothing although its process dies before it ends", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const kept = [user("Hi"), { role: "assistant", parts: [{ type: "text", text: "Before." }] }] as const;
+  const before = processOf(among, agent({ model: scripted("Before.") }));
+  const { session } = first("run.started", await eventsOf(post(before.app, "/runs", { prompt: "Hi" })));
+  const hang = Promise.withResolvers<string>();
+  const wait = tool({ name: "wait", description: "", input: z.object({}), execute: () => hang.promise });
+  const one = processOf(among, agent({ model: scripted({ calls: [["wait", {}]] }), tools: [wait] }));
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "More", session }));
+  const { run } = first("run.started", framesOf(await pieces.until("tool.started")));
+  assertEquals((await post(one.app, `/runs/${run}/stop?rollback`)).status, 204);
+  await advance(time, lease / 2); // its lease is renewed, and says that the run is being stopped
+  one.kill();
+  await advance(time, 2 * lease);
+  const { app } = other(among);
+  assertEquals(ends(await advanceUntilSettled(time, eventsOf(follow({ app }, run)))), ["run.aborted", "stop"]);
+  const after = await among.store.load(session);
+  assertEquals([after?.run, after?.messages], [undefined, kept]);
+  hang.resolve("late");
+  await pieces.rest();
 });
 
 Deno.test("POST /runs/:id/stop answers 404 for unknown runs", async () => {

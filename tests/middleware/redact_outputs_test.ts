@@ -292,7 +292,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
     state: [["count", json]],
     rules: [{ tool: "look", path: ["helper"], input: json }],
     last: { run: secret, event: events.notice, before: 1 },
-    lease: { until: 1, closing: "stop" },
+    lease: { until: 1, closing: "stop", rollback: true },
     mail: Object.values(mail),
     run: {
       id: secret,

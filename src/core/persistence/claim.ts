@@ -45,6 +45,8 @@ export interface ClaimOptions {
   readonly after?: number | undefined;
   /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
   readonly closing?: string | undefined;
+  /** Restores the transcript to the start of the run when it ends because of `closing`. Default: false. */
+  readonly rollback?: boolean | undefined;
 }
 
 /** The saved state that a run starts from. */
@@ -63,6 +65,8 @@ export interface Claimed {
   /** True if the run's process died. */
   readonly lost: boolean;
   readonly closing: string | undefined;
+  /** True if the transcript is restored to the start of the run that is closed. */
+  readonly rollback: boolean;
   /** The pause that is answered. */
   readonly exit?: Exit | undefined;
   /** The answers of this claim, which are the last ones in `start`. */
@@ -103,6 +107,7 @@ export async function claim(
     resumed: false,
     lost: false,
     closing: undefined,
+    rollback: false,
     given: [],
   };
   const kept = stored?.messages ?? [];
@@ -163,7 +168,7 @@ async function resume(
   },
 ): Promise<Claimed> {
   const { run, lease, mail = [] } = stored ?? {};
-  const { answers = [], after, closing = lease?.closing } = options;
+  const { answers = [], after, closing = lease?.closing, rollback = lease?.rollback === true } = options;
   if (!stored || !run || hasMovedOn(stored, options)) {
     const reason = run ? "it has continued since" : "it is not paused";
     throw new SessionError(
@@ -188,7 +193,7 @@ async function resume(
     ...(isUnsent && { unsent }),
   };
   const rules = child ? [] : [...base.rules, ...given.flatMap(ruleOf)];
-  return { ...base, start, rules, given, mail, resumed: true, lost, closing, exit };
+  return { ...base, start, rules, given, mail, resumed: true, lost, closing, rollback, exit };
 }
 
 /** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */

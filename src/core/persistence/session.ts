@@ -40,6 +40,8 @@ export interface Lease {
   readonly until: number;
   /** The reason why the run is being stopped, if it is. A process that takes over ends the run. */
   readonly closing?: string;
+  /** True if the transcript is restored to the start of the run then. */
+  readonly rollback?: boolean;
 }
 
 /** Calls that need no further approval of a person: those of a tool, or those of it with one input. A deny still wins. */

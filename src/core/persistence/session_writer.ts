@@ -171,8 +171,11 @@ class DurableWriter implements SessionWriter {
   /** Adds the lease of a running run, and the messages that have arrived. */
   #complete({ session, arrived }: Draft): Unsaved {
     if (!session.run) return { ...session, messages: [...session.messages, ...mailedMessages(arrived)] };
-    const { closing } = this.#run;
-    const lease = { until: Date.now() + this.#lease, ...(closing !== undefined && { closing }) };
+    const { closing, rollback } = this.#run;
+    const lease = {
+      until: Date.now() + this.#lease,
+      ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
+    };
     return {
       ...session,
       ...(!session.run.exit && { lease }),

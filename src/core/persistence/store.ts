@@ -85,6 +85,8 @@ export interface WriterRun {
   readonly leave: boolean;
   /** The reason why the run is being stopped, if it is. */
   readonly closing: string | undefined;
+  /** True if the transcript is restored to the start of the run then. */
+  readonly rollback: boolean;
   /** Adds messages that other processes sent to the run. */
   receive(mail: readonly Mail[]): void;
   /** Reports an error to the operator. */

@@ -63,6 +63,11 @@ export class RunControl implements Cancellation {
     for (const listener of this.#listeners) listener();
   }
 
+  /** Has the transcript restored to the start of the run when the run is stopped. */
+  rollBack(): void {
+    this.#rollback = true;
+  }
+
   /** Starts the wall-time limit, again if it has changed. */
   setDeadline(ms: number): void {
     clearTimeout(this.#deadline);

@@ -107,6 +107,7 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   const { definition, options, limits, session, sink, control, steering } = beginning;
   const { store, parent, lease = 30_000, vars, onError } = options;
   const { start } = claimed;
+  if (claimed.rollback) control.rollBack();
   let pause: Exit | undefined;
   const writerRun: WriterRun = {
     read: () => definition.savers.reduce((session, save) => save(session), sessionOf(engine, claimed.owner, pause)),
@@ -116,6 +117,9 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
     },
     get closing() {
       return control.aborted && engine.loop.exit?.status !== "failed" ? reasonOf(control.reason) : claimed.closing;
+    },
+    get rollback() {
+      return control.rollback;
     },
     receive: (mail) => steering.receive(mail),
     report: (error) => void engine.events.report(error),

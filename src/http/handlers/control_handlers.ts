@@ -40,7 +40,7 @@ export async function handleStop(
 ): Promise<Response> {
   const live = runs.get(run, client);
   live?.stop("stop", { rollback });
-  if (!live && !await runs.records?.stop(run, client)) throw notRunning("stop", run);
+  if (!live && !await runs.records?.stop(run, client, rollback)) throw notRunning("stop", run);
   return c.body(null, 204);
 }
 

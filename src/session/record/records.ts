@@ -35,12 +35,21 @@ export interface Records extends IdempotencyKeys {
     requester: Requester,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogPage> | undefined>;
-  /** Stops a run that this process does not execute: it is executed elsewhere, is lost, or is paused. Returns whether there is such a run. */
-  stop(run: string, requester: Requester): Promise<boolean>;
+  /**
+   * Stops a run that this process does not execute: it is executed elsewhere, is lost, or is paused. `rollback` restores the transcript to the start of the
+   * run. Returns whether there is such a run.
+   */
+  stop(run: string, requester: Requester, rollback?: boolean): Promise<boolean>;
   /** Sends a message to a run that another process executes. Returns whether there was room for it; nothing if there is no such run. */
   send(run: string, message: Mail, requester: Requester): Promise<boolean | undefined>;
   /** Takes over the run that has a session and ends it. Returns the run while it ends, or nothing if another process was faster. */
-  close(run: string, session: string, reason: string, requester: Requester): Promise<LiveRun | undefined>;
+  close(
+    run: string,
+    session: string,
+    reason: string,
+    requester: Requester,
+    rollback?: boolean,
+  ): Promise<LiveRun | undefined>;
   /** Ends the run that has a session if its process has died, so that another run can have the session. */
   releaseIfLost(session: Session, requester: Requester): Promise<void>;
   /** Completes the record of a paused run. Returns the number of the last logged event of the run that has the session. */
@@ -117,9 +126,9 @@ export function recordsOf(log: Log, host: RunHost): Records {
     }
   }
 
-  const close: Records["close"] = async (run, session, closing, requester) => {
+  const close: Records["close"] = async (run, session, closing, requester, rollback = false) => {
     const { last: after } = await readEnd(run, requester) ?? {};
-    const input = { run, session, answers: [], closing, busy: "replace" } as const;
+    const input = { run, session, answers: [], closing, rollback, busy: "replace" } as const;
     return await takeOver({ ...input, ...(after !== undefined && { after }) }, requester);
   };
 
@@ -159,11 +168,11 @@ export function recordsOf(log: Log, host: RunHost): Records {
       if (!ended) await complete(position, requester);
       return pages({ ...page, ended }, position, requester, signal);
     },
-    async stop(run, requester) {
+    async stop(run, requester, rollback) {
       const page = isRunId(run) ? await readEnd(run, requester) : undefined;
       if (!page) return false;
       const session = await sessionOf({ run }, requester);
-      if (session && runOf(session) === run) await close(run, session.id, "stop", requester);
+      if (session && runOf(session) === run) await close(run, session.id, "stop", requester, rollback);
       else await complete({ run }, requester);
       return true;
     },

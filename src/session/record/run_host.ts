@@ -21,7 +21,10 @@ export interface Requester {
 /** The input of a run that begins or resumes. */
 export interface LaunchInput extends
   Partial<
-    Pick<StartOptions, "answers" | "after" | "closing" | "busy" | "request" | "at" | "compact" | "tools" | "messages">
+    Pick<
+      StartOptions,
+      "answers" | "after" | "closing" | "rollback" | "busy" | "request" | "at" | "compact" | "tools" | "messages"
+    >
   > {
   /** The run's id. */
   readonly run: string;
