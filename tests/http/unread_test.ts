@@ -1,5 +1,5 @@
 /**
- * What a client costs that never reads, and what a tool costs that reports progress without end.
+ * The cost of a client that never reads, and of a tool that reports progress without end.
  *
  * @module
  */

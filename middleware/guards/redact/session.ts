@@ -23,7 +23,6 @@ import {
   maskEach,
   maskFields,
   maskMessage,
-  maskName,
   maskQuestion,
   maskResult,
   maskValue,

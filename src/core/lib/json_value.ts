@@ -7,9 +7,9 @@
 /** The deepest nesting that is accepted, as for JSON from clients. */
 const maxDepth = 100;
 
-/** Throws a `TypeError` that starts with `operation` if `value` cannot be stored as JSON. */
-export function expectJson(operation: string, value: unknown): void {
-  const found = obstacle(value, maxDepth);
+/** Throws a `TypeError` that starts with `operation` if `value` cannot be stored as JSON. `toJSON()` is called only if `convert` is true. */
+export function expectJson(operation: string, value: unknown, convert = true): void {
+  const found = obstacle(value, maxDepth, convert);
   if (found) throw new TypeError(`${operation}: it ${found.why}`, { cause: found.cause });
 }
 
@@ -19,14 +19,16 @@ interface Obstacle {
   readonly cause?: unknown;
 }
 
-function obstacle(value: unknown, levels: number): Obstacle | undefined {
+function obstacle(value: unknown, levels: number, convert: boolean): Obstacle | undefined {
   if (typeof value === "bigint") return { why: "has a BigInt" };
   if (typeof value !== "object" || value === null) return undefined;
   if (levels === 0) return { why: `contains itself, or is nested deeper than ${maxDepth} levels` };
   try {
-    if ("toJSON" in value && typeof value.toJSON === "function") return obstacle(value.toJSON(), levels - 1);
+    if ("toJSON" in value && typeof value.toJSON === "function") {
+      return convert ? obstacle(value.toJSON(), levels - 1, convert) : undefined;
+    }
     for (const inner of Object.values(value)) {
-      const found = obstacle(inner, levels - 1);
+      const found = obstacle(inner, levels - 1, convert);
       if (found) return found;
     }
   } catch (cause) {

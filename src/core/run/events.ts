@@ -57,7 +57,9 @@ export class Events {
   /** Numbers an event and writes it. */
   readonly emit: Emit = (event) => {
     if (this.closed) return;
-    if (event.type === "tool.progress" || event.type === "data") expectJson(`Cannot emit ${event.type}`, event.data);
+    if (event.type === "tool.progress" || event.type === "data") {
+      expectJson(`Cannot emit ${event.type}`, event.data, false); // receivers call toJSON(), if there are any
+    }
     if (event.type === this.#due) this.#due = undefined;
     const { observers } = this.#audience;
     if (observers.length > 0) this.#observe(observers, event);
@@ -111,8 +113,13 @@ export class Events {
   }
 
   #write(event: Event): void {
-    this.count++;
-    this.#audience.sink.write({ event, id: this.count });
+    const id = ++this.count;
+    try {
+      this.#audience.sink.write({ event, id });
+    } catch (error) {
+      this.count = id - 1; // an event that cannot be encoded gets no number
+      throw error;
+    }
   }
 
   #observe(observers: Audience["observers"], event: Event): void {
