@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { chat } from "./chat.ts";
 import { create, templates } from "./create.ts";
 import { explainFile } from "./explain_file.ts";
+import { replayFile, replayWith } from "./replay_file.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 export type { Terminal } from "./terminal.ts";
@@ -17,6 +18,7 @@ const usage = `Usage: jizai COMMAND
   create NAME [--template TEMPLATE]      creates a project in the folder NAME; --package TARBALL uses a local package
   chat URL [--header "NAME: VALUE"]...   converses with the agent that is served at URL; Ctrl-C stops a run
   explain FILE                           prints the hooks and tools of the agents that FILE exports
+  replay FILE [--agent MODULE]           prints a recorded run; with an agent, runs it again and prints the differences
 
 Templates:
 
@@ -28,6 +30,7 @@ type Command = (argument: string, options: Options, terminal: Terminal) => Promi
 
 /** The options of all commands. */
 interface Options {
+  readonly agent?: string | undefined;
   readonly header: readonly string[];
   readonly package?: string | undefined;
   readonly template?: string | undefined;
@@ -36,6 +39,8 @@ interface Options {
 const commands: Readonly<Record<string, Command>> = {
   create: async (folder, options, terminal) => terminal.write(await create(folder, options)),
   chat: (url, { header }, terminal) => chat(url, terminal, { headers: headersOf(header) }),
+  replay: async (file, { agent }, terminal) =>
+    terminal.write(`${agent === undefined ? await replayFile(file) : await replayWith(file, agent)}\n`),
   explain: async (file, _options, terminal) => terminal.write(`${await explainFile(file)}\n`),
 };
 
@@ -49,6 +54,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       args: [...args],
       allowPositionals: true,
       options: {
+        agent: { type: "string" },
         header: { type: "string", multiple: true, default: [] },
         help: { type: "boolean", short: "h" },
         package: { type: "string" },

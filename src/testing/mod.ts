@@ -11,6 +11,15 @@ export {
   type ScriptedStep,
 } from "../model/scripted.ts";
 export { collect, type Collected, type CollectOptions } from "./collect.ts";
+export {
+  type CaseScores,
+  evaluate,
+  type EvaluatedRun,
+  type EvaluateOptions,
+  type Evaluation,
+  type EvaluationCase,
+  type Scorer,
+} from "./evaluate.ts";
 export { fileLaws } from "./laws/file_laws.ts";
 export type { LawOptions, Make } from "./laws/run_laws.ts";
 export { keyValueLaws } from "./laws/key_value_laws.ts";

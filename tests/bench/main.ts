@@ -15,6 +15,7 @@ import { longRunMeasures } from "./parts/long_runs.ts";
 import { middlewareMeasures } from "./parts/middleware.ts";
 import { modelMeasures } from "./parts/models.ts";
 import { postMeasures } from "./parts/posts.ts";
+import { replayMeasures } from "./parts/replays.ts";
 import { rpcMeasures } from "./parts/rpc.ts";
 import { socketMeasures, workerdMeasures } from "./parts/sockets.ts";
 import { turnMeasures } from "./parts/turns.ts";
@@ -36,6 +37,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   wires: wireMeasures,
   adapters: adapterMeasures,
   rpc: rpcMeasures,
+  replays: replayMeasures,
 };
 
 const chosen = Deno.args.length > 0 ? Deno.args : Object.keys(parts);

@@ -1,0 +1,157 @@
+/**
+ * Tapes: they collect what a run receives while it runs.
+ *
+ * @module
+ */
+import type { AgentParts } from "../../core/agent/definition.ts";
+import type { Middleware } from "../../core/hooks/middleware.ts";
+import type { Session } from "../../core/persistence/session.ts";
+import type { Store } from "../../core/persistence/store.ts";
+import type { Model, ModelEvent, ModelRequest } from "../../model/model.ts";
+import type { Event } from "../../protocol/event.ts";
+import { noUsage, type Usage } from "../../protocol/message.ts";
+import { recordError } from "./recorded_error.ts";
+import type { RecordedEntry, RecordedInput, RecordedOrder } from "./recording.ts";
+
+/** The name of the middleware that stands between an agent and what is outside. Traces do not contain it. */
+export const innermost = "~replay";
+
+/** Returns the trace of an agent, which leaves out the innermost middleware. */
+export function withoutInnermost(
+  { wrapHooks }: Pick<AgentParts<never>, "wrapHooks">,
+): Pick<AgentParts<never>, "wrapHooks"> {
+  if (!wrapHooks) return { wrapHooks };
+  return { wrapHooks: (point, name, hook) => name === innermost ? hook : wrapHooks(point, name, hook) };
+}
+
+/** An entry before it has a source and a time. */
+type Input = RecordedInput extends infer E ? E extends RecordedInput ? Omit<E, "source" | "at"> : never : never;
+type Order = RecordedOrder extends infer E ? E extends RecordedOrder ? Omit<E, "source" | "at"> : never : never;
+
+/** Collects the entries and events of one run. */
+export class Tape {
+  /** The start, in milliseconds since 1970. */
+  readonly startedAt: number = Date.now();
+  /** The entries so far. */
+  readonly entries: RecordedEntry[] = [];
+  /** The events so far. */
+  readonly events: Event[] = [];
+  /** The stored session before the run. */
+  before: Session | undefined;
+  /** The id of the agent's model. */
+  model: string | undefined;
+  /** The number of executions that run now. */
+  #running = 0;
+  /** The tokens that the run had used at the last entry. */
+  #usage: Usage = noUsage;
+  readonly #taped = new WeakMap<Model, Model>();
+  readonly #counts = new Map<string, number>();
+  readonly #start = performance.now();
+
+  /** Adds an order of the caller. */
+  order(order: Order): void {
+    this.entries.push({ source: "caller", at: this.#now(), ...order });
+  }
+
+  /** Records a model. */
+  taped(model: Model): Model {
+    const known = this.#taped.get(model);
+    if (known) return known;
+    const stream = (request: ModelRequest, options: { readonly signal: AbortSignal }) =>
+      this.#record(model, request, options);
+    const taped = { id: model.id, stream };
+    this.#taped.set(model, taped).set(taped, taped);
+    return taped;
+  }
+
+  /** Records the models that hooks choose, and the executions of tools. As the innermost, it sees them before any hook. */
+  readonly middleware: Middleware = {
+    name: innermost,
+    inherit: false,
+    model: (ctx, next) => next({ request: { model: this.taped(ctx.request.model) } }),
+    execute: async (ctx, next) => {
+      if (this.#running++ === 0) this.#usage = ctx.run.usage; // between batches, the run itself uses tokens
+      const source = this.#source(ctx.callId);
+      this.#add(source, { type: "call", call: ctx.callId, name: ctx.tool.name, input: ctx.input });
+      const emit = (event: Event) => {
+        this.#spend(source, ctx.run.usage);
+        this.#add(source, { type: "emit", event });
+        ctx.emit(event);
+      };
+      try {
+        const result = await next({ emit });
+        this.#spend(source, ctx.run.usage);
+        const { error: _, ...kept } = result;
+        this.#add(source, { type: "result", result: kept });
+        return result;
+      } catch (error) {
+        this.#spend(source, ctx.run.usage);
+        this.#add(source, { type: "threw", error: recordError(error) });
+        throw error;
+      } finally {
+        this.#running--;
+      }
+    },
+  };
+
+  /** Records the tokens that a child agent has used since the last entry. */
+  #spend(source: string, usage: Usage): void {
+    const { input, output, cached = 0 } = this.#usage;
+    this.#usage = usage;
+    if (usage.input === input && usage.output === output) return;
+    const spent = { input: usage.input - input, output: usage.output - output };
+    const more = (usage.cached ?? 0) - cached;
+    this.#add(source, { type: "spend", usage: more > 0 ? { ...spent, cached: more } : spent });
+  }
+
+  async *#record(
+    model: Model,
+    request: ModelRequest,
+    options: { readonly signal: AbortSignal },
+  ): AsyncGenerator<readonly ModelEvent[]> {
+    const source = this.#source("model");
+    this.#add(source, { type: "model", model: model.id });
+    try {
+      for await (const events of model.stream({ ...request, model }, options)) {
+        this.#add(source, { type: "read", events });
+        yield events;
+      }
+    } catch (error) {
+      this.#add(source, { type: "threw", error: recordError(error) });
+      throw error;
+    }
+    this.#add(source, { type: "end" });
+  }
+
+  /** Returns the name of the next source of a kind: `model-1`, `model-2`. */
+  #source(kind: string): string {
+    const count = (this.#counts.get(kind) ?? 0) + 1;
+    this.#counts.set(kind, count);
+    return `${kind}-${count}`;
+  }
+
+  #add(source: string, input: Input): void {
+    this.entries.push({ source, at: this.#now(), ...input });
+  }
+
+  #now(): number {
+    return Math.round((performance.now() - this.#start) * 1_000) / 1_000;
+  }
+}
+
+/** Returns a store whose first loaded session is kept on the tape. */
+export function watchedStore(store: Store, tape: Tape): Store {
+  let loaded = false;
+  return {
+    async load(id) {
+      const session = await store.load(id);
+      if (!loaded) tape.before = session;
+      loaded = true;
+      return session;
+    },
+    save: (session) => store.save(session),
+    delete: (id) => store.delete(id),
+    list: (options) => store.list(options),
+    writer: (_, run, options) => store.writer(store, run, options),
+  };
+}
