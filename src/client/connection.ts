@@ -51,7 +51,7 @@ export async function send(
   const response = await request(base + path, {
     ...(body && { method: "POST", body }),
     headers: { ...headers, ...more },
-    signal: AbortSignal.any(signals),
+    signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0] ?? null, // the Edge runtime has no AbortSignal.any()
   });
   const { status } = response;
   if (response.ok) return response;
