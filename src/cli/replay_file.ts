@@ -32,7 +32,7 @@ export async function replayWith(file: string, module: string): Promise<string> 
     );
   }
   const { same, report } = await compare(recording, agent);
-  if (!same) throw new Error(`The run differs from the recording:\n${visible(report)}`);
+  if (!same) throw new Error(`Cannot confirm the recording: the run differs\n${visible(report)}`);
   return `The run is the same as the recording: ${recording.events.length} events.`;
 }
 

@@ -35,7 +35,7 @@ Deno.test("replay runs a recording again with the agent of its name, and prints 
   const agents = "tests/cli/two_agents.ts";
   assertEquals(await ran("replay", file, "--agent", agents), [0, ["The run is the same as the recording: 10 events."]]);
   assertEquals(await ran("replay", file, "--agent", "tests/cli/loud_agent.ts"), [1, [
-    "The run differs from the recording:",
+    "Cannot confirm the recording: the run differs",
     "text answer",
     "  - One.",
     "  + ONE.",
