@@ -7,7 +7,7 @@
  *   prompt.accepted
  *   turn.started
  *     model.started
- *       reasoning.delta*  text.delta*  call.delta*  call.ready*
+ *       reasoning.delta*  text.delta*  output.delta*  call.delta*  call.ready*
  *     model.finished
  *     tool.started  approval.asked?  approval.decided  tool.progress*  tool.finished     (per call)
  *   turn.finished
@@ -20,6 +20,7 @@
  */
 import type { FileChange } from "./files.ts";
 import type { Call, CallResult, Json, Usage, UserMessage } from "./message.ts";
+import type { OutputChange } from "./output.ts";
 import type { Question } from "./question.ts";
 
 /** Why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
@@ -47,7 +48,7 @@ export type Point =
   | "error"
   | "abort";
 
-/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `tool.progress`, `notice` and `data`. */
+/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `output.delta`, `tool.progress`, `notice` and `data`. */
 export type DeltaEvent =
   | { readonly type: "text.delta"; readonly turn: number; readonly part: number; readonly text: string }
   | { readonly type: "reasoning.delta"; readonly turn: number; readonly part: number; readonly text: string }
@@ -118,6 +119,8 @@ export type Event =
   | { readonly type: "turn.started"; readonly turn: number }
   | { readonly type: "model.started"; readonly turn: number; readonly model: string }
   | { readonly type: "model.reset"; readonly turn: number }
+  /** Changes of the partial value of the structured output, derived from the deltas of the text. */
+  | { readonly type: "output.delta"; readonly turn: number; readonly changes: readonly OutputChange[] }
   | { readonly type: "call.ready"; readonly turn: number; readonly call: Call }
   | {
     readonly type: "model.finished";

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { AnswerFormat } from "../core/agent/definition.ts";
 import type { AnyTool } from "../core/agent/tool.ts";
 import type { Event } from "../protocol/event.ts";
 import type { PersonAnswer, Question } from "../protocol/question.ts";
@@ -84,8 +85,16 @@ export interface PendingQuestions {
   readonly pausedAt: number;
 }
 
-/** Input from a client: a prompt or answers. `tools` are the tools that the client runs itself. */
-export type Input = { readonly tools?: readonly AnyTool[] } & (Prompt | { readonly answers: readonly PersonAnswer[] });
+/** Input from a client: a prompt or answers. */
+export type Input = RunParts & (Prompt | { readonly answers: readonly PersonAnswer[] });
+
+/** The parts of one run that its client decides. */
+export interface RunParts {
+  /** The tools that the client runs itself. */
+  readonly tools?: readonly AnyTool[];
+  /** The format of the final answer, if the agent has none of its own. */
+  readonly answerFormat?: AnswerFormat | undefined;
+}
 
 /** Messages that begin a run. */
 export interface Prompt {

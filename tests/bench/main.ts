@@ -14,9 +14,11 @@ import { logMeasures } from "./parts/logs.ts";
 import { longRunMeasures } from "./parts/long_runs.ts";
 import { middlewareMeasures } from "./parts/middleware.ts";
 import { modelMeasures } from "./parts/models.ts";
+import { outputMeasures } from "./parts/outputs.ts";
 import { postMeasures } from "./parts/posts.ts";
 import { replayMeasures } from "./parts/replays.ts";
 import { rpcMeasures } from "./parts/rpc.ts";
+import { screenMeasures } from "./parts/screens.ts";
 import { socketMeasures, workerdMeasures } from "./parts/sockets.ts";
 import { turnMeasures } from "./parts/turns.ts";
 import { wireMeasures } from "./parts/wires.ts";
@@ -33,7 +35,9 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   long_runs: longRunMeasures,
   linear: linearMeasures,
   logs: logMeasures,
-  models: modelMeasures,
+  models: async () => [...await modelMeasures(), ...await outputMeasures(), ...await screenMeasures()],
+  outputs: outputMeasures,
+  screens: screenMeasures,
   wires: wireMeasures,
   adapters: adapterMeasures,
   rpc: rpcMeasures,

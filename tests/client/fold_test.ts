@@ -304,6 +304,7 @@ Deno.test("fold() counts events that do not change the conversation, and unknown
     "session.closed": { type: "session.closed" },
     "turn.started": { type: "turn.started", turn: 1 },
     "turn.finished": { type: "turn.finished", turn: 1 },
+    "output.delta": { type: "output.delta", turn: 1, changes: [{ path: [], value: {} }] },
     "notice": { type: "notice", text: "Careful." },
     "data": { type: "data", name: "n", data: 1 },
     "warning": { type: "warning", code: "hook.failed", message: "A hook failed." },

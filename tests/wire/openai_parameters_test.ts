@@ -19,10 +19,7 @@ interface Refused {
 type Table<T> = { readonly [K in keyof Required<T>]: Does };
 
 const never = (...refused: readonly unknown[]) => ({ refused });
-const format = {
-  refused: [{ type: "json_object" }, { type: "json_schema", json_schema: {} }],
-  fine: [{ type: "text" }],
-};
+const format = { refused: [{ type: "grammar" }], fine: [{ type: "text" }] };
 const choice = { refused: ["required", { type: "function", function: { name: "a" } }], fine: ["auto", "none"] };
 
 const chat: Table<OpenAI.Chat.ChatCompletionCreateParams> = {
@@ -165,7 +162,7 @@ for (const [path, bodies] of Object.entries(contents)) {
   });
 }
 
-Deno.test("OpenAI's client receives errors for parse(), refusals and failures", async () => {
+Deno.test("OpenAI's client receives the reason why a request is refused or has failed", async () => {
   const app = serve(agent({ model: scripted() }), {
     wires: [chatCompletions(), responses()],
     owner: (c) => {
@@ -193,20 +190,23 @@ Deno.test("OpenAI's client receives errors for parse(), refusals and failures", 
       client("ada").chat.completions.parse({
         model: "any",
         messages,
-        response_format: { type: "json_schema", json_schema },
+        response_format: { type: "json_schema", json_schema: { ...json_schema, schema: [] as never } },
       }),
     ),
     [
       ...invalid,
-      "response_format.type",
-      "400 Cannot read response_format.type: expected no value other than its default",
+      "response_format.json_schema.schema",
+      "400 Cannot read response_format.json_schema.schema: expected an object",
     ],
   );
   assertEquals(
     (await refusal(
-      client("ada").responses.parse({ input: "Hi", text: { format: { type: "json_schema", ...json_schema } } }),
+      client("ada").responses.parse({
+        input: "Hi",
+        text: { format: { type: "json_schema", ...json_schema, schema: [] as never } },
+      }),
     )).slice(0, 4),
-    [...invalid, "text.format.type"],
+    [...invalid, "text.format.schema"],
   );
   assertEquals(await refusal(client("").responses.create({ input: "Hi" })), [
     403,

@@ -72,7 +72,7 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
     return start(definition, { store, vars: undefined, ...startOptions(given) }, sink);
   }
 
-  const handle = (given: Given) => runHandle<Infer<S>>((sink) => begin(given, sink));
+  const handle = (given: Given) => runHandle<Infer<S>>((sink) => begin(given, sink), definition.format?.stream);
   const { name, description } = definition;
   return { name, description, run: handle, resume: handle, start: begin, "~definition": definition };
 }

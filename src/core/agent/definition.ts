@@ -41,6 +41,7 @@ import type {
 import type { Change, Scope } from "../hooks/scope.ts";
 import type { Limits } from "../run/limits.ts";
 import type { Steps } from "../run/step.ts";
+import type { OutputStream } from "./output_stream.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** The hooks of every point, composed. */
@@ -79,6 +80,8 @@ export interface AnswerFormat {
   shape(request: ModelRequest): ModelRequest;
   /** Reads the final text. Returns the structured answer, or a message that asks the model again. */
   read(text: string): Promise<{ readonly output: unknown } | { readonly retry: UserMessage }>;
+  /** Streams the partial answer. Undefined unless the schema is `streamed()`. */
+  readonly stream?: OutputStream | undefined;
 }
 
 /** Wraps each hook of an agent. */

@@ -7,6 +7,7 @@ import type { Event } from "../../protocol/event.ts";
 import { channel, type Sink } from "../../stream/channel.ts";
 import type { RunResult } from "../hooks/points/run.ts";
 import type { NumberedEvent } from "../run/events.ts";
+import type { DeepPartial, OutputStream } from "./output_stream.ts";
 import type { Started } from "../start/options.ts";
 
 /** A run that has started. */
@@ -18,6 +19,11 @@ export interface RunHandle<O> {
    * that stops does not stop the run.
    */
   readonly events: ReadableStream<Event>;
+  /**
+   * The partial values of the structured output, until the run ends or pauses. They are not validated, and a slow reader skips values. Needs `streamed()` of
+   * `@jizai/jizai/output`; without it, reading this property throws a `TypeError`.
+   */
+  readonly output: AsyncIterable<DeepPartial<O>>;
   /** The result. It resolves whether or not the events are read. */
   readonly result: Promise<RunResult<O>>;
   /** Stops the run. Default reason: "stop". */
@@ -35,13 +41,31 @@ export interface RunHandle<O> {
 const maxUnread = 10_000;
 
 /** Starts a run, and returns its handle. */
-export function runHandle<O>(start: (sink: Sink<NumberedEvent>) => Started): RunHandle<O> {
+export function runHandle<O>(
+  start: (sink: Sink<NumberedEvent>) => Started,
+  outputStream?: OutputStream,
+): RunHandle<O> {
+  const collector = outputStream?.collect();
   const { sink, stream } = channel<NumberedEvent, Event, Event>({
-    keep: ({ event }) => event,
+    keep({ event }) {
+      collector?.add(event);
+      return event;
+    },
     pack: (events, send) => events.forEach(send),
     highWater: Infinity, // the reader never slows the run
     congestedAt: maxUnread,
   });
   const { session, result, stop, send, finish } = start(sink);
-  return { session, events: stream, result: result as Promise<RunResult<O>>, stop, send, finish }; // validated by the output's schema
+  return {
+    session,
+    events: stream,
+    get output() {
+      if (collector) return collector.values as AsyncIterable<DeepPartial<O>>; // the text is written for the schema of O
+      throw new TypeError("Cannot read run.output: expected `output: streamed(schema)` of @jizai/jizai/output");
+    },
+    result: result as Promise<RunResult<O>>, // validated by the output's schema
+    stop,
+    send,
+    finish,
+  };
 }

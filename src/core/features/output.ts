@@ -5,6 +5,7 @@
  */
 import { user } from "../../protocol/message.ts";
 import type { AnswerFormat } from "../agent/definition.ts";
+import { outputStreamOf } from "../agent/output_stream.ts";
 import { expectJson } from "../lib/json_value.ts";
 import { describeIssues, jsonSchemaOf, type Schema } from "../agent/schema.ts";
 
@@ -13,6 +14,7 @@ export function outputFormat(schema: Schema): AnswerFormat {
   const json = jsonSchemaOf(schema, "output");
   const task = `Give your final answer as JSON alone, matching this JSON Schema:\n${JSON.stringify(json)}`;
   return {
+    stream: outputStreamOf(schema),
     shape: (request) => ({
       ...request,
       instructions: `${request.instructions}\n\n${task}`.trim(),

@@ -23,6 +23,8 @@ export interface Audience {
   readonly sink: Sink<NumberedEvent>;
   readonly observers: readonly ((event: Event) => void)[];
   readonly onError: OnError | undefined;
+  /** Returns the event that follows an event, if there is one: a change of the streamed output. */
+  readonly derive: ((event: Event) => Event | undefined) | undefined;
 }
 
 /** The details of a warning. */
@@ -61,7 +63,7 @@ export class Events {
       expectJson(`Cannot emit ${event.type}`, event.data, false); // receivers call toJSON(), if there are any
     }
     if (event.type === this.#due) this.#due = undefined;
-    const { observers } = this.#audience;
+    const { observers, derive } = this.#audience;
     if (observers.length > 0) this.#observe(observers, event);
     if (event.type === "tool.progress" && this.#audience.sink.congested) {
       this.#waiting.set(event.call, event);
@@ -69,6 +71,8 @@ export class Events {
     }
     if (this.#waiting.size > 0) this.#writeWaiting(event);
     this.#write(event);
+    const next = derive?.(event);
+    if (next) this.emit(next);
   };
 
   /** Emits an event that no filter may drop. */
@@ -78,6 +82,11 @@ export class Events {
     if (this.#due === event.type && !this.closed) {
       throw new TypeError(`Cannot drop ${event.type}: a filter may drop only deltas, progress, notices and data`);
     }
+  }
+
+  /** Accepts an announced event that a filter emits later, in its place among the events that the filter holds back. */
+  defer(event: Event): void {
+    if (event.type === this.#due) this.#due = undefined;
   }
 
   /** Emits a warning, and reports the error behind it to the operator. */

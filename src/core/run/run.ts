@@ -8,7 +8,7 @@ import { addUsage, type AssistantMessage, type Usage, type UserMessage } from ".
 import type { Rule } from "../persistence/session.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
-import type { AgentDefinition } from "../agent/definition.ts";
+import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
 import type { Settings } from "../hooks/points/run.ts";
 import type { ModelResponse } from "../hooks/points/turn.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
@@ -56,6 +56,8 @@ export interface EngineRunOptions {
   readonly sessionState: Map<string, unknown>;
   readonly parent?: { readonly run: EngineRun; readonly call: string } | undefined;
   readonly onError?: OnError | undefined;
+  /** The format of the final answer, if the agent has none of its own. */
+  readonly answerFormat?: AnswerFormat | undefined;
   /** Saves the run at a position. */
   readonly save: (position: Position, urgent: boolean) => Promise<void>;
   /** Saves a copy of the messages under a new session. Returns its id, or undefined if there is no room for it. */
@@ -74,6 +76,7 @@ export class EngineRun {
   readonly session: string;
   readonly vars: unknown;
   readonly parent: EngineRun | undefined;
+  readonly answerFormat: AnswerFormat | undefined;
   /** The id of the parent's call that this run works for. */
   readonly call: string | undefined;
   readonly path: readonly string[];
@@ -111,6 +114,7 @@ export class EngineRun {
     this.archive = options.archive;
     this.closing = options.closing;
     this.definition = definition;
+    this.answerFormat = definition.format ?? options.answerFormat;
     this.session = options.session;
     this.vars = options.vars;
     this.parent = parent?.run;
@@ -119,7 +123,12 @@ export class EngineRun {
     this.control = control;
     this.arrivals = options.arrivals;
     this.sink = sink;
-    this.events = new Events(start.id, start.events, { sink, observers: definition.observers, onError });
+    this.events = new Events(start.id, start.events, {
+      sink,
+      observers: definition.observers,
+      onError,
+      derive: definition.format?.stream?.derive(),
+    });
     this.state = new Map(start.state);
     this.sessionState = options.sessionState;
     this.rules = options.rules;

@@ -145,6 +145,7 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
     sessionState: parent?.run.sessionState ?? new Map(claimed.state),
     parent,
     onError,
+    answerFormat: options.answerFormat,
     save: (position, urgent) => writer.checkpoint(position, urgent),
     archive: () => writer.archive(),
     durable: writer.durable,

@@ -5,6 +5,7 @@
  */
 import type { UserMessage } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
+import type { AnswerFormat } from "../agent/definition.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { SendOptions } from "../features/steering.ts";
 import type { RunResult, Settings } from "../hooks/points/run.ts";
@@ -21,6 +22,8 @@ export interface StartOptions extends ClaimOptions {
   readonly limits?: Partial<Limits> | undefined;
   /** Tools of this run only, such as those that its client runs. None may have the name of an agent's own tool. */
   readonly tools?: readonly AnyTool[] | undefined;
+  /** The format of the final answer of this run, if the agent has none of its own. */
+  readonly answerFormat?: AnswerFormat | undefined;
   readonly onError?: OnError | undefined;
   readonly parent?: { readonly run: EngineRun; readonly call: string; readonly settings: Partial<Settings> };
 }

@@ -157,7 +157,7 @@ function shownText(emit: Emit) {
 }
 
 function requestOf({ engine, turn }: StepScope): ModelRequest {
-  const { settings: { model, instructions, definitions }, arrivals, loop, definition } = engine;
+  const { settings: { model, instructions, definitions }, arrivals, loop, answerFormat } = engine;
   const { messages } = loop.transcript;
   const context = [...turn?.context ?? [], ...(arrivals.finishing ? [finishNow] : [])];
   const request: ModelRequest = {
@@ -167,7 +167,7 @@ function requestOf({ engine, turn }: StepScope): ModelRequest {
     tools: arrivals.finishing ? [] : definitions,
     options: {},
   };
-  return definition.format?.shape(request) ?? request;
+  return answerFormat?.shape(request) ?? request;
 }
 
 /** The core of `model`: sends the request and reads the response. */

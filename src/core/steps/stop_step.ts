@@ -55,9 +55,9 @@ export const askStop: Step<StepScope, "stop"> = async (scope, position) => {
 
 /** Reads the final answer. Begins another turn if it has the wrong format, or if messages wait. */
 async function finalMove(engine: EngineRun, message: AssistantMessage): Promise<Move> {
-  const { definition: { format }, loop: { counters }, limits, arrivals } = engine;
+  const { answerFormat, loop: { counters }, limits, arrivals } = engine;
   const text = textOf(message);
-  const read = await format?.read(text);
+  const read = await answerFormat?.read(text);
   if (read && "retry" in read) {
     if (counters.outputs >= limits.outputs) return { to: endWith({ status: "limit", text, reason: "outputs" }) };
     const move = beginTurn(engine, [read.retry]);

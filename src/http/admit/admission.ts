@@ -80,7 +80,7 @@ export async function admitAnswers(
 export async function admitResume(
   { runs }: Server,
   client: Client,
-  { session, answers, tools, at = Infinity }: AnswersOperation,
+  { session, answers, tools, answerFormat, at = Infinity }: AnswersOperation,
   { stored, held, run, pausedAt, isPending, isLate }: AdmittedAnswers,
   request: string | undefined,
 ): Promise<LaunchInput> {
@@ -96,6 +96,7 @@ export async function admitResume(
     after,
     at: isPending ? pausedAt : at,
     ...(tools && { tools }),
+    answerFormat,
     ...(request !== undefined && { request }),
   };
 }

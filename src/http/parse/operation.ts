@@ -3,16 +3,15 @@
  *
  * @module
  */
-import type { AnyTool } from "../../core/agent/tool.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { Mail } from "../../core/persistence/session.ts";
-import type { ChatInput } from "../../wire/wire.ts";
+import type { ChatInput, RunParts } from "../../wire/wire.ts";
 import type { Busy } from "../options.ts";
 import type { ResponseFormat } from "../respond/response_format.ts";
 import type { AnswersBody, RunBody } from "./body.ts";
 
 /** Begins a run. */
-export type PromptOperation = RunBody & {
+export type PromptOperation = RunBody & RunParts & {
   readonly type: "prompt";
   /** Whether the session is created if it does not exist. */
   readonly create: boolean;
@@ -20,16 +19,13 @@ export type PromptOperation = RunBody & {
   readonly busy: Busy;
   /** Whether the last prompt with the same content is removed from the session, with everything after it. Default: false. */
   readonly regenerate?: boolean | undefined;
-  /** Tools of this run only, which its client executes. */
-  readonly tools?: readonly AnyTool[];
   readonly format: ResponseFormat;
 };
 
 /** Resumes a paused run with the answers of a person. */
-export type AnswersOperation = AnswersBody & {
+export type AnswersOperation = AnswersBody & RunParts & {
   readonly type: "answers";
   readonly session: string;
-  readonly tools?: readonly AnyTool[];
   readonly format: ResponseFormat;
 };
 

@@ -23,7 +23,17 @@ export interface LaunchInput extends
   Partial<
     Pick<
       StartOptions,
-      "answers" | "after" | "closing" | "rollback" | "busy" | "request" | "at" | "compact" | "tools" | "messages"
+      | "answers"
+      | "after"
+      | "closing"
+      | "rollback"
+      | "busy"
+      | "request"
+      | "at"
+      | "compact"
+      | "tools"
+      | "messages"
+      | "answerFormat"
     >
   > {
   /** The run's id. */

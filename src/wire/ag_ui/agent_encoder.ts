@@ -7,6 +7,7 @@ import type { Event } from "../../protocol/event.ts";
 import { type CallResult, type ContentPart, textOf } from "../../protocol/message.ts";
 import { tableEncoder } from "../encoder.ts";
 import type { History } from "./history.ts";
+import { outputState } from "./output_state.ts";
 import { messageEncoder, type SubagentTag } from "./message_encoder.ts";
 
 /** Encodes the events of one agent. */
@@ -25,6 +26,7 @@ export interface AgentEncoder {
 export function agentEncoder(run: string, history: History, prefix = "", tag: SubagentTag = {}): AgentEncoder {
   const messages = messageEncoder(history, tag);
   const { frame } = messages;
+  const output = outputState();
   const subagents = new Map<string, AgentEncoder>();
   let stepName: string | undefined;
 
@@ -58,6 +60,7 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
     return closed;
   }
 
+  const stateDelta = (delta: readonly object[]) => delta.length > 0 ? frame("STATE_DELTA", { delta }) : "";
   const custom = (name: string, value: unknown) => frame("CUSTOM", { name, value });
 
   const encoder = tableEncoder({
@@ -75,7 +78,9 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
       return discarded;
     },
     "model.reset": messages.discard,
-    "model.finished": ({ text }) => text === undefined ? messages.close() : messages.replaceText(text),
+    "model.finished": ({ text }) =>
+      stateDelta(output.flush()) + (text === undefined ? messages.close() : messages.replaceText(text)),
+    "output.delta": ({ changes }) => stateDelta(output.add(changes)),
     "turn.finished": close,
 
     "call.delta": ({ call, name, text }) =>

@@ -21,7 +21,8 @@ export interface AgUiOptions {
  * `false` or a text. On a server with `resumeTokens`, the newest message carries the token as its `encryptedValue` and brings it back; the server then knows
  * nothing about earlier runs. A subagent is an AG-UI subagent.
  *
- * Data events named `state` become state snapshots, and other data events become custom events. The client's own state, context and `forwardedProps` are
+ * Data events named `state` become state snapshots, and other data events become custom events. The partial output of an agent with a `streamed()` schema is
+ * the member `output` of the state. The client's own state, context and `forwardedProps` are
  * ignored; `vars` may read them from the body.
  *
  * ```ts

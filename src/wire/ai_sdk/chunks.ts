@@ -107,6 +107,7 @@ export function chunkEncoder(): EventEncoder {
 
     "steering.injected": ({ messages }, id) =>
       messages.map((message, index) => frameOf(steeringPart(message, `${id}.${index}`))).join(""),
+    "output.delta": ({ turn, changes }) => frameOf({ type: "data-output", data: { turn, changes }, transient: true }),
     "notice": ({ text }) => frameOf({ type: "data-notice", data: { text } }),
     "data": (event) => frameOf({ type: `data-${event.name}`, ...dataId(event), data: event.data }),
 

@@ -26,11 +26,6 @@ export const toolChoice: Shape<"auto" | "none" | undefined> = /* @__PURE__ */ la
   nullish(oneOf("auto", "none"))
 );
 
-/** Parses the format of the answer. Only text is served, because the agent decides about structured output. */
-export const responseFormat: Shape<object | undefined> = /* @__PURE__ */ lazy(() =>
-  nullish(object({ type: unsupported("text") }))
-);
-
 /** A tool as OpenAI's clients declare it. */
 interface FunctionTool {
   readonly name: string;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { AnswerFormat } from "../../core/agent/definition.ts";
 import { parseInput } from "../../core/steps/response.ts";
 import {
   type AnswerPart,
@@ -52,6 +53,8 @@ export interface Conversation {
   readonly mustExist?: boolean | undefined;
   /** The tools that the client runs. */
   readonly tools: readonly DeclaredTool[];
+  /** The format of the answer. Default: text. */
+  readonly answerFormat?: AnswerFormat | undefined;
 }
 
 /** The part of a chat input that depends on the conversation. */
@@ -59,7 +62,7 @@ export type ConversationInput = Omit<ChatInput, "type" | "reply">;
 
 /** Returns the input of a conversation: answers, if it ends with nothing but answers to calls of a session, and otherwise a prompt. */
 export function chatInputOf(conversation: Conversation): ConversationInput {
-  const { entries, field, session, mustExist, tools } = conversation;
+  const { entries, field, session, mustExist, tools, answerFormat } = conversation;
   const newest = entries.slice(entries.findLastIndex(({ role }) => role === "assistant") + 1);
   const answers = newest.filter((entry) => entry.role === "answer");
   const asking = answers.map(({ id }) => decodeCallId(id)?.session).find(Boolean);
@@ -69,12 +72,13 @@ export function chatInputOf(conversation: Conversation): ConversationInput {
       input: ({ questions, pausedAt }) => ({
         answers: answers.flatMap((entry) => personAnswers(entry, pausedAt)),
         tools: clientTools(tools, questions),
+        answerFormat,
       }),
     };
   }
   const messages = messagesOf(session === undefined ? entries : newest);
   if (messages.at(-1)?.role !== "user") throw invalid(field, `a last message of role "user"`);
-  return { session, mustExist, input: () => ({ messages, tools: clientTools(tools) }) };
+  return { session, mustExist, input: () => ({ messages, tools: clientTools(tools), answerFormat }) };
 }
 
 /** Returns the answer; none for an approval or a denial of an earlier pause. */

@@ -9,6 +9,7 @@ import { completionEncoder } from "./encoder.ts";
 import { chatRequest } from "./request.ts";
 import { jsonHeaders as headers, modelRoutes, type OpenaiOptions } from "../models.ts";
 import { encodeError } from "../run_error.ts";
+import { jsonAnswer } from "../json_answer.ts";
 import { textInputOf } from "./text_question.ts";
 
 /**
@@ -23,8 +24,8 @@ import { textInputOf } from "./text_question.ts";
  * returned as text, with the input of the call. The reply "yes" approves the call, "no" denies it, and every other reply continues the conversation without it.
  * On a server with `resumeTokens` no call can be answered, because these requests have no place for the token.
  *
- * Hints to the model, such as `temperature`, are ignored, because the agent has its own. Parameters that change the format of the answer, such as a
- * `response_format` other than text, are refused.
+ * With a `response_format` for JSON, only the JSON answer is sent. The agent's own `output` schema comes first; without one, the request's schema goes to the
+ * model, and an answer that is not JSON is asked for again. Other hints to the model, such as `temperature`, are ignored, because the agent has its own.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -54,8 +55,11 @@ export function chatCompletions({ path = "/v1" }: OpenaiOptions = {}): Wire {
 
 function parse(agent: string, { body, session }: WireRequest): ParsedRequest {
   const { conversation, stream, includeUsage } = chatRequest(body);
+  const encoder = () => completionEncoder(agent, includeUsage);
+  const collector = () => completionCollector(agent);
+  const isJson = conversation.answerFormat !== undefined;
   const reply: Reply = stream
-    ? { type: "stream", encoder: () => completionEncoder(agent, includeUsage) }
-    : { type: "json", headers, collector: () => completionCollector(agent) };
+    ? { type: "stream", encoder: isJson ? () => jsonAnswer(encoder(), true, "") : encoder }
+    : { type: "json", headers, collector: isJson ? () => jsonAnswer(collector(), false, undefined) : collector };
   return { type: "chat", ...textInputOf({ ...conversation, session }), reply };
 }

@@ -6,7 +6,8 @@
 import { textOf } from "../../../protocol/message.ts";
 import { array, boolean, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
-import { content, declaredTools, nullish, responseFormat, toolChoice, unsupported } from "../content.ts";
+import { content, declaredTools, nullish, toolChoice, unsupported } from "../content.ts";
+import { answerFormat } from "../json_answer.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 
 const message = /* @__PURE__ */ lazy(() =>
@@ -32,7 +33,7 @@ const request = /* @__PURE__ */ lazy(() =>
     stream: nullish(boolean),
     stream_options: nullish(object({ include_usage: nullish(boolean) })),
     tool_choice: toolChoice,
-    response_format: responseFormat,
+    response_format: answerFormat("json_schema"),
     modalities: nullish(array(oneOf("text"))),
     n: unsupported(1),
     logprobs: unsupported(false),
@@ -59,12 +60,13 @@ export interface ChatRequest {
 
 /** Parses a request. */
 export function chatRequest(body: unknown): ChatRequest {
-  const { messages, tools, tool_choice, stream = false, stream_options } = request(body, "");
+  const { messages, tools, tool_choice, response_format, stream = false, stream_options } = request(body, "");
   return {
     conversation: {
       field: "messages",
       entries: messages.map(entryOf),
       tools: declaredTools(tool_choice, tools?.map((tool) => tool.function)),
+      answerFormat: response_format,
     },
     stream,
     includeUsage: stream_options?.include_usage ?? false,

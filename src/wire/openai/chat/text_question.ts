@@ -54,7 +54,7 @@ function answersIn(text: string, questions: readonly Question[]): readonly Perso
  * The input is answers if the last message replies to a question of `questionText()`, and otherwise that of `chatInputOf()`.
  */
 export function textInputOf(conversation: Conversation): ConversationInput {
-  const { entries, session, tools } = conversation;
+  const { entries, session, tools, answerFormat } = conversation;
   const input = chatInputOf(conversation);
   const asking = entries.findLastIndex(({ role }) => role === "assistant");
   const [question, ...replies] = entries.slice(Math.max(0, asking));
@@ -72,7 +72,7 @@ export function textInputOf(conversation: Conversation): ConversationInput {
       if (!isOpen) return { newSession: session === undefined, ...input.input(pending) };
       const answers = answersIn(textOf(reply), questions);
       const forClient = clientTools(tools, questions);
-      return answers ? { answers, tools: forClient } : { messages, tools: forClient };
+      return { ...(answers ? { answers } : { messages }), tools: forClient, answerFormat };
     },
   };
 }

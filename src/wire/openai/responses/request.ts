@@ -7,7 +7,8 @@ import { type Json, textOf, user } from "../../../protocol/message.ts";
 import { array, boolean, json, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
 import { decodeCallId } from "../call_id.ts";
-import { content, declaredTools, nullish, responseFormat, toolChoice, unsupported } from "../content.ts";
+import { content, declaredTools, nullish, toolChoice, unsupported } from "../content.ts";
+import { answerFormat } from "../json_answer.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 
 const functionTool = /* @__PURE__ */ lazy(() =>
@@ -27,7 +28,7 @@ const request = /* @__PURE__ */ lazy(() =>
     tools: nullish(array(functionTool)),
     stream: nullish(boolean),
     tool_choice: toolChoice,
-    text: nullish(object({ format: responseFormat })),
+    text: nullish(object({ format: answerFormat() })),
     parallel_tool_calls: unsupported(true),
     background: unsupported(false),
     prompt: unsupported(),
@@ -37,7 +38,10 @@ const request = /* @__PURE__ */ lazy(() =>
 
 /** Parses a request. */
 export function responsesRequest(body: unknown): { readonly conversation: Conversation; readonly stream: boolean } {
-  const { input, instructions, previous_response_id: previous, tools, tool_choice, stream = false } = request(body, "");
+  const { input, instructions, previous_response_id: previous, tools, tool_choice, text, stream = false } = request(
+    body,
+    "",
+  );
   const session = previous && (decodeCallId(previous.slice("resp_".length))?.session ?? previous);
   const entries = typeof input === "string" ? [user(input)] : array(jsonObject)(input, "input").flatMap(entriesOf);
   const system = session === undefined && instructions !== undefined ? [user(instructions, "system")] : [];
@@ -49,6 +53,7 @@ export function responsesRequest(body: unknown): { readonly conversation: Conver
       session,
       mustExist: previous !== undefined,
       tools: declaredTools(tool_choice, tools),
+      answerFormat: text?.format,
     },
   };
 }

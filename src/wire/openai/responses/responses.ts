@@ -6,6 +6,7 @@
 import type { JsonResponse, ParsedRequest, Reply, ResponseCollector, Wire, WireRequest } from "../../wire.ts";
 import { chatInputOf } from "../conversation.ts";
 import { jsonHeaders as headers, type OpenaiOptions } from "../models.ts";
+import { jsonAnswer } from "../json_answer.ts";
 import { responseEncoder } from "./encoder.ts";
 import { responsesRequest } from "./request.ts";
 import { encodeError } from "../run_error.ts";
@@ -21,8 +22,8 @@ import { encodeError } from "../run_error.ts";
  * request, in the format of a call to an MCP server. On a server with `resumeTokens` no call can be answered, because these requests have no place for the
  * token.
  *
- * Hints to the model, such as `temperature`, are ignored, because the agent has its own. Parameters that change the format of the answer, such as a
- * `text.format` other than text, are refused.
+ * With a `text.format` for JSON, only the JSON answer is sent. The agent's own `output` schema comes first; without one, the request's schema goes to the
+ * model, and an answer that is not JSON is asked for again. Other hints to the model, such as `temperature`, are ignored, because the agent has its own.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -51,9 +52,12 @@ export function responses({ path = "/v1" }: OpenaiOptions = {}): Wire {
 
 function parse(agent: string, { body, session }: WireRequest): ParsedRequest {
   const { conversation, stream } = responsesRequest(body);
+  const encoder = () => responseEncoder(agent);
+  const collector = () => responseCollector(agent);
+  const isJson = conversation.answerFormat !== undefined;
   const reply: Reply = stream
-    ? { type: "stream", encoder: () => responseEncoder(agent) }
-    : { type: "json", headers, collector: () => responseCollector(agent) };
+    ? { type: "stream", encoder: isJson ? () => jsonAnswer(encoder(), true, "") : encoder }
+    : { type: "json", headers, collector: isJson ? () => jsonAnswer(collector(), false, undefined) : collector };
   return { type: "chat", ...chatInputOf({ ...conversation, session: session ?? conversation.session }), reply };
 }
 

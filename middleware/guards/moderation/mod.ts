@@ -1,0 +1,107 @@
+/**
+ * Checks messages and answers with a moderation service.
+ *
+ * @module
+ */
+import { type ContentPart, type InputContext, type Message, type Middleware, refused } from "../../../mod.ts";
+import { screen } from "../../../src/core/features/screen/mod.ts";
+import type { Moderation, Moderator } from "./moderator.ts";
+
+export type { Moderation, Moderator } from "./moderator.ts";
+export { openaiModerator, type OpenaiModeratorOptions } from "./openai.ts";
+
+/** Options of `moderation()`. */
+export interface ModerationOptions {
+  /** The moderation service. */
+  readonly moderator: Moderator;
+  /** Number of characters of the answer that are checked together. Default: 400. */
+  readonly window?: number;
+  /** Shown in place of flagged text. The rest of the answer is dropped. Default: "[This text was removed.]" */
+  readonly replacement?: string;
+  /** The reason that a client receives for a refused message. Default: "The message was refused." */
+  readonly reason?: string;
+  /** Whether messages from outside are checked: prompts, history, steering, replies. Default: true. */
+  readonly input?: boolean;
+  /** Whether answers and reasoning are checked. Default: true. */
+  readonly output?: boolean;
+  /** Called for content that is flagged or could not be checked. Default: nothing. */
+  readonly onFlagged?: (moderation: Moderation, source: "input" | "output") => void;
+}
+
+/**
+ * Checks messages from outside before they are accepted, and the answer while it streams, with a moderation service. A flagged message is refused. A flagged
+ * answer is cut before the flagged text. If the service fails, the message is refused, or the answer is cut. Put it first in `use`, so that it checks the text
+ * that clients receive.
+ *
+ * Throws a `RangeError` if `window` is not a whole number of 1 or more.
+ *
+ * ```ts
+ * import { agent } from "@jizai/jizai";
+ * import { moderation, type Moderator } from "@jizai/jizai/middleware/moderation";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const moderator: Moderator = { // in your app: openaiModerator({ apiKey })
+ *   moderate: (parts) => Promise.resolve({ flagged: JSON.stringify(parts).includes("fool"), categories: [] }),
+ * };
+ * const assistant = agent({ model: scripted("You fool."), use: [moderation({ moderator })] });
+ *
+ * assertEquals((await assistant.run("Hi").result).text, "[This text was removed.]");
+ * assertEquals((await assistant.run("Hi, fool").result).status, "cancelled");
+ * ```
+ */
+export function moderation(
+  {
+    moderator,
+    window = 400,
+    replacement = "[This text was removed.]",
+    reason = "The message was refused.",
+    input = true,
+    output = true,
+    onFlagged = () => {},
+  }: ModerationOptions,
+): Middleware {
+  const screenAnswer = screen({
+    window,
+    async check({ before, text }, { signal }) {
+      const moderation = await moderator.moderate([{ type: "text", text: before + text }], { signal });
+      if (!moderation.flagged) return { type: "pass" };
+      onFlagged(moderation, "output");
+      return { type: "cut", text: replacement };
+    },
+  });
+
+  /** Whether a message may be accepted. A failure of the service is reported, and refuses it. */
+  async function isAccepted(message: Message, ctx: InputContext): Promise<boolean> {
+    const parts = contentOf(message);
+    if (parts.length === 0) return true;
+    try {
+      const moderation = await moderator.moderate(parts, { signal: ctx.signal });
+      if (moderation.flagged) onFlagged(moderation, "input");
+      return !moderation.flagged;
+    } catch (error) {
+      ctx.run.report(error);
+      return false;
+    }
+  }
+
+  return {
+    name: "moderation",
+    ...(output && { model: screenAnswer }),
+    ...(input && {
+      async input(ctx, next) {
+        const accepted = await Promise.all(ctx.messages.map((message) => isAccepted(message, ctx)));
+        return accepted.every(Boolean) ? await next() : refused(reason);
+      },
+    }),
+  };
+}
+
+/** Returns the text and the media of a message. */
+function contentOf(message: Message): readonly ContentPart[] {
+  const parts = message.role === "tool" ? message.results.flatMap((result) => result.parts) : message.parts;
+  return parts.flatMap((part): readonly ContentPart[] => {
+    if (part.type === "media") return [part];
+    return part.type === "text" && part.text !== "" ? [{ type: "text", text: part.text }] : [];
+  });
+}

@@ -1,0 +1,150 @@
+/**
+ * Asynchronous screening of streamed text, such as moderation: the text is checked before clients and the transcript receive it.
+ *
+ * @module
+ */
+import { type AnswerPart, noUsage } from "../../../protocol/message.ts";
+import type { Hook } from "../../hooks/onion.ts";
+import type { ModelChange, ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
+import { rewrite, type Rewriter } from "../../hooks/rewrite.ts";
+import { cancellationOf, startTimer, withGracePeriod } from "../../lib/cancellation.ts";
+import { ScreenedStream } from "./stream.ts";
+import type { Screening } from "./screening.ts";
+
+export type { Screening } from "./screening.ts";
+
+/** A piece of text to check. */
+export interface ScreenedText {
+  /** The text of the window. */
+  readonly text: string;
+  /** The text right before it, as the model wrote it. It was checked before. */
+  readonly before: string;
+  /** Tells the answer from the model's reasoning. */
+  readonly type: "text" | "reasoning";
+}
+
+/** Options of `screen()`. */
+export interface ScreenOptions<V = unknown> {
+  /** Number of characters that are held back until they are checked together. A longer delta is checked as a whole. */
+  readonly window: number;
+  /** Decides about the text of a window. It may be called again before an earlier window is decided. If it throws, the text is cut. */
+  readonly check: (piece: ScreenedText, ctx: ModelContext<V>) => Screening | Promise<Screening>;
+  /** Number of characters before the window that `check` receives as `before`. Default: 200. */
+  readonly before?: number;
+  /** Milliseconds after which a check has failed. Default: 10,000. */
+  readonly timeout?: number;
+}
+
+/**
+ * Creates a `model` hook that checks the streamed answer and reasoning in windows. At most one window is held back, besides the windows that are being
+ * checked. Windows are checked in parallel and released in order; calls wait for the text before them.
+ *
+ * A check passes the text, replaces it, or cuts the response: the rest of the response, with its calls, is dropped, the request is cancelled, and the response
+ * ends with the finish reason "filter". A check that throws or exceeds `timeout` cuts the response too, with a warning. A response that a later hook gives
+ * without streaming it is checked as a whole.
+ *
+ * Throws a `RangeError` if `window` or `before` is not a whole number, or `window` is less than 1.
+ *
+ * ```ts
+ * import { agent } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { screen } from "@jizai/jizai/screen";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const polite = screen({
+ *   window: 100,
+ *   check: async ({ text }) => await isRude(text) ? { type: "cut", text: " [removed]" } : { type: "pass" },
+ * });
+ * const model = scripted({ text: ["Well, ", "you fool."] });
+ *
+ * const { text } = await agent({ model, use: [{ name: "polite", model: polite }] }).run("Hi").result;
+ * assertEquals(text, " [removed]");
+ *
+ * function isRude(text: string): Promise<boolean> { // in your app: a classifier
+ *   return Promise.resolve(text.includes("fool"));
+ * }
+ * ```
+ */
+export function screen<V = unknown>(
+  { window, check, before: context = 200, timeout = 10_000 }: ScreenOptions<V>,
+): Hook<ModelContext<V>, ModelChange, ModelResponse> {
+  if (!(Number.isInteger(window) && window >= 1 && Number.isInteger(context) && context >= 0)) {
+    throw new RangeError(
+      `Cannot create screen(): \`window\` is ${window} and \`before\` is ${context}; expected whole numbers, \`window\` of 1 or more`,
+    );
+  }
+  const split = windows(window);
+  const splitText = rewrite({ text: split, reasoning: split });
+
+  /** Runs a check. One that fails cuts the text. */
+  async function decide(piece: ScreenedText, ctx: ModelContext<V>): Promise<Screening> {
+    const late = new AbortController();
+    const timer = startTimer(() => late.abort(new Error(`Cannot check a text within ${timeout} ms`)), timeout);
+    const signal = AbortSignal.any([ctx.signal, late.signal]);
+    try {
+      const checking = Promise.resolve().then(() => check(piece, { ...ctx, signal }));
+      const screening = await withGracePeriod(checking, cancellationOf(signal), 0, () => {});
+      if (["pass", "replace", "cut"].includes(screening?.type)) return screening;
+      throw new TypeError(`Cannot screen a text: the check returned ${screening}; expected pass, replace or cut`);
+    } catch (error) {
+      if (!ctx.signal.aborted) {
+        const message = "A check failed, so the text was cut.";
+        ctx.emit({ type: "warning", code: "hook.failed", message, point: "model", error: ctx.run.report(error) });
+      }
+      return { type: "cut" };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Checks a response that was not streamed as it is. */
+  async function screenWhole(response: ModelResponse, ctx: ModelContext<V>): Promise<ModelResponse> {
+    const parts: AnswerPart[] = [];
+    for (const part of response.parts) {
+      if (part.type !== "text" && part.type !== "reasoning") {
+        parts.push(part);
+        continue;
+      }
+      const screening = await decide({ text: part.text, before: "", type: part.type }, ctx);
+      if (screening.type === "pass") parts.push(part);
+      else parts.push({ type: part.type, text: screening.text ?? "" });
+      if (screening.type === "cut") return { ...response, parts, finish: "filter" };
+    }
+    return { ...response, parts };
+  }
+
+  return async function screenModel(ctx, next) {
+    const cut = new AbortController();
+    const stream = new ScreenedStream(ctx, {
+      before: context,
+      decide: (piece) => decide(piece, ctx),
+      onCut: () => cut.abort(new DOMException("The text was cut by a check", "AbortError")),
+    });
+    const signal = AbortSignal.any([ctx.signal, cut.signal]);
+    const inner = { ...ctx, emit: stream.emit };
+    let response: ModelResponse;
+    try {
+      response = await splitText(inner, (change) => next({ signal, ...change }));
+    } catch (error) {
+      if (!stream.isCut) {
+        stream.close();
+        throw error;
+      }
+      response = { parts: [], finish: "filter", usage: noUsage, model: ctx.request.model.id, attempts: ctx.attempt };
+    }
+    await stream.settled();
+    if (stream.isCut) return { ...response, parts: stream.shown, finish: "filter" };
+    const parts = stream.match(response.parts);
+    return parts ? { ...response, parts } : await screenWhole(response, ctx);
+  };
+}
+
+/** Creates a rewriter that lets text pass in whole windows, and drops the incomplete window of a stream that breaks off. */
+function windows(window: number): Rewriter {
+  return (text, at) => {
+    if (at !== "more") return at === "end" ? [text, ""] : ["", ""];
+    const whole = text.length - text.length % window;
+    const end = /[\ud800-\udbff]/.test(text.charAt(whole - 1)) ? whole - 1 : whole; // inside a surrogate pair
+    return [text.slice(0, end), text.slice(end)];
+  };
+}

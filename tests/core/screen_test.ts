@@ -1,0 +1,222 @@
+import { agent, type Event, type Middleware, reply, tool } from "@jizai/jizai";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { screen, type ScreenedText, type Screening, type ScreenOptions } from "@jizai/jizai/screen";
+import { assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { eventsOfRun } from "../support/run_events.ts";
+
+const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Sun." });
+const pass: Screening = { type: "pass" };
+
+/** Runs an agent whose answers are screened. */
+async function screened(
+  options: ScreenOptions,
+  answers: readonly ScriptedAnswer[],
+  { outer = [], inner = [] }: { outer?: Middleware[]; inner?: Middleware[] } = {},
+) {
+  const errors: unknown[] = [];
+  const use = [...outer, { name: "screen", model: screen(options) }, ...inner];
+  const model = scripted(...answers);
+  const run = agent({ model, tools: [look], use }).run({ prompt: "Hi", onError: (error) => void errors.push(error) });
+  const events = await eventsOfRun(run);
+  const { messages, status, text } = await run.result;
+  const message = messages.find(({ role }) => role === "assistant");
+  return {
+    events,
+    shown: shownOf(events),
+    parts: message?.role === "assistant" && message.parts,
+    status,
+    text,
+    errors,
+  };
+}
+
+const shownOf = (events: readonly Event[]) =>
+  events.flatMap((event) => {
+    if (event.type === "text.delta" || event.type === "reasoning.delta") return [event.text];
+    if (event.type === "model.finished") return [`${event.finish} ${event.text ?? ""}`.trim()];
+    return /^(call|model\.reset|warning)/.test(event.type) ? [event.type] : [];
+  });
+
+Deno.test("screen() checks the text in windows and releases what passes", async () => {
+  const pieces: ScreenedText[] = [];
+  const check = (piece: ScreenedText) => {
+    pieces.push(piece);
+    return pass;
+  };
+  const { shown, parts } = await screened({ window: 4, before: 3, check }, [{
+    reasoning: "Hmmm, ",
+    text: ["ab", "cde", "fghijk", "l", "\ud83d\ude00m"],
+  }]);
+  assertEquals(pieces.map(({ type, before, text }) => [type, before, text]), [
+    ["reasoning", "", "Hmmm"],
+    ["reasoning", "mmm", ", "],
+    ["text", "", "abcd"],
+    ["text", "bcd", "efgh"],
+    ["text", "fgh", "ijkl"],
+    ["text", "jkl", "\ud83d\ude00m"],
+  ]);
+  assertEquals(shown, ["Hmmm", ", ", "abcd", "efgh", "ijkl", "\ud83d\ude00m", "stop"]);
+  assertEquals(parts, [{ type: "reasoning", text: "Hmmm, " }, { type: "text", text: "abcdefghijkl\ud83d\ude00m" }]);
+});
+
+Deno.test("screen() never splits a character", async () => {
+  const texts: string[] = [];
+  const check = ({ text }: ScreenedText) => {
+    texts.push(text);
+    return pass;
+  };
+  await screened({ window: 2, check }, [{ text: ["a\ud83d\ude00", "b\ud83d\ude00"] }]);
+  assertEquals(texts.every((text) => text.isWellFormed()), true);
+  assertEquals(texts.join(""), "a\ud83d\ude00b\ud83d\ude00");
+});
+
+Deno.test("screen() checks windows in parallel and releases them in order, with the calls after their text", async () => {
+  const checks = new Map<string, PromiseWithResolvers<Screening>>();
+  const check = ({ text }: ScreenedText) => {
+    const decision = Promise.withResolvers<Screening>();
+    checks.set(text, decision);
+    if (checks.size === 3) { for (const key of [..."cba"]) checks.get(key)?.resolve(pass); }
+    return decision.promise;
+  };
+  const { shown } = await screened({ window: 1, check }, [
+    { text: ["a", "b", "c"], calls: [["look", {}]] },
+    { text: "" },
+  ]);
+  assertEquals(shown, ["a", "b", "c", "call.delta", "call.ready", "calls", "stop"]);
+});
+
+Deno.test("screen() replaces text in the deltas and in the transcript", async () => {
+  const check = ({ text }: ScreenedText): Screening => text === "bad " ? { type: "replace", text: "*** " } : pass;
+  const { shown, parts, text } = await screened({ window: 4, check }, [{
+    reasoning: "bad ",
+    text: ["good", "bad go", "od"],
+  }]);
+  assertEquals(shown, ["*** ", "good", "*** ", "good", "stop"]);
+  assertEquals(parts, [{ type: "reasoning", text: "*** " }, { type: "text", text: "good*** good" }]);
+  assertEquals(text, "good*** good");
+});
+
+Deno.test("screen() drops the meta of reasoning that it replaces, because it signs the original text", async () => {
+  const reads = [[{ type: "reasoning", text: "bad", meta: { signature: "s" } }], [{ type: "text", text: "ok" }], [{
+    type: "finish",
+    reason: "stop",
+  }]] as const;
+  const check = ({ text }: ScreenedText): Screening => text === "bad" ? { type: "replace", text: "***" } : pass;
+  assertEquals((await screened({ window: 9, check }, [{ reads }])).parts, [
+    { type: "reasoning", text: "***" },
+    { type: "text", text: "ok" },
+  ]);
+  assertEquals((await screened({ window: 9, check: () => pass }, [{ reads }])).parts, [
+    { type: "reasoning", text: "bad", meta: { signature: "s" } },
+    { type: "text", text: "ok" },
+  ]);
+});
+
+Deno.test("screen() cuts the response: the rest and the calls are dropped, and the request is cancelled", async () => {
+  let aborted = false;
+  const stopped = Promise.withResolvers<never>();
+  const check = ({ text }: ScreenedText): Screening => text === "bad!" ? { type: "cut", text: " [cut]" } : pass;
+  const stuck: ScriptedAnswer = {
+    before: (_, signal) =>
+      signal.addEventListener("abort", () => {
+        aborted = true;
+        stopped.reject(signal.reason);
+      }),
+    reads: [[{ type: "text", text: "good" }], [{ type: "text", text: "bad!more" }], stopped.promise],
+  };
+  const answers: readonly (readonly [ScriptedAnswer, number])[] = [
+    [{ text: ["good", "bad!", "more"], calls: [["look", {}]] }, 0],
+    [{ text: ["good", "bad!"] }, 0],
+    [stuck, 8],
+  ];
+  for (const [answer, window] of answers) {
+    const whole = window > 0 ? (piece: ScreenedText) => check({ ...piece, text: piece.text.slice(0, 4) }) : check;
+    const { shown, parts, status, text } = await screened({ window: 4, check: whole }, [answer]);
+    assertEquals(shown, ["good", " [cut]", "filter"]);
+    assertEquals(parts, [{ type: "text", text: "good [cut]" }]);
+    assertEquals([status, text], ["done", "good [cut]"]);
+  }
+  assertEquals(aborted, true);
+});
+
+Deno.test("screen() cuts the text if the check throws, or returns no decision", async () => {
+  const broken = new Error("the service is down");
+  const failing: readonly [ScreenOptions["check"], string][] = [
+    [() => Promise.reject(broken), "Error: the service is down"],
+    [() => {
+      throw broken;
+    }, "Error: the service is down"],
+    [
+      () => undefined as never,
+      "TypeError: Cannot screen a text: the check returned undefined; expected pass, replace or cut",
+    ],
+  ];
+  for (const [check, error] of failing) {
+    const { shown, text, errors } = await screened({ window: 4, check }, ["good day"]);
+    assertEquals(shown, ["warning", "filter"]);
+    assertEquals([text, errors.map(String)], ["", [error]]);
+  }
+});
+
+Deno.test("screen() cuts the text if the check takes longer than its timeout", async () => {
+  using time = new FakeTime();
+  const run = screened({ window: 4, timeout: 50, check: () => new Promise(() => {}) }, ["good day"]);
+  await time.tickAsync(49);
+  await time.tickAsync(1);
+  const { shown, errors } = await run;
+  assertEquals(shown, ["warning", "filter"]);
+  assertEquals(errors.map(String), ["Error: Cannot check a text within 50 ms"]);
+});
+
+Deno.test("screen() drops the held text of a failed attempt, and screens the next attempt anew", async () => {
+  const again: Middleware = {
+    name: "again",
+    async model(_, next) {
+      return await next().catch(() => next());
+    },
+  };
+  const check = ({ text }: ScreenedText): Screening => text.includes("bad") ? { type: "replace", text: "***" } : pass;
+  for (const at of ["outer", "inner"] as const) {
+    const { shown, text } = await screened({ window: 4, check }, [
+      { text: ["good", "te"], error: new Error("cut") },
+      "fine bad!",
+    ], { [at]: [again] });
+    assertEquals([shown.at(-1), text], ["stop", "***!"]);
+    assertEquals(shown.includes("te"), false);
+  }
+});
+
+Deno.test("screen() checks a response that a later hook gives or changes without streaming it", async () => {
+  const texts: string[] = [];
+  const check = ({ text }: ScreenedText): Screening => {
+    texts.push(text);
+    return text.includes("bad") ? { type: "replace", text: "***" } : pass;
+  };
+  const cached: Middleware = { name: "cached", model: () => Promise.resolve(reply("bad cache")) };
+  const { shown, text } = await screened({ window: 4, check }, [], { inner: [cached] });
+  assertEquals([shown, text, texts], [["stop ***"], "***", ["bad cache"]]);
+
+  const changing: Middleware = {
+    name: "changing",
+    model: async (_, next) => ({ ...await next(), parts: [{ type: "text", text: "all bad" }] }),
+  };
+  assertEquals((await screened({ window: 4, check }, ["good"], { inner: [changing] })).text, "***");
+  const cut = () => ({ type: "cut" }) as const;
+  assertEquals((await screened({ window: 4, check: cut }, [], { inner: [cached] })).shown, ["filter"]);
+});
+
+Deno.test("screen() stays in force for a model that a later hook chooses", async () => {
+  const check = ({ text }: ScreenedText): Screening => text.includes("bad") ? { type: "replace", text: "***" } : pass;
+  const other: Middleware = { name: "other", model: (_, next) => next({ request: { model: scripted("bad") } }) };
+  const { shown } = await screened({ window: 9, check }, ["good"], { inner: [other] });
+  assertEquals(shown, ["***", "stop"]);
+});
+
+Deno.test("screen() refuses sizes that are not whole numbers", () => {
+  const check = () => pass;
+  for (const sizes of [{ window: 0 }, { window: 1.5 }, { window: 4, before: -1 }]) {
+    assertThrows(() => screen({ ...sizes, check }), RangeError, "expected whole numbers");
+  }
+});

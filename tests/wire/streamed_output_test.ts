@@ -1,0 +1,129 @@
+import { agent, type Model, serve, tool } from "@jizai/jizai";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { PartialOutput, streamed } from "@jizai/jizai/output";
+import { agUi } from "@jizai/jizai/wire/ag_ui";
+import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
+import { assertEquals, assertRejects } from "@std/assert";
+import { HttpAgent } from "npm:@ag-ui/client@1.0.0";
+import OpenAI from "npm:openai@7.57.0";
+import * as z from "zod";
+import { Chat, reaching } from "../support/chat.ts";
+
+const schema = z.object({ city: z.string(), days: z.array(z.object({ sunny: z.boolean() })) });
+const kyoto = { city: "Kyoto", days: [{ sunny: true }, { sunny: false }] };
+const json = JSON.stringify(kyoto);
+const pieces = json.match(/[^]{1,3}/g) ?? [];
+
+function served(model: Model) {
+  return serve(agent({ model, output: streamed(schema) }), { wires: [aiSdkUi(), agUi()] });
+}
+
+Deno.test("useChat folds the changes that arrive as data-output", async () => {
+  const output = new PartialOutput();
+  const cities: unknown[] = [];
+  const chat = new Chat(served(scripted({ text: pieces })), {
+    onData(part) {
+      if (part.type !== "data-output") return;
+      const { changes } = part.data as { changes: Parameters<PartialOutput["add"]>[0] };
+      output.add(changes);
+      cities.push((output.value as Partial<typeof kyoto>).city);
+    },
+  });
+  await chat.sendMessage({ text: "Where?" });
+  assertEquals(output.value, kyoto);
+  assertEquals([...new Set(cities)], [undefined, "", "Kyo", "Kyoto"]);
+  assertEquals(chat.lastMessage?.parts.map(({ type }) => type), ["step-start", "text"]);
+});
+
+Deno.test("AG-UI clients have the partial value in the state", async () => {
+  const long = { city: 'a "long"/~name\n'.repeat(40), days: [{ sunny: true }] };
+  for (const value of [kyoto, long]) {
+    const client = new HttpAgent({
+      url: "/ag-ui",
+      threadId: "t",
+      initialState: { other: 1 },
+      fetch: reaching(served(scripted({ text: JSON.stringify(value).match(/[^]{1,3}/g) ?? [] }))),
+    });
+    client.addMessage({ id: "m1", role: "user", content: "Where?" });
+    let bytes = 0;
+    const states: unknown[] = [];
+    await client.runAgent({}, {
+      onStateDeltaEvent: ({ event }) => void (bytes += JSON.stringify(event.delta).length),
+      onStateChanged: ({ state }) => void states.push(structuredClone(state.output)),
+    });
+    assertEquals(client.state, { other: 1, output: value });
+    assertEquals(states.at(-1), value);
+    assertEquals(bytes < 20 * JSON.stringify(value).length + 500, true, `${bytes} bytes`);
+  }
+});
+
+const messages = [{ role: "user" as const, content: "Where?" }];
+const json_schema = { name: "forecast", strict: true, schema: z.toJSONSchema(schema) };
+const text = { format: { type: "json_schema" as const, ...json_schema } };
+const response_format = { type: "json_schema" as const, json_schema };
+
+function client(...answers: readonly ScriptedAnswer[]) {
+  const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Sun." });
+  const model = scripted(...answers);
+  const app = serve(agent({ model, tools: [look] }), { wires: [chatCompletions(), responses()] });
+  const openai = new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
+  return { model, openai };
+}
+
+const looking = { text: "I will look.", calls: [["look", {}]] } as const;
+
+Deno.test("OpenAI's client parses the answer to a response_format, without the text before calls", async () => {
+  const { model, openai } = client(looking, `\`\`\`json\n${json}\n\`\`\``);
+  const { choices } = await openai.chat.completions.parse({ model: "any", messages, response_format });
+  assertEquals(choices[0]?.message.parsed, kyoto);
+  assertEquals(model.requests[0]?.options.output, json_schema.schema);
+});
+
+Deno.test("OpenAI's client streams the answer to a response_format", async () => {
+  const { openai } = client(looking, { text: pieces });
+  const stream = openai.chat.completions.stream({ model: "any", messages, response_format });
+  const deltas: string[] = [];
+  stream.on("content.delta", ({ delta }) => void deltas.push(delta));
+  const { choices } = await stream.finalChatCompletion();
+  assertEquals(choices[0]?.message.parsed, kyoto);
+  assertEquals(deltas, pieces);
+});
+
+Deno.test("OpenAI's client parses and streams the answer to a text.format", async () => {
+  assertEquals((await client(looking, json).openai.responses.parse({ input: "Where?", text })).output_parsed, kyoto);
+  const stream = client(looking, { text: pieces }).openai.responses.stream({ input: "Where?", text });
+  const deltas: string[] = [];
+  stream.on("response.output_text.delta", ({ delta }) => void deltas.push(delta));
+  assertEquals((await stream.finalResponse()).output_text, json);
+  assertEquals(deltas, pieces);
+});
+
+Deno.test("a model is asked again for JSON, and a stream that has begun another JSON answer fails", async () => {
+  const parsed = await client("Kyoto.", json).openai.chat.completions.parse({
+    model: "any",
+    messages,
+    response_format,
+  });
+  assertEquals(parsed.choices[0]?.message.parsed, kyoto);
+  const object = { type: "json_object" as const };
+  const told = await client("{", '{"a":1}').openai.chat.completions.create({
+    model: "a",
+    messages,
+    response_format: object,
+  });
+  assertEquals(told.choices[0]?.message.content, '{"a":1}');
+  const twice = client('{"city":', json).openai.chat.completions.stream({ model: "any", messages, response_format });
+  await assertRejects(() => twice.finalChatCompletion(), OpenAI.OpenAIError, "Cannot stream the JSON answer");
+});
+
+Deno.test("the agent's own output schema comes before the format of the request", async () => {
+  const model = scripted(json);
+  const app = serve(agent({ model, output: schema }), { wires: [chatCompletions()] });
+  const openai = new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app) });
+  const object = { type: "json_object" as const };
+  const { choices } = await openai.chat.completions.create({ model: "any", messages, response_format: object });
+  assertEquals(choices[0]?.message.content, json);
+  assertEquals(model.requests[0]?.options.output?.type, "object");
+  assertEquals(Object.keys(model.requests[0]?.options.output?.properties ?? {}), ["city", "days"]);
+});
