@@ -20,6 +20,7 @@ import { replayMeasures } from "./parts/replays.ts";
 import { rpcMeasures } from "./parts/rpc.ts";
 import { screenMeasures } from "./parts/screens.ts";
 import { socketMeasures, workerdMeasures } from "./parts/sockets.ts";
+import { toolSearchMeasures } from "./parts/tool_searches.ts";
 import { turnMeasures } from "./parts/turns.ts";
 import { wireMeasures } from "./parts/wires.ts";
 
@@ -35,9 +36,15 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   long_runs: longRunMeasures,
   linear: linearMeasures,
   logs: logMeasures,
-  models: async () => [...await modelMeasures(), ...await outputMeasures(), ...await screenMeasures()],
+  models: async () => [
+    ...await modelMeasures(),
+    ...await outputMeasures(),
+    ...await screenMeasures(),
+    ...await toolSearchMeasures(),
+  ],
   outputs: outputMeasures,
   screens: screenMeasures,
+  tool_searches: toolSearchMeasures,
   wires: wireMeasures,
   adapters: adapterMeasures,
   rpc: rpcMeasures,

@@ -15,6 +15,8 @@ export interface Run {
   readonly id: string;
   /** The session's id. */
   readonly session: string;
+  /** The owner of the session, if the run was given one. A child run has the owner of its parent. */
+  readonly owner: string | undefined;
   /** The start of the run, in milliseconds since 1970. */
   readonly startedAt: number;
   /** The names of the parent agents, outermost first. Empty for a run without a parent. */

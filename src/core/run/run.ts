@@ -45,6 +45,8 @@ export interface TurnState {
 export interface EngineRunOptions {
   readonly definition: AgentDefinition<StepScope>;
   readonly session: string;
+  /** The owner of the session. */
+  readonly owner: string | undefined;
   readonly sink: Sink<NumberedEvent>;
   readonly vars: unknown;
   readonly limits: Limits;
@@ -74,6 +76,7 @@ export class EngineRun {
   readonly startedAt: number;
   readonly definition: AgentDefinition<StepScope>;
   readonly session: string;
+  readonly owner: string | undefined;
   readonly vars: unknown;
   readonly parent: EngineRun | undefined;
   readonly answerFormat: AnswerFormat | undefined;
@@ -114,6 +117,7 @@ export class EngineRun {
     this.archive = options.archive;
     this.closing = options.closing;
     this.definition = definition;
+    this.owner = parent ? parent.run.owner : options.owner;
     this.answerFormat = definition.format ?? options.answerFormat;
     this.session = options.session;
     this.vars = options.vars;

@@ -17,7 +17,7 @@ export const engineKey = "~engine";
 
 /** The part of a run that its view shows. */
 export interface ViewedRun
-  extends Pick<Run, "id" | "session" | "startedAt" | "path" | "call" | "state" | "sessionState"> {
+  extends Pick<Run, "id" | "session" | "owner" | "startedAt" | "path" | "call" | "state" | "sessionState"> {
   readonly definition: { readonly name: string };
   readonly parent: ViewedRun | undefined;
   readonly view: Run;
@@ -30,13 +30,14 @@ export interface ViewedRun
 
 /** Returns a run as hooks see it. */
 export function viewOf(engine: ViewedRun): Run & { readonly [engineKey]: ViewedRun } {
-  const { id, session, startedAt, path, state, sessionState, definition, call, events, loop, arrivals } = engine;
+  const { id, session, owner, startedAt, path, state, sessionState, definition, call, events, loop, arrivals } = engine;
   return {
     get [engineKey]() {
       return engine;
     },
     id,
     session,
+    owner,
     startedAt,
     path,
     state,

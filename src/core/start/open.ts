@@ -134,6 +134,7 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   const engine = new EngineRun({
     definition,
     session,
+    owner: claimed.owner,
     sink,
     vars,
     limits,

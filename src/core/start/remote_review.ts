@@ -27,6 +27,7 @@ export async function reviewForRemoteRun(
   const engine = new EngineRun({
     definition,
     session: session.id,
+    owner: session.owner,
     sink: nullSink,
     vars,
     limits: definition.limits,

@@ -1,0 +1,39 @@
+/**
+ * Keys of cached responses and results.
+ *
+ * @module
+ */
+import type { Message, ModelContext } from "../../../mod.ts";
+import { canonicalJson } from "../../../src/core/kit.ts";
+
+/** Returns the key of a value: a hash of its canonical JSON. */
+export async function keyOf(kind: "model" | "tool", value: unknown): Promise<string> {
+  const bytes = new TextEncoder().encode(canonicalJson(value));
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
+  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `cache/${kind}/${hex}`;
+}
+
+/** Returns the part of a request that decides about its response. */
+export function requestKey({ request: { model, instructions, messages, tools, options } }: ModelContext): unknown {
+  return { model: model.id, instructions, messages: withoutIds(messages), tools, options };
+}
+
+/** Numbers the calls of a conversation, because providers give them ids at random. */
+function withoutIds(messages: readonly Message[]): unknown {
+  const numbers = new Map<string, number>();
+  const numberOf = (id: string) => {
+    const number = numbers.get(id) ?? numbers.size;
+    numbers.set(id, number);
+    return number;
+  };
+  return messages.map((message) => {
+    if (message.role === "tool") {
+      return { ...message, results: message.results.map((result) => ({ ...result, callId: numberOf(result.callId) })) };
+    }
+    return {
+      ...message,
+      parts: message.parts.map((part) => part.type === "call" ? { ...part, id: numberOf(part.id) } : part),
+    };
+  });
+}

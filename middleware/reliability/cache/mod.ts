@@ -1,0 +1,147 @@
+/**
+ * Caches responses of models and results of tools.
+ *
+ * @module
+ */
+import {
+  type ExecuteContext,
+  type Middleware,
+  type ModelContext,
+  type ModelResponse,
+  noUsage,
+  type Scope,
+  type ToolResult,
+} from "../../../mod.ts";
+import type { KeyValue } from "../../../src/core/kit.ts";
+import { Flights } from "./flights.ts";
+import { keyOf, requestKey } from "./key.ts";
+
+/** Options of `cache()`. */
+export interface CacheOptions<V = unknown> {
+  /** The database of the cache. */
+  readonly keyValue: KeyValue;
+  /** Milliseconds after which an entry is deleted. Default: an hour. */
+  readonly expireIn?: number;
+  /** Whether a request to a model is cached. Default: true. */
+  readonly model?: boolean | ((ctx: ModelContext<V>) => boolean);
+  /** The names of the tools whose results are cached, or a function that decides about a call. Default: none. */
+  readonly tools?: readonly string[] | ((ctx: ExecuteContext<V>) => boolean);
+  /**
+   * Returns what entries belong to, besides the request or the call: only runs with the same value share them. Default: the owner of the session. `() => "all"`
+   * shares entries with everybody.
+   */
+  readonly per?: (scope: Scope<V>) => string | undefined;
+}
+
+/** The size of the largest entry, which is that of the key-value port. */
+const maxLength = 500_000;
+
+/**
+ * Answers a request to a model, and a call of a tool, from the cache if the same was answered before. The key of a response contains the owner, the model, the
+ * instructions, the messages, the tools and the options; the key of a result contains the owner, the tool and the input. The same work in progress is done once,
+ * and everybody who waits for it receives its outcome.
+ *
+ * Only complete responses and results with the status "ok" are kept. A cached response takes no tokens, and its text is streamed as one piece. If the database
+ * fails, the model or the tool is asked, and the error is reported. Put `cache` outside of `retry`. List a tool only if its result depends on its input and the
+ * owner alone; add to `per` what else it depends on, such as a value in `vars`.
+ *
+ * ```ts
+ * import { agent } from "@jizai/jizai";
+ * import { cache } from "@jizai/jizai/middleware/cache";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { memoryKeyValue } from "@jizai/jizai/session/key_value";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const model = scripted("Kyoto is in Japan.");
+ * const assistant = agent({ model, use: [cache({ keyValue: memoryKeyValue() })] });
+ *
+ * await assistant.run("Where is Kyoto?").result;
+ * const { text, usage } = await assistant.run("Where is Kyoto?").result;
+ * assertEquals([text, usage], ["Kyoto is in Japan.", { input: 0, output: 0 }]);
+ * model.done();
+ * ```
+ */
+export function cache<V = unknown>(
+  { keyValue, expireIn = 3_600_000, model = true, tools = [], per = ({ run }) => run.owner }: CacheOptions<V>,
+): Middleware<V> {
+  const responses = new Flights<ModelResponse>();
+  const results = new Flights<ToolResult>();
+  const isCachedRequest = typeof model === "function" ? model : () => model;
+  const isCachedCall = typeof tools === "function" ? tools : (ctx: ExecuteContext<V>) => tools.includes(ctx.tool.name);
+
+  /** Returns an entry, or undefined if there is none that can be read. */
+  async function find(key: string, ctx: Scope<V>): Promise<unknown> {
+    try {
+      const text = await keyValue.get(key);
+      return text === undefined ? undefined : JSON.parse(text);
+    } catch (error) {
+      ctx.run.report(error);
+      return undefined;
+    }
+  }
+
+  async function keep(key: string, value: unknown, ctx: Scope<V>): Promise<void> {
+    try {
+      const text = JSON.stringify(value);
+      if (text.length <= maxLength) await keyValue.set(key, text, { expireIn });
+    } catch (error) {
+      ctx.run.report(error);
+    }
+  }
+
+  return {
+    name: "cache",
+    async model(ctx, next) {
+      if (!isCachedRequest(ctx)) return await next();
+      const key = await keyOf("model", { per: per(ctx), ...Object(requestKey(ctx)) });
+      let isOwn = false;
+      const response = await responses.run(key, ctx.signal, async () => {
+        const found = await find(key, ctx);
+        if (isResponse(found)) return found;
+        isOwn = true;
+        const fresh = await next();
+        if (isComplete(fresh)) await keep(key, fresh, ctx);
+        return fresh;
+      }, isComplete);
+      if (isOwn) return response;
+      emitText(response, ctx);
+      return { ...response, usage: noUsage };
+    },
+    async execute(ctx, next) {
+      if (!isCachedCall(ctx)) return await next();
+      const key = await keyOf("tool", { per: per(ctx), tool: ctx.tool.name, input: ctx.input });
+      const isOk = (result: ToolResult) => result.status === "ok";
+      return await results.run(key, ctx.signal, async () => {
+        const found = await find(key, ctx);
+        if (isResult(found)) return found;
+        const fresh = await next();
+        const { input: _, error: __, ...kept } = fresh;
+        if (isOk(fresh)) await keep(key, kept, ctx);
+        return fresh;
+      }, isOk);
+    },
+  };
+}
+
+/** Emits the text of a cached response, so that clients receive it in order with the other events. */
+function emitText({ parts }: ModelResponse, { emit, turn }: ModelContext): void {
+  parts.forEach((part, index) => {
+    if ((part.type !== "text" && part.type !== "reasoning") || part.text === "") return;
+    emit({ type: part.type === "text" ? "text.delta" : "reasoning.delta", turn, part: index, text: part.text });
+  });
+}
+
+/** Whether a response is the same each time: it was neither cut nor filtered. */
+function isComplete({ finish }: ModelResponse): boolean {
+  return finish === "stop" || finish === "calls";
+}
+
+function isResponse(value: unknown): value is ModelResponse {
+  const { parts, finish, model } = Object(value);
+  return Array.isArray(parts) && typeof finish === "string" && typeof model === "string";
+}
+
+function isResult(value: unknown): value is ToolResult {
+  const { type, status, parts } = Object(value);
+  return type === "result" && status === "ok" && Array.isArray(parts);
+}

@@ -1,0 +1,214 @@
+import { agent, type Middleware, ModelError, tool } from "@jizai/jizai";
+import type { KeyValue } from "@jizai/jizai/kit";
+import { cache, type CacheOptions } from "@jizai/jizai/middleware/cache";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { memoryKeyValue } from "@jizai/jizai/session/key_value";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { eventLines, eventsOfRun } from "../support/run_events.ts";
+import { lines } from "../support/transcript_lines.ts";
+
+/** Creates an agent with a cache whose tool counts its executions, and a function that runs it for an owner. */
+function cached(answers: readonly ScriptedAnswer[], options: Partial<CacheOptions> = {}, ...inner: Middleware[]) {
+  const executed: unknown[] = [];
+  const look = tool({
+    name: "look",
+    description: "Looks",
+    input: z.object({ at: z.string().default("sky"), fail: z.boolean().optional() }),
+    execute(input) {
+      executed.push(input);
+      if (input.fail) throw new Error("blind");
+      return `Saw the ${input.at}.`;
+    },
+  });
+  const model = scripted(...answers);
+  const keyValue = options.keyValue ?? memoryKeyValue();
+  const assistant = agent({ model, tools: [look], use: [cache({ ...options, keyValue }), ...inner] });
+  const errors: string[] = [];
+  const ask = (prompt: string, owner?: string) =>
+    assistant.run({
+      prompt,
+      ...(owner !== undefined && { owner }),
+      onError: (error) => void errors.push(String(error)),
+    });
+  return { model, executed, ask, errors, keyValue };
+}
+
+Deno.test("cache() obeys the laws of middleware", async () => {
+  await testMiddleware(() => cache({ keyValue: memoryKeyValue(), tools: () => true, per: ({ run }) => run.id }));
+});
+
+Deno.test("cache() answers the same request once, and streams the cached text without usage", async () => {
+  const { model, ask } = cached([{ reasoning: "Hm.", text: ["Hel", "lo"], usage: { input: 5, output: 7 } }]);
+  await ask("Hi").result;
+  const run = ask("Hi");
+  const told = eventLines(await eventsOfRun(run));
+  assertEquals(told.slice(4, -3), [
+    "model.started 1 scripted",
+    "reasoning.delta 1 0 Hm.",
+    "text.delta 1 1 Hello",
+    "model.finished 1 stop 0",
+  ]);
+  const { text, usage } = await run.result;
+  assertEquals([text, usage], ["Hello", { input: 0, output: 0 }]);
+  model.done();
+});
+
+Deno.test("cache() keeps the entries of owners apart, unless `per` shares them", async () => {
+  const { ask, model } = cached(["For Ada", "For Bob", "For nobody"]);
+  const text = async (owner?: string) => (await ask("Hi", owner).result).text;
+  assertEquals([await text("ada"), await text("bob"), await text(), await text("bob"), await text("ada")], [
+    "For Ada",
+    "For Bob",
+    "For nobody",
+    "For Bob",
+    "For Ada",
+  ]);
+  model.done();
+  const shared = cached(["For all"], { per: () => "all" });
+  assertEquals([(await shared.ask("Hi", "ada").result).text, (await shared.ask("Hi", "bob").result).text], [
+    "For all",
+    "For all",
+  ]);
+});
+
+Deno.test("cache() asks again for another model, prompt, instruction or option", async () => {
+  const keyValue = memoryKeyValue();
+  const text = async (id: string, instructions: string, prompt: string, seed?: number) => {
+    const model = { ...scripted(`${id} ${instructions} ${prompt} ${seed}`), id };
+    const options: Middleware = {
+      name: "options",
+      model: (ctx, next) => next(seed === undefined ? {} : { request: { options: { ...ctx.request.options, seed } } }),
+    };
+    return (await agent({ model, instructions, use: [options, cache({ keyValue })] }).run(prompt).result).text;
+  };
+  const asked: readonly (readonly [string, string, string, number?])[] = [
+    ["a", "x", "p"],
+    ["b", "x", "p"],
+    ["a", "y", "p"],
+    ["a", "x", "q"],
+    ["a", "x", "p", 1],
+  ];
+  for (const [id, instructions, prompt, seed] of asked) {
+    assertEquals(await text(id, instructions, prompt, seed), `${id} ${instructions} ${prompt} ${seed}`);
+  }
+});
+
+Deno.test("cache() finds a conversation whose calls have other ids", async () => {
+  const { ask, model, executed } = cached([
+    { calls: [{ name: "look", input: {}, id: "call_a" }] },
+    "The sky.",
+  ]);
+  const first = await ask("Look").result;
+  const second = await ask("Look").result;
+  assertEquals([first.text, second.text], ["The sky.", "The sky."]);
+  assertEquals(executed.length, 2);
+  model.done();
+});
+
+Deno.test("cache() keeps results of the listed tools by their parsed input and owner", async () => {
+  const look = (input: object) => ({ calls: [["look", input]] }) as const;
+  const answers = [look({}), "1", look({ at: "sky" }), "2", look({ at: "sea" }), "3", look({}), "4"];
+  const { ask, executed } = cached(answers, { model: false, tools: ["look"] });
+  const results = async (owner: string) => {
+    const { messages } = await ask("Look", owner).result;
+    return lines(messages.filter(({ role }) => role === "tool"));
+  };
+  assertEquals(await results("ada"), ["ok Saw the sky."]);
+  assertEquals(await results("ada"), ["ok Saw the sky."]);
+  assertEquals(await results("ada"), ["ok Saw the sea."]);
+  assertEquals(await results("bob"), ["ok Saw the sky."]);
+  assertEquals(executed, [{ at: "sky" }, { at: "sea" }, { at: "sky" }]);
+});
+
+Deno.test("cache() keeps neither failed results, nor cut responses, nor errors", async () => {
+  const fail = { calls: [["look", { fail: true }]] } as const;
+  const failing = cached([fail, "1", fail, "2"], { model: false, tools: () => true });
+  await failing.ask("Look").result;
+  await failing.ask("Look").result;
+  assertEquals(failing.executed.length, 2);
+
+  const cut = cached([
+    { text: "To", finish: "length" },
+    { text: "Fil", finish: "filter" },
+    { text: "Bro", error: new ModelError("cut") },
+    "Whole",
+  ]);
+  const texts = [];
+  for (let run = 0; run < 5; run++) texts.push((await cut.ask("Hi").result).text);
+  assertEquals(texts, ["To", "Fil", "Bro", "Whole", "Whole"]);
+});
+
+/** Begins three runs of the same prompt, of which the first does the work. */
+async function threeRuns(ask: ReturnType<typeof cached>["ask"]) {
+  const moment = () => new Promise((resolve) => setTimeout(resolve, 20));
+  const first = ask("Hi");
+  await moment();
+  const runs = [first, ask("Hi"), ask("Hi")];
+  await moment();
+  return runs;
+}
+
+Deno.test("cache() does the same work in progress once, also if a caller stops waiting", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { ask, model } = cached([{ text: "Once", before: () => gate.promise }]);
+  const runs = await threeRuns(ask);
+  runs[1]?.stop();
+  const stopped = await runs[1]?.result;
+  gate.resolve();
+  const [first, , third] = await Promise.all(runs.map(({ result }) => result));
+  assertEquals([first?.text, stopped?.status, third?.text, third?.usage], [
+    "Once",
+    "aborted",
+    "Once",
+    { input: 0, output: 0 },
+  ]);
+  model.done();
+});
+
+Deno.test("cache() works for each caller itself if the work in progress fails or is stopped", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { ask, model } = cached([
+    { before: () => gate.promise, error: new ModelError("down") },
+    "Mine",
+  ]);
+  const runs = await threeRuns(ask);
+  gate.resolve();
+  const results = await Promise.all(runs.map(({ result }) => result));
+  assertEquals(results.map(({ status, text }) => [status, text]), [["failed", ""], ["done", "Mine"], ["done", "Mine"]]);
+  model.done();
+});
+
+Deno.test("cache() forgets an entry when it expires", async () => {
+  using time = new FakeTime();
+  const { ask } = cached(["First", "Second"], { expireIn: 1_000 });
+  const text = async () => (await ask("Hi").result).text;
+  assertEquals([await text(), await text()], ["First", "First"]);
+  time.tick(1_000);
+  assertEquals(await text(), "Second");
+});
+
+Deno.test("cache() works without a database that fails, and ignores entries that it cannot read", async () => {
+  const broken: KeyValue = {
+    ...memoryKeyValue(),
+    get: () => Promise.reject(new Error("down")),
+    set: () => Promise.reject(new Error("down")),
+  };
+  const failing = cached(["One", "Two"], { keyValue: broken });
+  assertEquals([(await failing.ask("Hi").result).text, (await failing.ask("Hi").result).text], ["One", "Two"]);
+  assertEquals(failing.errors, Array(4).fill("Error: down"));
+  for (const entry of ["{", "null", "[]", `{"parts":1}`]) {
+    const { ask } = cached(["Fresh"], { keyValue: { ...memoryKeyValue(), get: () => Promise.resolve(entry) } });
+    assertEquals((await ask("Hi").result).text, "Fresh");
+  }
+});
+
+Deno.test("cache() does not keep an entry that is larger than a key-value database takes", async () => {
+  const { ask, errors, model } = cached(["x".repeat(500_001), "y"]);
+  await ask("Hi").result;
+  assertEquals((await ask("Hi").result).text, "y");
+  assertEquals(errors, []);
+  model.done();
+});

@@ -1,0 +1,105 @@
+import { agent, memory, tool } from "@jizai/jizai";
+import { handoff } from "@jizai/jizai/middleware/handoff";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { lines } from "../support/transcript_lines.ts";
+
+const named = (name: string) => tool({ name, description: name, input: z.object({}), execute: () => `Did ${name}.` });
+const [greet, pay, search, look] = ["greet", "pay", "search", "look"].map(named);
+if (!greet || !pay || !search || !look) throw new Error("Cannot create the tools");
+
+const refunds = { name: "refunds", description: "Refunds orders", instructions: "You refund.", tools: [pay, look] };
+const experts = {
+  name: "experts",
+  description: "Knows all",
+  instructions: () => Promise.resolve("You know."),
+  tools: [look],
+};
+const transfer = (to: string) => ["transfer", { agent: to }] as const;
+
+/** Runs an agent that can hand over, with this script. */
+async function run(script: readonly ScriptedAnswer[], options: Parameters<typeof handoff>[1] = {}) {
+  const model = scripted(...script);
+  const tools = [greet, search].filter((each) => each !== undefined);
+  const store = memory();
+  const shown: unknown[] = [];
+  const assistant = agent({
+    model,
+    instructions: "You greet.",
+    tools,
+    use: [permissions({ deny: ["pay"] }), handoff([refunds, experts], options)],
+    observe: (event) => void (event.type === "data" && shown.push([event.name, event.data])),
+  });
+  const { messages, session } = await assistant.run({ prompt: "Hi", session: "s", store }).result;
+  const asked = () =>
+    model.requests.map(({ instructions, tools }) => [instructions, tools.map(({ name }) => name).join(" ")]);
+  return { model, messages, asked, shown, again: () => assistant.run({ prompt: "And?", session, store }).result };
+}
+
+const main = ["You greet.", "greet search transfer"];
+
+Deno.test("handoff() obeys the laws of middleware", async () => {
+  await testMiddleware(() => handoff([experts]), { calls: [["transfer", { agent: "experts" }]] });
+});
+
+Deno.test("handoff() changes the instructions and the tools from the next turn on, and can transfer further and back", async () => {
+  const { asked, shown, messages } = await run([
+    { calls: [transfer("refunds")] },
+    { calls: [transfer("experts")] },
+    { calls: [transfer("main")] },
+    "Bye.",
+  ]);
+  assertEquals(asked(), [main, ["You refund.", "transfer pay look"], ["You know.", "transfer look"], main]);
+  assertEquals(shown, ["refunds", "experts", "main"].map((name) => ["agent", { id: "agent", agent: name }]));
+  assertEquals(
+    lines(messages)[2],
+    `ok The conversation was transferred. You are now the agent "refunds". Continue with the user's request.`,
+  );
+});
+
+Deno.test("handoff() keeps the specialist for the next prompt of the session", async () => {
+  const { asked, again } = await run([{ calls: [transfer("experts")] }, "Ask.", "Answer."]);
+  await again();
+  assertEquals(asked().slice(1), Array(2).fill(["You know.", "transfer look"]));
+});
+
+Deno.test("handoff() uses the model of the specialist, and shares the listed tools", async () => {
+  const own = scripted("From the expert.");
+  const model = scripted({ calls: [transfer("expert")] });
+  const expert = { name: "expert", description: "Knows", instructions: "You know.", model: own };
+  const assistant = agent({ model, tools: [search], use: [handoff([expert], { shared: ["search"] })] });
+  assertEquals((await assistant.run("Hi").result).text, "From the expert.");
+  assertEquals(own.requests[0]?.tools.map(({ name }) => name), ["search", "transfer"]);
+});
+
+Deno.test("handoff() fails calls of tools that the active agent does not have, and guards apply to specialists", async () => {
+  const { messages } = await run([
+    { calls: [["look", {}], ["greet", {}]] },
+    { calls: [transfer("refunds")] },
+    { calls: [["greet", {}], ["pay", {}], ["look", {}]] },
+    "Bye.",
+  ]);
+  assertEquals(lines(messages.filter(({ role }) => role === "tool")).filter((line) => !line.includes("transferred")), [
+    `error The agent "main" has no tool "look".`,
+    "ok Did greet.",
+    `error The agent "refunds" has no tool "greet".`,
+    "denied pay is not permitted here.",
+    "ok Did look.",
+  ]);
+});
+
+Deno.test("handoff() refuses an unknown agent", async () => {
+  const { asked, messages } = await run([{ calls: [transfer("nobody")] }, "Bye."]);
+  assertEquals(asked()[1], main);
+  assertEquals(JSON.stringify(messages).includes("expected one of main, refunds, experts"), true);
+});
+
+Deno.test("handoff() refuses names that are not different, and different tools with one name", () => {
+  assertThrows(() => handoff([refunds, refunds]), TypeError, "expected different names");
+  assertThrows(() => handoff([refunds], { back: "refunds" }), TypeError, "expected different names");
+  const other = { ...experts, tools: [named("look")] };
+  assertThrows(() => handoff([refunds, other]), TypeError, 'different tools "look"');
+});
