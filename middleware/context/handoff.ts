@@ -36,7 +36,7 @@ const transferTool = "transfer";
  * the model of the specialist, and the same messages. The specialist can transfer it further, or back. The choice belongs to the session, so the next prompt
  * goes to the specialist too. Clients receive a `data` event named `agent`. The middleware of the agent applies to all specialists.
  *
- * A call of a tool that the active agent does not have fails, whoever has the tool. Throws a `TypeError` if two agents have the same name.
+ * A call of a tool that the active agent does not have fails. Throws a `TypeError` if two agents have the same name.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";

@@ -57,12 +57,12 @@ Deno.test("cache() answers the same request once, and streams the cached text wi
 });
 
 Deno.test("cache() keeps the entries of owners apart, unless `per` shares them", async () => {
-  const { ask, model } = cached(["For Ada", "For Bob", "For nobody"]);
+  const { ask, model } = cached(["For Ada", "For Bob", "For no owner"]);
   const text = async (owner?: string) => (await ask("Hi", owner).result).text;
   assertEquals([await text("ada"), await text("bob"), await text(), await text("bob"), await text("ada")], [
     "For Ada",
     "For Bob",
-    "For nobody",
+    "For no owner",
     "For Bob",
     "For Ada",
   ]);

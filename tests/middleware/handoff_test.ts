@@ -92,7 +92,7 @@ Deno.test("handoff() fails calls of tools that the active agent does not have, a
 });
 
 Deno.test("handoff() refuses an unknown agent", async () => {
-  const { asked, messages } = await run([{ calls: [transfer("nobody")] }, "Bye."]);
+  const { asked, messages } = await run([{ calls: [transfer("unknown")] }, "Bye."]);
   assertEquals(asked()[1], main);
   assertEquals(JSON.stringify(messages).includes("expected one of main, refunds, experts"), true);
 });

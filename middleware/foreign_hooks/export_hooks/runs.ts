@@ -40,6 +40,7 @@ function foreignRun({ id, session, agent }: RunIds, sessionState: Map<string, un
     id,
     session,
     agent,
+    owner: undefined,
     startedAt: Date.now(),
     path: [],
     answers: [],

@@ -79,7 +79,10 @@ export function screen<V = unknown>(
   /** Runs a check. One that fails cuts the text. */
   async function decide(piece: ScreenedText, ctx: ModelContext<V>): Promise<Screening> {
     const late = new AbortController();
-    const timer = startTimer(() => late.abort(new Error(`Cannot check a text within ${timeout} ms`)), timeout);
+    const timer = startTimer(
+      () => late.abort(new Error(`Cannot check a text: it took longer than ${timeout} ms`)),
+      timeout,
+    );
     const signal = AbortSignal.any([ctx.signal, late.signal]);
     try {
       const checking = Promise.resolve().then(() => check(piece, { ...ctx, signal }));
