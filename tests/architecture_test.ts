@@ -211,8 +211,8 @@ banned(
 );
 
 banned(
-  "the library never writes to the console",
-  library,
+  "the library writes to the console only where the default of onError does",
+  library.filter(({ path }) => path !== "src/core/run/log_error.ts"),
   { selector: `Identifier[name="console"]`, text: /console/ },
   `console.log("hello");`,
   "const { warn } = console;",

@@ -6,6 +6,7 @@
 import type { Context, Env } from "hono";
 import type { NumberedEvent } from "../core/run/events.ts";
 import { defaultLimits, limited, type Limits } from "../core/run/limits.ts";
+import { logError } from "../core/run/log_error.ts";
 import type { Started } from "../core/start/options.ts";
 import { memory } from "../core/persistence/memory.ts";
 import type { Store } from "../core/persistence/store.ts";
@@ -70,7 +71,7 @@ export interface ServeOptions {
   readonly heartbeat?: number;
   /** The most bytes of a request body. Default: 1,048,576. */
   readonly maxBody?: number;
-  /** Receives every error of a request or run, with the id that the client received. Default: errors are not reported. */
+  /** Receives every error of a request or run, with the id that the client received. Default: `console.error`. */
   readonly onError?: OnFailure;
 }
 
@@ -104,7 +105,7 @@ export type ServerOptions = ReturnType<typeof resolveOptions>;
 /** Fills in the defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for two that exclude each other. */
 export function resolveOptions(options: ServeOptions & { readonly vars?: (c: Context) => unknown } = {}) {
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
-  const { limits = {}, lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576 } = options;
+  const { limits = {}, lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } = options;
   if (options.store && resumeTokens) {
     throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");
   }
@@ -121,5 +122,5 @@ export function resolveOptions(options: ServeOptions & { readonly vars?: (c: Con
     throw new RangeError(`Cannot serve: \`maxBody\` is ${maxBody}; expected a positive number of bytes`);
   }
   const store = options.store ?? (resumeTokens ? undefined : memory());
-  return { ...options, store, wires, onClientGone, singleProcess, limits, lease, heartbeat, maxBody };
+  return { ...options, store, wires, onClientGone, singleProcess, limits, lease, heartbeat, maxBody, onError };
 }

@@ -78,7 +78,7 @@ export interface RunOptions extends Pick<ClaimOptions, "owner" | "lease" | "lost
   readonly signal?: AbortSignal;
   /** Changes of the agent's limits. */
   readonly limits?: Partial<Limits>;
-  /** Receives every error with the id that clients see in its place. */
+  /** Receives every error with the id that clients see in its place. Default: `console.error`. */
   readonly onError?: OnError;
 }
 

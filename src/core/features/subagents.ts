@@ -173,6 +173,7 @@ async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResu
     store,
     signal,
     vars,
+    onError: parent.onError,
     parent: { run: parent, call, settings },
   }, sink);
   parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });

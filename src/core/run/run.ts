@@ -97,6 +97,7 @@ export class EngineRun {
   readonly judged = new Set<unknown>();
   /** The idempotency id of the request that started or resumed the run. */
   readonly request: string | undefined;
+  readonly onError: OnError | undefined;
   readonly durable: boolean;
   readonly archive: () => Promise<string | undefined>;
   readonly closing: string | undefined;
@@ -113,6 +114,7 @@ export class EngineRun {
     this.id = start.id;
     this.startedAt = start.startedAt;
     this.request = start.request;
+    this.onError = onError;
     this.durable = options.durable;
     this.archive = options.archive;
     this.closing = options.closing;

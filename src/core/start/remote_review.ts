@@ -8,10 +8,19 @@ import type { AgentDefinition } from "../agent/definition.ts";
 import { Steering } from "../features/steering.ts";
 import type { Session } from "../persistence/session.ts";
 import { RunControl } from "../run/control.ts";
+import type { OnError } from "../run/events.ts";
 import { hasInputHooks, reviewMessage } from "./review.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
 import { nullSink } from "./options.ts";
 import { Transcript } from "../run/transcript.ts";
+
+/** A message, the session of its run, the vars of the request that brought it, and the receiver of errors. */
+export interface RemoteMessage {
+  readonly session: Session;
+  readonly message: UserMessage;
+  readonly vars: unknown;
+  readonly onError: OnError;
+}
 
 /**
  * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. The hooks see the run as it was saved last; their
@@ -19,7 +28,7 @@ import { Transcript } from "../run/transcript.ts";
  */
 export async function reviewForRemoteRun(
   agent: { readonly "~definition": object },
-  { session, message, vars }: { readonly session: Session; readonly message: UserMessage; readonly vars: unknown },
+  { session, message, vars, onError }: RemoteMessage,
 ): Promise<UserMessage> {
   const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
   const { run: start } = session;
@@ -37,6 +46,7 @@ export async function reviewForRemoteRun(
     transcript: (events) => new Transcript({ ...session, before: start.before }, events),
     rules: [],
     sessionState: new Map(session.state),
+    onError,
     save: () => Promise.resolve(),
     archive: () => Promise.resolve(undefined),
     durable: false,

@@ -49,7 +49,7 @@ export function liveRuns(
     save: async (session, requester) => await storeOf(requester)?.save(session),
     get: (run, { owner }) => live.get(ownedKey(owner, run)),
     isDead: (run, { owner }) => singleProcess && !live.has(ownedKey(owner, run)),
-    review: (session, message, { vars }) => reviewForRemoteRun(agent, { session, message, vars }),
+    review: (session, message, { vars }) => reviewForRemoteRun(agent, { session, message, vars, onError }),
     launch,
   };
   // a log brings the code that a server needs for it; its type is `recordsOf` of the same package

@@ -44,7 +44,7 @@ export type OnFailure = (error: unknown, info: { readonly id: string; readonly r
 export function errorResponse(
   error: unknown,
   c: Context,
-  onError: OnFailure | undefined,
+  onError: OnFailure,
   bodyOf: (error: WireError) => object = nativeBody,
 ): Response {
   if (error instanceof HTTPException) return error.getResponse(); // thrown by `vars` or `owner`, for the client
@@ -59,10 +59,10 @@ function nativeBody({ code, message, field, id }: WireError): object {
 }
 
 /** Passes an error to `onError`. Returns the id that the client may receive. */
-export function reportError(onError: OnFailure | undefined, error: unknown, run?: string): string {
+export function reportError(onError: OnFailure, error: unknown, run?: string): string {
   const id = crypto.randomUUID();
   try {
-    onError?.(error, { id, ...(run !== undefined && { run }) });
+    onError(error, { id, ...(run !== undefined && { run }) });
   } catch {
     return id; // `onError` itself failed, and no other handler can receive its error
   }
