@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { brand } from "../protocol/brand.ts";
 import type { FailureCode, FinishReason } from "../protocol/event.ts";
 import type { Json, Message, Usage } from "../protocol/message.ts";
 
@@ -106,11 +107,12 @@ export interface ModelErrorOptions extends ErrorOptions {
   readonly code?: ModelErrorCode;
 }
 
-/** Marks the errors of every copy of this package. */
-const brand = Symbol.for("jizai.ModelError");
-
-/** A request that the provider rejected, or a response that was cut. `instanceof` also recognizes the errors of other copies of this package. */
+/** A request that the provider rejected, or a response that was cut. */
 export class ModelError extends Error {
+  static {
+    brand(this, "ModelError");
+  }
+
   /** The name of the class. */
   override readonly name = "ModelError";
   /** Whether the same request may succeed later. */
@@ -133,17 +135,6 @@ export class ModelError extends Error {
     this.status = status;
     this.overflow = overflow;
     this.code = code ?? codeOf(status, recoverable, overflow);
-  }
-
-  /** Marks the instance for other copies of this package. */
-  get [brand](): true {
-    return true;
-  }
-
-  /** Whether a value is a `ModelError`, also of another copy of this package. A subclass recognizes only its own instances. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    if (this !== ModelError) return Function.prototype[Symbol.hasInstance].call(this, value);
-    return typeof value === "object" && value !== null && brand in value;
   }
 }
 

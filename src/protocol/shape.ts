@@ -9,11 +9,16 @@
  *
  * @module
  */
+import { brand } from "./brand.ts";
 import type { Json } from "./message.ts";
 import { isObject } from "./unknown_json.ts";
 
 /** A value from outside that does not have the expected shape. The message contains nothing secret and may be sent to the client. */
 export class ShapeError extends Error {
+  static {
+    brand(this, "ShapeError");
+  }
+
   /** The name of the class. */
   override readonly name = "ShapeError";
 

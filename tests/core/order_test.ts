@@ -112,3 +112,66 @@ Deno.test("agent() refuses to be created without a model", () => {
   const make = () => agent({});
   assertThrows(make, TypeError, 'Cannot create the agent "agent": it has no model; expected `model`');
 });
+
+Deno.test("a middleware stands before those that its `before` names, where they are used", () => {
+  const trace: Middleware = { name: "trace", before: ["retry"] };
+  const retry: Middleware = { name: "retry" };
+  make(trace, retry)();
+  make(trace)();
+  assertThrows(make(retry, trace), TypeError, 'Cannot use "retry" before "trace": put trace() first in use');
+  const wrapped = only("x", { ...trace, tool: (_, next) => next() });
+  assertThrows(make(retry, wrapped), TypeError, 'Cannot use "retry" before "trace"');
+});
+
+Deno.test("order declared sorts middleware by after and before, and keeps the given order otherwise", () => {
+  const named = (name: string, order: Pick<Middleware, "after" | "before"> = {}): Middleware => ({
+    name,
+    ...order,
+    prompt: (_, next) => next(),
+  });
+  const chain = (...use: Middleware[]) => {
+    const lines = explain(agent({ model: scripted(), use, order: "declared" })).split("\n");
+    return lines.find((line) => line.startsWith("prompt"))?.slice(10);
+  };
+  const [a, b, c, d] = [named("a"), named("b"), named("c"), named("d")];
+  assertEquals(chain(a, b, c, d), "a → b → c → d → core");
+  assertEquals(chain(named("x", { after: ["c"] }), a, b, c, d), "a → b → c → x → d → core");
+  assertEquals(chain(a, b, c, named("x", { before: ["b"] })), "a → c → x → b → core");
+  assertEquals(
+    chain(named("x", { after: ["y"] }), a, named("y", { after: ["z"], before: ["a"] }), named("z")),
+    "z → y → x → a → core",
+  );
+  assertEquals(chain(named("x", { after: ["missing"], before: ["gone"] }), a), "x → a → core");
+});
+
+Deno.test("order declared refuses a cycle, and names its middleware", () => {
+  const sorted = (...use: Middleware[]) => () => agent({ model: scripted(), use, order: "declared" });
+  assertThrows(
+    sorted({ name: "free" }, { name: "a", after: ["b"] }, { name: "b", after: ["c"] }, { name: "c", after: ["a"] }),
+    TypeError,
+    'Cannot order the middleware: "c" before "b" before "a" before "c"; remove one of these declarations',
+  );
+  assertThrows(
+    sorted({ name: "late", after: ["a"] }, { name: "a", before: ["b"] }, { name: "b", before: ["a"] }),
+    TypeError,
+    'Cannot order the middleware: "b" before "a" before "b"; remove one of these declarations',
+  );
+  assertThrows(sorted({ name: "a", after: ["a"] }), TypeError, '"a" before "a"');
+});
+
+Deno.test("agent() refuses a middleware that was written for another version of the interface", () => {
+  const written = (interfaceVersion: number): Middleware => ({ name: "old", interfaceVersion });
+  make(written(1))();
+  make({ name: "any" })();
+  assertThrows(
+    make(written(2)),
+    TypeError,
+    'Cannot use "old": it was written for version 2 of the interface; expected 1, update @jizai/jizai',
+  );
+  assertThrows(
+    make(when(() => true, written(0))),
+    TypeError,
+    'Cannot use "old": it was written for version 0 of the interface; expected 1, update the package of "old"',
+  );
+  assertThrows(make(written(NaN)), TypeError, "version NaN");
+});

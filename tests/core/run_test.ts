@@ -21,9 +21,11 @@ import {
   vars,
 } from "@jizai/jizai";
 import type { EndOptions } from "@jizai/jizai/engine";
+import { subagents } from "@jizai/jizai/middleware/subagents";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun, named, startedOver } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { captured } from "../support/console_errors.ts";
 import { compacting } from "../support/compacting.ts";
 
 /** A tool that waits until `size` of its calls run. */
@@ -464,6 +466,26 @@ Deno.test("end() as failed reports the reason to the operator", async () => {
   assertInstanceOf(error, End);
   assertEquals(error.message, "The run ends: no good");
   assertEquals(reported, [[error, last?.type === "run.failed" && last.error]]);
+});
+
+Deno.test("a run without onError writes its errors, and those of its subagents, to the console", async () => {
+  const written = captured();
+  const child = agent({ name: "child", model: scripted({ error: new Error("child cut") }) });
+  const parent = agent({
+    model: scripted({ calls: [["child", { prompt: "Go" }]] }, "Done."),
+    use: [subagents([child])],
+  });
+  try {
+    await parent.run("Hi").result;
+    const stream = agent({ model: scripted({ error: new Error("cut") }) }).run({ prompt: "Hi" });
+    const last = (await Array.fromAsync(stream.events)).at(-1);
+    assert(last?.type === "run.failed");
+    const { error } = await stream.result;
+    assertEquals(written.lines.map(([, error]) => error instanceof Error && error.message), ["child cut", "cut"]);
+    assertEquals(written.lines[1], [`Error ${last.error} in run ${(await stream.result).run}:`, error]);
+  } finally {
+    written.restore();
+  }
 });
 
 Deno.test("a rollback restores the earlier transcript, also after a compaction", async () => {

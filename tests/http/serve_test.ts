@@ -4,6 +4,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import * as z from "zod";
+import { captured } from "../support/console_errors.ts";
 import { waiting } from "../support/halting.ts";
 import { type App, eventsOf, first, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
@@ -311,6 +312,23 @@ Deno.test("serve() rejects options out of range", () => {
 });
 
 const secret = "postgres://admin:hunter2@db";
+
+Deno.test("serve() without onError writes the errors of runs and requests to the console", async () => {
+  const written = captured();
+  const store: Store = { ...memory(), load: () => Promise.reject(new Error("no store")) };
+  try {
+    const failing = serve(agent({ model: scripted({ error: new Error("cut") }) }));
+    const last = (await eventsOf(await post(failing, "/runs", { prompt: "Hi" }))).at(-1);
+    assertEquals(last?.type, "run.failed");
+    const { error: { id } } = await (await serve(agent({ model: scripted() }), { store }).request("/sessions/s"))
+      .json();
+    const errors = written.lines.map(([text, error]) => [text, error instanceof Error && error.message]);
+    assertEquals(errors.at(-1), [`Error ${id}:`, "no store"]);
+    assertEquals([errors.length, errors[0]?.[1]], [2, "cut"]);
+  } finally {
+    written.restore();
+  }
+});
 
 Deno.test("serve() sends only the id of a failure to the client, and the error to onError", async () => {
   const leaky = tool({

@@ -7,7 +7,6 @@ import { user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { memory } from "../persistence/memory.ts";
 import type { NumberedEvent } from "../run/events.ts";
-import { logError } from "../run/log_error.ts";
 import type { Started, StartOptions } from "../start/options.ts";
 import { start } from "../start/start.ts";
 import { defineAgent } from "./definition.ts";
@@ -70,7 +69,7 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   const store = memory();
 
   function begin(given: Given, sink: Sink<NumberedEvent>): Started {
-    return start(definition, { store, vars: undefined, onError: logError, ...startOptions(given) }, sink);
+    return start(definition, { store, vars: undefined, ...startOptions(given) }, sink);
   }
 
   const handle = (given: Given) => runHandle<Infer<S>>((sink) => begin(given, sink), definition.format?.stream);

@@ -60,6 +60,11 @@ export interface AgentOptions<V, S extends Schema> {
   readonly tools?: readonly AnyTool<V>[];
   /** Middleware. The first is the outermost. */
   readonly use?: readonly Middleware<V>[];
+  /**
+   * The order of middleware: as given in `use`, which must keep to `after` and `before`; or sorted by these declarations, and as given where there is
+   * none. Default: "given".
+   */
+  readonly order?: "given" | "declared";
   /** Changes of the default limits of a run. */
   readonly limits?: Partial<Limits>;
   /** Receives every event. It can neither slow nor change a run. */

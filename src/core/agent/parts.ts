@@ -5,7 +5,9 @@
  */
 import { outputFormat } from "../features/output.ts";
 import { checkHookNames } from "../hooks/hook_names.ts";
-import { checkOrder, type Middleware, nameOf } from "../hooks/middleware.ts";
+import { checkInterfaceVersions } from "../hooks/interface_version.ts";
+import { type Middleware, nameOf } from "../hooks/middleware.ts";
+import { checkOrder, sortByDeclaration } from "../hooks/order.ts";
 import { defaultLimits, limited } from "../run/limits.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Steps } from "../run/step.ts";
@@ -18,15 +20,16 @@ import type { AnyTool } from "./tool.ts";
 /** Completes and checks the options of an agent. Throws a `TypeError` for what cannot work. */
 export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts<StepScope> {
   const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
-  const { observe = [], trace } = options;
-  const use = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
+  const { observe = [], trace, order = "given" } = options;
+  const given = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
   if (typeof model !== "function" && typeof model?.stream !== "function") {
     throw new TypeError(
       `Cannot create the agent "${name}": it has no model; expected \`model\`, such as openai({ model, apiKey })`,
     );
   }
-  checkOrder(use);
-  checkHookNames(use);
+  checkInterfaceVersions(given);
+  checkHookNames(given);
+  const use = order === "declared" ? sortByDeclaration(given) : checkOrder(given);
   if (trace !== undefined && typeof trace !== "function") {
     throw new TypeError(`Cannot trace: expected trace of "@jizai/jizai/trace", got ${trace}`);
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { brand } from "../../protocol/brand.ts";
 import type { ToolDefinition } from "../../model/model.ts";
 import type { ToolResult } from "../../protocol/message.ts";
 import { type Infer, jsonSchemaOf, type Schema } from "./schema.ts";
@@ -105,6 +106,10 @@ export const named = "1 to 64 of A-Z a-z 0-9 _ -";
 
 /** An error whose message the model reads. For other errors, the model reads only that the tool failed, and the operator gets the error. */
 export class ToolError extends Error {
+  static {
+    brand(this, "ToolError");
+  }
+
   /** The name of the class. */
   override readonly name = "ToolError";
 }

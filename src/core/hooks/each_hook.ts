@@ -28,7 +28,18 @@ export const points = [
 /** The points that concern one call. */
 export const callPoints: readonly Point[] = ["tool", "approval", "execute"];
 
-const otherKeys = ["name", "after", "requires", "inherit", "groups", "tools", "~save", "~steps"] as const;
+const otherKeys = [
+  "name",
+  "after",
+  "before",
+  "requires",
+  "interfaceVersion",
+  "inherit",
+  "groups",
+  "tools",
+  "~save",
+  "~steps",
+] as const;
 
 /** Returns a hook around `hook`. */
 export type WrapHook<V> = <C extends Scope<V>, D extends Change, R>(hook: Hook<C, D, R>, point: Point) => Hook<C, D, R>;

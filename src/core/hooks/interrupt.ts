@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { brand } from "../../protocol/brand.ts";
 import type { Question } from "../../protocol/question.ts";
 import { expectJson } from "../lib/json_value.ts";
 
@@ -20,6 +21,10 @@ export interface EndOptions {
 
 /** Unwinds a run that a hook ended. Made by `ctx.run.end()`. */
 export class End extends Error {
+  static {
+    brand(this, "End");
+  }
+
   /** The name of the class. */
   override readonly name = "End";
   /** The status of the result. */
@@ -46,6 +51,10 @@ export class End extends Error {
 
 /** Unwinds a run that pauses: a hook threw `ctx.run.pause()`, or a call waits for an answer. */
 export class Pause extends Error {
+  static {
+    brand(this, "Pause");
+  }
+
   /** The name of the class. */
   override readonly name = "Pause";
 
@@ -60,6 +69,10 @@ export class Pause extends Error {
 
 /** Thrown by `next()` at `tool` if the call waits for a person. Code after `next()` runs once, when there is a result. */
 export class Paused extends Error {
+  static {
+    brand(this, "Paused");
+  }
+
   /** The name of the class. */
   override readonly name = "Paused";
 

@@ -70,8 +70,12 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly name?: string;
   /** Names of middleware that must stand before it in `use`, if they are used. */
   readonly after?: readonly string[];
+  /** Names of middleware that must stand after it in `use`, if they are used. */
+  readonly before?: readonly string[];
   /** Names of middleware that must be used too. */
   readonly requires?: readonly string[];
+  /** The version of this interface that it was written for; this is version 1. `agent()` refuses a version that it does not know. Default: any. */
+  readonly interfaceVersion?: number;
   /**
    * Whether agents that are tools of this agent inherit the middleware, around their own: true for all of it, false for nothing. Default: its
    * `approval` hook only, so a child agent may be stricter and never looser.
@@ -117,31 +121,4 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
 /** Returns the name of a middleware in errors, traces and chains. */
 export function nameOf({ name }: Middleware, index: number): string {
   return name ?? `use[${index}]`;
-}
-
-/** Throws a `TypeError` that names both middleware and the fix if `use` breaks an order that one of them declares, or if a declared name is not unique. */
-export function checkOrder(use: readonly Middleware[]): void {
-  const names = use.map(({ name }) => name);
-  use.forEach((middleware, index) => {
-    const { after = [], requires = [] } = middleware;
-    const name = nameOf(middleware, index);
-    if (typeof middleware === "function") throw new TypeError(`Cannot use "${name}": call it, as ${name}()`);
-    for (const other of [...after, ...requires]) {
-      if (names.indexOf(other) !== names.lastIndexOf(other)) {
-        throw new TypeError(
-          `Cannot use "${name}" with two middleware named "${other}": expected one, give one another name`,
-        );
-      }
-    }
-    for (const other of requires) {
-      if (!names.includes(other)) {
-        throw new TypeError(`Cannot use "${name}" without "${other}": add ${other}() to use`);
-      }
-    }
-    for (const other of after) {
-      if (names.lastIndexOf(other) > index) {
-        throw new TypeError(`Cannot use "${name}" before "${other}": put ${other}() first in use`);
-      }
-    }
-  });
 }

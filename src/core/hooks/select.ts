@@ -24,7 +24,9 @@ import type { Scope } from "./scope.ts";
  */
 export function only<I, O, T, V = unknown>(
   which: string | Tool<I, O, T>,
-  hooks: ToolHooks<V, NoInfer<I>> & Pick<Middleware<V>, "name" | "after" | "requires" | "tools">,
+  hooks:
+    & ToolHooks<V, NoInfer<I>>
+    & Pick<Middleware<V>, "name" | "after" | "before" | "requires" | "interfaceVersion" | "tools">,
 ): Middleware<V>;
 /** Limits a middleware that does not depend on the input to the calls of one tool, or of tools whose name matches. */
 export function only<V>(which: string | AnyTool<never>, middleware: Middleware<V>): Middleware<V>;

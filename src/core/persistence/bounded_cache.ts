@@ -3,9 +3,14 @@
  *
  * @module
  */
+import { brand } from "../../protocol/brand.ts";
 
 /** The error for an entry that does not fit into a cache whose entries must stay. The message may be sent to the client, which can try again later. */
 export class CapacityError extends Error {
+  static {
+    brand(this, "CapacityError");
+  }
+
   /** The name of the class. */
   override readonly name = "CapacityError";
   /** The reason, for programs. */

@@ -3,10 +3,15 @@
  *
  * @module
  */
+import { brand } from "../../protocol/brand.ts";
 import type { Message } from "../../protocol/message.ts";
 
 /** A session that cannot be claimed. */
 export class SessionError extends Error {
+  static {
+    brand(this, "SessionError");
+  }
+
   /** The name of the class. */
   override readonly name = "SessionError";
 

@@ -22,7 +22,7 @@ export type OnError = (error: unknown, info: { readonly id: string; readonly run
 export interface Audience {
   readonly sink: Sink<NumberedEvent>;
   readonly observers: readonly ((event: Event) => void)[];
-  readonly onError: OnError | undefined;
+  readonly onError: OnError;
   /** Returns the event that follows an event, if there is one: a change of the streamed output. */
   readonly derive: ((event: Event) => Event | undefined) | undefined;
 }
@@ -103,7 +103,7 @@ export class Events {
         this.#write({ type: "warning", code: "observer.failed", message: "onError failed.", error: id });
       }
     };
-    callSafely(() => this.#audience.onError?.(error, { id, run: this.#run }), fail);
+    callSafely(() => this.#audience.onError(error, { id, run: this.#run }), fail);
     return id;
   }
 

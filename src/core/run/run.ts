@@ -16,6 +16,7 @@ import type { Arrivals } from "./arrivals.ts";
 import type { RunControl } from "./control.ts";
 import { Events, type NumberedEvent, type OnError } from "./events.ts";
 import type { Limits } from "./limits.ts";
+import { logError } from "./log_error.ts";
 import { Loop } from "./loop.ts";
 import { type OpenSettings, openSettings } from "./open_settings.ts";
 import type { Position, RunSnapshot } from "./position.ts";
@@ -97,7 +98,7 @@ export class EngineRun {
   readonly judged = new Set<unknown>();
   /** The idempotency id of the request that started or resumed the run. */
   readonly request: string | undefined;
-  readonly onError: OnError | undefined;
+  readonly onError: OnError;
   readonly durable: boolean;
   readonly archive: () => Promise<string | undefined>;
   readonly closing: string | undefined;
@@ -110,7 +111,7 @@ export class EngineRun {
   readonly #unwinders = new Set<() => void>();
 
   constructor(options: EngineRunOptions) {
-    const { definition, start, sink, control, parent, onError, save } = options;
+    const { definition, start, sink, control, parent, onError = logError, save } = options;
     this.id = start.id;
     this.startedAt = start.startedAt;
     this.request = start.request;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { brand } from "../../protocol/brand.ts";
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { CapacityError } from "../../core/persistence/bounded_cache.ts";
@@ -14,6 +15,10 @@ import type { WireError } from "../../wire/wire.ts";
 
 /** A request that is refused. The message is sent to the client. */
 export class RequestError extends Error {
+  static {
+    brand(this, "RequestError");
+  }
+
   override readonly name = "RequestError";
 
   /** Takes the status, the reason as a word for programs, the message for people, and the field of the body that is wrong. */

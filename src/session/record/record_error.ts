@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { brand } from "../../protocol/brand.ts";
 
 /**
  * The reason of a `RecordError`.
@@ -18,6 +19,10 @@ export type RecordProblem = "unknown" | "forgotten" | "ahead" | "key-reused" | "
 
 /** A request that the record of a run does not allow. Its message may be sent to the client. */
 export class RecordError extends Error {
+  static {
+    brand(this, "RecordError");
+  }
+
   override readonly name = "RecordError";
 
   /** Takes the message and the reason. */

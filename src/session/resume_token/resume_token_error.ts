@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { brand } from "../../protocol/brand.ts";
 
 /**
  * The reason of a `ResumeTokenError`.
@@ -18,6 +19,10 @@ export type ResumeTokenProblem = "forged" | "unknown-key" | "version" | "other-s
 
 /** A resume token that cannot be made or opened. Its message may be sent to the client. */
 export class ResumeTokenError extends Error {
+  static {
+    brand(this, "ResumeTokenError");
+  }
+
   /** The name of the class. */
   override readonly name = "ResumeTokenError";
 

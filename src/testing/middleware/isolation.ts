@@ -50,7 +50,7 @@ function testGroup({ make, vars, use, tools, calls, time }: TestSetup, report: R
 
 /** Executes a run, and returns it as lines: first its outline, then everything. */
 async function record({ assistant, vars, requests }: TestGroup, prompt: string): Promise<readonly string[]> {
-  const handle = assistant.run({ prompt, vars });
+  const handle = assistant.run({ prompt, vars, onError: () => {} }); // some calls fail on purpose
   const { events: mixed, result: { status, text, messages } } = await collect(handle, { repairs: true });
   const events = mixed.toSorted((a, b) => workOf(a).localeCompare(workOf(b)));
   const asked = requests.get(handle.session) ?? [];

@@ -98,7 +98,8 @@ async function execute(
   make: () => readonly Middleware[],
 ): Promise<Outcome> {
   const { outer, inner, calls = defaultCalls, first, limits, tools: own = [] } = cast?.(scene) ?? {};
-  const options = { session: "test", store: memory(), vars, signal: scene.signal };
+  const onError = () => {}; // scenarios fail on purpose
+  const options = { session: "test", store: memory(), vars, signal: scene.signal, onError };
   const results: RunResult[] = [];
   const warnings: Outcome["warnings"][number][] = [];
   let disturbed: RunResult | undefined;

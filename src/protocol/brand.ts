@@ -1,0 +1,20 @@
+/**
+ * Brands: they make `instanceof` work for errors and interrupts of another copy or version of this package.
+ *
+ * @module
+ */
+
+/**
+ * Makes `instanceof` recognize the instances of `type` that any copy of this package made. Call it in a static block of the class. A subclass
+ * recognizes only its own instances, as usual.
+ */
+export function brand(type: { readonly prototype: object }, name: string): void {
+  const mark = Symbol.for(`jizai.${name}`);
+  Object.defineProperty(type.prototype, mark, { value: true });
+  Object.defineProperty(type, Symbol.hasInstance, {
+    value(this: unknown, value: unknown): boolean {
+      if (this !== type) return Function.prototype[Symbol.hasInstance].call(this, value);
+      return typeof value === "object" && value !== null && mark in value;
+    },
+  });
+}

@@ -1,0 +1,16 @@
+/**
+ * The parts of the package of which a test loads a second copy, as a middleware package with its own copy would bring them.
+ *
+ * @module
+ */
+export * as core from "../../mod.ts";
+export * as compactionModule from "../../middleware/context/compaction/mod.ts";
+export * as loggerModule from "../../middleware/observability/logger.ts";
+export * as redactModule from "../../middleware/guards/redact/mod.ts";
+export * as retryModule from "../../middleware/reliability/retry.ts";
+export * as scriptedModule from "../../src/model/scripted.ts";
+export * as sessionModule from "../../src/session/mod.ts";
+export * as subagentsModule from "../../src/core/features/subagents.ts";
+export * as tokenModule from "../../src/session/resume_token/mod.ts";
+export * as wireModule from "../../src/wire/mod.ts";
+export { RecordError } from "../../src/session/record/record_error.ts";
