@@ -1,8 +1,10 @@
 /**
- * Tools for tests of agents, middleware, stores and logs. They work with every test runner.
+ * Tools for tests of agents, middleware, stores and logs. They work with any test runner. Importing this module turns on `agent({ strict: true })`.
  *
  * @module
  */
+import "./strict_default.ts";
+
 export {
   scripted,
   type ScriptedAnswer,

@@ -66,7 +66,7 @@ function packageJson(
     keywords: ["agent", "ai", "edge", "hono", "llm", "middleware"],
     bin: { jizai: "bin.js" },
     engines: { node: ">=22" },
-    sideEffects: false,
+    sideEffects: ["./src/testing/strict_default.js"],
     dependencies: Object.fromEntries(
       Object.entries(dependencies).filter(([name]) => ![...peers, ...optionalPeers].includes(name)),
     ),

@@ -69,6 +69,11 @@ export interface AgentOptions<V, S extends Schema> {
   readonly limits?: Partial<Limits>;
   /** Receives every event. It can neither slow nor change a run. */
   readonly observe?: ((event: Event) => void) | readonly ((event: Event) => void)[];
+  /**
+   * Freezes the contexts, results and events that hooks receive, so that a write throws a `TypeError` that names the hook. Vars, tools, models and
+   * objects of a class stay as they are. Default: false, and true once `@jizai/jizai/testing` is imported.
+   */
+  readonly strict?: boolean;
   /** Emits a `hook.acted` event for each hook: pass `trace` of `@jizai/jizai/trace`. Default: none. */
   readonly trace?: WrapHooks;
 }

@@ -4,10 +4,11 @@
  * @module
  */
 import { outputFormat } from "../features/output.ts";
-import { checkHookNames } from "../hooks/hook_names.ts";
-import { checkInterfaceVersions } from "../hooks/interface_version.ts";
+import { checkHookNames } from "../hooks/checks/hook_names.ts";
+import { checkInterfaceVersions } from "../hooks/checks/interface_version.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
-import { checkOrder, sortByDeclaration } from "../hooks/order.ts";
+import { checkOrder, sortByDeclaration } from "../hooks/checks/order.ts";
+import { strictByDefault, wrapperOf } from "../hooks/strict.ts";
 import { defaultLimits, limited } from "../run/limits.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Steps } from "../run/step.ts";
@@ -20,7 +21,7 @@ import type { AnyTool } from "./tool.ts";
 /** Completes and checks the options of an agent. Throws a `TypeError` for what cannot work. */
 export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts<StepScope> {
   const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
-  const { observe = [], trace, order = "given" } = options;
+  const { observe = [], trace, order = "given", strict = strictByDefault() } = options;
   const given = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
   if (typeof model !== "function" && typeof model?.stream !== "function") {
     throw new TypeError(
@@ -46,7 +47,7 @@ export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): Agent
     format: output && outputFormat(output),
     observers: [observe].flat(),
     use,
-    wrapHooks: trace,
+    wrapHooks: wrapperOf(strict, trace),
     steps,
     checkLimits({ context }) {
       if (context < Infinity && !steps.compact) {

@@ -5,6 +5,7 @@
  */
 import { eachHook } from "../../core/hooks/each_hook.ts";
 import { End, isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
+import { freeze } from "../../core/hooks/strict.ts";
 import type { Hook } from "../../core/hooks/onion.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Change, Scope } from "../../core/hooks/scope.ts";
@@ -45,7 +46,7 @@ function inspect<C extends Scope, D extends Change, R>(
       if (change?.signal) signals.push(change.signal);
       open++;
       try {
-        return frozen(await next(change?.emit ? { ...change, emit: filter(change.emit, report) } : change));
+        return freeze(await next(change?.emit ? { ...change, emit: filter(change.emit, report) } : change));
       } catch (error) {
         if (isMisuse(error)) report("next", error.message);
         thrown.push(error);
@@ -57,7 +58,7 @@ function inspect<C extends Scope, D extends Change, R>(
 
     track(ctx.signal);
     try {
-      const returned = frozen(await hook(frozen(ctx), (change) => awaited(go(change))));
+      const returned = freeze(await hook(freeze(ctx), (change) => awaited(go(change))));
       const lost = thrown.find(isInterrupt);
       if (lost) report("unwinds", `${lost.name} was thrown by the inner layers, and it answered`);
       if (returned === undefined && point !== "abort") report("passes", "it returned nothing");
@@ -81,7 +82,7 @@ function awaited<T>(promise: Promise<T>): Promise<T> {
 function filter(emit: Emit, report: Report): Emit {
   return (event) => {
     try {
-      emit(frozen(event));
+      emit(freeze(event));
     } catch (error) {
       explain(error, [], [], report);
       throw error;
@@ -131,13 +132,4 @@ function isMisuse(error: unknown): error is TypeError {
 /** Whether `error` is what JavaScript engines throw for a write to a frozen object. */
 function isMutation(error: unknown): boolean {
   return error instanceof TypeError && /read.?only|not extensible|(delete|redefine) property/i.test(error.message);
-}
-
-/** Freezes plain objects and arrays deeply. Objects of a class stay as they are. */
-export function frozen<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value;
-  Object.freeze(value);
-  for (const each of Object.values(value)) frozen(each);
-  return value;
 }

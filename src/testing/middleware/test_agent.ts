@@ -48,6 +48,7 @@ export function testAgent({ use, tools, calls, first, limits, onRequest }: TestA
     tools: [echo, fail, careful, helper, ...tools.map((tool) => Object.freeze({ ...tool }))],
     use: [{ name: "test.compaction", ...compactionHooks }, ...use],
     limits,
+    strict: true,
   });
 }
 

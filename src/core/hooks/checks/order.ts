@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Middleware, nameOf } from "./middleware.ts";
+import { type Middleware, nameOf } from "../middleware.ts";
 
 /** Returns `use`. Throws a `TypeError` that names both middleware and the fix if it breaks an order that one of them declares. */
 export function checkOrder(use: readonly Middleware[]): readonly Middleware[] {

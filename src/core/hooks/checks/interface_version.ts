@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Middleware, nameOf } from "./middleware.ts";
+import { type Middleware, nameOf } from "../middleware.ts";
 
 /** The versions that this package accepts. A new version means that a middleware of the version before needs a change. */
 const accepted = { oldest: 1, newest: 1 };

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { points } from "./each_hook.ts";
-import { type Middleware, nameOf } from "./middleware.ts";
+import { points } from "../each_hook.ts";
+import { type Middleware, nameOf } from "../middleware.ts";
 
 /** Throws a `TypeError` that suggests a point if a function of a middleware has a name that resembles one. */
 export function checkHookNames(use: readonly Middleware[]): void {

@@ -1,0 +1,81 @@
+/**
+ * Strict mode: hooks receive frozen values, and a write throws an error that names the hook.
+ *
+ * @module
+ */
+import type { Emit, Point } from "../../protocol/event.ts";
+import type { WrapHooks } from "../agent/definition.ts";
+import type { Hook } from "./onion.ts";
+import type { Change, Scope } from "./scope.ts";
+
+/** The key under which `globalThis` holds the default of `agent({ strict })`. A global, so that it works across copies of the package. */
+export const strictKey: symbol = Symbol.for("jizai.strict");
+
+/** Returns the wrapper of hooks that an agent uses: `trace`, `strictHook`, both, or none. */
+export function wrapperOf(strict: boolean, trace: WrapHooks | undefined): WrapHooks | undefined {
+  if (!strict || !trace) return strict ? strictHook : trace;
+  return (point, middleware, hook) => trace(point, middleware, strictHook(point, middleware, hook));
+}
+
+/** Returns the default of `agent({ strict })`: true once `@jizai/jizai/testing` is imported. */
+export function strictByDefault(): boolean {
+  return Reflect.get(globalThis, strictKey) === true;
+}
+
+/** Wraps a hook so that contexts, results of `next()` and events are frozen for it. */
+export function strictHook<C extends Scope, D extends Change, R>(
+  point: Point,
+  middleware: string,
+  hook: Hook<C, D, R>,
+): Hook<C, D, R> {
+  const passed = new WeakSet<object>(); // errors of the inner layers, which have their own names
+  const named = (error: unknown): unknown => {
+    if (!isFrozenWrite(error) || passed.has(error)) return error;
+    const cause = error.message;
+    return new TypeError(
+      `Cannot change a value at ${point} in "${middleware}": ${cause}; expected a change for next(), or a new value`,
+      { cause: error },
+    );
+  };
+  const filter = (emit: Emit): Emit => (event) => {
+    try {
+      emit(freeze(event));
+    } catch (error) {
+      throw named(error);
+    }
+  };
+  return async (ctx, next) => {
+    const strictNext = (change?: D): Promise<R> => {
+      const result = next(change?.emit ? { ...change, emit: filter(change.emit) } : change);
+      result.then((value) => freeze(value), (error) => {
+        if (typeof error === "object" && error !== null) passed.add(error);
+      }); // a failure reaches the hook that awaits `result`
+      return result;
+    };
+    try {
+      return await hook(freeze(ctx, point === "execute" ? withInput : foreign), strictNext);
+    } catch (error) {
+      throw named(error);
+    }
+  };
+}
+
+/** The fields whose values the engine did not create. */
+const foreign: readonly string[] = ["vars", "model", "tool", "tools", "artifacts", "output", "data", "error"];
+
+/** At `execute`, the input is parsed: the tool's schema created it, and the tool may change it. */
+const withInput: readonly string[] = [...foreign, "input"];
+
+/** Freezes plain objects and arrays deeply. Objects of a class, and values that the engine did not create, stay as they are. */
+export function freeze<T>(value: T, except: readonly string[] = foreign): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value;
+  Object.freeze(value);
+  for (const [key, each] of Object.entries(value)) if (!except.includes(key)) freeze(each, except);
+  return value;
+}
+
+/** Returns true for an error that JavaScript engines throw for a write to a frozen object. */
+function isFrozenWrite(error: unknown): error is TypeError {
+  return error instanceof TypeError && /read.?only|not extensible|(delete|define) property/i.test(error.message);
+}
