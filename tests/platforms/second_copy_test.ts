@@ -154,11 +154,12 @@ Deno.test("serve() maps errors of a store of another copy to their status", asyn
 });
 
 Deno.test("an agent of another copy is a subagent, and ends the whole tree", async () => {
+  const { asTool } = copy.subagentsModule;
   const ends: Middleware = { name: "ends", prompt: (ctx) => Promise.reject(ctx.run.end("all", { tree: true })) };
   const child = copy.core.agent({ name: "child", model: copy.scriptedModule.scripted("Hi"), use: [ends] });
   const parent = agent({
     model: scripted({ calls: [["child", { prompt: "Go" }]] }, "Done."),
-    tools: [copy.subagentsModule.asTool(child)],
+    tools: [asTool(child)],
   });
   const { status, reason, text } = await parent.run("Go").result;
   assertEquals([status, reason, text], ["done", "all", ""]);
