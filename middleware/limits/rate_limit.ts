@@ -1,16 +1,16 @@
 /**
- * Limits how many runs a user may start within a time window.
+ * Limits how many messages a user may send within a time window.
  *
  * @module
  */
-import { cancelled, type Middleware, type PromptContext } from "../../mod.ts";
+import { type InputContext, type Middleware, refused } from "../../mod.ts";
 import { type KeyValue, sharedWindow, slidingWindow } from "../../src/core/kit.ts";
 
 /** Options of `rateLimit()`. */
 export interface RateLimitOptions<V = unknown> {
-  /** Returns the key whose prompts are counted, such as the user's id. */
-  readonly per: (ctx: PromptContext<V>) => string;
-  /** Prompts that one key may send within one window. */
+  /** Returns the key whose messages are counted, such as the user's id. */
+  readonly per: (ctx: InputContext<V>) => string;
+  /** Messages that one key may send within one window. */
   readonly limit: number;
   /** Length of the window in milliseconds. */
   readonly window: number;
@@ -22,8 +22,9 @@ export interface RateLimitOptions<V = unknown> {
 }
 
 /**
- * Accepts at most `limit` prompts of each key within each `window`. Further prompts are cancelled, with a reason that says when to try again. The prompts are
- * counted in the memory of this process, or in `keyValue`. A key is forgotten after its last prompt. A refused prompt and a resumed run do not count.
+ * Accepts at most `limit` messages of each key within each `window`: prompts, and messages to a run while it works. Further messages are refused, with a
+ * reason that says when to try again. They are counted in the memory of this process, or in `keyValue`. A key is forgotten after its last message. Refused
+ * messages, answers to questions and the history that a client sends do not count.
  *
  * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.
  *
@@ -47,10 +48,10 @@ export function rateLimit<V = unknown>({ per, keyValue, ...options }: RateLimitO
   const count = keyValue ? sharedWindow("rateLimit", options, keyValue) : slidingWindow("rateLimit", options);
   return {
     name: "rateLimit",
-    async prompt(ctx, next) {
-      if (ctx.resumed) return await next();
+    async input(ctx, next) {
+      if (ctx.source !== "prompt" && ctx.source !== "steering") return await next();
       const seconds = await count(per(ctx));
-      return seconds === undefined ? await next() : cancelled(`Too many requests: try again in ${seconds} s.`);
+      return seconds === undefined ? await next() : refused(`Too many requests: try again in ${seconds} s.`);
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Keeps a record of the prompts, of the calls, and of who allowed each call.
+ * Keeps a record of the messages from outside, of the calls, and of who allowed each call.
  *
  * @module
  */
@@ -9,6 +9,7 @@ import {
   type Decision,
   End,
   type Event,
+  type InputSource,
   isInterrupt,
   type Middleware,
   type Point,
@@ -34,6 +35,12 @@ export type AuditInput = { readonly input: unknown } | { readonly sha256: string
 
 /** Records a prompt when it arrives. */
 export type PromptRecord = AuditStamp & AuditInput & { readonly type: "prompt" };
+
+/** Records another message from outside, before it is accepted: an entry of the history that a client sent, steering, or a reply. */
+export type InputRecord = AuditStamp & AuditInput & {
+  readonly type: "input";
+  readonly source: Exclude<InputSource, "prompt">;
+};
 
 /** Records a completed call. */
 export type CallRecord = AuditStamp & AuditInput & {
@@ -61,7 +68,7 @@ export type RunEndRecord = AuditStamp & {
 };
 
 /** One parsed line. */
-export type AuditRecord = PromptRecord | CallRecord | RunEndRecord;
+export type AuditRecord = PromptRecord | InputRecord | CallRecord | RunEndRecord;
 
 /** Options of `audit()`. */
 export interface AuditOptions {
@@ -78,7 +85,7 @@ export interface AuditOptions {
 }
 
 /**
- * Writes a line of JSON for every prompt, every call and every end of a run, and waits until it is written. Place it first in `use`, but after `redact()`,
+ * Writes a line of JSON for every message of a person, every call and every end of a run, and waits until it is written. Place it first in `use`, but after `redact()`,
  * so that it sees every call and no secret. It records the tool and the input that ran in the end. If `write` throws or rejects, the run continues, because a
  * call cannot be undone; the error is reported to the operator, and a warning says that a record is missing.
  *
@@ -147,8 +154,13 @@ export function audit(
         throw error;
       }
     },
-    async prompt(ctx, next) {
-      if (!ctx.resumed) await append(ctx, "prompt", { type: "prompt" }, textOf(ctx.prompt));
+    async input(ctx, next) {
+      const { source, messages } = ctx;
+      for (const message of messages) {
+        if (message.role !== "user") continue;
+        const record = source === "prompt" ? { type: "prompt" } : { type: "input", source };
+        await append(ctx, "input", record, textOf(message));
+      }
       return await next();
     },
     async tool(ctx, next) {

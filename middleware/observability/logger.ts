@@ -30,7 +30,7 @@ export interface LogLine {
 }
 
 /**
- * Calls `write` with a line at each of the twelve points. The run does not wait for `write`. If it throws or rejects, the run continues, the error is reported
+ * Calls `write` with a line at each of the thirteen points. The run does not wait for `write`. If it throws or rejects, the run continues, the error is reported
  * to the operator, and a warning is emitted.
  *
  * ```ts
@@ -44,6 +44,7 @@ export interface LogLine {
  *
  * await assistant.run("Hi").result;
  * assertEquals(lines.map(({ point, outcome }) => `${point} ${outcome}`), [
+ *   "input accepted",
  *   "model stop",
  *   "turn stop",
  *   "stop finish",
@@ -92,6 +93,7 @@ export function logger(write: (line: LogLine) => unknown): Middleware {
   return {
     name: "logger",
     session: (ctx, next) => log(ctx, { point: "session" }, next, statusOf),
+    input: (ctx, next) => log(ctx, { point: "input" }, next, statusOf),
     prompt: (ctx, next) => log(ctx, { point: "prompt" }, next, statusOf),
     turn: (ctx, next) => log(ctx, { point: "turn", turn: ctx.index }, next, ({ response }) => response.finish),
     model: (ctx, next) => log(ctx, { point: "model", turn: ctx.turn }, next, ({ finish }) => finish),

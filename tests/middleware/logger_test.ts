@@ -51,6 +51,7 @@ Deno.test("logger() writes one line per point, the innermost first", async () =>
   });
   const common = { time: "2026-01-02T03:04:05.000Z", run: "run", session: "session" };
   assertEquals(named(lines, await assistant.run("Go").result), [
+    { ...common, point: "input", ms: 0, outcome: "accepted" },
     { ...common, point: "model", turn: 1, ms: 0, outcome: "calls" },
     { ...common, point: "approval", turn: 1, tool: "work", call: "call_1", ms: 0, outcome: "allow" },
     { ...common, point: "execute", turn: 1, tool: "work", call: "call_1", ms: 0, outcome: "ok" },
@@ -66,6 +67,7 @@ Deno.test("logger() writes one line per point, the innermost first", async () =>
 
 Deno.test("logger() writes at error, compact, subagent and abort", async () => {
   assertEquals(await logged({ model: scripted(calling(2), "Done.") }), [
+    "input accepted",
     "model 1 calls",
     "approval 1 work call_1 allow",
     "execute 1 work call_1 threw RangeError",
@@ -83,6 +85,7 @@ Deno.test("logger() writes at error, compact, subagent and abort", async () => {
   assertEquals(
     await logged({ model: scripted("Done."), limits: { context: 1 }, use: [compaction({ summarize: false })] }),
     [
+      "input accepted",
       "compact declined",
       "model 1 stop",
       "turn 1 stop",
@@ -95,7 +98,8 @@ Deno.test("logger() writes at error, compact, subagent and abort", async () => {
 
   const child = asTool(agent({ name: "child", model: scripted("Helped.") }), { name: "help", description: "Helps" });
   const model = scripted({ calls: [["help", { prompt: "Help" }]] }, "Done.");
-  assertEquals((await logged({ model, tools: [child] })).slice(0, 4), [
+  assertEquals((await logged({ model, tools: [child] })).slice(0, 5), [
+    "input accepted",
     "model 1 calls",
     "approval 1 help call_1 allow",
     "subagent call_1 done",
@@ -110,6 +114,7 @@ Deno.test("logger() writes at error, compact, subagent and abort", async () => {
   }).run({ prompt: "Go", signal: controller.signal });
   assertEquals((await run.result).status, "aborted");
   assertEquals(stopped, [
+    "input accepted",
     "model 1 threw AbortError",
     "turn 1 threw AbortError",
     "prompt threw AbortError",
@@ -120,7 +125,8 @@ Deno.test("logger() writes at error, compact, subagent and abort", async () => {
 
 Deno.test("logger() writes denials, ends, pauses and the name of an error", async () => {
   const guard: Middleware = { name: "guard", approval: () => Promise.resolve(deny("No.")) };
-  assertEquals((await logged({ use: [guard] })).slice(0, 4), [
+  assertEquals((await logged({ use: [guard] })).slice(0, 5), [
+    "input accepted",
     "model 1 calls",
     "approval 1 work call_1 deny",
     "tool 1 work call_1 denied",
@@ -134,6 +140,7 @@ Deno.test("logger() writes denials, ends, pauses and the name of an error", asyn
     },
   };
   assertEquals(await logged({ use: [end] }), [
+    "input accepted",
     "model 1 calls",
     "tool 1 work call_1 ended",
     "turn 1 ended",
@@ -148,7 +155,13 @@ Deno.test("logger() writes denials, ends, pauses and the name of an error", asyn
       throw ctx.run.pause("Sure?");
     },
   };
-  assertEquals(await logged({ use: [pause] }), ["turn 1 paused", "prompt paused", "session paused", "paused"]);
+  assertEquals(await logged({ use: [pause] }), [
+    "input accepted",
+    "turn 1 paused",
+    "prompt paused",
+    "session paused",
+    "paused",
+  ]);
 
   const fail: Middleware = {
     name: "fail",
@@ -157,6 +170,7 @@ Deno.test("logger() writes denials, ends, pauses and the name of an error", asyn
     },
   };
   assertEquals(await logged({ use: [fail] }), [
+    "input accepted",
     "prompt threw string",
     "error abort string",
     "abort done",
@@ -179,7 +193,7 @@ Deno.test("logger() writes a line for every attempt of an outer retry", async ()
     use: [twice, logger((line) => lines.push(short(line)))],
   });
   await assistant.run("Go").result;
-  assertEquals(lines.slice(0, 2), ["model 1 stop", "model 1 stop"]);
+  assertEquals(lines.slice(0, 3), ["input accepted", "model 1 stop", "model 1 stop"]);
 });
 
 Deno.test("logger() writes no prompt, no input, no text and no message of an error", async () => {
@@ -200,7 +214,7 @@ Deno.test("logger() writes no prompt, no input, no text and no message of an err
     use: [logger((line) => lines.push(line))],
   }).run(secret);
   assertEquals((await run.result).text, secret);
-  assertEquals(lines.length, 11);
+  assertEquals(lines.length, 12);
   assertEquals(JSON.stringify(lines).split(secret).length, 1);
 });
 
@@ -218,7 +232,7 @@ Deno.test("logger() measures each point with its inner layers, in milliseconds",
   const model = scripted({ text: "Done.", before: () => void (now += 10.000_04) });
   await agent({ model, use: [logger((line) => lines.push(line)), slow] }).run("Go").result;
   const took = lines.map(({ point, ms }): readonly [Point, number] => [point, ms]);
-  assertEquals(took, [["model", 10], ["turn", 10], ["stop", 2.5], ["prompt", 12.5], ["session", 12.5]]);
+  assertEquals(took, [["input", 0], ["model", 10], ["turn", 10], ["stop", 2.5], ["prompt", 12.5], ["session", 12.5]]);
 });
 
 Deno.test("logger() reports a `write` that throws or rejects, and does not affect the run", async () => {
@@ -232,7 +246,19 @@ Deno.test("logger() reports a `write` that throws or rejects, and does not affec
     throw full;
   };
   const thenable = () => ({ then: (_: unknown, reject: (error: unknown) => void) => reject(full) });
-  const points = ["model", "approval", "execute", "tool", "turn", "model", "turn", "stop", "prompt", "session"];
+  const points = [
+    "input",
+    "model",
+    "approval",
+    "execute",
+    "tool",
+    "turn",
+    "model",
+    "turn",
+    "stop",
+    "prompt",
+    "session",
+  ];
   for (const write of [throwing, rejecting, rejectingLate, thenable]) {
     const errors: unknown[] = [];
     const model = scripted(calling(1), "Done.");

@@ -7,12 +7,14 @@ import {
   deny,
   type Middleware,
   ModelError,
+  refused,
   reply,
   type Schema,
   skipped,
   text,
   tool,
   ToolError,
+  user,
 } from "@jizai/jizai";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { otel, type OtelOptions, type Telemetry } from "@jizai/jizai/middleware/otel";
@@ -645,4 +647,26 @@ Deno.test("otel() emits spans if a provider may record spans or metrics", async 
   assertEquals(await begun(refused), all);
   const metrics = { getMeter: () => ({ createHistogram: () => ({ record: () => {} }) }) };
   assertEquals(await begun(api.INVALID_SPAN_CONTEXT, { metrics }), all);
+});
+
+Deno.test("otel() emits a span for a message that is refused or changed at input, and none for another", async () => {
+  const guard: Middleware = {
+    name: "guard",
+    input(ctx, next) {
+      if (ctx.run.session === "refused") return Promise.resolve(refused("No."));
+      return ctx.run.session === "changed" ? next({ messages: [user("Hello")] }) : next();
+    },
+  };
+  const seen: unknown[] = [];
+  for (const session of ["refused", "changed", "plain"]) {
+    const { assistant, spans } = watched(["Hi."], { use: [guard] });
+    await assistant.run({ prompt: "Hi", session }).result;
+    const input = spans.filter(({ name }) => name.startsWith("input"));
+    seen.push(input.map(({ name, parent, attributes }) => [name, parent?.name, attributes]));
+  }
+  assertEquals(seen, [
+    [["input prompt", "invoke_agent assistant", { "jizai.input.status": "refused" }]],
+    [["input prompt", "invoke_agent assistant", { "jizai.input.status": "changed" }]],
+    [],
+  ]);
 });

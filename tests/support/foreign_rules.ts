@@ -52,6 +52,16 @@ export const foreignRules: readonly ForeignRule[] = [
   of("Claude", "prompt, agent and mcp_tool handlers decide.", "a prompt handler", "an mcp_tool handler"),
   of("Claude", "Paths in rules are relative to the working directory and match absolute paths.", "rules about paths"),
   of("Claude", "stop_hook_active is set after a block, and eight blocks in a row are the most.", "stop_hook_active"),
+  {
+    system: both,
+    rule: "UserPromptSubmit also fires for a message to a run while it works.",
+    tests: ["claude: UserPromptSubmit fires", "qoder: UserPromptSubmit fires"],
+  },
+  of(
+    "Copilot",
+    "onUserPromptSubmitted also fires for a message to a run.",
+    "onUserPromptSubmitted fires for a message",
+  ),
   of("Claude", "Matchers have the type HookCallbackMatcher.", "matchers have the type"),
   of("Qoder", "Blocks of Stop have no limit except those of the run.", "blocks of Stop"),
   of(

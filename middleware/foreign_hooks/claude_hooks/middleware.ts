@@ -11,7 +11,7 @@ import type { CanUseTool } from "./permissions/permission_request.ts";
 import { judgeOf } from "./permissions/pre_tool_use.ts";
 import { approvalHook } from "./points/approval.ts";
 import { compactHook } from "./points/compact.ts";
-import { promptHook } from "./points/prompt.ts";
+import { promptHooks } from "./points/prompt.ts";
 import { sessionHook, warnSilent } from "./points/session.ts";
 import { errorHook, stopHook } from "./points/stop.ts";
 import { type IsClassifierDenial, toolHooks } from "./points/tool.ts";
@@ -40,7 +40,7 @@ export function hookMiddleware(
     inherit: true,
     ...(groups && (guards || reviews) && separateCalls()),
     ...sessionHook(hooks),
-    ...promptHook(hooks),
+    ...promptHooks(hooks),
     ...turnHooks(hooks),
     ...((reviews || has("WorktreeCreate", "WorktreeRemove")) && toolHooks(hooks, judge, isClassifierDenial)),
     ...(guards && approvalHook(hooks, judge, canUseTool)),

@@ -42,6 +42,7 @@ export interface CopilotOptions {
 /** The hooks that need each point; `unknown` stands for hooks that do not exist, which a warning reports. */
 const needs: Needs<HookName | "unknown"> = {
   session: ["onSessionStart", "onSessionEnd", "onUserPromptSubmitted", "unknown"],
+  input: ["onUserPromptSubmitted", "onUserPromptTransformed"],
   prompt: ["onSessionStart", "onUserPromptSubmitted", "onUserPromptTransformed"],
   model: ["onPreToolUse"],
   tool: ["onPreToolUse", "onPostToolUse", "onPostToolUseFailure"],

@@ -1,5 +1,5 @@
 /**
- * The points `session`, `prompt` and `stop`.
+ * The points `session`, `input`, `prompt` and `stop`.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import {
   type Json,
   type Middleware,
   type Model,
-  type PromptContext,
+  type Point,
   type RunResult,
   type Scope,
   type SessionContext,
@@ -35,24 +35,21 @@ const continued = state("copilot_hooks.continued", () => false);
 
 const middleware = "copilot_hooks";
 
-/** Creates the hooks around a session, a prompt and a stop. They do not run for subagents. */
+/** Creates the hooks around a session, a message while the run works, a prompt and a stop. They do not run for subagents. */
 export function sessionHooks(
   handlers: Handlers,
   models: Readonly<Record<string, Model>>,
-): Required<Pick<Middleware, "session" | "prompt" | "stop">> {
-  /** Asks about a prompt. Returns the prompt and its context, and hides the answer if a hook says so. */
-  async function submitted(ctx: PromptContext, context: readonly string[]) {
-    const given = textOf(ctx.prompt);
-    const output = await handlers.ask("onUserPromptSubmitted", ctx, "prompt", { prompt: given });
+): Required<Pick<Middleware, "session" | "input" | "prompt" | "stop">> {
+  /** Asks about a message. Returns it and the context for it, and hides the answer if a hook says so. */
+  async function submitted(ctx: Scope, message: UserMessage, point: Point) {
+    const given = textOf(message);
+    const output = await handlers.ask("onUserPromptSubmitted", ctx, point, { prompt: given });
     const { modifiedPrompt: prompt = given, additionalContext, suppressOutput = false } = output;
     const fields = { prompt, transformedPrompt: prompt };
-    const transformed = await handlers.ask("onUserPromptTransformed", ctx, "prompt", fields);
+    const transformed = await handlers.ask("onUserPromptTransformed", ctx, point, fields);
     const { modifiedTransformedPrompt: text = prompt } = transformed;
     hidden.set(ctx, suppressOutput);
-    return {
-      prompt: text === given ? ctx.prompt : replacePrompt(ctx.prompt, text),
-      context: additionalContext ? [...context, additionalContext] : context,
-    };
+    return { prompt: text === given ? message : replacePrompt(message, text), context: additionalContext };
   }
 
   /** Reports the end of a run. Returns whether the person sees its final answer. */
@@ -94,9 +91,16 @@ export function sessionHooks(
     async prompt(ctx, next) {
       if (ctx.run.parent) return await next();
       if (ctx.resumed) return await next(withoutAnswer(ctx));
-      const text = opening.get(ctx);
-      const change = await submitted(ctx, text ? [...ctx.context, text] : ctx.context);
-      return await next({ ...change, ...withoutAnswer(ctx) });
+      const { prompt, context: added } = await submitted(ctx, ctx.prompt, "prompt");
+      const texts = [opening.get(ctx), added ?? ""].filter((text) => text !== "");
+      return await next({ prompt, context: [...ctx.context, ...texts], ...withoutAnswer(ctx) });
+    },
+    async input(ctx, next) {
+      const [message] = ctx.messages;
+      if (ctx.source !== "steering" || message?.role !== "user") return await next();
+      const { prompt, context } = await submitted(ctx, message, "input");
+      const parts = context ? [...prompt.parts, { type: "text" as const, text: `\n\n${context}` }] : prompt.parts;
+      return await next({ messages: [{ ...prompt, parts }] });
     },
     async stop(ctx, next) {
       if (ctx.run.parent) return await next();

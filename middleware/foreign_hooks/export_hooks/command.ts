@@ -63,7 +63,12 @@ function commandRun(onions: Onions) {
     const prompt = user(event.prompt);
     let context: readonly string[] = [];
     let changed = prompt;
-    const ctx = { ...scope, prompt, transcript: [], context: [], resumed: false };
+    const input = await onions.input({ ...scope, source: "prompt", messages: [prompt] }, ({ messages: [message] }) => {
+      if (message?.role === "user") changed = message;
+      return Promise.resolve({ status: "accepted", messages: [changed] });
+    });
+    if (input.status === "cancelled") return { decision: "block", reason: input.reason ?? "" };
+    const ctx = { ...scope, prompt: changed, transcript: [], context: [], resumed: false };
     const { status, reason = "" } = await onions.prompt(ctx, (reached) => {
       context = reached.context;
       changed = reached.prompt;

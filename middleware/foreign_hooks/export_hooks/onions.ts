@@ -9,6 +9,9 @@ import type {
   ApprovalContext,
   Change,
   Hook,
+  InputChange,
+  InputContext,
+  InputResult,
   Middleware,
   ModelChange,
   ModelContext,
@@ -44,6 +47,7 @@ export type Around<C, R> = (ctx: C, inner: Inner<C, R>) => Promise<R>;
 /** The points that other systems support. */
 export interface Onions {
   readonly session: Around<SessionContext, RunResult>;
+  readonly input: Around<InputContext, InputResult>;
   readonly prompt: Around<PromptContext, Answer>;
   readonly model: Around<ModelContext, ModelResponse>;
   readonly tool: Around<ToolContext, ToolResult>;
@@ -62,6 +66,7 @@ function core<C, R>(ctx: C, inner: Inner<C, R>): Promise<R> {
 const session: Policy<SessionContext, SessionChange, RunResult> = policyOf("session", ["settings", "context"], {
   core,
 });
+const input: Policy<InputContext, InputChange, InputResult> = policyOf("input", ["messages"], { core });
 const prompt: Policy<PromptContext, PromptChange, Answer> = policyOf("prompt", ["prompt", "context"], { core });
 const model: Policy<ModelContext, ModelChange, ModelResponse> = policyOf("model", ["request"], {
   core,
@@ -76,7 +81,7 @@ const stop: Policy<StopContext, Change, Stop> = policyOf("stop", [], { core });
 
 /** Composes middleware. Throws a `TypeError` if none of it has a hook at a point that other systems have. */
 export function onionsOf(use: readonly Middleware[]): Onions {
-  const points = ["session", "prompt", "model", "tool", "approval", "stop"] as const;
+  const points = ["session", "input", "prompt", "model", "tool", "approval", "stop"] as const;
   if (!use.some((middleware) => points.some((point) => middleware[point]))) {
     throw new TypeError(`Cannot export middleware: expected a hook at one of ${points.join(", ")}`);
   }
@@ -94,6 +99,7 @@ export function onionsOf(use: readonly Middleware[]): Onions {
 
   return {
     session: fold(({ session }) => session, session),
+    input: fold(({ input }) => input, input),
     prompt: fold(({ prompt }) => prompt, prompt),
     model: fold(({ model }) => model, model),
     tool: fold(({ tool }) => tool, tool),

@@ -23,6 +23,7 @@ import {
   chatOperation,
   chatOutcome,
   type Details,
+  inputOutcome,
   runOperation,
   runOutcome,
   toolOperation,
@@ -46,7 +47,7 @@ export interface OtelOptions {
 
 /**
  * Emits a span for every run (`invoke_agent`), every request to a model (`chat`) and every call of a tool (`execute_tool`), with the attributes of the semantic
- * conventions for generative AI. With `agent({ trace })`, it also emits a span for every hook that changed something. It records durations in
+ * conventions for generative AI. A message that is refused or changed at `input` has a span too. With `agent({ trace })`, it also emits a span for every hook that changed something. It records durations in
  * `gen_ai.client.operation.duration` and tokens in `gen_ai.client.token.usage`. `api` is the module `@opentelemetry/api`; register a provider
  * before. Deno has one built in: `OTEL_DENO=true`.
  *
@@ -144,6 +145,13 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
         ctx.emit(event);
       };
       return await during(spans, () => next({ emit }), (result) => runOutcome(result, details));
+    },
+    async input(ctx, next) {
+      const result = await next();
+      if (result.status === "accepted" && result.messages === ctx.messages) return result;
+      const parent = runs.get(ctx.run)?.context ?? parentContext(ctx.run);
+      if (isRecorded(ctx)) recorder.record(`input ${ctx.source}`, inputOutcome(result), parent);
+      return result;
     },
     model: onlyIf(recordChat, isRecorded),
     execute: onlyIf(recordTool, isRecorded),

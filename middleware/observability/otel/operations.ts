@@ -8,6 +8,7 @@ import {
   type Event,
   type ExecuteContext,
   type FinishReason,
+  type InputResult,
   type ModelContext,
   type ModelResponse,
   type RunResult,
@@ -82,6 +83,11 @@ export function abortOutcome({ reason, source, usage, message }: AbortContext, d
   const status = reason === "deadline" ? "limit" : "aborted";
   const given = source !== "hook" || details.content ? { reason } : {}; // a hook's reason is content that redact() has not masked
   return runOutcome({ status, ...given, usage, text: message ? textOf(message) : "" }, details);
+}
+
+/** Describes a message from outside that was refused or changed. */
+export function inputOutcome({ status }: InputResult): Outcome {
+  return { details: { "jizai.input.status": status === "accepted" ? "changed" : "refused" } };
 }
 
 /** Describes a request to a model. */

@@ -1,5 +1,5 @@
 /**
- * The `prompt` point: UserPromptExpansion for a prompt that is a command, and UserPromptSubmit.
+ * The points `prompt` and `input`: UserPromptExpansion for a prompt that is a command, and UserPromptSubmit, for prompts and for steering.
  *
  * @module
  */
@@ -7,7 +7,8 @@ import {
   type Answer,
   cancelled,
   type Middleware,
-  type PromptContext,
+  refused,
+  type Scope,
   textOf,
   type UserMessage,
 } from "../../../../mod.ts";
@@ -16,8 +17,8 @@ import { type Answers, blockOf, contextOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";
 import type { HookEvent } from "../config/input.ts";
 
-/** Creates the hook at `prompt`. It does not run for the prompts of subagents. */
-export function promptHook(hooks: Hooks): Pick<Middleware, "prompt"> {
+/** Creates the hook at `prompt`, and the hook at `input` for messages to a run while it works. They do not run for the prompts of subagents. */
+export function promptHooks(hooks: Hooks): Pick<Middleware, "prompt" | "input"> {
   const { dialect, memory } = hooks;
 
   /** Returns the refusal of the prompt, if a hook refuses it. */
@@ -30,7 +31,7 @@ export function promptHook(hooks: Hooks): Pick<Middleware, "prompt"> {
     return blocked === undefined ? undefined : cancelled(blocked);
   }
 
-  async function askExpansion(ctx: PromptContext, prompt: string): Promise<Answers> {
+  async function askExpansion(ctx: Scope, prompt: string): Promise<Answers> {
     const [, command_name, command_args = ""] = prompt.match(/^\/([\w:-]+)(?:\s+(.*))?$/s) ?? [];
     if (command_name === undefined) return [];
     const fields = { expansion_type: "slash_command", command_name, command_args, prompt } as const;
@@ -38,20 +39,33 @@ export function promptHook(hooks: Hooks): Pick<Middleware, "prompt"> {
   }
 
   /** Returns a refusal, or the texts for the model. */
-  async function askAll(ctx: PromptContext): Promise<Answer | readonly string[]> {
-    const prompt = textOf(ctx.prompt);
+  async function askAll(ctx: Scope, message: UserMessage): Promise<Answer | readonly string[]> {
+    const prompt = textOf(message);
     const expanded = await askExpansion(ctx, prompt);
     const refused = refusalOf("UserPromptExpansion", expanded);
     if (refused) return refused;
-    const fields = () => ({ prompt, source: "sdk" as const, ...imagesOf(ctx.prompt) });
+    const fields = () => ({ prompt, source: "sdk" as const, ...imagesOf(message) });
     const submitted = await hooks.ask("UserPromptSubmit", ctx, fields);
     return refusalOf("UserPromptSubmit", submitted) ?? [...contextOf(expanded), ...contextOf(submitted)];
   }
 
+  /** Asks about a message to a run while it works. The texts for the model are sent with the next request. */
+  const steering: Pick<Middleware, "input"> = {
+    async input(ctx, next) {
+      const [message] = ctx.messages;
+      if (ctx.source !== "steering" || message?.role !== "user") return await next();
+      const answer = await askAll(ctx, message);
+      if ("status" in answer) return refused(answer.reason ?? "");
+      hooks.addLater(ctx, answer);
+      return await next();
+    },
+  };
+
   return {
+    ...(hooks.has("UserPromptSubmit", "UserPromptExpansion") && steering),
     async prompt(ctx, next) {
       if (ctx.resumed || ctx.run.parent) return await next();
-      const answer = await askAll(ctx);
+      const answer = await askAll(ctx, ctx.prompt);
       if ("status" in answer) return answer;
       const context = [...ctx.context, ...memory.later(ctx).get(ctx), ...answer];
       memory.later(ctx).set(ctx, []);
