@@ -19,7 +19,11 @@ function answerTo(command: string): unknown {
     case "place":
       return {
         action: "respond",
-        result: { for_llm: `${Deno.cwd()} ${Deno.env.get("HOOK_NAME")} ${Deno.env.has("PATH")}` },
+        result: {
+          for_llm: `${Deno.cwd()} ${Deno.env.get("HOOK_NAME")} ${Deno.env.has("PATH")}${
+            Deno.env.get("GREETING") ?? ""
+          }`,
+        },
       };
     case "pid":
       return { action: "respond", result: { for_llm: `${Deno.pid}` } };

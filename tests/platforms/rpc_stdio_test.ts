@@ -72,7 +72,7 @@ Deno.test("PicoClaw: a process that does not end with its input is killed after 
 });
 
 Deno.test("PicoClaw: a process counts as ended even if its children live", async () => {
-  await using hooks = gate("orphan", { intercept: ["before_tool"] });
+  await using hooks = gate("orphan", { intercept: ["before_tool"], env: { PATH: "/usr/bin:/bin" } });
   const { said, warned } = await run(hooks, "ls");
   assertEquals([said, warned], [["ok ran ls"], [
     'The hook "gate" failed at before_tool and is skipped.',
@@ -96,6 +96,14 @@ Deno.test("PicoClaw: hooks do not keep the program running", async () => {
     stderr: "null",
   }).output();
   assertEquals([output.code, new TextDecoder().decode(output.stdout)], [0, "Done.\n"]);
+});
+
+Deno.test("commands and processes that are hooks inherit the environment", async () => {
+  const args = ["run", "--allow-all", here("inheriting_program.ts"), here("rpc_hook.ts")];
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, env: { GREETING: "Hello" } }).output();
+  const said = new TextDecoder().decode(stdout).split("\n");
+  const seen = said.filter((line) => line.includes("Hello"));
+  assertEquals(seen, ["prompt command Hello", `ok ${Deno.cwd()} kagi trueHello`], new TextDecoder().decode(stderr));
 });
 
 const python = await new Deno.Command("python3", { args: ["--version"], stdout: "null", stderr: "null" }).output()

@@ -100,7 +100,8 @@ export interface CommandHooksOptions {
  * - Copilot: hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification`, handlers that are no commands, and events with
  *   a capital letter, which are written for "claude", never run; a `warning` reports them.
  *
- * Needs the permission to run commands, and a system with process groups: not Windows. A person who can write the settings can run every command.
+ * Needs the permission to run commands and, on Deno, to read the environment, and a system with process groups: not Windows. A person who can write the
+ * settings can run every command.
  * Throws a `TypeError` if the settings are invalid, or need a model, an agent, a server or an address that is not given.
  *
  * ```ts

@@ -83,9 +83,9 @@ function programsOf({ command, args, shell }: CommandLine, { env }: Place): read
   return shells.map((shell) => [shell, ["-c", command]]);
 }
 
-/** On Deno, a child inherits the environment of this process without the permission to read it. */
-function environmentOf({ env }: Place): Record<string, string | undefined> {
-  return "deno" in process.versions ? { ...env } : { ...process.env, ...env };
+/** Returns the environment of a child: that of this process, and `env`. On Deno, this needs the permission to read the environment. */
+export function environmentOf({ env }: Pick<Place, "env">): Record<string, string | undefined> {
+  return { ...process.env, ...env };
 }
 
 function outcomeOf(

@@ -1,8 +1,10 @@
 /**
- * Runs middleware as programs that are hooks of other systems. For Deno.
+ * Runs middleware as programs that are hooks of other systems. For Deno, Node and Bun.
  *
  * @module
  */
+import process from "node:process";
+import { text } from "node:stream/consumers";
 import type { Middleware } from "../../../../mod.ts";
 import { parseJson } from "../../kit/fields.ts";
 import { linesOf } from "../../rpc_hooks/lines.ts";
@@ -24,7 +26,7 @@ import { export_hooks, type Exported, type ExportOptions } from "../mod.ts";
 export async function serveRpc(use: Middleware | readonly Middleware[], options: ExportOptions = {}): Promise<void> {
   const { rpc } = export_hooks(use, { onError: writeError, ...options });
   const answering = new Set<Promise<void>>();
-  for await (const line of linesOf(Deno.stdin.readable.values())) {
+  for await (const line of linesOf(process.stdin)) {
     const answered = answer(line, rpc).finally(() => answering.delete(answered));
     answering.add(answered);
   }
@@ -33,7 +35,7 @@ export async function serveRpc(use: Middleware | readonly Middleware[], options:
 
 async function answer(line: string, rpc: Exported["rpc"]): Promise<void> {
   const message = await rpc(parseJson(line));
-  if (message) write(Deno.stdout, JSON.stringify(message));
+  if (message) write(process.stdout, JSON.stringify(message));
 }
 
 /**
@@ -53,19 +55,19 @@ export async function runCommand(use: Middleware | readonly Middleware[], option
   const { onError = writeError } = options;
   const { command } = export_hooks(use, { ...options, onError });
   try {
-    const event = await new Response(Deno.stdin.readable).json();
-    write(Deno.stdout, JSON.stringify(await command(event)));
+    const event = JSON.parse(await text(process.stdin));
+    write(process.stdout, JSON.stringify(await command(event)));
   } catch (error) {
     onError(error);
-    Deno.exitCode = 1;
+    process.exitCode = 1;
   }
 }
 
 function writeError(error: unknown): void {
-  write(Deno.stderr, error instanceof Error ? error.stack ?? error.message : String(error));
+  write(process.stderr, error instanceof Error ? error.stack ?? error.message : String(error));
 }
 
-function write(output: typeof Deno.stdout | typeof Deno.stderr, text: string): void {
-  const bytes = new TextEncoder().encode(`${text}\n`);
-  for (let written = 0; written < bytes.length;) written += output.writeSync(bytes.subarray(written));
+/** Writes a line. The process does not exit before it is written. */
+function write(output: NodeJS.WritableStream, text: string): void {
+  output.write(`${text}\n`);
 }

@@ -1,8 +1,11 @@
 /**
- * Connects to hooks that are processes. For Deno.
+ * Connects to hooks that are processes. For Deno, Node and Bun.
  *
  * @module
  */
+import { type ChildProcess, spawn } from "node:child_process";
+import { type Readable, Writable } from "node:stream";
+import { environmentOf } from "../../command_hooks/handlers/process.ts";
 import { linesWire } from "../lines.ts";
 import type { Program, Wire } from "../transport.ts";
 
@@ -10,7 +13,8 @@ import type { Program, Wire } from "../transport.ts";
 const grace = 2_000;
 
 /**
- * Starts a process for a hook and connects to its standard input and output, with one message per line. Needs the permission to run it.
+ * Starts a process for a hook and connects to its standard input and output, with one message per line. On Deno, it needs the permission to run it and to read
+ * the environment, which the process inherits.
  * A message contains no line breaks and has no headers, such as `Content-Length`. A line that is no message is ignored.
  *
  * The standard error of the process is that of this process. A process that has ended is not started again. To stop a process, its input is closed; if it has
@@ -31,24 +35,58 @@ const grace = 2_000;
  * ```
  */
 export function stdio({ command: [program = "", ...args], dir, env }: Program): Wire {
-  const process = new Deno.Command(program, {
-    args,
-    env,
+  const child = spawn(program, args, {
+    env: environmentOf({ env }),
     ...(dir !== undefined && { cwd: dir }),
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-  process.unref();
-  const wire = linesWire({ readable: process.stdout, writable: process.stdin, ended: process.status });
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const exited = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve()); // a child that did not start has no id
+  });
+  if (child.pid === undefined) throw new Error(`Cannot start "${program}": there is no such program`);
+  keepAlive(child, false);
+  const wire = linesWire({
+    readable: bytesOf(child.stdout),
+    writable: Writable.toWeb(child.stdin),
+    ended: exited,
+  });
 
   return {
     ...wire,
     async [Symbol.asyncDispose]() {
-      process.ref();
-      const timer = setTimeout(() => process.kill("SIGKILL"), grace);
-      await Promise.all([wire.end(), process.status.finally(() => clearTimeout(timer))]);
+      keepAlive(child, true);
+      const timer = setTimeout(() => child.kill("SIGKILL"), grace);
+      await Promise.all([wire.end(), exited.finally(() => clearTimeout(timer))]);
       await wire[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Returns an output as a stream. Unlike that of `Readable.toWeb()`, it can be cancelled while the output is open. */
+function bytesOf(output: Readable): ReadableStream<Uint8Array> {
+  const chunks: AsyncIterator<Uint8Array> = output[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: () => void output.destroy(),
+  });
+}
+
+/** Sets whether a child and its pipes keep this process running. */
+function keepAlive(child: ChildProcess, isKept: boolean): void {
+  const { stdin, stdout } = child as { readonly [pipe in "stdin" | "stdout"]: Partial<Referable> | null }; // pipes are sockets
+  for (const each of [child, stdin, stdout]) {
+    if (isKept) each?.ref?.();
+    else each?.unref?.();
+  }
+}
+
+/** A resource that can keep a process running. */
+interface Referable {
+  ref(): void;
+  unref(): void;
 }
