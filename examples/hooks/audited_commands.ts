@@ -49,7 +49,8 @@ export async function run(): Promise<string[]> {
 function summaryOf(record: AuditRecord): string {
   switch (record.type) {
     case "prompt":
-      return `prompt: ${"input" in record && record.input}`;
+    case "input":
+      return `${record.type}: ${"input" in record && record.input}`;
     case "call":
       return `${record.tool} ${
         "input" in record && JSON.stringify(record.input)
