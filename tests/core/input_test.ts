@@ -345,3 +345,20 @@ Deno.test("input: send() rejects with the error of a hook that throws, and the r
   const { status, messages } = await run.result;
   assertEquals([status, lines(messages)], ["done", ["user Go", "assistant Done."]]);
 });
+
+Deno.test("session hooks receive the prompt as it arrived, and none once it is accepted", async () => {
+  const seen: unknown[] = [];
+  const watch: Middleware = {
+    session(ctx, next) {
+      seen.push(ctx.prompt && textOf(ctx.prompt));
+      return next();
+    },
+  };
+  const { store } = recordingStore();
+  const model = scripted({ calls: [["pay", {}]] }, "Done.");
+  const assistant = agent({ model, tools: [pay], use: [watch, guard] });
+  const { questions } = await assistant.run({ prompt: "go", session: "s", store }).result;
+  const [{ callId = "" } = {}] = questions;
+  await assistant.resume({ session: "s", store, answers: [{ callId, type: "approve" }] }).result;
+  assertEquals(seen, ["go", undefined]);
+});

@@ -185,8 +185,8 @@ Deno.test("Copilot: the documented hooks work unchanged", async () => {
 Deno.test("Copilot: context of onSessionStart is before the prompt of a new session, and after the prompt of a known one", async () => {
   const seen: unknown[] = [];
   const hooks: SessionHooks = {
-    onSessionStart: ({ source }) => {
-      seen.push(source);
+    onSessionStart: ({ source, initialPrompt }) => {
+      seen.push(source, initialPrompt);
       return { additionalContext: `It is ${source}.` };
     },
     onSessionEnd: ({ reason, finalMessage }) => void seen.push([reason, finalMessage]),
@@ -194,10 +194,13 @@ Deno.test("Copilot: context of onSessionStart is before the prompt of a new sess
   const { assistant } = await came(["Hello.", "Hello again."], hooks);
   const { lines } = await ended(assistant.run({ prompt: "And?", session: "s" }));
   assertEquals(lines, [
-    ...["session It is new.", "user Hi", "assistant Hello."],
+    ...["session It is startup.", "user Hi", "assistant Hello."],
     ...["user And?", "prompt It is resume.", "assistant Hello again."],
   ]);
-  assertEquals(seen, ["new", ["complete", "Hello."], "resume", ["complete", "Hello again."]]);
+  assertEquals(seen, [
+    ...["startup", "Hi", ["complete", "Hello."]],
+    ...["resume", undefined, ["complete", "Hello again."]],
+  ]);
 });
 
 Deno.test("Copilot: a pause fires no onSessionEnd, and a resume no onSessionStart", async () => {
@@ -809,7 +812,7 @@ Deno.test("Copilot: the time is in milliseconds, or a Date in the dialect node",
   }, { dialect: "node", cwd: "/home/ada" });
   await under(["Done."], [hooks]);
   assertEquals(seen, [
-    { sessionId: "s", timestamp: 1_000, cwd: "/", workingDirectory: "/", source: "new" },
+    { sessionId: "s", timestamp: 1_000, cwd: "/", workingDirectory: "/", source: "startup", initialPrompt: "Hi" },
     new Date(1_000),
     "/home/ada",
   ]);

@@ -25,9 +25,9 @@ export interface HookInvocation {
 
 /** The input when a session begins or continues. */
 export interface SessionStartHookInput<T = number> extends HookInput<T> {
-  /** Whether the session is new. */
+  /** "startup" if the session begins with a prompt, "resume" if it is known. */
   source: "startup" | "resume" | "new";
-  /** The first prompt. Never set: it is unknown when the session is opened. */
+  /** The prompt that the session begins with, as it arrived: hooks at `input`, such as those of `redact()`, have not changed it. */
   initialPrompt?: string;
 }
 

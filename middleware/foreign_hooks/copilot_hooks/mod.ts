@@ -78,7 +78,7 @@ const needs: Needs<HookName | "unknown"> = {
  *
  * Differences from the home system:
  *
- * - `source` is never "startup", and `initialPrompt` is never set: the prompt is unknown when the session is opened.
+ * - `source` is never "new": every session begins with a prompt. `initialPrompt` is that prompt before other middleware change it.
  * - `modifiedConfig` supports `systemMessage`, `availableTools`, `excludedTools` and `model`; a `warning` reports other fields.
  * - A failure is never shown to clients beyond an error id, so `suppressOutput` of `onErrorOccurred` has nothing else to hide.
  *

@@ -24,7 +24,7 @@ import { outermostRun, transcriptFile } from "../kit/run.ts";
 import { messageOf, warnFailed, warnSkipped } from "../kit/warn.ts";
 import { settingsOf } from "./config.ts";
 import type { Handlers } from "./handlers.ts";
-import type { SessionEndHookInput } from "./hooks.ts";
+import type { SessionEndHookInput, SessionStartHookInput } from "./hooks.ts";
 
 /** The context of a hook for a known session. It waits for the prompt. */
 const opening = state("copilot_hooks.opening", () => "");
@@ -71,7 +71,7 @@ export function sessionHooks(
       for (const name of resumed ? [] : handlers.unknown) {
         warnSkipped(ctx, middleware, `${name} never runs: unknown hook.`);
       }
-      const started = resumed ? {} : await handlers.ask("onSessionStart", ctx, "session", { source });
+      const started = resumed ? {} : await handlers.ask("onSessionStart", ctx, "session", beginningOf(ctx));
       const { additionalContext, modifiedConfig = {} } = started;
       if (additionalContext && source === "resume") opening.set(ctx, additionalContext);
       const held = handlers.has("onSessionEnd") ? holdFinalText(ctx) : undefined;
@@ -114,6 +114,12 @@ export function sessionHooks(
       return decision === "block" ? continueWith(user(reason || "Go on.", middleware)) : await next();
     },
   };
+}
+
+/** Returns the source of a session, and the prompt that it begins with. */
+function beginningOf({ source, prompt }: SessionContext): Pick<SessionStartHookInput, "source" | "initialPrompt"> {
+  if (source === "resume" || !prompt) return { source };
+  return { source: "startup", initialPrompt: textOf(prompt) };
 }
 
 /** Returns the change that hides a hidden answer from the person while it streams. */

@@ -6,11 +6,12 @@
 import type { Event } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import type { Steering } from "../features/steering.ts";
-import type { RunResult } from "../hooks/points/run.ts";
+import type { RunResult, SessionContext } from "../hooks/points/run.ts";
 import { withGracePeriod } from "../lib/cancellation.ts";
 import { SessionError } from "../persistence/session_error.ts";
 import { cleanUp } from "../run/failure.ts";
 import { conclude, exitWith, lastEvent, openCalls } from "../run/finish.ts";
+import type { Position } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
 import { sessionPolicy } from "../steps/session_point.ts";
 import { type Beginning, type CloseOther, open, type Ready, savedForm } from "./open.ts";
@@ -73,7 +74,7 @@ async function work({ engine, claimed, early }: Ready, { options, steering }: Be
     if (lost || closing !== undefined) await recover(engine, closing);
     const opening = settingsOf(engine, options).then((settings) =>
       definition.onions.session(
-        { ...scope, session, source, resumed, settings, context: [] },
+        { ...scope, session, source, resumed, ...arrivedPrompt(loop.position), settings, context: [] },
         { engine, close: () => steering.close() },
         sessionPolicy,
       )
@@ -86,6 +87,12 @@ async function work({ engine, claimed, early }: Ready, { options, steering }: Be
     steering.close();
     return await conclude(engine);
   }
+}
+
+/** Returns the prompt that was not accepted yet, as a field of the context of `session`. */
+function arrivedPrompt(position: Position): Pick<SessionContext, "prompt"> {
+  const prompt = position.at === "arrived" || position.at === "input" ? position.messages.at(-1) : undefined;
+  return prompt?.role === "user" ? { prompt } : {};
 }
 
 /** Runs the cleanup of a run whose process died, or that is to be closed. A run that is closed ends without another one. */

@@ -49,6 +49,8 @@ export interface SessionContext<V = unknown> extends Scope<V> {
   readonly source: "new" | "resume";
   /** True if the run continues after a pause or a crash. */
   readonly resumed: boolean;
+  /** The prompt as it arrived: no `input` hook has reviewed it. Undefined once it is accepted, and in a run that only compacts. */
+  readonly prompt?: UserMessage;
   /** The parts of the run. */
   readonly settings: Settings;
   /** Texts to insert before the first prompt. Append-only: a change passes the longer list. */
