@@ -303,7 +303,7 @@ for (
     ["prints async first", { command: `echo '{"async":true}'; sleep 0.05; echo '${later("PreToolUse")}'` }],
   ] as const
 ) {
-  Deno.test(`Claude, Qoder: a command that ${how} runs in the background, and its context is in the next request`, async () => {
+  Deno.test(`Claude, Qoder: a command that ${how} runs in the background, and its context is kept in the transcript`, async () => {
     const done = Promise.withResolvers<void>();
     const tools = [shell({ execute: () => done.promise.then(() => "ran") })];
     const handle = batch([command("a")], {
@@ -311,8 +311,9 @@ for (
       use: [command_hooks(on("PreToolUse", hook))],
       observe: (event: Event) => event.type === "notice" && done.resolve(),
     });
-    const { events } = await handle.run().came;
+    const { events, result } = await handle.run().came;
     assertEquals(notices(events), ["For the person"]);
+    assertEquals(lines(result.messages).slice(1), ["call Bash", "ok ran", "turn For the model", "assistant Done."]);
     const said = lines(handle.model.requests[1]?.messages ?? []).slice(2);
     assertEquals(said, ["ok ran", "turn For the model"]);
   });

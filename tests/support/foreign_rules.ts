@@ -59,6 +59,11 @@ export const foreignRules: readonly ForeignRule[] = [
   },
   of(
     "Copilot",
+    "A session that begins with a prompt has the source startup and initialPrompt.",
+    "context of onSessionStart",
+  ),
+  of(
+    "Copilot",
     "onUserPromptSubmitted also fires for a message to a run.",
     "onUserPromptSubmitted fires for a message",
   ),

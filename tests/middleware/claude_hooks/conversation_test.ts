@@ -203,7 +203,8 @@ Deno.test("context of Notification is in the next request, and the run waits for
   const agent = hooked({ Notification: hooks(receive) }, { tools: [shell({ ask: true })] });
   const { result } = await agent.run().came;
   assertEquals([result.status, log], ["paused", ["Notification"]]);
-  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result: { messages } } = await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  assertEquals(lines(messages).slice(1), ["call Bash", "ok ran ls", "turn They were asked.", "assistant Done."]);
   assertEquals(lines(agent.model.requests[1]?.messages ?? []).slice(1), [
     "call Bash",
     "ok ran ls",

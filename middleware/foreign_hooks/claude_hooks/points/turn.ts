@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { callsOf, type Middleware, type ModelContext, type ModelResponse } from "../../../../mod.ts";
+import { callsOf, type Middleware, type ModelContext, type ModelResponse, type UserMessage } from "../../../../mod.ts";
 import { contextOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";
 import { finishBatch } from "./batch.ts";
@@ -38,7 +38,7 @@ export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
       if (texts.length > 0) memory.later(ctx).set(ctx, []);
       const emit = display.begin(ctx);
       const result = await next({
-        ...(texts.length > 0 && { context: [...ctx.context, ...texts] }),
+        ...(texts.length > 0 && { transcript: [...ctx.transcript, messageOf(texts)] }),
         ...(emit && { emit }),
       });
       if (hooks.has("PostToolBatch")) await finishBatch(hooks, ctx, result);
@@ -53,4 +53,9 @@ export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
       return response;
     },
   };
+}
+
+/** Returns texts for the model as a message that the transcript keeps. */
+function messageOf(texts: readonly string[]): UserMessage {
+  return { role: "user", from: "turn", parts: texts.map((text) => ({ type: "text", text })) };
 }
