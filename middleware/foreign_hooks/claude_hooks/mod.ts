@@ -94,7 +94,8 @@ export interface ClaudeHooksOptions {
  *
  * - A question without an answer pauses the run. On resume, `PreToolUse` is not asked again.
  * - `updatedPermissions` hold for the session, whatever their destination. Directories have no effect, because a workspace has one root.
- * - Context of background hooks, `Notification` and `PostModelSwitch` is in the next request, and not in the transcript.
+ * - `UserPromptSubmit` fires for a message to a run while it works when the message arrives. If another process executes the run, the context of the hook
+ *   is lost.
  * - Inputs are validated against the tool's schema before `PreToolUse` and again after `updatedInput`.
  * - `sessionTitle`, `reloadSkills`, `terminalSequence`, `suppressOriginalPrompt` and `classifierContext` have no effect.
  * - These events never occur, and a `warning` reports hooks of them: `Setup` and `ConfigChange` (there are no settings files), `DirectoryAdded` (a workspace

@@ -83,7 +83,7 @@ export interface CommandHooksOptions {
  * reports it, and the error, with the command and its output, goes to `onError`.
  *
  * A command that is late, or whose run is stopped, is killed with all processes that it has started. A command in the background decides nothing. Its
- * context is in the next model request; in "claude", its `systemMessage` too. When the run ends it has `limits.grace`, and is killed then. The same handler
+ * context is a message before the next model request; in "claude", its `systemMessage` too. When the run ends it has `limits.grace`, and is killed then. The same handler
  * runs once for an event, even if several matchers match. The variables that commands of `SessionStart`, `CwdChanged` and `FileChanged` export in the file
  * `CLAUDE_ENV_FILE` are in the environment of the later commands of the session.
  *
