@@ -38,7 +38,7 @@ export interface Exported {
  * | `model` | `before_llm`, `after_llm` | |
  * | `tool` | `before_tool`, `after_tool` | `PreToolUse`, `PostToolUse`, `PostToolUseFailure` |
  * | `approval` | `approve_tool` | `PreToolUse`, `PermissionRequest` |
- * | `prompt` | | `UserPromptSubmit` |
+ * | `input`, `prompt` | | `UserPromptSubmit` |
  * | `session` | | `SessionStart` |
  * | `stop` | | `Stop` |
  *
