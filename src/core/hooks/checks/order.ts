@@ -59,7 +59,7 @@ function declaredPairs(use: readonly Middleware[]): readonly Pair[] {
 /** Returns the error for middleware of which each must stand after another one. */
 function cycleError(use: readonly Middleware[], rest: readonly number[], pairs: readonly Pair[]): TypeError {
   const path: number[] = [];
-  let [at] = rest;
+  let at: number | undefined = rest[0];
   while (at !== undefined && !path.includes(at)) {
     path.unshift(at);
     at = pairs.find(([outer, inner]) => inner === path[0] && rest.includes(outer))?.[0];
