@@ -55,7 +55,7 @@ export { type State, state } from "./src/core/hooks/state.ts";
 export { SessionError } from "./src/core/persistence/session_error.ts";
 export { memory } from "./src/core/persistence/memory.ts";
 export type { Rule, Session } from "./src/core/persistence/session.ts";
-export type { Store, StoreAdapter } from "./src/core/persistence/store.ts";
+export type { LeasedSession, Store, StoreAdapter } from "./src/core/persistence/store.ts";
 export type { StopOptions } from "./src/core/run/control.ts";
 export type { OnError } from "./src/core/run/events.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/run/limits.ts";

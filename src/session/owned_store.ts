@@ -48,5 +48,13 @@ export function ownedStore(store: Store, owner: string): Store {
       const ids = await store.list({ after: after === undefined ? prefix : ownedKey(owner, after), limit });
       return ids.filter((id) => id.startsWith(prefix)).map((id) => JSON.parse(id)[1]);
     },
+    async pending(before, limit) {
+      for (let size = limit;; size *= 2) { // the index contains the sessions of all owners
+        const ids = await store.pending(before, size);
+        const own = ids.filter((id) => id.startsWith(prefix)).slice(0, limit);
+        if (own.length === limit || ids.length < size) return own.map((id) => JSON.parse(id)[1]);
+      }
+    },
+    touch: (session, until) => store.touch({ ...session, id: ownedKey(owner, session.id) }, until),
   };
 }

@@ -26,9 +26,16 @@ export function textOfSession({ messages, version: _, ...rest }: Session): strin
   return JSON.stringify({ messages, ...rest });
 }
 
-/** Parses a session. */
-export function sessionOf(text: string, version: number): Session {
-  return { ...JSON.parse(text), version };
+/** Parses a session. `until` is the end of its lease, which may have moved since the text was stored. */
+export function sessionOf(text: string, version: number, until: number | null): Session {
+  const session: Session = JSON.parse(text);
+  const lease = session.lease && { ...session.lease, until: until ?? session.lease.until };
+  return { ...session, version, ...(lease && { lease }) };
+}
+
+/** Returns the end of a session's lease, as an index stores it; null without a lease. */
+export function leaseEndOf({ lease }: Pick<Session, "lease">): number | null {
+  return lease ? Math.trunc(lease.until) : null;
 }
 
 /** Joins lines. Each line ends with a line feed, so that a missing piece is detected. */

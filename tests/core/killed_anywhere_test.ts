@@ -1,4 +1,4 @@
-import type { Message, PersonAnswer, Question, RunResult, Session } from "@jizai/jizai";
+import type { LeasedSession, Message, PersonAnswer, Question, RunResult, Session } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { repairTranscript } from "../../src/core/lib/repair.ts";
@@ -39,6 +39,12 @@ async function live(seed: number, chance: Chance, death?: Death): Promise<Life> 
       save(session: Session) {
         marks.push(done.length);
         return store.save(session);
+      },
+      async touch(session: LeasedSession, until: number) {
+        const mark = done.length;
+        const moved = await store.touch(session, until);
+        if (moved) marks.push(mark);
+        return moved;
       },
     },
     lease: chance.one([9, 60_000]),

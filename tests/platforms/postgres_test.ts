@@ -81,6 +81,16 @@ onPostgres("migrate() can run at once in several processes, and again", async (s
   assertEquals(await postgresStore(other).load("s"), { id: "s", version: 1, messages: [user("自在鉤\u0000")] });
 });
 
+onPostgres("migrate() adds the leases to the schema of an earlier version", async (sql) => {
+  await sql.unsafe("ALTER TABLE jizai_session DROP COLUMN lease");
+  await sql.unsafe('INSERT INTO jizai_session (id, version, body) VALUES (\'s\', 1, \'{"messages":[],"id":"s"}\')');
+  await migrate(sql);
+  const store = postgresStore(sql);
+  assertEquals(await store.load("s"), { id: "s", version: 1, messages: [] });
+  await store.save({ id: "s", version: 1, messages: [], lease: { until: 1_000 } });
+  assertEquals(await store.pending(1_000, 10), ["s"]);
+});
+
 onPostgres("20 connections save the same version: one wins", async (sql, url) => {
   await using other = connect(url);
   for (let version = 0; version < 3; version++) {

@@ -67,6 +67,15 @@ Deno.test("durableObjectStore() and durableObjectLog() remove expired rows when 
   assertEquals(rows(disk), [0, 0, 0, 0]);
 });
 
+Deno.test("durableObjectStore() adds the leases to the schema of an earlier version", async () => {
+  const disk = storage();
+  disk.sql.exec("CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER)");
+  const store = durableObjectStore(disk);
+  durableObjectStore(disk);
+  await store.save({ ...saying(0, "a"), lease: { until: 1_000 } });
+  assertEquals(await store.pending(1_000, 10), ["s"]);
+});
+
 Deno.test("durableObjectStore() stores a session completely or not at all", async () => {
   const disk = storage();
   const store = durableObjectStore(disk);

@@ -46,7 +46,13 @@ export function processOf(
 
   return {
     app: serve(assistant, {
-      store: { ...store, load: whileAlive(store.load), save: whileAlive(store.save) },
+      store: {
+        ...store,
+        load: whileAlive(store.load),
+        save: whileAlive(store.save),
+        pending: whileAlive(store.pending),
+        touch: whileAlive(store.touch),
+      },
       log: { ...log, append: whileAlive(log.append), read: whileAlive(log.read) },
       onClientGone: "detach",
       ...options,

@@ -9,7 +9,7 @@ import { durable } from "@jizai/jizai/session/durable";
 /** A store, and its history. */
 export interface RecordingStore {
   readonly store: Store;
-  /** Each saved session, in order: another process finds it if this one dies after that save. */
+  /** Each saved session, in order, also those of which only the lease has changed: another process finds it if this one dies after that save. */
   readonly saved: readonly Session[];
 }
 
@@ -25,6 +25,12 @@ export function recordingStore(): RecordingStore {
         const version = await kept.save(session);
         if (version !== undefined) saved.push(JSON.parse(JSON.stringify({ ...session, version })));
         return version;
+      },
+      async touch(session, until) {
+        const done = await kept.touch(session, until);
+        const found = saved.findLast(({ id }) => id === session.id);
+        if (done && found) saved.push({ ...found, lease: { ...found.lease, until } });
+        return done;
       },
     }),
   };

@@ -18,6 +18,17 @@ function sharing(): StoreAdapter {
     delete: (id) => Promise.resolve(void sessions.delete(id)),
     list: ({ after = "", limit = 100 } = {}) =>
       Promise.resolve([...sessions.keys()].filter((id) => id > after).sort().slice(0, limit)),
+    pending(before, limit) {
+      const ended = [...sessions.values()].filter(({ lease }) => lease && lease.until <= before);
+      ended.sort((a, b) => (a.lease?.until ?? 0) - (b.lease?.until ?? 0));
+      return Promise.resolve(ended.slice(0, limit).map(({ id }) => id));
+    },
+    touch({ id, version, lease }, until) {
+      const session = sessions.get(id);
+      const knows = session?.lease && session.version === version && session.lease.until === lease?.until;
+      if (session && knows) sessions.set(id, { ...session, lease: { ...session.lease, until } });
+      return Promise.resolve(knows === true);
+    },
   };
 }
 
@@ -35,16 +46,22 @@ function rewriting(change: (text: string) => string): Make<StoreAdapter> {
 }
 
 const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken: readonly string[]])[] = [
-  ["stores the given object", sharing, ["copies what it saves and what it returns", "deletes what has expired"]],
+  ["stores the given object", sharing, [
+    "copies what it saves and what it returns",
+    "deletes what has expired",
+    "deletes the lease of what has expired",
+  ]],
   ["stores one byte per character", rewriting((text) => text.replace(/[^\0-\xff]/g, "?")), [
     "returns a session as it was saved",
     "returns a long session as it was saved",
     "lists all ids, page by page",
+    "finds the sessions whose lease has ended",
   ]],
   ["stores at most 64 KiB", rewriting((text) => text.replace(/(.{65536}).*(".*)$/, "$1$2")), [
     "returns a long session as it was saved",
     "accepts one of several concurrent writers",
     "never returns a partial write",
+    "lets one of several processes move a lease",
     "deletes what has expired",
   ]],
   [
@@ -62,6 +79,7 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
   ["does not delete", but(() => ({ delete: () => Promise.resolve() })), [
     "returns nothing after a delete",
     "lists all ids, page by page",
+    "finds the sessions whose lease has ended",
   ]],
   [
     "rejects the delete of an unknown session",
@@ -78,10 +96,46 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
     })),
     ["lists all ids, page by page"],
   ],
+  ["leases every session", but(({ list }) => ({ pending: (_, limit) => list({ limit }) })), [
+    "finds the sessions whose lease has ended",
+    "moves a lease only for a caller that knows the session",
+    "lets one of several processes move a lease",
+  ]],
+  [
+    "finds no lease that has moved",
+    but(({ load, pending, touch }) => {
+      const moved = new Set<string>();
+      return {
+        async pending(before, limit) {
+          return (await pending(before, limit)).filter((id) => !moved.has(id));
+        },
+        async touch(session, until) {
+          const done = await touch(session, until);
+          if (done && await load(session.id)) moved.add(session.id);
+          return done;
+        },
+      };
+    }),
+    [
+      "moves a lease only for a caller that knows the session",
+      "lets one of several processes move a lease",
+      "deletes the lease of what has expired",
+    ],
+  ],
+  [
+    "moves a lease for every process",
+    but(({ load, touch }) => ({
+      async touch(session, until) {
+        const { lease, version = 0 } = await load(session.id) ?? {};
+        return await touch({ ...session, version, ...(lease && { lease }) }, until);
+      },
+    })),
+    ["moves a lease only for a caller that knows the session"],
+  ],
   ["ignores the limit of a list", but(({ list }) => ({ list: ({ after = "" } = {}) => list({ after }) })), [
     "lists all ids, page by page",
   ]],
-  ["never expires", () => memory(), ["deletes what has expired"]],
+  ["never expires", () => memory(), ["deletes what has expired", "deletes the lease of what has expired"]],
 ];
 
 for (const [name, make, broken] of cases) {

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Message } from "../../protocol/message.ts";
-import { boundedCache } from "./bounded_cache.ts";
+import { boundedCache, type EntryOptions } from "./bounded_cache.ts";
+import type { Lease } from "./session.ts";
 import { endedSession, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 
@@ -30,6 +31,8 @@ interface Stored {
   /** The messages of `texts` while a run has the session: each message is serialized once, since a transcript grows at its end. */
   readonly messages: readonly Message[];
   readonly rest: string;
+  readonly lease: Lease | undefined;
+  readonly entry: EntryOptions;
 }
 
 /**
@@ -59,10 +62,14 @@ export function memory(
     load(id) {
       const stored = sessions.get(id);
       return Promise.resolve(
-        stored && { ...JSON.parse(stored.rest), messages: JSON.parse(`[${stored.texts.join()}]`) },
+        stored && {
+          ...JSON.parse(stored.rest),
+          messages: JSON.parse(`[${stored.texts.join()}]`),
+          ...(stored.lease && { lease: { ...stored.lease } }),
+        },
       );
     },
-    save: ({ messages, ...session }) =>
+    save: ({ messages, lease, ...session }) =>
       promiseTry(() => {
         const { id, run, owner } = session;
         const stored = sessions.get(id);
@@ -71,8 +78,8 @@ export function memory(
         const rest = JSON.stringify({ ...session, version });
         const { texts, added } = serialize(messages, stored);
         const bytes = 2 * [...texts, ...added].reduce((sum, text) => sum + text.length, rest.length);
-        const value = { version, texts, messages: run ? messages : [], rest };
-        sessions.put(id, value, { bytes, owner, pinned: run !== undefined });
+        const entry = { bytes, owner, pinned: run !== undefined };
+        sessions.put(id, { version, texts, messages: run ? messages : [], rest, lease, entry }, entry);
         texts.push(...added); // only once it is known to fit
         return version;
       }),
@@ -83,6 +90,18 @@ export function memory(
     list({ after = "", limit = 100 } = {}) {
       return Promise.resolve(sessions.ids().filter((id) => id > after).sort().slice(0, limit));
     },
+    pending(before, limit) {
+      const ends = sessions.ids().map((id) => [id, sessions.get(id)?.lease?.until ?? Infinity] as const);
+      const due = ends.filter(([_, until]) => until <= before).sort(([_, a], [__, b]) => a - b);
+      return Promise.resolve(due.slice(0, limit).map(([id]) => id));
+    },
+    touch: ({ id, version, lease }, until) =>
+      promiseTry(() => {
+        const stored = sessions.get(id);
+        if (!stored?.lease || stored.version !== version || stored.lease.until !== lease?.until) return false;
+        sessions.put(id, { ...stored, lease: { ...stored.lease, until } }, stored.entry);
+        return true;
+      }),
   };
 }
 

@@ -8,7 +8,7 @@ import { clearTurn, turn } from "../../stream/turn.ts";
 import { startTimer } from "../lib/cancellation.ts";
 import type { Position } from "../run/position.ts";
 import { saveWithRetries, withRetries } from "./retries.ts";
-import { type Mail, mailedMessages, type Session } from "./session.ts";
+import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
 import {
   endedSession,
   type SessionWriter,
@@ -26,8 +26,8 @@ import {
  * import { memory, type StoreAdapter } from "@jizai/jizai";
  * import { durable } from "@jizai/jizai/session/durable";
  *
- * const { load, save, delete: remove, list } = memory(); // in place of a database
- * const adapter: StoreAdapter = { load, save, delete: remove, list };
+ * const { load, save, delete: remove, list, pending, touch } = memory(); // in place of a database
+ * const adapter: StoreAdapter = { load, save, delete: remove, list, pending, touch };
  * const store = durable(adapter);
  * ```
  */
@@ -53,6 +53,8 @@ class DurableWriter implements SessionWriter {
   readonly #runId: string;
   readonly #lease: number;
   #version: number;
+  /** The lease that is stored. */
+  #held: Lease | undefined;
   #saves: boolean;
   /** The last requested save, and one that was requested and has not begun. */
   #requested: Promise<unknown> = Promise.resolve();
@@ -73,7 +75,7 @@ class DurableWriter implements SessionWriter {
     this.#run = run;
     this.#id = session;
     this.#runId = id;
-    this.#lease = lease;
+    this.#lease = Math.ceil(lease);
     this.#version = version;
     this.#saves = always;
     this.durable = always;
@@ -144,9 +146,14 @@ class DurableWriter implements SessionWriter {
   #write(draft: Draft, last: boolean): Promise<boolean> {
     if (this.#closed) return Promise.resolve(true);
     this.#closed = last;
+    return this.#inTurn(() => this.#put(draft));
+  }
+
+  /** Changes the stored session after the change before, until that succeeds. Resolves to false if another process has the session. */
+  #inTurn(change: () => Promise<boolean>): Promise<boolean> {
     const done = this.#running.then(async () => {
       clearTimeout(this.#renewal);
-      while (!await this.#put(draft)) {
+      while (!await change()) {
         if (await this.#receive()) continue;
         this.#run.stopLogging();
         return false;
@@ -161,9 +168,11 @@ class DurableWriter implements SessionWriter {
 
   /** Stores a draft with a lease. Returns false if another process was faster. */
   async #put(draft: Draft): Promise<boolean> {
-    const version = await saveWithRetries(this.#store, { ...this.#complete(draft), version: this.#version });
+    const session = this.#complete(draft);
+    const version = await saveWithRetries(this.#store, { ...session, version: this.#version });
     if (version === undefined) return false;
     this.#version = version;
+    this.#held = session.lease;
     this.#stored = draft;
     return true;
   }
@@ -185,25 +194,47 @@ class DurableWriter implements SessionWriter {
 
   /** Takes the messages that other processes put into the session. Returns false if they changed anything else. */
   async #receive(): Promise<boolean> {
-    const { version = 0, run, mail = [] } = await withRetries(() => this.#store.load(this.#id)) ?? {};
+    const { version = 0, run, mail = [], lease } = await withRetries(() => this.#store.load(this.#id)) ?? {};
     const arrived = mail.slice(this.#stored?.arrived.length ?? 0);
     const isOwn = run !== undefined && run.id === this.#runId;
     if (!isOwn || arrived.length === 0 || version !== this.#version + arrived.length) return false;
     this.#version = version;
+    this.#held = lease;
     this.#run.receive(arrived);
     for (const draft of new Set([this.#stored, this.#saving])) draft?.arrived.push(...arrived);
     return true;
   }
 
-  /** Renews the lease with the last saved session. A failure is retried at the next renewal. */
+  /** Renews the lease, and saves nothing else. A failure is retried at the next renewal. */
   async #renew(): Promise<void> {
     try {
-      const draft = this.#stored ?? { session: this.#run.read(), arrived: [] };
-      if (!await this.#write(draft, false)) this.#run.abort("lost");
+      if (!await this.#renewed()) this.#run.abort("lost");
     } catch (error) {
       this.#run.report(error);
       this.#renewLater();
     }
+  }
+
+  #renewed(): Promise<boolean> {
+    const stored = this.#stored;
+    const isKnown = this.#held !== undefined && this.#held.closing === this.#run.closing;
+    if (!isKnown && stored) return this.#write(stored, false); // a process that takes over has to know that the run ends
+    return this.#closed ? Promise.resolve(true) : this.#inTurn(() => this.#extend());
+  }
+
+  /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
+  async #extend(): Promise<boolean> {
+    const { closing } = this.#held ?? {};
+    const until = Date.now() + this.#lease;
+    const moved = await withRetries(async (attempt) => {
+      const session = { id: this.#id, version: this.#version, ...(this.#held && { lease: this.#held }) };
+      if (await this.#store.touch(session, until)) return true;
+      if (attempt === 0) return false;
+      const { version, lease } = await this.#store.load(this.#id) ?? {};
+      return version === this.#version && lease?.until === until;
+    });
+    if (moved) this.#held = { until, ...(closing !== undefined && { closing }) };
+    return moved;
   }
 
   #renewLater(): void {

@@ -23,7 +23,20 @@ export interface StoreAdapter {
   delete(id: string): Promise<void>;
   /** Returns ids of sessions, in a stable order. */
   list(options?: ListOptions): Promise<readonly string[]>;
+  /**
+   * Returns the ids of at most `limit` sessions whose lease ended at `before` or earlier, the earliest first. An index must find them: most sessions have no
+   * lease.
+   */
+  pending(before: number, limit: number): Promise<readonly string[]>;
+  /**
+   * Moves the end of a lease to `until`, if the stored session has the version and the lease of `session`. Returns false, and changes nothing, otherwise.
+   * The version stays the same. `load()` and `pending()` return the new end. An entry that expires counts as changed.
+   */
+  touch(session: LeasedSession, until: number): Promise<boolean>;
 }
+
+/** The part of a session that a change of its lease depends on. */
+export type LeasedSession = Pick<Session, "id" | "version" | "lease">;
 
 /** A store of sessions. `memory()` and the adapters of `@jizai/jizai/session/*` are stores. */
 export interface Store extends StoreAdapter {

@@ -52,12 +52,14 @@ export async function see<H extends Head>(kv: Deno.Kv, key: Deno.KvKey): Promise
  */
 export async function replace<H extends Head>(
   kv: Deno.Kv,
-  { key, seen, head, pieces, dropped, expireIn }: {
+  { key, seen, head, pieces, dropped, indexed, expireIn }: {
     readonly key: Deno.KvKey;
     readonly seen: Seen<H>;
     readonly head: H;
     readonly pieces: readonly Piece[];
     readonly dropped: readonly Deno.KvKey[];
+    /** A key of an index that finds the head. Its value is when the head expires. */
+    readonly indexed?: Deno.KvKey | undefined;
     readonly expireIn: number;
   },
 ): Promise<Seen<H> | undefined> {
@@ -69,8 +71,10 @@ export async function replace<H extends Head>(
     key,
     versionstamp: seen.versionstamp,
   });
-  commit.set(key, head, expiryOf(head.expires - Date.now()));
+  const expiry = expiryOf(head.expires - Date.now());
+  commit.set(key, head, expiry);
   for (const each of dropped) commit.delete(each);
+  if (indexed) commit.set(indexed, head.expires, expiry);
   const done = await commit.commit();
   if (done.ok) return { head, versionstamp: done.versionstamp };
   for (const [each] of before) await kv.delete(each);
@@ -86,11 +90,18 @@ function expiryOf(expireIn: number): { expireIn?: number } {
   return expireIn < Infinity ? { expireIn: Math.max(1, expireIn) } : {}; // a counter may expire while it is added to
 }
 
-/** Deletes a head, and then its pieces. */
-export async function forget(kv: Deno.Kv, key: Deno.KvKey, prefixOf: (record: string) => Deno.KvKey): Promise<void> {
-  const { value, versionstamp } = await kv.get<Head>(key);
+/** Deletes a head and the keys that find it, and then its pieces. */
+export async function forget<H extends Head>(
+  kv: Deno.Kv,
+  key: Deno.KvKey,
+  prefixOf: (record: string) => Deno.KvKey,
+  indexOf: (head: H) => readonly Deno.KvKey[] = () => [],
+): Promise<void> {
+  const { value, versionstamp } = await kv.get<H>(key);
   if (!value) return;
-  const { ok } = await kv.atomic().check({ key, versionstamp }).delete(key).commit();
-  if (!ok) return await forget(kv, key, prefixOf); // it was replaced in between
+  const commit = kv.atomic().check({ key, versionstamp }).delete(key);
+  for (const each of indexOf(value)) commit.delete(each);
+  const { ok } = await commit.commit();
+  if (!ok) return await forget(kv, key, prefixOf, indexOf); // it was replaced in between
   for await (const piece of kv.list({ prefix: prefixOf(value.record) })) await kv.delete(piece.key);
 }

@@ -6,12 +6,14 @@
 import { durable } from "../../core/persistence/session_writer.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { hashOf } from "../hash.ts";
-import { piecesOf, sessionOf, textOfSession } from "../pieces.ts";
+import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import { type DenoKvOptions, forget, type Head, isLive, type Piece, pieceLength, replace, see } from "./commit.ts";
 
 interface SessionHead extends Head {
   readonly version: number;
   readonly pieces: readonly KeptPiece[];
+  /** The end of the lease, which is in the index of leases too. */
+  readonly lease: number | null;
 }
 
 interface KeptPiece {
@@ -43,6 +45,9 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
   const headOf = (id: string): Deno.KvKey => [...heads, id];
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "session_piece", record];
   const pieceOf = (record: string, { name }: KeptPiece): Deno.KvKey => [...piecesUnder(record), name];
+  const leases: Deno.KvKey = [prefix, "lease"];
+  const leaseKey = (id: string, until: number | null = null): readonly [Deno.KvKey] | readonly [] =>
+    until === null ? [] : [[...leases, until, id]];
 
   /** Joins the pieces of a session. Returns nothing if one was deleted meanwhile. */
   async function join({ record, pieces }: SessionHead): Promise<string | undefined> {
@@ -63,7 +68,7 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
         const { head, versionstamp } = await see<SessionHead>(kv, headOf(id));
         if (!head) return undefined;
         const text = await join(head);
-        if (text !== undefined) return sessionOf(text, head.version);
+        if (text !== undefined) return sessionOf(text, head.version, head.lease ?? null);
         if (missed === versionstamp) throw new Error(`Cannot load session "${id}": a piece of it is missing`);
         missed = versionstamp; // the session was saved in between
       }
@@ -72,8 +77,9 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
     async save(session) {
       const key = headOf(session.id);
       const seen = await see<SessionHead>(kv, key);
-      const { record = crypto.randomUUID(), version = 0, pieces: old = [] } = seen.head ?? {};
+      const { record = crypto.randomUUID(), version = 0, pieces: old = [], lease: before } = seen.head ?? {};
       if (version !== session.version) return undefined;
+      const lease = leaseEndOf(session);
 
       const now = Date.now();
       const known = new Map(old.filter(({ at }) => at >= now - expireIn).map((piece) => [piece.hash, piece]));
@@ -89,15 +95,19 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
       const done = await replace(kv, {
         key,
         seen,
-        head: { record, version: version + 1, pieces, expires: now + expireIn },
+        head: { record, version: version + 1, pieces, lease, expires: now + expireIn },
         pieces: added,
-        dropped: old.filter((piece) => !pieces.includes(piece)).map((piece) => pieceOf(record, piece)),
+        dropped: [
+          ...leaseKey(session.id, before),
+          ...old.filter((piece) => !pieces.includes(piece)).map((piece) => pieceOf(record, piece)),
+        ],
+        indexed: leaseKey(session.id, lease)[0],
         expireIn: 2 * expireIn, // a piece that is at most `expireIn` old may be used again, for as long
       });
       return done && version + 1;
     },
 
-    delete: (id) => forget(kv, headOf(id), piecesUnder),
+    delete: (id) => forget<SessionHead>(kv, headOf(id), piecesUnder, ({ lease }) => leaseKey(id, lease)),
 
     async list({ after = "", limit = 100 } = {}) {
       const ids: string[] = [];
@@ -107,6 +117,29 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
         if (ids.length >= limit) break;
       }
       return ids;
+    },
+
+    async pending(before, limit) {
+      const ids: string[] = [];
+      const end: Deno.KvKey = [...leases, before + 1];
+      for await (const { key, value: expires } of kv.list<number>({ start: leases, end })) {
+        if (expires > Date.now()) ids.push(String(key[3]));
+        if (ids.length >= limit) break;
+      }
+      return ids;
+    },
+
+    async touch(session, until) {
+      const { id, version } = session;
+      const key = headOf(id);
+      const seen = await see<SessionHead>(kv, key);
+      const { head } = seen;
+      if (!head || head.lease === null || head.version !== version || head.lease !== leaseEndOf(session)) return false;
+      const oldest = Math.min(...head.pieces.map(({ at }) => at)) + 2 * expireIn; // when the first piece is deleted
+      const moved = { ...head, lease: until, expires: Math.min(Date.now() + expireIn, oldest) };
+      const [indexed] = leaseKey(id, until);
+      const dropped = leaseKey(id, head.lease);
+      return await replace(kv, { key, seen, head: moved, pieces: [], dropped, indexed, expireIn }) !== undefined;
     },
   });
 }

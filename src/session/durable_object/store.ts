@@ -4,7 +4,7 @@
  * @module
  */
 import type { Store } from "../../core/persistence/store.ts";
-import { sessionTables, type SqlStorage } from "../sql/storage.ts";
+import { addSessionTables, type SqlStorage } from "../sql/storage.ts";
 import { sqlStore } from "../sql/store.ts";
 import type { DurableObjectOptions } from "./options.ts";
 
@@ -26,6 +26,6 @@ import type { DurableObjectOptions } from "./options.ts";
  * ```
  */
 export function durableObjectStore(storage: SqlStorage, { expireIn = Infinity }: DurableObjectOptions = {}): Store {
-  storage.transactionSync(() => sessionTables.forEach((table) => storage.sql.exec(table)));
+  storage.transactionSync(() => addSessionTables(storage));
   return sqlStore(storage, { expireIn, sweepEvery: Infinity });
 }

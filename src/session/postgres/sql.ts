@@ -31,8 +31,10 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /** The schema, as SQL that changes nothing where it exists: `migrate()` executes it. */
 export const schema: string = `CREATE TABLE IF NOT EXISTS jizai_session (
-  id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint
+  id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint
 );
+ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS lease bigint;
+CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL;
 CREATE TABLE IF NOT EXISTS jizai_log (
   run text COLLATE "C" PRIMARY KEY, last bigint NOT NULL, ended boolean NOT NULL, expires bigint

@@ -5,7 +5,7 @@
  */
 import { durable } from "../../core/persistence/session_writer.ts";
 import type { Store } from "../../core/persistence/store.ts";
-import { sessionOf, textOfSession } from "../pieces.ts";
+import { leaseEndOf, sessionOf, textOfSession } from "../pieces.ts";
 import { expiry, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
 /**
@@ -28,16 +28,16 @@ export function postgresStore(sql: PostgresSql, { expireIn = Infinity }: Postgre
   return durable({
     async load(id) {
       const [row] = await query(
-        "SELECT version, body FROM jizai_session WHERE id = $1 AND (expires IS NULL OR expires > $2)",
+        "SELECT version, lease, body FROM jizai_session WHERE id = $1 AND (expires IS NULL OR expires > $2)",
         id,
         Date.now(),
       );
-      return row && sessionOf(String(row.body), Number(row.version));
+      return row && sessionOf(String(row.body), Number(row.version), row.lease === null ? null : Number(row.lease));
     },
     async save(session) {
       await sweep();
       const { id, version } = session;
-      const values = [id, textOfSession(session), expiry(expireIn), Date.now()] as const;
+      const values = [id, textOfSession(session), expiry(expireIn), Date.now(), leaseEndOf(session)] as const;
       const rows = version === 0 ? await query(insert, ...values) : await query(update, ...values, version);
       return rows.length === 0 ? undefined : version + 1;
     },
@@ -53,14 +53,33 @@ export function postgresStore(sql: PostgresSql, { expireIn = Infinity }: Postgre
       );
       return rows.map(({ id }) => String(id));
     },
+    async pending(before, limit) {
+      const rows = await query(
+        "SELECT id FROM jizai_session WHERE lease <= $1 AND (expires IS NULL OR expires > $2) ORDER BY lease LIMIT $3",
+        before,
+        Date.now(),
+        limit,
+      );
+      return rows.map(({ id }) => String(id));
+    },
+    async touch(session, until) {
+      const { id, version } = session;
+      const rows = await query(move, id, version, leaseEndOf(session), until, expiry(expireIn), Date.now());
+      return rows.length > 0;
+    },
   });
 }
 
 /** Inserts a session unless there is one that has not expired. */
-const insert = `INSERT INTO jizai_session AS stored (id, version, body, expires) VALUES ($1, 1, $2, $3)
-  ON CONFLICT (id) DO UPDATE SET version = 1, body = excluded.body, expires = excluded.expires WHERE stored.expires <= $4
+const insert = `INSERT INTO jizai_session AS stored (id, version, body, expires, lease) VALUES ($1, 1, $2, $3, $5)
+  ON CONFLICT (id) DO UPDATE SET version = 1, body = excluded.body, expires = excluded.expires, lease = excluded.lease
+    WHERE stored.expires <= $4
   RETURNING version`;
 
 /** Replaces the version that the caller has read. */
-const update = `UPDATE jizai_session SET version = version + 1, body = $2, expires = $3
-  WHERE id = $1 AND version = $5 AND (expires IS NULL OR expires > $4) RETURNING version`;
+const update = `UPDATE jizai_session SET version = version + 1, body = $2, expires = $3, lease = $5
+  WHERE id = $1 AND version = $6 AND (expires IS NULL OR expires > $4) RETURNING version`;
+
+/** Moves the end of the lease that the caller has read. */
+const move = `UPDATE jizai_session SET lease = $4, expires = $5
+  WHERE id = $1 AND version = $2 AND lease = $3 AND (expires IS NULL OR expires > $6) RETURNING version`;

@@ -43,6 +43,8 @@ export function holdSession(
       return Promise.resolve();
     },
     list: () => Promise.resolve(current ? [current.id] : []),
+    pending: () => Promise.resolve([]),
+    touch: () => Promise.resolve(false),
   };
 
   return {

@@ -26,12 +26,13 @@ export interface SqlOptions {
 /** The tables of sessions. */
 export const sessionTables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS jizai_session (
-    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER
+    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER
   ) WITHOUT ROWID`,
   `CREATE TABLE IF NOT EXISTS jizai_session_piece (
     id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)
   ) WITHOUT ROWID`,
   `CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL`,
+  `CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL`,
 ];
 
 /** The tables of logs. */
@@ -44,6 +45,13 @@ export const logTables: readonly string[] = [
   ) WITHOUT ROWID`,
   `CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL`,
 ];
+
+/** Creates the tables of sessions, and adds the columns that an older schema does not have. */
+export function addSessionTables({ sql }: SqlStorage): void {
+  const columns = Array.from(sql.exec("SELECT name FROM pragma_table_info('jizai_session')"), ({ name }) => name);
+  if (columns.length > 0 && !columns.includes("lease")) sql.exec("ALTER TABLE jizai_session ADD COLUMN lease INTEGER");
+  for (const statement of sessionTables) sql.exec(statement);
+}
 
 /** The most characters of a piece: a row of a Durable Object holds 2 MB, and a save writes each row that changes. */
 export const pieceLength = 100_000;

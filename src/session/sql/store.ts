@@ -5,8 +5,9 @@
  */
 import { promiseTry } from "../../stream/promise_try.ts";
 import { durable } from "../../core/persistence/session_writer.ts";
+import type { Session } from "../../core/persistence/session.ts";
 import type { Store } from "../../core/persistence/store.ts";
-import { piecesOf, sessionOf, textOfSession } from "../pieces.ts";
+import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import { expiry, firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
 
 /** Creates a store in a database that has the tables. A save writes the rows that have changed: the last ones if a transcript has grown. */
@@ -25,8 +26,15 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
     return Number(row?.version ?? 0);
   }
 
-  function write(id: string, version: number, pieces: readonly string[]): void {
-    sql.exec("INSERT OR REPLACE INTO jizai_session VALUES (?, ?, ?)", id, version, expiry(expireIn));
+  function write(session: Session, version: number, pieces: readonly string[]): void {
+    const { id } = session;
+    sql.exec(
+      "INSERT OR REPLACE INTO jizai_session (id, version, expires, lease) VALUES (?, ?, ?, ?)",
+      id,
+      version,
+      expiry(expireIn),
+      leaseEndOf(session),
+    );
     for (const [part, text] of pieces.entries()) {
       sql.exec(
         `INSERT INTO jizai_session_piece VALUES (?, ?, ?)
@@ -44,13 +52,14 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
       promiseTry(() => {
         // One statement reads one state of the database, whatever other processes write.
         const rows = [...sql.exec(
-          `SELECT version, text FROM jizai_session JOIN jizai_session_piece USING (id)
+          `SELECT version, lease, text FROM jizai_session JOIN jizai_session_piece USING (id)
            WHERE id = ? AND (expires IS NULL OR expires > ?) ORDER BY part`,
           id,
           Date.now(),
         )];
-        const version = Number(rows[0]?.version ?? 0);
-        return version === 0 ? undefined : sessionOf(rows.map(({ text }) => text).join(""), version);
+        const [head] = rows;
+        const text = rows.map(({ text }) => text).join("");
+        return head && sessionOf(text, Number(head.version), head.lease === null ? null : Number(head.lease));
       }),
     save: (session) =>
       promiseTry(() => {
@@ -58,7 +67,7 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
         const pieces = piecesOf(textOfSession(session), pieceLength);
         return storage.transactionSync(() => {
           if (versionOf(id) !== version) return undefined;
-          write(id, version + 1, pieces);
+          write(session, version + 1, pieces);
           sweep();
           return version + 1;
         });
@@ -80,5 +89,31 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
         );
         return [...rows].map(({ id }) => String(id));
       }),
+    pending: (before, limit) =>
+      promiseTry(() => {
+        const rows = sql.exec(
+          "SELECT id FROM jizai_session WHERE lease <= ? AND (expires IS NULL OR expires > ?) ORDER BY lease LIMIT ?",
+          before,
+          Date.now(),
+          limit,
+        );
+        return [...rows].map(({ id }) => String(id));
+      }),
+    touch: (session, until) =>
+      promiseTry(() =>
+        storage.transactionSync(() => {
+          const { id, version } = session;
+          const row = firstOf(sql.exec(
+            `SELECT 1 FROM jizai_session WHERE id = ? AND version = ? AND lease = ? AND (expires IS NULL OR expires > ?)`,
+            id,
+            version,
+            leaseEndOf(session),
+            Date.now(),
+          ));
+          if (!row) return false;
+          sql.exec("UPDATE jizai_session SET lease = ?, expires = ? WHERE id = ?", until, expiry(expireIn), id);
+          return true;
+        })
+      ),
   });
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { valueTables } from "../sql/key_value.ts";
-import { logTables, sessionTables, type SqlStorage } from "../sql/storage.ts";
+import { addSessionTables, logTables, sessionTables, type SqlStorage } from "../sql/storage.ts";
 
 /**
  * The part of an SQLite database that is used: `DatabaseSync` of `node:sqlite` has it. The adapters open transactions, so no other code opens one on the same
@@ -31,12 +31,12 @@ export interface SqliteOptions {
   readonly expireIn?: number;
 }
 
-/** The schema, as SQL that changes nothing where it exists: `migrate()` executes it. */
+/** The schema, as SQL that changes nothing where it exists. An older schema needs `migrate()`. */
 export const schema: string = [...sessionTables, ...logTables, ...valueTables]
   .map((statement) => `${statement};\n`).join("");
 
 /**
- * Creates the tables and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
+ * Creates the tables, columns and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
  *
  * ```ts
  * import { migrate } from "@jizai/jizai/session/sqlite";
@@ -47,11 +47,30 @@ export const schema: string = [...sessionTables, ...logTables, ...valueTables]
  */
 export function migrate(database: SqliteDatabase): void {
   database.exec("PRAGMA journal_mode = WAL");
-  database.exec(schema);
+  const storage = wrap(database);
+  storage.transactionSync(() => {
+    addSessionTables(storage);
+    for (const statement of [...logTables, ...valueTables]) storage.sql.exec(statement);
+  });
 }
 
-/** Returns the storage of a database. Throws if one of the tables is missing. */
+/** Returns the storage of a database. Throws if one of the tables is missing, or is of an older schema. */
 export function storageOf(database: SqliteDatabase, tables = ["jizai_session", "jizai_log"]): SqlStorage {
+  const storage = wrap(database);
+  try {
+    for (const table of tables) {
+      storage.sql.exec(`SELECT ${table === "jizai_session" ? "lease" : "1"} FROM ${table} LIMIT 0`);
+    }
+  } catch (cause) {
+    throw new Error("Cannot use the database: it does not have the schema; expected a call of migrate() before", {
+      cause,
+    });
+  }
+  return storage;
+}
+
+/** Returns a database as a storage. */
+function wrap(database: SqliteDatabase): SqlStorage {
   const statements = new Map<string, SqliteStatement>();
 
   function exec(query: string, ...bindings: readonly (string | number | null)[]) {
@@ -74,12 +93,5 @@ export function storageOf(database: SqliteDatabase, tables = ["jizai_session", "
     }
   }
 
-  try {
-    for (const table of tables) exec(`SELECT 1 FROM ${table} LIMIT 0`);
-  } catch (cause) {
-    throw new Error("Cannot use the database: it does not have the schema; expected a call of migrate() before", {
-      cause,
-    });
-  }
   return { sql: { exec }, transactionSync };
 }

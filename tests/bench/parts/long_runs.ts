@@ -63,6 +63,8 @@ const discarding: Store = durable({
   },
   delete: () => Promise.resolve(),
   list: () => Promise.resolve([]),
+  pending: () => Promise.resolve([]),
+  touch: () => Promise.resolve(true),
 });
 
 /** A sink that discards events. */

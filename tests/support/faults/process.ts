@@ -103,7 +103,13 @@ export function processOf(
 
   const app = serve(agent.make(done), {
     ...serving,
-    store: { ...store, load: faulty("load", store.load), save: faulty("save", store.save) },
+    store: {
+      ...store,
+      load: faulty("load", store.load),
+      save: faulty("save", store.save),
+      pending: faulty("pending", store.pending),
+      touch: faulty("touch", store.touch),
+    },
     log: {
       ...log,
       append: faulty("append", log.append),

@@ -14,6 +14,15 @@ export const store = durable({
   },
   delete: (id) => Promise.resolve(void sessions.delete(id)),
   list: () => Promise.resolve([...sessions.keys()]),
+  pending(before, limit) {
+    const due = [...sessions.values()].filter(({ lease }) => lease && lease.until <= before);
+    return Promise.resolve(due.map(({ id }) => id).slice(0, limit));
+  },
+  touch({ id }, until) {
+    const session = sessions.get(id);
+    if (session) sessions.set(id, { ...session, lease: { ...session.lease, until } });
+    return Promise.resolve(session !== undefined);
+  },
 });
 
 export default serve(agent(options), { store });
