@@ -54,14 +54,30 @@ export { only, when } from "./src/core/hooks/select.ts";
 export { type State, state } from "./src/core/hooks/state.ts";
 export { SessionError } from "./src/core/persistence/session_error.ts";
 export { memory } from "./src/core/persistence/memory.ts";
-export type { Rule, Session } from "./src/core/persistence/session.ts";
-export type { LeasedSession, Store, StoreAdapter } from "./src/core/persistence/store.ts";
+export type { LeasedSession, Rule, Session } from "./src/core/persistence/session.ts";
+export type {
+  LeaseIndex,
+  OpenRecovery,
+  Recover,
+  Recovered,
+  RecoverOptions,
+  RecoveryHost,
+} from "./src/core/persistence/recovery.ts";
+export type { Store, StoreAdapter } from "./src/core/persistence/store.ts";
 export type { StopOptions } from "./src/core/run/control.ts";
 export type { OnError } from "./src/core/run/events.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/run/limits.ts";
-export type { AnyEnv, Busy, ClientGone, RequestVars, ServedAgent, ServeOptions } from "./src/http/options.ts";
+export type {
+  AnyEnv,
+  Busy,
+  ClientGone,
+  RecoveredRun,
+  RequestVars,
+  ServedAgent,
+  ServeOptions,
+} from "./src/http/options.ts";
 export type { OnFailure } from "./src/http/respond/error_response.ts";
-export { serve } from "./src/http/serve.ts";
+export { serve, type ServedApp } from "./src/http/serve.ts";
 export {
   type Model,
   ModelError,

@@ -90,20 +90,40 @@ export interface ServedAgent<V> {
 /** The environment type of a Hono context that may contain anything. */
 export type AnyEnv = Context extends Context<infer E> ? E : never;
 
-/** The option that makes the vars of an agent from a request. */
+/** A run that continues without a request. */
+export interface RecoveredRun {
+  /** The run. */
+  readonly run: string;
+  /** Its session. */
+  readonly session: string;
+  /** The owner of both, if the server has the `owner` option. */
+  readonly owner?: string;
+}
+
+/** The options that make the vars of an agent. */
 export interface RequestVars<V, E extends Env> {
   /**
    * Returns the vars for the runs of a request. Called once for each request, after its body was read, except `GET /` and `GET /health`. If it throws, the
    * request is refused: an `HTTPException` becomes the response.
    */
   readonly vars: (c: Context<E>) => V | Promise<V>;
+  /**
+   * Returns the vars for a run that `recover()` continues, where there is no request. If it throws, the run stays as it is for another `lease`. Default:
+   * `recover()` rejects with a `TypeError`.
+   */
+  readonly recoveryVars?: (run: RecoveredRun) => V | Promise<V>;
 }
 
 /** The options of a server, with their defaults. */
 export type ServerOptions = ReturnType<typeof resolveOptions>;
 
 /** Fills in the defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for two that exclude each other. */
-export function resolveOptions(options: ServeOptions & { readonly vars?: (c: Context) => unknown } = {}) {
+export function resolveOptions(
+  options: ServeOptions & {
+    readonly vars?: (c: Context) => unknown;
+    readonly recoveryVars?: (run: RecoveredRun) => unknown;
+  } = {},
+) {
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
   const { limits = {}, lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } = options;
   if (options.store && resumeTokens) {

@@ -7,7 +7,9 @@ import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
 import { idempotency } from "./admit/idempotency.ts";
 import { sessionQueue } from "./admit/session_queue.ts";
+import type { Recover } from "../core/persistence/recovery.ts";
 import { liveRuns } from "./launch/live_runs.ts";
+import { recoveryOf } from "./launch/recovery.ts";
 import { type AnyEnv, type RequestVars, resolveOptions, type ServedAgent, type ServeOptions } from "./options.ts";
 import { nativeRoutes } from "./parse/native_routes.ts";
 import { wireRoute } from "./parse/wire_routes.ts";
@@ -15,6 +17,15 @@ import type { Server } from "./server.ts";
 import { requestPath } from "./request_path.ts";
 import { errorResponse, RequestError, shuttingDown } from "./respond/error_response.ts";
 import { promiseTry } from "../stream/promise_try.ts";
+
+/** An agent over HTTP. */
+export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
+  /**
+   * Takes over runs whose process died, so that they end although no client asks. Call it where the platform wakes the program: a timer, a cron job, an
+   * alarm, a queue. The store must contain sessions of this agent only. A server with sessions in memory has no such runs.
+   */
+  readonly recover: Recover;
+};
 
 /**
  * Serves an agent as a Hono app, which is a `fetch` handler. Mount it with `route()` behind your own authentication, CORS and rate limits.
@@ -33,6 +44,8 @@ import { promiseTry } from "../stream/promise_try.ts";
  * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts the transcript.
  * - `GET /health`: 200.
  * - `GET /`: the `page`, if there is one.
+ *
+ * The app has a function `recover()`, which continues runs whose process died. Call it from a timer or from what wakes a program on the platform.
  *
  * `wires` add the routes of other clients' dialects, to the same runs. `owner` and `vars` are called for every request except `GET /` and `GET /health`, so
  * each of them can guard all routes.
@@ -57,10 +70,10 @@ import { promiseTry } from "../stream/promise_try.ts";
 export function serve<V, E extends Env = AnyEnv>(
   agent: ServedAgent<V>,
   options: ServeOptions & RequestVars<NoInfer<V>, E>,
-): Hono<E>;
+): ServedApp<E>;
 /** Serves an agent that needs no vars. */
-export function serve(agent: ServedAgent<Record<never, never>>, options?: ServeOptions): Hono<AnyEnv>;
-export function serve(agent: ServedAgent<never>, given?: ServeOptions): Hono<AnyEnv> {
+export function serve(agent: ServedAgent<Record<never, never>>, options?: ServeOptions): ServedApp<AnyEnv>;
+export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedApp<AnyEnv> {
   const options = resolveOptions(given);
   const runs = liveRuns(agent, options);
   const server: Server = { options, runs, once: idempotency(runs.records), inTurn: sessionQueue(runs, options) };
@@ -87,7 +100,6 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): Hono<Any
       return fail(new RequestError(405, "method", `Cannot ${c.req.method} here: only ${allow}`), c);
     });
   }
-  return app.onError(fail).notFound((c) =>
-    fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c)
-  );
+  app.onError(fail).notFound((c) => fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c));
+  return Object.assign(app, { recover: recoveryOf(runs, options) });
 }

@@ -14,6 +14,13 @@ export function ownedKey(owner: string | undefined, id: string): string {
   return owner === undefined ? id : JSON.stringify([owner, id]);
 }
 
+/** Returns the id that the owner's requests use for a stored session; undefined if `serve()` did not store it under this key. */
+export function idWithoutOwner({ id, owner }: Pick<Session, "id" | "owner">): string | undefined {
+  if (owner === undefined) return id;
+  const prefix = ownedKey(owner, "").slice(0, -2);
+  return id.startsWith(prefix) ? JSON.parse(id)[1] : undefined;
+}
+
 /** Returns the session if it belongs to `owner`. Without an owner, every session is returned. */
 export function ifOwnedBy(owner: string | undefined, session: Session | undefined): Session | undefined {
   return owner === undefined || session?.owner === owner ? session : undefined;
@@ -38,6 +45,7 @@ export function ownedStore(store: Store, owner: string): Store {
   const prefix = ownedKey(owner, "").slice(0, -2);
   return {
     writer: store.writer,
+    recovery: store.recovery,
     async load(id) {
       const session = ifOwnedBy(owner, await store.load(ownedKey(owner, id)));
       return session && { ...session, id };

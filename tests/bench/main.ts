@@ -16,6 +16,7 @@ import { middlewareMeasures } from "./parts/middleware.ts";
 import { modelMeasures } from "./parts/models.ts";
 import { outputMeasures } from "./parts/outputs.ts";
 import { postMeasures } from "./parts/posts.ts";
+import { recoverMeasures } from "./parts/recover.ts";
 import { replayMeasures } from "./parts/replays.ts";
 import { rpcMeasures } from "./parts/rpc.ts";
 import { screenMeasures } from "./parts/screens.ts";
@@ -48,6 +49,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   wires: wireMeasures,
   adapters: adapterMeasures,
   rpc: rpcMeasures,
+  recover: recoverMeasures,
   replays: replayMeasures,
 };
 

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { type Agent, memory, serve, type ServeOptions, type Store } from "@jizai/jizai";
+import { type Agent, memory, serve, type ServedApp, type ServeOptions, type Store } from "@jizai/jizai";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
-import type { App } from "./requests.ts";
 
 /** The data that processes share. */
 export interface Shared {
@@ -16,7 +15,7 @@ export interface Shared {
 
 /** A process. */
 export interface Process {
-  readonly app: App;
+  readonly app: ServedApp;
   /** Kills the process: later operations have no effect. */
   kill(): void;
 }

@@ -35,8 +35,8 @@ export interface ClaimOptions {
   readonly owner?: string | undefined;
   /** Milliseconds after which a run that does not renew its lease is lost. Default: 30,000. */
   readonly lease?: number | undefined;
-  /** Returns true if a run is known to be dead. Default: a run is dead after its lease. */
-  readonly lost?: ((run: string) => boolean) | undefined;
+  /** Returns true if a run is known to be dead. `until` is the end of its lease. Default: a run is dead after its lease. */
+  readonly lost?: ((run: string, until?: number) => boolean) | undefined;
   /** The action if another run holds the session. Default: "refuse". */
   readonly busy?: "refuse" | "replace" | undefined;
   /** The number of the event that asked the questions. Later questions are not answered. Default: the last event. */
@@ -81,12 +81,14 @@ export interface MustClose {
 /** Reads the state to start from. Throws a `SessionError` if the session cannot be claimed. Nothing is saved yet. */
 export async function claim(
   options: ClaimOptions,
-  { tools, session: id, child, arrival }: {
+  { tools, session: id, child, arrival, recoveries }: {
     readonly tools: readonly AnyTool[];
     readonly session: string;
     readonly child: boolean;
     /** The first position of a prompt. */
     readonly arrival: "arrived" | "input";
+    /** The number of times that a run may be lost. */
+    readonly recoveries: number;
   },
 ): Promise<Claimed | MustClose> {
   const { store, session, messages, compact, owner } = options;
@@ -116,7 +118,7 @@ export async function claim(
     return { ...base, messages: before, start: fresh(options, { at: arrival, messages }, before.length) };
   }
   if (compact) return { ...base, messages: kept, start: fresh(options, { at: "compact", ...compact }, kept.length) };
-  return await resume(stored, id, { base: { ...base, messages: kept }, options, tools, child });
+  return await resume(stored, id, { base: { ...base, messages: kept }, options, tools, child, recoveries });
 }
 
 /** Throws if a live run has the session. Returns the run that must be closed before a new prompt. */
@@ -125,7 +127,7 @@ function busyWith(stored: Session | undefined, id: string, options: ClaimOptions
   const { run, lease } = stored ?? {};
   if (compact && run) throw new SessionError(`Cannot compact session "${id}": a run has it`, "busy", run.id);
   const runs = run !== undefined && !run.exit;
-  const lives = runs && Date.now() < (lease?.until ?? Infinity) && !lost?.(run.id);
+  const lives = runs && Date.now() < (lease?.until ?? Infinity) && !lost?.(run.id, lease?.until);
   if (lives && busy !== "replace") {
     throw new SessionError(`Cannot run session "${id}": another run has it`, "busy", run.id);
   }
@@ -160,15 +162,16 @@ function fresh({ run, request }: ClaimOptions, position: Position, before: numbe
 async function resume(
   stored: Session | undefined,
   id: string,
-  { base, options, tools, child }: {
+  { base, options, tools, child, recoveries: most }: {
     readonly base: Omit<Claimed, "start">;
     readonly options: ClaimOptions;
     readonly tools: readonly AnyTool[];
     readonly child: boolean;
+    readonly recoveries: number;
   },
 ): Promise<Claimed> {
   const { run, lease, mail = [] } = stored ?? {};
-  const { answers = [], after, closing = lease?.closing, rollback = lease?.rollback === true } = options;
+  const { answers = [], after, rollback = lease?.rollback === true } = options;
   if (!stored || !run || hasMovedOn(stored, options)) {
     const reason = run ? "it has continued since" : "it is not paused";
     throw new SessionError(
@@ -182,7 +185,9 @@ async function resume(
   const given = matchAnswers(stored, answers);
   if (!child) await validateEdits(stored, given, tools);
   const earlier = run.answers.filter(({ answer }) => lost || answer.callId !== undefined); // a reply counts for one pause
-  const { exit, request: asked, unsent, events, ...rest } = run;
+  const { exit, request: asked, unsent, events, recoveries: before = 0, ...rest } = run;
+  const recoveries = lost ? before + 1 : 0;
+  const closing = options.closing ?? lease?.closing ?? (recoveries > most ? "recoveries" : undefined);
   const request = options.request ?? (lost ? asked : undefined);
   const isUnsent = unsent && (after ?? events) === events; // otherwise the events were logged before the crash
   const start: RunSnapshot = {
@@ -191,6 +196,7 @@ async function resume(
     events: after ?? events,
     ...(request !== undefined && { request }),
     ...(isUnsent && { unsent }),
+    ...(recoveries > 0 && { recoveries }),
   };
   const rules = child ? [] : [...base.rules, ...given.flatMap(ruleOf)];
   return { ...base, start, rules, given, mail, resumed: true, lost, closing, rollback, exit };

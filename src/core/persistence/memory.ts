@@ -6,6 +6,7 @@
 import type { Message } from "../../protocol/message.ts";
 import { boundedCache, type EntryOptions } from "./bounded_cache.ts";
 import type { Lease } from "./session.ts";
+import type { OpenRecovery } from "./recovery.ts";
 import { endedSession, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 
@@ -56,9 +57,12 @@ export function memory(
 ): Store {
   /** Sessions as JSON, so that no caller can change what is stored. */
   const sessions = boundedCache<Stored>({ max, maxBytes, maxOwnerBytes, expireIn });
+  /** The ids of sessions that were saved with a lease. */
+  const leased = new Set<string>();
 
   return {
     writer: writeInMemory,
+    recovery: recoverNothing,
     load(id) {
       const stored = sessions.get(id);
       return Promise.resolve(
@@ -81,6 +85,8 @@ export function memory(
         const entry = { bytes, owner, pinned: run !== undefined };
         sessions.put(id, { version, texts, messages: run ? messages : [], rest, lease, entry }, entry);
         texts.push(...added); // only once it is known to fit
+        if (lease) leased.add(id);
+        else leased.delete(id);
         return version;
       }),
     delete(id) {
@@ -91,8 +97,13 @@ export function memory(
       return Promise.resolve(sessions.ids().filter((id) => id > after).sort().slice(0, limit));
     },
     pending(before, limit) {
-      const ends = sessions.ids().map((id) => [id, sessions.get(id)?.lease?.until ?? Infinity] as const);
-      const due = ends.filter(([_, until]) => until <= before).sort(([_, a], [__, b]) => a - b);
+      const due: (readonly [id: string, until: number])[] = [];
+      for (const id of leased) {
+        const { until = Infinity } = sessions.get(id)?.lease ?? {};
+        if (until === Infinity) leased.delete(id); // it was deleted, or has expired
+        if (until <= before) due.push([id, until]);
+      }
+      due.sort(([_, a], [__, b]) => a - b);
       return Promise.resolve(due.slice(0, limit).map(([id]) => id));
     },
     touch: ({ id, version, lease }, until) =>
@@ -104,6 +115,9 @@ export function memory(
       }),
   };
 }
+
+/** The recovery of a store that ends with the process, as its runs do. */
+export const recoverNothing: OpenRecovery = () => () => Promise.resolve({ runs: [], over: Promise.resolve() });
 
 /** Returns the messages as JSON: those that were stored before, in a list that can be extended, and those to add. */
 function serialize(

@@ -44,6 +44,9 @@ export interface Lease {
   readonly rollback?: boolean;
 }
 
+/** The part of a session that a change of its lease depends on. */
+export type LeasedSession = Pick<Session, "id" | "version" | "lease">;
+
 /** Calls that need no further approval of a person: those of a tool, or those of it with one input. A deny still wins. */
 export interface Rule {
   /** The name of the tool. */

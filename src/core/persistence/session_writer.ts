@@ -7,6 +7,7 @@ import type { Event } from "../../protocol/event.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
 import { startTimer } from "../lib/cancellation.ts";
 import type { Position } from "../run/position.ts";
+import { recovery } from "./recovery.ts";
 import { saveWithRetries, withRetries } from "./retries.ts";
 import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
 import {
@@ -32,7 +33,7 @@ import {
  * ```
  */
 export function durable(adapter: StoreAdapter): Store {
-  return { ...adapter, writer: (store, run, options) => new DurableWriter(store, run, options) };
+  return { ...adapter, recovery, writer: (store, run, options) => new DurableWriter(store, run, options) };
 }
 
 /** A session without its version. */

@@ -5,7 +5,8 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import type { Position } from "../run/position.ts";
-import type { Mail, Session } from "./session.ts";
+import type { OpenRecovery } from "./recovery.ts";
+import type { LeasedSession, Mail, Session } from "./session.ts";
 
 /**
  * The operations of a database that keeps sessions as JSON. Ids are not empty. Runs wait without a limit: an operation that may hang must fail by itself.
@@ -35,13 +36,12 @@ export interface StoreAdapter {
   touch(session: LeasedSession, until: number): Promise<boolean>;
 }
 
-/** The part of a session that a change of its lease depends on. */
-export type LeasedSession = Pick<Session, "id" | "version" | "lease">;
-
 /** A store of sessions. `memory()` and the adapters of `@jizai/jizai/session/*` are stores. */
 export interface Store extends StoreAdapter {
   /** Creates the writer of one run's session. */
   readonly writer: OpenWriter;
+  /** Creates the recovery of a server's runs. */
+  readonly recovery: OpenRecovery;
 }
 
 /** The options of `list()`. */

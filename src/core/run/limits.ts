@@ -26,6 +26,8 @@ export interface Limits {
   readonly agents: number;
   /** Estimated tokens of the transcript. Beyond, it is compacted to half of that; needs `compaction()`. Default: no limit. */
   readonly context: number;
+  /** Times that a run continues after the death of its process. Then it ends. A person's answer resets the number. Default: 5. */
+  readonly recoveries: number;
   /** Milliseconds that a hook or tool may take to return after its signal aborted. Then the run continues without it. Default: 1,000. */
   readonly grace: number;
 }
@@ -42,6 +44,7 @@ export const defaultLimits: Limits = {
   depth: 3,
   agents: 8,
   context: Infinity,
+  recoveries: 5,
   grace: 1_000,
 };
 

@@ -119,7 +119,7 @@ export class Loop<S extends LoopScope> {
     const { aborted, reason } = this.#cancellation;
     if (!aborted) return;
     const why = reasonOf(reason);
-    this.offer({ status: why === "deadline" ? "deadline" : "aborted", reason: why }, reason);
+    this.offer({ status: why === "deadline" || why === "recoveries" ? "deadline" : "aborted", reason: why }, reason);
   }
 
   /** Throws if the run has an exit or was aborted. */

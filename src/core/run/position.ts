@@ -172,6 +172,8 @@ export interface RunSnapshot {
   readonly unsent?: readonly Event[];
   /** The idempotency id of the request that started or resumed the run. */
   readonly request?: string;
+  /** The number of times that the run was lost since a person last answered it. */
+  readonly recoveries?: number;
 }
 
 /** The decision of a step. The loop applies all of it and saves once, so the transcript and the position cannot disagree. */

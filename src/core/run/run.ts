@@ -99,6 +99,7 @@ export class EngineRun {
   /** The idempotency id of the request that started or resumed the run. */
   readonly request: string | undefined;
   readonly onError: OnError;
+  readonly recoveries: number | undefined;
   readonly durable: boolean;
   readonly archive: () => Promise<string | undefined>;
   readonly closing: string | undefined;
@@ -116,6 +117,7 @@ export class EngineRun {
     this.startedAt = start.startedAt;
     this.request = start.request;
     this.onError = onError;
+    this.recoveries = start.recoveries;
     this.durable = options.durable;
     this.archive = options.archive;
     this.closing = options.closing;
@@ -227,7 +229,7 @@ export class EngineRun {
 
   /** Returns the snapshot. */
   snapshot(): RunSnapshot {
-    const { id, startedAt, usage, state, events, request, loop } = this;
+    const { id, startedAt, usage, state, events, request, recoveries, loop } = this;
     return {
       id,
       startedAt,
@@ -235,6 +237,7 @@ export class EngineRun {
       state: [...state],
       events: loop.exit?.status === "paused" ? events.count + 1 : events.count, // `run.paused` is still to come
       ...(request !== undefined && { request }),
+      ...(recoveries !== undefined && { recoveries }),
       ...loop.snapshot,
     };
   }

@@ -56,7 +56,8 @@ export type CloseOther = (reason: string) => Promise<unknown>;
 export async function open(beginning: Beginning, closeOther: CloseOther): Promise<Ready> {
   const { definition, options, session } = beginning;
   const tools = [...definition.tools, ...options.tools ?? []];
-  const about = { tools, session, child: options.parent !== undefined, arrival: arrivalOf(beginning) };
+  const { recoveries } = beginning.limits;
+  const about = { tools, session, child: options.parent !== undefined, arrival: arrivalOf(beginning), recoveries };
   const busy = () => new SessionError(`Cannot run session "${session}": another run took it`, "busy");
   if (options.compact && !definition.steps.compact) {
     const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';

@@ -55,14 +55,20 @@ export function liveRuns(
   // a log brings the code that a server needs for it; its type is `recordsOf` of the same package
   const records = log && (log.records as typeof recordsOf)(log, host);
 
-  async function launch({ held, ...input }: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun> {
+  async function launch(
+    { held, taken, ...input }: LaunchInput,
+    requester: Requester,
+    out?: EventOutput,
+  ): Promise<LiveRun> {
     if (signal?.aborted) throw shuttingDown();
     const key = ownedKey(requester.owner, input.run);
     if (live.has(key)) {
       throw new SessionError(`Cannot run session "${input.session}": another run has it`, "busy", input.run);
     }
     const { owner, vars } = requester;
-    const lost = (run: string) => singleProcess && (run === input.run || host.isDead(run, requester));
+    const lost = (run: string, until?: number) =>
+      (taken !== undefined && run === input.run && until === taken) ||
+      (singleProcess && (run === input.run || host.isDead(run, requester)));
     const record = records?.recorder(input.run, requester, out, (error) => {
       run.stop(error === undefined ? "lost" : "unrecorded", { leave: error === undefined });
       if (error !== undefined) reportError(onError, error, input.run);

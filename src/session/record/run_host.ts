@@ -40,6 +40,8 @@ export interface LaunchInput extends
   readonly run: string;
   /** Its session. */
   readonly session: string;
+  /** The end of the lease by which this process has claimed the run already. */
+  readonly taken?: number;
   /** A prompt, in place of `messages`. */
   readonly prompt?: string;
   /** The session itself, if the client keeps it in a resume token. */

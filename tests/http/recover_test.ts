@@ -1,0 +1,207 @@
+import { agent, type Middleware, type Model, serve, type ServeOptions, tool, vars } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { type Process, processOf, type Shared, shared } from "../support/process.ts";
+import { eventsOf, first, type Framed, framesOf, piecesOf, post } from "../support/requests.ts";
+import { storedRun } from "../support/stored_run.ts";
+
+const lease = 30_000;
+
+/** A model that says "Half", and nothing more until it is told to stop. */
+const stuck: Model = {
+  id: "stuck",
+  async *stream(_request, { signal }) {
+    yield [{ type: "text", text: "Half" }];
+    await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  },
+};
+
+/** Begins a run in a process of its own, which dies in the middle of the answer. */
+async function dead(among: Shared, options: ServeOptions = {}, prompt = "Hi") {
+  const process = processOf(among, agent({ model: stuck }), options);
+  const heard = framesOf(await piecesOf(await post(process.app, "/runs", { prompt })).until("Half"));
+  process.kill();
+  return first("run.started", heard);
+}
+
+/** All events of a run, from its record. */
+async function recordOf({ log }: Shared, run: string): Promise<readonly Framed[]> {
+  const { lines = [], first = 1 } = await log.read(run, 0) ?? {};
+  return lines.map((line, index) => ({ id: first + index, ...JSON.parse(line) }));
+}
+
+function endOf(events: readonly Framed[]): readonly unknown[] {
+  const { type, ...rest } = events.at(-1) ?? { type: "none" };
+  return [type, "reason" in rest ? rest.reason : "text" in rest ? rest.text : undefined];
+}
+
+Deno.test("recover() continues a run whose process died, to its end, without a request", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { run, session } = await dead(among);
+  const reasons: string[] = [];
+  const watch: Middleware = {
+    name: "watch",
+    async abort({ reason }, next) {
+      reasons.push(reason);
+      await next();
+    },
+  };
+  const { app } = processOf(among, agent({ model: scripted("Whole."), use: [watch] }));
+  assertEquals((await app.recover()).runs, []);
+  await advance(time, lease);
+  const { runs, over } = await app.recover();
+  assertEquals([runs, (await app.recover()).runs], [[run], []]);
+  await advanceUntilSettled(time, over);
+  const events = await recordOf(among, run);
+  assertEquals([endOf(events), reasons], [["run.finished", "Whole."], ["lost"]]);
+  assertEquals(events.filter(({ type }) => type === "run.started").length, 2);
+  assertEquals(storedRun(await among.store.load(session)), undefined);
+  assertEquals((await app.recover()).runs, []);
+});
+
+Deno.test("recover() of several processes at once takes a run over once", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { run } = await dead(among);
+  await advance(time, lease);
+  const model = scripted("Whole.", "Twice.");
+  const apps = [1, 2, 3].map(() => processOf(among, agent({ model })).app);
+  const taken = await Promise.all(apps.map((app) => app.recover()));
+  assertEquals(taken.flatMap(({ runs }) => runs), [run]);
+  await advanceUntilSettled(time, Promise.all(taken.map(({ over }) => over)));
+  assertEquals([endOf(await recordOf(among, run)), model.requests.length], [["run.finished", "Whole."], 1]);
+});
+
+Deno.test("recover() takes over as many runs as it is told, those that were lost first", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const lost: string[] = [];
+  for (let n = 0; n < 5; n++) {
+    lost.push((await dead(among)).run);
+    await advance(time, 1_000);
+  }
+  await advance(time, lease);
+  const { app } = processOf(among, agent({ model: scripted("1", "2", "3", "4", "5") }));
+  const taken: (readonly string[])[] = [];
+  for (let n = 0; n < 4; n++) {
+    const { runs, over } = await app.recover({ limit: 2 });
+    taken.push(runs);
+    await advanceUntilSettled(time, over);
+  }
+  assertEquals(taken, [lost.slice(0, 2), lost.slice(2, 4), lost.slice(4), []]);
+  await assertRejects(
+    () => app.recover({ limit: 0 }),
+    RangeError,
+    "Cannot recover 0 runs: expected a limit of 1 or more",
+  );
+});
+
+Deno.test("recover() with singleProcess takes over at once what the process does not execute, and nothing else", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { run } = await dead(among);
+  const { app } = processOf(among, agent({ model: scripted("Mine.", "Whole.") }), { singleProcess: true });
+  const going = processOf(among, agent({ model: stuck }), { singleProcess: true });
+  const own = await post(going.app, "/runs", { prompt: "Hi" });
+  await piecesOf(own).until("Half");
+  const taken = await going.app.recover({ limit: 1 });
+  assertEquals(taken.runs, [run]);
+  going.kill();
+  const rest = await app.recover();
+  assertEquals(rest.runs.length, 2);
+  await advanceUntilSettled(time, rest.over);
+});
+
+Deno.test("recover() continues runs for their owners, with vars that are made for them", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const owner = () => "ada";
+  const { run, session } = await dead(among, { owner });
+  await advance(time, lease);
+  const greeting = agent({
+    vars: vars<{ name: string }>(),
+    model: (scope) => scripted(`Hello, ${scope.vars.name}!`),
+  });
+  const without = serve(greeting, { ...among, owner, vars: () => ({ name: "?" }) });
+  await assertRejects(
+    () => without.recover(),
+    TypeError,
+    "Cannot recover runs: their vars are made from requests; expected the option recoveryVars",
+  );
+  const asked: unknown[] = [];
+  const errors: unknown[] = [];
+  let fails = true;
+  const app = serve(greeting, {
+    ...among,
+    owner,
+    onError: (error) => errors.push(error),
+    vars: () => ({ name: "?" }),
+    recoveryVars(recovered) {
+      asked.push(recovered);
+      if (fails) throw new Error("no directory");
+      return { name: recovered.owner ?? "" };
+    },
+  });
+  assertEquals((await app.recover()).runs, []);
+  assertEquals([errors.map(String), (await app.recover()).runs], [["Error: no directory"], []]);
+  fails = false;
+  await advance(time, lease);
+  const { runs, over } = await app.recover();
+  await advanceUntilSettled(time, over);
+  assertEquals([runs, asked], [[run], [{ run, session, owner: "ada" }, { run, session, owner: "ada" }]]);
+  const events = await eventsOf(app.request(`/runs/${run}`, { headers: { "last-event-id": "0" } }));
+  assertEquals(endOf(events), ["run.finished", "Hello, ada!"]);
+});
+
+Deno.test("recover() leaves paused runs to a person, and finds nothing in the memory of a process", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const drop = tool({ name: "drop", description: "", input: z.object({}), ask: true, execute: () => "ok" });
+  const { app } = processOf(among, agent({ model: scripted({ calls: [["drop", {}]] }), tools: [drop] }));
+  await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  await advance(time, 10 * lease);
+  assertEquals((await app.recover()).runs, []);
+});
+
+/** A process whose agent dies whenever its model is asked for a prompt "kill", and otherwise answers after a second. */
+function deadly(among: Shared, asked: string[], options: ServeOptions = {}): Process {
+  const model: Model = {
+    id: "deadly",
+    async *stream({ messages }) {
+      const [part] = messages[0]?.role === "user" ? messages[0].parts : [];
+      const prompt = part?.type === "text" ? part.text : "";
+      asked.push(prompt);
+      if (prompt === "kill") process.kill();
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      yield [{ type: "text", text: prompt }, { type: "finish", reason: "stop" }];
+    },
+  };
+  const process = processOf(among, agent({ model }), options);
+  return process;
+}
+
+Deno.test("recover() ends a run that keeps dying after limits.recoveries, and it does not keep others from their end", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const prompts = ["one", "two", "kill", "three", "four"];
+  const runs: string[] = [];
+  for (const prompt of prompts) runs.push((await dead(among, {}, prompt)).run);
+  const asked: string[] = [];
+  for (let n = 0; n < 12; n++) {
+    await advance(time, lease);
+    const { app } = deadly(among, asked, { limits: { recoveries: 3 } });
+    app.recover(); // it does not settle where its process dies
+    await advance(time, 10_000);
+  }
+  assertEquals(asked.filter((prompt) => prompt === "kill").length, 3);
+  const ends = await Promise.all(runs.map(async (run) => endOf(await recordOf(among, run))));
+  assertEquals(ends, prompts.map((prompt) => ["run.finished", prompt === "kill" ? "recoveries" : prompt]));
+  for (const run of runs) {
+    const ids = (await recordOf(among, run)).map(({ id }) => id);
+    assertEquals(ids, ids.map((_, index) => index + 1));
+  }
+});
