@@ -50,7 +50,7 @@ const server = listen({ port, hostname }, app.fetch, welcome);
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, async () => {
-    closing.abort(); // running runs stop, and their clients receive the end
+    closing.abort(); // another process continues the runs, and clients reconnect to it
     await server.shutdown();
   });
 }

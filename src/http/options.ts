@@ -63,8 +63,16 @@ export interface ServeOptions {
   readonly lease?: number;
   /** Whether this process alone uses the store, as in a Durable Object: a run that it does not execute is dead then. Default: false. */
   readonly singleProcess?: boolean;
-  /** Shuts the server down when it aborts: runs stop with the reason "shutdown", streams end, and requests are refused with 503. */
+  /**
+   * Shuts the server down when it aborts: requests are refused with 503, streams end, and runs are handed over. A process with the same store continues
+   * them when a client reconnects or when it calls `recover()`. Runs in memory stop with the reason "shutdown".
+   */
   readonly signal?: AbortSignal;
+  /**
+   * Milliseconds for which a shutdown waits for a tool or a model's response in progress. After that, another process asks the model again, runs the tool
+   * again if it is idempotent, and otherwise answers its call as interrupted. Default: 3,000; Deno Deploy ends a process after 5 seconds.
+   */
+  readonly grace?: number;
   /** Limits of every run, in place of the agent's. Default: none. */
   readonly limits?: Partial<Limits>;
   /** Milliseconds of silence after which a stream sends a comment, so that no proxy closes it. Default: 15,000. */
@@ -125,7 +133,8 @@ export function resolveOptions(
   } = {},
 ) {
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
-  const { limits = {}, lease = 30_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } = options;
+  const { limits = {}, lease = 30_000, grace = 3_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } =
+    options;
   if (options.store && resumeTokens) {
     throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");
   }
@@ -141,6 +150,9 @@ export function resolveOptions(
   if (!(maxBody > 0)) {
     throw new RangeError(`Cannot serve: \`maxBody\` is ${maxBody}; expected a positive number of bytes`);
   }
+  if (!(grace >= 0)) {
+    throw new RangeError(`Cannot serve: \`grace\` is ${grace}; expected a number of milliseconds of 0 or more`);
+  }
   const store = options.store ?? (resumeTokens ? undefined : memory());
-  return { ...options, store, wires, onClientGone, singleProcess, limits, lease, heartbeat, maxBody, onError };
+  return { ...options, store, wires, onClientGone, singleProcess, limits, lease, grace, heartbeat, maxBody, onError };
 }

@@ -100,13 +100,16 @@ Deno.test("on Deno, a client receives the whole answer although the server is ki
   assertEquals(messages.at(-1)?.parts, [{ type: "text", id: 0, text }]);
 });
 
-Deno.test("on Deno, a server that receives SIGTERM stops its runs, and their clients receive the end", async () => {
+Deno.test("on Deno, a server that receives SIGTERM hands its runs over: the client receives the rest from the next one", async () => {
   await using disk = await folder();
   await using program = await shop(disk.path, forEver);
   const pieces = piecesOf(await post(program, "/runs", { prompt: "Count the kettles" }));
-  const received = await pieces.until(`"type":"tool.progress"`);
+  const text = await pieces.until(`"type":"tool.progress"`);
   const code = program.end();
-  assertEquals(linesOf(framesOf(received + await pieces.rest())), [
+  const received = framesOf(text + await pieces.rest());
+  assertEquals(await code, 0);
+  await using next = await shop(disk.path, 0);
+  assertEquals(linesOf([...received, ...await rest(next, received)]), [
     "run.started",
     "session.opened new",
     "prompt.accepted Count the kettles",
@@ -118,9 +121,22 @@ Deno.test("on Deno, a server that receives SIGTERM stops its runs, and their cli
     "tool.started count call_1",
     "approval.decided call_1 allow policy",
     'tool.progress call_1 {"shelf":1}',
-    "tool.finished call_1 aborted Stopped before it was done.",
+    // SIGTERM, and started again
+    "run.started resumed",
+    "session.opened resume",
+    "turn.started 1",
+    "tool.started count call_1",
+    'tool.progress call_1 {"shelf":1}',
+    'tool.progress call_1 {"shelf":2}',
+    'tool.progress call_1 {"shelf":3}',
+    "tool.finished call_1 ok There are 7 kettles.",
+    "turn.finished 1",
+    "turn.started 2",
+    "model.started rule-based",
+    "text.delta There are 7 kettles.",
+    "model.finished stop",
+    "turn.finished 2",
     "session.closed",
-    "run.aborted shutdown",
+    "run.finished done There are 7 kettles.",
   ]);
-  assertEquals(await code, 0);
 });

@@ -59,7 +59,7 @@ async function runGroup(
   const { scope: { engine } } = batch;
   const finished = engine.onUnwind(() => abandon(batch, [...calls, ...later]));
   try {
-    engine.loop.check();
+    engine.loop.safePlace();
     const cut = await enter(calls);
     if (!cut) await execute(batch, calls);
     engine.gather();

@@ -181,14 +181,15 @@ async function resume(
       stored?.messages,
     );
   }
-  const lost = !isPaused(stored);
+  const paused = isPaused(stored);
+  const lost = !paused && lease?.released !== true;
   const given = matchAnswers(stored, answers);
   if (!child) await validateEdits(stored, given, tools);
-  const earlier = run.answers.filter(({ answer }) => lost || answer.callId !== undefined); // a reply counts for one pause
+  const earlier = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
   const { exit, request: asked, unsent, events, recoveries: before = 0, ...rest } = run;
-  const recoveries = lost ? before + 1 : 0;
+  const recoveries = paused ? 0 : before + (lost ? 1 : 0);
   const closing = options.closing ?? lease?.closing ?? (recoveries > most ? "recoveries" : undefined);
-  const request = options.request ?? (lost ? asked : undefined);
+  const request = options.request ?? (paused ? undefined : asked);
   const isUnsent = unsent && (after ?? events) === events; // otherwise the events were logged before the crash
   const start: RunSnapshot = {
     ...rest,

@@ -169,6 +169,7 @@ export const writeInMemory: OpenWriter = (store, run, { version: stored, always 
       archived = await store.save(session) !== undefined;
       return archived ? id : undefined;
     },
+    release: () => Promise.resolve(),
     close() {},
   };
 };

@@ -42,6 +42,8 @@ export interface Lease {
   readonly closing?: string;
   /** True if the transcript is restored to the start of the run then. */
   readonly rollback?: boolean;
+  /** True if the process gave the run back when it shut down. Default: the run is lost at the end of the lease. */
+  readonly released?: boolean;
 }
 
 /** The part of a session that a change of its lease depends on. */

@@ -56,6 +56,7 @@ class DurableWriter implements SessionWriter {
   #version: number;
   /** The lease that is stored. */
   #held: Lease | undefined;
+  #released = false;
   #saves: boolean;
   /** The last requested save, and one that was requested and has not begun. */
   #requested: Promise<unknown> = Promise.resolve();
@@ -94,6 +95,14 @@ class DurableWriter implements SessionWriter {
   end(last: Event | undefined): Promise<boolean> {
     if (last && !this.#saves) return Promise.resolve(true);
     return this.#request(() => last ? endedSession(this.#run.read(), last) : this.#run.read(), true);
+  }
+
+  release(session: Unsaved): Promise<boolean> {
+    const saved = this.#request(() => {
+      this.#released = true;
+      return session;
+    }, true);
+    return saved.finally(() => this.close());
   }
 
   async archive(): Promise<string | undefined> {
@@ -182,8 +191,9 @@ class DurableWriter implements SessionWriter {
   #complete({ session, arrived }: Draft): Unsaved {
     if (!session.run) return { ...session, messages: [...session.messages, ...mailedMessages(arrived)] };
     const { closing, rollback } = this.#run;
-    const lease = {
-      until: Date.now() + this.#lease,
+    const lease: Lease = {
+      until: Date.now() + (this.#released ? 0 : this.#lease),
+      ...(this.#released && { released: true }),
       ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
     };
     return {

@@ -84,6 +84,8 @@ export interface SessionWriter {
   end(last: Event | undefined): Promise<boolean>;
   /** Saves a copy of the session's messages under a new id. Returns the id, or undefined if the store keeps one session only. */
   archive(): Promise<string | undefined>;
+  /** Saves the session with the run for another process to continue, and ends the lease. Only called if `durable` is true. */
+  release(session: Omit<Session, "version">): Promise<unknown>;
   /** Stops renewing the claim. */
   close(): void;
 }

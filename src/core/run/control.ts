@@ -11,6 +11,8 @@ export interface StopOptions {
   readonly rollback?: boolean;
   /** Leaves the session as it is stored, for another process that continues the run. Default: false. */
   readonly leave?: boolean;
+  /** Leaves the run to another process, with its state as it was saved for that. Default: false. */
+  readonly handOver?: boolean;
 }
 
 /** Stops a run. It exists before the run has its session. */
@@ -20,10 +22,12 @@ export class RunControl implements Cancellation {
   readonly signal: AbortSignal = this.#controller.signal;
   readonly #listeners = new Set<() => void>();
   #deadline: ReturnType<typeof setTimeout> | undefined;
+  #leaving: ReturnType<typeof setTimeout> | undefined;
   #aborted = false;
   #closed = false;
   #rollback = false;
   #leave = false;
+  #handedOver = false;
 
   /** True once the run should stop. A field, since reading `signal.aborted` for each call is slow. */
   get aborted(): boolean {
@@ -42,6 +46,11 @@ export class RunControl implements Cancellation {
     return this.#leave;
   }
 
+  /** True once the run was handed over to another process. */
+  get handedOver(): boolean {
+    return this.#handedOver;
+  }
+
   /** Calls `listener` on abort. Returns a function that removes it. */
   onAbort(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -54,11 +63,12 @@ export class RunControl implements Cancellation {
   }
 
   /** Stops the run. The first reason counts. */
-  abort(reason: string, { rollback = false, leave = false }: StopOptions = {}): void {
+  abort(reason: string, { rollback = false, leave = false, handOver = false }: StopOptions = {}): void {
     this.#rollback ||= rollback;
     this.#leave ||= leave;
     if (this.#aborted || this.#closed) return;
     this.#aborted = true;
+    this.#handedOver = handOver;
     this.#controller.abort(new DOMException(reason, "AbortError"));
     for (const listener of this.#listeners) listener();
   }
@@ -74,10 +84,17 @@ export class RunControl implements Cancellation {
     this.#deadline = startTimer(() => this.abort("deadline"), ms);
   }
 
+  /** Calls `leave` after `ms` milliseconds, unless the run is over before. */
+  leaveAfter(ms: number, leave: () => void): void {
+    clearTimeout(this.#leaving);
+    this.#leaving = startTimer(leave, ms);
+  }
+
   /** Ends the control. Later calls of `abort()` do nothing. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#deadline);
+    clearTimeout(this.#leaving);
     this.#listeners.clear();
   }
 }

@@ -107,9 +107,14 @@ export class Events {
     return id;
   }
 
+  /** Drops later events. */
+  mute(): void {
+    this.closed = true;
+  }
+
   /** Ends the stream. */
   close(): void {
-    this.closed = true;
+    this.mute();
     this.#audience.sink.close();
   }
 

@@ -46,7 +46,7 @@ export async function conclude(engine: EngineRun): Promise<RunResult> {
   if (partial && ending && !cleanup && textOf(partial) !== "") loop.append([partial]);
   const open = openCalls(engine, position);
   loop.close(closingMessages(position, exit.withhold ? withheld(exit.reason ?? "") : undefined));
-  if (cleanup) await engine.cleanUp(() => cleanUp(engine, causeOf(exit), open));
+  if (cleanup && !control.handedOver) await engine.cleanUp(() => cleanUp(engine, causeOf(exit), open));
   if (exit.rollback || (control.aborted && control.rollback)) loop.rollBack();
   const { answer } = exit;
   const text = answer?.text ?? (cleanup && partial ? textOf(partial) : loop.transcript.lastText);

@@ -44,6 +44,7 @@ export class Loop<S extends LoopScope> {
   #counters: RunSnapshot["counters"];
   #answers: readonly AnsweredQuestion[];
   #unsent: RunSnapshot["unsent"];
+  #stop: (() => void) | undefined;
 
   constructor({ start, transcript, cancellation, save, announce }: LoopOptions) {
     this.transcript = transcript;
@@ -128,10 +129,21 @@ export class Loop<S extends LoopScope> {
     if (this.#exit) throw this.#interrupt;
   }
 
+  /** Calls `stop` at each safe place, before the next work begins. */
+  stopAtSafePlace(stop: () => void): void {
+    this.#stop = stop;
+  }
+
+  /** Marks a place where the saved state of the run is complete. Throws if the run has an exit or was aborted. */
+  safePlace(): void {
+    this.#stop?.();
+    this.check();
+  }
+
   /** Runs steps until the position is not in `steps`, or the run is over. Throws as soon as the run is interrupted. */
   async advance(scope: S, steps: Steps<S>): Promise<Position> {
     for (;;) {
-      this.check();
+      this.safePlace();
       const position = this.#position;
       const step = steps[position.at] as Step<S> | Region<S> | undefined; // the step of this very position
       if (!step) return position;

@@ -30,7 +30,7 @@ export type Position =
   | { readonly at: "arrived"; readonly messages: readonly Message[] }
   /** The prompt, after messages that came with it, is stored and not accepted. */
   | { readonly at: "input"; readonly messages: readonly Message[] }
-  | { readonly at: "model"; readonly turn: number }
+  | { readonly at: "model"; readonly turn: number; readonly shown?: boolean }
   /** The message with calls waits here until each call has a result, so every saved transcript is valid. */
   | {
     readonly at: "tools";

@@ -55,8 +55,10 @@ export async function live(
   try {
     return await end(run, steering, await work(run, beginning));
   } finally {
-    run.writer.close();
-    run.engine.close();
+    if (!control.handedOver) { // otherwise the hand-over does both
+      run.writer.close();
+      run.engine.close();
+    }
   }
 }
 
@@ -110,6 +112,7 @@ async function end(
 ): Promise<RunResult> {
   const { id: run, session, events, loop } = engine;
   steering.close();
+  if (engine.control.handedOver) return given;
   const refused = !loop.exit && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
   if (refused) keepPause();
   const pauses = refused || loop.exit?.status === "paused";

@@ -41,6 +41,8 @@ export interface Ready {
   readonly claimed: Claimed;
   /** Returns the session as the store keeps it. */
   readonly read: WriterRun["read"];
+  /** Returns the session with the run as it is now, which every later save stores. */
+  readonly freeze: () => Omit<Session, "version">;
   /** Saves the run as paused as it was before. */
   readonly keepPause: () => void;
   /** The number of the event before its first one. */
@@ -110,13 +112,16 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   const { start } = claimed;
   if (claimed.rollback) control.rollBack();
   let pause: Exit | undefined;
+  let frozen: ReturnType<typeof sessionOf> | undefined;
+  const read = () => savedForm(definition, sessionOf(engine, claimed.owner, pause));
   const writerRun: WriterRun = {
-    read: () => definition.savers.reduce((session, save) => save(session), sessionOf(engine, claimed.owner, pause)),
+    read: () => frozen ?? read(),
     abort: (reason) => control.abort(reason),
     get leave() {
       return control.leave;
     },
     get closing() {
+      if (control.handedOver) return claimed.closing;
       return control.aborted && engine.loop.exit?.status !== "failed" ? reasonOf(control.reason) : claimed.closing;
     },
     get rollback() {
@@ -156,7 +161,9 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   steering.attach(engine.state);
   steering.receive(claimed.mail);
   const keepPause = () => void (pause = claimed.exit);
-  return { engine, writer, claimed, read: writerRun.read, keepPause, after: start.events, early: [] };
+  /** Copies the session: hooks that unwind may change its state. */
+  const freeze = () => frozen ??= markShown(JSON.parse(JSON.stringify(read())), engine.partial !== undefined);
+  return { engine, writer, claimed, read: writerRun.read, freeze, keepPause, after: start.events, early: [] };
 }
 
 /** Returns a session as the middleware of an agent lets the store keep it. */
@@ -165,6 +172,13 @@ export function savedForm(
   session: Omit<Session, "version">,
 ): Omit<Session, "version"> {
   return savers.reduce((form, save) => save(form), session);
+}
+
+/** Returns the session with a note that clients have seen a part of an answer, which the next process takes back. */
+function markShown(session: Omit<Session, "version">, shown: boolean): Omit<Session, "version"> {
+  const { run } = session;
+  if (!shown || run?.position.at !== "model") return session;
+  return { ...session, run: { ...run, position: { ...run.position, shown } } };
 }
 
 /** Returns the session of a run as it is now. */

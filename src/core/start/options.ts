@@ -55,6 +55,11 @@ export interface Started {
   finish(): void;
   /** Ends the run after its turn, as a limit does. */
   drain(reason: string): void;
+  /**
+   * Gives the run to another process, at the next safe place or after `grace` milliseconds. Its state is saved without its lease, and the stream of events
+   * ends without a last event. A run in memory is aborted with the reason "shutdown".
+   */
+  handOver(grace: number): void;
 }
 
 /** Discards events. */

@@ -12,6 +12,7 @@ import { RunControl } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import { limited } from "../run/limits.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
+import { handOver } from "./hand_over.ts";
 import { live } from "./life.ts";
 import type { Ready } from "./open.ts";
 import { nullSink, type Opened, type Started, type StartOptions } from "./options.ts";
@@ -55,6 +56,7 @@ export function start(
     stop: (reason = "stop", stopOptions) => control.abort(reason, stopOptions),
     drain: (reason) => steering.drain(reason),
     finish: () => steering.finish(),
+    handOver: (grace) => void ready.promise.then((run) => handOver(run, control, grace), () => {}), // a run that cannot open ends by itself
     async send(message, sendOptions) {
       const { engine, writer } = await ready.promise; // messages that waited before come first
       const named = `Cannot send a message to run "${engine.id}"`;

@@ -30,7 +30,7 @@ export const askModel: Step<StepScope, "model"> = async (scope, position) => {
     const messages = arrivals.take();
     return { to: position, add: messages, announce: [{ type: "steering.injected", messages }] };
   }
-  const response = await respond(scope, turn);
+  const response = await respond(scope, turn, position.shown);
   if (scope.turn) scope.turn.response = response;
   const message = messageOf(response);
   const calls = message ? callsOf(message) : [];
@@ -104,10 +104,10 @@ function uniqueId({ loop }: EngineRun, id: string, ids: Set<string>): string {
 }
 
 /** Runs the `model` onion until it succeeds, or the `error` hooks give up. */
-async function respond(scope: StepScope, turn: number): Promise<ModelResponse> {
+async function respond(scope: StepScope, turn: number, reset = false): Promise<ModelResponse> {
   const { engine, run, signal, emit, vars } = scope;
   const { definition, events, control } = engine;
-  const call: ModelCall = { engine, turn, attempts: 0, shown: false };
+  const call: ModelCall = { engine, turn, attempts: 0, shown: reset };
   const request = requestOf(scope);
   const shown = shownText(emit);
   engine.streamPartial(() => shown.message);

@@ -27,12 +27,12 @@ export interface LiveRuns extends RunHost {
 /** Keeps the runs of an agent. */
 export function liveRuns(
   agent: ServedAgent<never>,
-  { store, log, limits, lease, singleProcess, signal, onError }: ServerOptions,
+  { store, log, limits, lease, grace, singleProcess, signal, onError }: ServerOptions,
 ): LiveRuns {
   /** The runs, by owner and id. */
   const live = new Map<string, LiveRun>();
   signal?.addEventListener("abort", () => {
-    for (const run of live.values()) run.stop("shutdown");
+    for (const run of live.values()) run.handOver(grace);
   });
 
   /** Returns the store as the requester sees it. */

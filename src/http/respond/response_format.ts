@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
+import { noUsage } from "../../protocol/message.ts";
 import type { Lines } from "../../session/log.ts";
 import { lineOf } from "../../stream/line.ts";
 import { frame, sse } from "../../stream/sse.ts";
@@ -33,11 +34,24 @@ function nativeFrames(item: NumberedEvent | Lines): string {
 export function wireFormat(reply: Reply): ResponseFormat {
   if (reply.type === "json") return jsonFormat(reply);
   return (c, options) => {
-    const encode = reply.encoder();
-    const { sink: out, stream } = sse({
+    const { encode, end } = closingEncoder(reply.encoder());
+    const { sink, stream } = sse({
       ...options,
       frame: (item: NumberedEvent | Lines) => encodeEach(item, encode).join(""),
     });
+    const out: EventOutput = {
+      write: sink.write,
+      cork: sink.cork,
+      uncork: sink.uncork,
+      get full() {
+        return sink.full;
+      },
+      close() {
+        const last = end();
+        if (last) sink.write(last);
+        sink.close();
+      },
+    };
     return { out, respond: () => c.body(stream, 200, { ...headers, ...reply.headers }) };
   };
 }
@@ -45,7 +59,7 @@ export function wireFormat(reply: Reply): ResponseFormat {
 /** Sends one JSON body when the run is over. Only the request's signal tells whether the client has left before. */
 function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "json" }>): ResponseFormat {
   return (c, { onCancel }) => {
-    const collect = collector();
+    const { encode: collect, end } = closingEncoder(collector());
     const { signal } = c.req.raw;
     const { promise: over, resolve: close } = Promise.withResolvers<void>();
     let response: JsonResponse | undefined;
@@ -56,7 +70,11 @@ function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "jso
       cork() {},
       uncork() {},
       full: undefined,
-      close,
+      close() {
+        const last = end();
+        if (last) out.write(last);
+        close();
+      },
     };
     async function respond(): Promise<Response> {
       signal.addEventListener("abort", onCancel);
@@ -71,6 +89,31 @@ function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "jso
     return { out, respond };
   };
 }
+
+/**
+ * Adds an end to a response whose run is handed over to another process: the clients of wires do not reconnect by themselves. `end` returns the event to
+ * encode last; undefined if the response has its end.
+ */
+function closingEncoder<T>(encode: (event: Event, id: number) => T) {
+  let open: number | undefined;
+  return {
+    encode(event: Event, id: number): T {
+      const isEnd = event.type.startsWith("run.") && event.type !== "run.started";
+      open = isEnd ? undefined : id;
+      return encode(event, id);
+    },
+    end: (): NumberedEvent | undefined => open === undefined ? undefined : { id: open + 1, event: unavailable },
+  };
+}
+
+const unavailable: Event = {
+  type: "run.failed",
+  error: "shutdown",
+  message: "The server shuts down. The run continues on another one.",
+  code: "unavailable",
+  retryAfter: 1_000,
+  usage: noUsage,
+};
 
 /** Encodes each event of an item. */
 function encodeEach<T>(item: NumberedEvent | Lines, encode: (event: Event, id: number) => T): T[] {

@@ -1,0 +1,33 @@
+/**
+ * Hand-over: a process that shuts down gives its runs to other processes.
+ *
+ * @module
+ */
+import type { RunControl } from "../run/control.ts";
+import type { Ready } from "./open.ts";
+
+/**
+ * Hands a run over. At the next safe place, or after `grace` milliseconds, its state is saved without its lease, and this process does nothing more for it.
+ * A run whose state ends with the process is aborted instead.
+ */
+export function handOver(ready: Ready, control: RunControl, grace: number): void {
+  const { engine, writer } = ready;
+  if (!writer.durable) return control.abort("shutdown");
+  const leave = () => {
+    const { loop, events } = engine;
+    const ends = control.aborted || events.closed || loop.detached || loop.exit !== undefined;
+    if (!ends) release(ready, control);
+  };
+  control.leaveAfter(grace, leave);
+  engine.loop.stopAtSafePlace(leave);
+}
+
+/** Saves the state as it is now, and stops the work: no later event, move or save has an effect. */
+function release({ engine, writer, freeze }: Ready, control: RunControl): void {
+  const released = writer.release(freeze());
+  engine.events.mute();
+  engine.loop.detach();
+  control.abort("shutdown", { handOver: true });
+  // clients reconnect when their streams close, and then find the run without its lease
+  released.catch((error) => void engine.events.report(error)).finally(() => engine.close());
+}

@@ -1,0 +1,240 @@
+import { agent, type Middleware, type Model, type ServeOptions, tool } from "@jizai/jizai";
+import { fold, noRun } from "@jizai/jizai/client";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { processOf, type Shared, shared } from "../support/process.ts";
+import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+
+const input = z.object({});
+
+/** A process that shuts down when it is told. */
+function closing(among: Shared, assistant: Parameters<typeof processOf>[1], options: ServeOptions = {}) {
+  const shutdown = new AbortController();
+  return { ...processOf(among, assistant, { signal: shutdown.signal, ...options }), shutdown: () => shutdown.abort() };
+}
+
+/** All events of a run, from its record. */
+async function recordOf({ log }: Shared, run: string): Promise<readonly Framed[]> {
+  const { lines = [], first = 1 } = await log.read(run, 0) ?? {};
+  return lines.map((line, index) => ({ id: first + index, ...JSON.parse(line) }));
+}
+
+/** The types of events, and what tells those of one type apart. */
+function outline(events: readonly Framed[]): readonly string[] {
+  return events.map((event) => {
+    switch (event.type) {
+      case "run.started":
+        return event.resumed ? "run.started again" : "run.started";
+      case "text.delta":
+      case "run.finished":
+        return `${event.type} ${event.text}`;
+      case "tool.finished":
+        return `tool.finished ${event.result.status}`;
+      default:
+        return event.type;
+    }
+  });
+}
+
+const opening = ["run.started", "session.opened", "prompt.accepted", "turn.started", "model.started"];
+const again = ["run.started again", "session.opened"];
+
+/** A model that says "Half" and the rest when it is told. */
+function slow() {
+  const rest = Promise.withResolvers<void>();
+  const model: Model = {
+    id: "slow",
+    async *stream(_request, { signal }) {
+      yield [{ type: "text", text: "Half" }];
+      const aborted = new Promise<never>((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+      await Promise.race([rest.promise, aborted]);
+      yield [{ type: "text", text: " and half." }, { type: "finish", reason: "stop" }];
+    },
+  };
+  return { model, finish: () => rest.resolve() };
+}
+
+Deno.test("a shutdown waits for a response within grace, and hands the run over after it", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { model, finish } = slow();
+  const seen: string[] = [];
+  const watch: Middleware = {
+    name: "watch",
+    async abort({ reason }, next) {
+      seen.push(reason);
+      await next();
+    },
+  };
+  const one = closing(among, agent({ model, use: [watch] }));
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
+  const heard = await pieces.until("Half");
+  one.shutdown();
+  await advance(time, 1_000);
+  finish();
+  const all = framesOf(heard + await advanceUntilSettled(time, pieces.rest()));
+  assertEquals(outline(all), [...opening, "text.delta Half", "text.delta  and half.", "model.finished"]);
+  const { run } = first("run.started", all);
+  const two = processOf(among, agent({ model: scripted("Twice."), use: [watch] }));
+  const { runs, over } = await two.app.recover();
+  await advanceUntilSettled(time, over);
+  const record = await recordOf(among, run);
+  assertEquals([runs, seen], [[run], []]);
+  assertEquals(outline(record.slice(all.length)), [
+    ...again,
+    "turn.started",
+    "turn.finished",
+    "session.closed",
+    "run.finished Half and half.",
+  ]);
+});
+
+Deno.test("a shutdown discards a response that takes longer than grace; the next process asks again and emits model.reset", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const one = closing(among, agent({ model: slow().model }), { grace: 2_000 });
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
+  const heard = await pieces.until("Half");
+  one.shutdown();
+  await advance(time, 1_900);
+  const { run, session } = first("run.started", framesOf(heard));
+  const busy = processOf(among, agent({ model: scripted("Not now.") }));
+  assertEquals((await refusalOf(post(busy.app, "/runs", { prompt: "Me", session })))[0], 409);
+  const all = framesOf(heard + await advanceUntilSettled(time, pieces.rest()));
+  assertEquals(outline(all), [...opening, "text.delta Half"]);
+  const two = processOf(among, agent({ model: scripted("Whole.") }));
+  const rest = framesOf(
+    await (await two.app.request(`/runs/${run}`, { headers: { "last-event-id": `${all.at(-1)?.id}` } })).text(),
+  );
+  assertEquals(outline(rest), [
+    ...again,
+    "turn.started",
+    "model.started",
+    "model.reset",
+    "text.delta Whole.",
+    "model.finished",
+    "turn.finished",
+    "session.closed",
+    "run.finished Whole.",
+  ]);
+  const { messages } = [...all, ...rest].map(({ id, ...event }) => ({ id, event })).reduce(fold, noRun);
+  assertEquals(messages.at(-1)?.parts, [{ type: "text", id: 0, text: "Whole." }]);
+});
+
+/** An agent with a tool that is slow for the first time. */
+function working(
+  idempotent: boolean,
+  done: string[],
+  milliseconds: number,
+  model: Model = scripted({ calls: [["work", {}]] }, "Done."),
+) {
+  const work = tool({
+    name: "work",
+    description: "Works",
+    input,
+    idempotent,
+    async execute(_, { signal, idempotencyKey }) {
+      done.push(idempotencyKey.split(":").slice(1).join(":"));
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(resolve, milliseconds);
+        signal.addEventListener("abort", () => {
+          clearTimeout(timer);
+          reject(signal.reason);
+        });
+      });
+      return "Worked.";
+    },
+  });
+  return agent({ model, tools: [work] });
+}
+
+for (
+  const [idempotent, first, status, times] of [
+    [true, 1_000, "ok", 1],
+    [true, 60_000, "ok", 2],
+    [false, 1_000, "ok", 1],
+    [false, 60_000, "aborted", 1],
+  ] as const
+) {
+  const kind = idempotent ? "an idempotent tool" : "a tool";
+  Deno.test(`a shutdown with ${kind} that takes ${first} ms: it runs ${times} times, and its result is ${status}`, async () => {
+    using time = new FakeTime();
+    const among = shared();
+    const done: string[] = [];
+    const one = closing(among, working(idempotent, done, first));
+    const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Go" }));
+    const heard = await pieces.until("tool.started");
+    const { run } = framesOf(heard).find((event) => event.type === "run.started") ?? { run: "" };
+    await advance(time, 0);
+    one.shutdown();
+    await advanceUntilSettled(time, pieces.rest());
+    const two = processOf(among, working(idempotent, done, 0, scripted("Done.")));
+    const { runs, over } = await two.app.recover();
+    await advanceUntilSettled(time, over);
+    const record = await recordOf(among, run);
+    assertEquals([runs, done], [[run], Array.from({ length: times }, () => "1:0")]);
+    assertEquals(outline(record).filter((line) => line.startsWith("tool.finished")), [`tool.finished ${status}`]);
+    assertEquals(outline(record).at(-1), "run.finished Done.");
+    assertEquals(record.map(({ id }) => id), record.map((_, index) => index + 1));
+  });
+}
+
+Deno.test("a hand-over does not count as a death of the run", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const one = closing(among, agent({ model: slow().model }), { grace: 0 });
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
+  const { run } = first("run.started", framesOf(await pieces.until("Half")));
+  one.shutdown();
+  await advanceUntilSettled(time, pieces.rest());
+  for (let n = 0; n < 10; n++) {
+    const next = closing(among, agent({ model: slow().model }), { grace: 0, limits: { recoveries: 1 } });
+    const { runs, over } = await next.app.recover();
+    assertEquals(runs, [run]);
+    next.shutdown();
+    await advanceUntilSettled(time, over);
+  }
+  const last = processOf(among, agent({ model: scripted("Whole.") }));
+  await advanceUntilSettled(time, last.app.recover().then(({ over }) => over));
+  const record = await recordOf(among, run);
+  assertEquals(outline(record).at(-1), "run.finished Whole.");
+  assertEquals(record.map(({ id }) => id), record.map((_, index) => index + 1));
+});
+
+Deno.test("stop() ends a run during a shutdown, and a run in memory is aborted", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const one = closing(among, agent({ model: slow().model }));
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
+  const heard = framesOf(await pieces.until("Half"));
+  const { run } = first("run.started", heard);
+  const two = processOf(among, agent({ model: scripted() }));
+  one.shutdown();
+  await two.app.request(`/runs/${run}/stop`, { method: "POST" });
+  await advanceUntilSettled(time, pieces.rest());
+  const record = await recordOf(among, run);
+  assertEquals(outline(record).filter((line) => line === "run.aborted").length, 1);
+  assertEquals((await two.app.recover()).runs, []);
+});
+
+Deno.test("a wire, whose clients do not reconnect, ends with the code unavailable at a hand-over", async () => {
+  using time = new FakeTime();
+  const { chatCompletions } = await import("@jizai/jizai/wire/openai");
+  const among = shared();
+  for (const stream of [true, false]) {
+    const one = closing(among, agent({ model: slow().model }), { wires: [chatCompletions()], grace: 100 });
+    const body = { model: "agent", stream, messages: [{ role: "user", content: "Hi" }] };
+    const asked = post(one.app, "/v1/chat/completions", body);
+    await advance(time, 50);
+    one.shutdown();
+    const response = await advanceUntilSettled(time, asked);
+    const text = await advanceUntilSettled(time, response.text());
+    assertStringIncludes(text, "unavailable");
+    assertEquals([response.status, text.includes("Half")], stream ? [200, true] : [502, false]);
+  }
+});
