@@ -1,0 +1,70 @@
+/**
+ * The adapters for Upstash Redis.
+ *
+ * @module
+ */
+import type { Store } from "../../core/persistence/store.ts";
+import type { KeyValue } from "../../protocol/key_value.ts";
+import type { Log } from "../log.ts";
+import { notifier } from "../notifier.ts";
+import { scriptKeyValue } from "../redis_scripts/key_value.ts";
+import { scriptLog } from "../redis_scripts/log.ts";
+import type { RedisOptions, RunScript } from "../redis_scripts/script.ts";
+import { scriptStore } from "../redis_scripts/store.ts";
+
+/** The part of `@upstash/redis` that is used: `Redis.fromEnv()` has it. */
+export interface UpstashClient {
+  /** Executes a Lua script. */
+  eval(script: string, keys: string[], values: (string | number)[]): Promise<unknown>;
+}
+
+/** Options of `upstashLog()`. */
+export interface UpstashLogOptions extends RedisOptions {
+  /** Milliseconds between two looks for events of other processes. Default: 200. */
+  readonly pollEvery?: number;
+}
+
+function scriptsOf(redis: UpstashClient): RunScript {
+  return (script, keys, values) => redis.eval(script, [...keys], [...values]);
+}
+
+/**
+ * Keeps sessions in Upstash Redis. Each operation is one request. Create the database without eviction.
+ *
+ * ```ts
+ * import { type UpstashClient, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
+ *
+ * // redis: Redis.fromEnv() of @upstash/redis
+ * export const on = (redis: UpstashClient) => ({ store: upstashStore(redis), log: upstashLog(redis) });
+ * ```
+ */
+export function upstashStore(redis: UpstashClient, options: RedisOptions = {}): Store {
+  return scriptStore(scriptsOf(redis), options);
+}
+
+/**
+ * Keeps logs in Upstash Redis. An addition is one request. Followers in other processes look for new events every `pollEvery` milliseconds.
+ *
+ * ```ts
+ * import { type UpstashClient, upstashLog } from "@jizai/jizai/session/upstash";
+ *
+ * export const logOn = (redis: UpstashClient) => upstashLog(redis, { expireIn: 60 * 60 * 1_000 });
+ * ```
+ */
+export function upstashLog(redis: UpstashClient, { pollEvery = 200, ...options }: UpstashLogOptions = {}): Log {
+  const listen = () => Promise.resolve(() => {});
+  return scriptLog(scriptsOf(redis), options, { notifier: notifier(pollEvery), listen });
+}
+
+/**
+ * Keeps texts by key in Upstash Redis.
+ *
+ * ```ts
+ * import { type UpstashClient, upstashKeyValue } from "@jizai/jizai/session/upstash";
+ *
+ * export const valuesOn = (redis: UpstashClient) => upstashKeyValue(redis);
+ * ```
+ */
+export function upstashKeyValue(redis: UpstashClient, options: Pick<RedisOptions, "prefix"> = {}): KeyValue {
+  return scriptKeyValue(scriptsOf(redis), options);
+}

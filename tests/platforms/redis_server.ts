@@ -1,0 +1,79 @@
+/**
+ * A Redis server for tests, from the program that `apt-get install redis-server` installs.
+ *
+ * @module
+ */
+
+/** Starts the server in a folder of its own, and deletes the folder when the standard input ends. Each line of it is a command. */
+const script = `
+  command -v redis-server >/dev/null || { echo missing; exit; }
+  data=$(mktemp -d)
+  start() {
+    redis-server --port $port --bind 127.0.0.1 --dir "$data" --save "" --loglevel warning "$@" >>"$data/out" 2>&1 &
+    pid=$!
+    for _ in $(seq 500); do
+      redis-cli -p $port ping 2>/dev/null | grep -q PONG && return 0
+      kill -0 $pid 2>/dev/null || return 1
+      sleep 0.02
+    done
+    return 1
+  }
+  end() { kill -$1 $pid 2>/dev/null; wait $pid 2>/dev/null; }
+  for port in $(shuf -i 20000-40000 -n 5); do
+    if start "$@"; then echo "$port"; break; fi
+  done
+  while read -r line; do
+    case "$line" in
+      kill) end KILL ;;
+      start) start "$@" ;;
+    esac
+    echo done
+  done
+  end KILL
+  rm -rf "$data"
+`;
+
+/** Arguments of a server that loses nothing. */
+export const safe = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"];
+
+/** A running server. It ends when it is disposed of. */
+export interface RedisServer extends AsyncDisposable {
+  readonly port: number;
+  /** Kills the server, or starts it again with the data that it has on disk. */
+  control(command: "kill" | "start"): Promise<void>;
+}
+
+/** Starts a server. Returns undefined where Redis is not installed. */
+export async function redisServer(args: readonly string[] = safe): Promise<RedisServer | undefined> {
+  const process = new Deno.Command("sh", { args: ["-c", script, "sh", ...args], stdin: "piped", stdout: "piped" })
+    .spawn();
+  const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const input = process.stdin.getWriter();
+  const { value = "" } = await output.read();
+  const port = value.trim();
+  async function stop() {
+    await input.close();
+    await output.cancel();
+    await process.status;
+  }
+  if (!/^\d+$/.test(port)) {
+    await stop();
+    if (port !== "missing") throw new Error(`Cannot start Redis: its script printed "${port}"; expected a port`);
+    return undefined;
+  }
+  return {
+    port: Number(port),
+    async control(command) {
+      await input.write(new TextEncoder().encode(`${command}\n`));
+      await output.read();
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** Whether Redis is missing on this machine. */
+export async function isRedisMissing(): Promise<boolean> {
+  const args = ["-c", "command -v redis-server"];
+  const { success } = await new Deno.Command("sh", { args, stdout: "null", stderr: "null" }).output();
+  return !success;
+}

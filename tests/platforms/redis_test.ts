@@ -1,0 +1,178 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Redis as Upstash } from "@upstash/redis";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { agent, serve, user } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { nodeRedis, type RedisClient, redisKeyValue, redisLog, redisStore } from "@jizai/jizai/session/redis";
+import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
+import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { isRedisMissing, redisServer } from "./redis_server.ts";
+import { upstashServer } from "./upstash_server.ts";
+
+const ignore = await isRedisMissing();
+const without = ignore ? " (left out: Redis is not installed; `apt-get install redis-server`)" : "";
+
+/** The options of the laws. Redis counts the time itself, so the tests wait. */
+const laws = { time: 60_000, pass: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)) };
+
+/** Options with a prefix that no other adapter has. */
+function own<T extends object>(options: T): T & { readonly prefix: string; onWarning(): void } {
+  return { ...options, prefix: crypto.randomUUID(), onWarning() {} };
+}
+
+/** Opens ioredis. It closes its connection when it is disposed of. */
+function connect(port: number): Redis & Disposable {
+  const redis = new Redis(port, "127.0.0.1");
+  redis.on("error", () => {});
+  return Object.assign(redis, { [Symbol.dispose]: () => redis.disconnect() });
+}
+
+/** A test with a server of its own. */
+function onRedis(name: string, test: (redis: Redis, port: number) => Promise<void>, args?: readonly string[]): void {
+  Deno.test({
+    name: `on Redis, ${name}${without}`,
+    ignore,
+    async fn() {
+      await using server = await redisServer(args);
+      assert(server);
+      using redis = connect(server.port);
+      await test(redis, server.port);
+    },
+  });
+}
+
+/** Tests the adapters of a client against the laws. */
+async function checkAll(redis: RedisClient): Promise<void> {
+  await storeLaws((options) => redisStore(redis, own(options)), laws);
+  await logLaws((options) => redisLog(redis, own(options)), laws);
+  await keyValueLaws(() => redisKeyValue(redis, own({})), laws);
+}
+
+onRedis("redisStore(), redisLog() and redisKeyValue() keep the laws with ioredis", (redis) => checkAll(redis));
+
+onRedis("redisStore(), redisLog() and redisKeyValue() keep the laws with the package redis", async (_, port) => {
+  const client = createClient({ url: `redis://127.0.0.1:${port}` });
+  await client.connect();
+  await checkAll(nodeRedis(client));
+  client.destroy();
+});
+
+onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @upstash/redis", async (redis) => {
+  await using server = upstashServer((command, ...values) => redis.call(command, ...values));
+  const { url, token } = server;
+  const upstash: UpstashClient = new Upstash({ url, token, enableTelemetry: false });
+  await storeLaws((options) => upstashStore(upstash, own(options)), laws);
+  await logLaws((options) => upstashLog(upstash, { ...own(options), pollEvery: 20 }), laws);
+  await keyValueLaws(() => upstashKeyValue(upstash, own({})), laws);
+});
+
+onRedis("20 connections save the same version: one wins", async (redis, port) => {
+  using other = connect(port);
+  for (let version = 0; version < 3; version++) {
+    const saves = Array.from(
+      { length: 20 },
+      (_, index) => redisStore(index % 2 ? redis : other).save({ id: "s", version, messages: [user(`${index}`)] }),
+    );
+    assertEquals((await Promise.all(saves)).filter((saved) => saved !== undefined), [version + 1]);
+  }
+});
+
+onRedis("redisLog() is notified of events that another process adds, also after its subscription was lost", async (
+  redis,
+  port,
+) => {
+  using other = connect(port);
+  const [writer, reader] = [redisLog(redis), redisLog(other, { pollEvery: 60_000 })];
+  await writer.append("r", { after: 0, lines: ["1"], ended: false });
+  const pages = reader.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+  assertEquals((await pages.next()).value?.lines, ["1"]);
+  for (let after = 1; after < 20; after++) {
+    const next = pages.next();
+    if (after === 10) await redis.call("CLIENT", "KILL", "TYPE", "pubsub");
+    await writer.append("r", { after, lines: [`${after + 1}`], ended: false });
+    assertEquals((await next).value?.lines, [`${after + 1}`]);
+  }
+  const end = pages.next();
+  await writer.append("r", { after: 20, lines: [], ended: true });
+  assertEquals((await end).done, true);
+  const channels = () => redis.call("PUBSUB", "CHANNELS"); // of open subscriptions; Redis notices a closed one soon
+  for (let tries = 0; tries < 100 && String(await channels()) !== ""; tries++) await laws.pass(20);
+  assertEquals(await channels(), []);
+});
+
+onRedis("a client follows in one process the run that another process executes", async (redis, port) => {
+  using other = connect(port);
+  const [one, two] = [redis, other].map((redis) =>
+    serve(agent({ model: scripted("Hello!") }), { store: redisStore(redis), log: redisLog(redis) })
+  );
+  assert(one && two);
+  const headers = { "content-type": "application/json" };
+  const response = await one.request("/runs", { method: "POST", headers, body: JSON.stringify({ prompt: "Hi" }) });
+  const events = await response.text();
+  const run = /"run":"([^"]+)"/.exec(events)?.[1];
+  assertEquals(await (await two.request(`/runs/${run}?after=0`)).text(), events);
+});
+
+onRedis("redisStore() lists no session that has expired, and removes it from its index", async (redis) => {
+  const store = redisStore(redis, { expireIn: 50 });
+  await store.save({ id: "old", version: 0, messages: [] });
+  await laws.pass(60);
+  await redisStore(redis).save({ id: "new", version: 0, messages: [] });
+  assertEquals(await store.list(), ["new"]);
+  assertEquals(await redis.call("ZCARD", "{jizai}:sessions"), 1);
+});
+
+onRedis("a server that can lose data causes warnings, and a safe one causes none", async (redis) => {
+  const warnings: string[] = [];
+  const warned = async () => {
+    redisStore(redis, { onWarning: (message) => warnings.push(message) });
+    await laws.pass(100);
+    return warnings.splice(0);
+  };
+  assertEquals(await warned(), []);
+  await redis.config("SET", "appendonly", "no");
+  await redis.config("SET", "maxmemory", "100mb");
+  await redis.config("SET", "maxmemory-policy", "allkeys-lru");
+  assertEquals(await warned(), [
+    'Redis can lose sessions and events: maxmemory-policy is "allkeys-lru"; expected "noeviction"',
+    'Redis can lose sessions and events: appendonly is "no"; expected "yes" with appendfsync "always"',
+  ]);
+});
+
+onRedis("redisLog() rejects an append to a record that Redis has lost, and a stream of it ends with an error", async (
+  redis,
+) => {
+  const log = redisLog(redis);
+  const lost = 'Cannot continue the record of "r": Redis has lost events that it had accepted';
+  await log.append("r", { after: 0, lines: ["1", "2"], ended: false });
+  const pages = log.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+  assertEquals((await pages.next()).value?.lines, ["1", "2"]);
+  await redis.flushall(); // as an eviction, or a restart without AOF
+  await assertRejects(() => log.append("r", { after: 2, lines: ["3"], ended: false }), Error, lost);
+  await assertRejects(() => pages.next(), Error, lost);
+  assertEquals(await log.read("r", 0), undefined);
+});
+
+onRedis("redisLog() detects that Redis has an older state of a record, as after a failover", async (redis) => {
+  const log = redisLog(redis);
+  const lost = 'Cannot continue the record of "r": Redis has lost events that it had accepted';
+  await log.append("r", { after: 0, lines: ["1"], ended: false });
+  const keys = ["jizai:log:{r}", "jizai:lines:{r}"];
+  const older = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
+  await log.append("r", { after: 1, lines: ["2", "3"], ended: false });
+  const pages = log.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+  assertEquals((await pages.next()).value?.lines, ["1", "2", "3"]);
+  for (const [index, key] of keys.entries()) await redis.restore(key, 0, older[index] ?? "", "REPLACE");
+  await assertRejects(() => log.append("r", { after: 3, lines: ["4"], ended: false }), Error, lost);
+  await assertRejects(() => pages.next(), Error, lost);
+});
+
+onRedis("redisLog() never reads over a gap", async (redis) => {
+  const log = redisLog(redis);
+  for (let after = 0; after < 3; after++) await log.append("r", { after, lines: [`${after}`], ended: false });
+  await redis.xdel("jizai:lines:{r}", "2-0");
+  await assertRejects(() => log.read("r", 0), Error, "Redis has lost events");
+  await redis.del("jizai:lines:{r}");
+  await assertRejects(() => log.read("r", 0), Error, "Redis has lost events");
+});
