@@ -19,10 +19,8 @@ export interface RedisClient {
 export interface RedisSubscriber {
   /** Subscribes to a channel, and again whenever the connection was lost. */
   subscribe(channel: string): Promise<unknown>;
-  /** Adds a listener: "message" has the channel and the message, "ready" follows each connection, "error" has an `Error`. */
-  on(event: "message", listener: (channel: string, message: string) => void): unknown;
-  on(event: "ready", listener: () => void): unknown;
-  on(event: "error", listener: (error: Error) => void): unknown;
+  /** Adds a listener. "message" passes the channel and the message, and "ready" follows each connection. */
+  on(event: "message" | "ready" | "error", listener: (...values: string[]) => void): unknown;
   /** Closes the connection. */
   disconnect(): void;
 }

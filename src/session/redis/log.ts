@@ -41,7 +41,7 @@ function listener(redis: RedisClient, channel: string, additions: Notifier): () 
 
   function connect(): NonNullable<typeof connection> {
     const subscriber = redis.duplicate();
-    subscriber.on("message", (_, run) => additions.notify(run));
+    subscriber.on("message", (_channel, run) => additions.notify(run));
     subscriber.on("ready", () => additions.notify()); // messages are lost while the connection is down
     subscriber.on("error", () => {}); // the client connects again, and followers look for events meanwhile
     return { subscribed: subscriber.subscribe(channel), close: () => subscriber.disconnect() };

@@ -20,7 +20,7 @@ export interface NodeRedisSubscriber {
   /** Subscribes to a channel, and again whenever the connection was lost. */
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<unknown>;
   /** Adds a listener. */
-  on(event: string, listener: (error: Error) => void): unknown;
+  on(event: string, listener: () => void): unknown;
   /** Closes the connection. */
   destroy(): void;
 }
@@ -44,7 +44,7 @@ export function nodeRedis(client: NodeRedisClient): RedisClient {
 }
 
 function subscriberOf(client: NodeRedisSubscriber): RedisSubscriber {
-  const messages: ((channel: string, message: string) => void)[] = [];
+  const messages: ((...values: string[]) => void)[] = [];
 
   async function subscribe(channel: string): Promise<void> {
     await client.connect();
@@ -53,10 +53,9 @@ function subscriberOf(client: NodeRedisSubscriber): RedisSubscriber {
 
   return {
     subscribe,
-    on(event: string, listener: (...values: never[]) => void) {
-      // The events "ready" and "error" have the same listeners in both packages.
-      if (event === "message") messages.push(listener as (typeof messages)[number]);
-      else client.on(event, listener as (error: Error) => void);
+    on(event, listener) {
+      if (event === "message") messages.push(listener);
+      else client.on(event, () => listener());
     },
     disconnect: () => client.destroy(),
   };
