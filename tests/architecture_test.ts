@@ -12,7 +12,7 @@ const rooms = {
   wire: ["protocol", "stream", "model", "core"],
   http: ["protocol", "stream", "model", "core", "session", "wire"],
   testing: ["protocol", "stream", "model", "core", "session", "wire", "http"],
-  cli: ["protocol", "client", "core", "testing"],
+  cli: ["protocol", "client", "core", "session", "testing"],
 } satisfies Record<string, readonly string[]>;
 
 const config = JSON.parse((await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, ""));

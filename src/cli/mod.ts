@@ -9,6 +9,7 @@ import { chat } from "./chat.ts";
 import { create, templates } from "./create.ts";
 import { explainFile } from "./explain_file.ts";
 import { replayFile, replayWith } from "./replay_file.ts";
+import { schemaOf } from "./schema.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 export type { Terminal } from "./terminal.ts";
@@ -19,6 +20,7 @@ const usage = `Usage: jizai COMMAND
   chat URL [--header "NAME: VALUE"]...   converses with the agent that is served at URL; Ctrl-C stops a run
   explain FILE                           prints the hooks and tools of the agents that FILE exports
   replay FILE [--agent MODULE]           prints a recorded run; with an agent, runs it again and prints the differences
+  schema DATABASE                        prints the tables for d1, libsql, postgres or sqlite as SQL
 
 Templates:
 
@@ -42,6 +44,10 @@ const commands: Readonly<Record<string, Command>> = {
   replay: async (file, { agent }, terminal) =>
     terminal.write(`${agent === undefined ? await replayFile(file) : await replayWith(file, agent)}\n`),
   explain: async (file, _options, terminal) => terminal.write(`${await explainFile(file)}\n`),
+  schema(database, _options, terminal) {
+    terminal.write(schemaOf(database));
+    return Promise.resolve();
+  },
 };
 
 /**

@@ -1,0 +1,58 @@
+/**
+ * A Worker that tests the adapters for its D1 database against the laws.
+ *
+ * @module
+ */
+import { user } from "@jizai/jizai";
+import { type D1, d1KeyValue, d1Log, d1Store, migrate } from "@jizai/jizai/session/d1";
+import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+
+/** Milliseconds that a law may take, however busy the machine is. */
+const time = 60_000;
+
+/** Returns the database with empty tables. */
+async function emptied(database: D1): Promise<D1> {
+  await migrate(database);
+  const tables = ["jizai_session", "jizai_session_piece", "jizai_log", "jizai_log_piece", "jizai_value"];
+  await database.batch(tables.map((table) => database.prepare(`DELETE FROM ${table}`)));
+  return database;
+}
+
+/** The operations, by path. */
+const tasks: Readonly<Record<string, (database: D1) => Promise<unknown>>> = {
+  "/store_laws": (database) => storeLaws(async (options) => d1Store(await emptied(database), options), { pass, time }),
+  "/log_laws": (database) =>
+    logLaws(async (options) => d1Log(await emptied(database), { ...options, pollEvery: 20 }), { pass, time }),
+  "/key_value_laws": (database) => keyValueLaws(async () => d1KeyValue(await emptied(database)), { pass, time }),
+  "/race": async (database) => {
+    const store = d1Store(await emptied(database));
+    const saves = Array.from(
+      { length: 20 },
+      (_, index) => store.save({ id: "s", version: 0, messages: [user(`${index}`)] }),
+    );
+    return (await Promise.all(saves)).filter((version) => version !== undefined);
+  },
+  "/without_schema": async (database) => {
+    await database.batch(
+      ["jizai_session", "jizai_session_piece"].map((table) => database.prepare(`DROP TABLE IF EXISTS ${table}`)),
+    );
+    return await d1Store(database).load("s").then(() => "loaded", String);
+  },
+};
+
+/** Stops the clock, and advances it. */
+function pass(ms: number): void {
+  const now = Date.now() + ms;
+  Date.now = () => now;
+}
+
+export default {
+  async fetch(request: Request, { DB }: { readonly DB: D1 }): Promise<Response> {
+    pass(0);
+    try {
+      return Response.json(await tasks[new URL(request.url).pathname]?.(DB) ?? null);
+    } catch (error) {
+      return new Response(error instanceof Error ? error.message : String(error), { status: 500 });
+    }
+  },
+};

@@ -1,0 +1,118 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { DatabaseSync } from "node:sqlite";
+import { user } from "@jizai/jizai";
+import { type D1, d1KeyValue, d1Log, type D1Statement, d1Store, migrate } from "@jizai/jizai/session/d1";
+import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+
+/** A stand-in for D1 on SQLite in memory. A batch is a transaction, and a text has at most 2 MB. */
+interface FakeD1 extends D1 {
+  readonly database: DatabaseSync;
+  /** The statements of each batch. */
+  readonly batches: (readonly string[])[];
+}
+
+interface FakeStatement extends D1Statement {
+  readonly sql: string;
+  readonly values: readonly (string | number | null)[];
+}
+
+function fakeD1(): FakeD1 {
+  const database = new DatabaseSync(":memory:");
+  const batches: (readonly string[])[] = [];
+  const prepare = (sql: string, values: FakeStatement["values"] = []): FakeStatement => ({
+    sql,
+    values,
+    bind: (...bound) => prepare(sql, bound as FakeStatement["values"]), // the adapters bind nothing else
+  });
+  return {
+    database,
+    batches,
+    prepare,
+    batch(statements) {
+      const all = statements as FakeStatement[]; // prepare() has made them
+      batches.push(all.map(({ sql }) => sql));
+      database.exec("BEGIN");
+      try {
+        const replies = all.map(({ sql, values }) => ({ results: database.prepare(sql).all(...values) }));
+        database.exec("COMMIT");
+        return Promise.resolve(replies);
+      } catch (error) {
+        database.exec("ROLLBACK");
+        return Promise.reject(error);
+      }
+    },
+  };
+}
+
+/** Opens an empty database with the schema. */
+async function open(): Promise<FakeD1> {
+  const database = fakeD1();
+  await migrate(database);
+  return database;
+}
+
+Deno.test("d1Store() keeps the laws of stores", async () => {
+  using time = new FakeTime();
+  await storeLaws(async (options) => d1Store(await open(), options), { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("d1Log() keeps the laws of logs", async () => {
+  using time = new FakeTime();
+  await logLaws(async (options) => d1Log(await open(), options), { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("d1KeyValue() keeps the laws of key-value databases", async () => {
+  using time = new FakeTime();
+  await keyValueLaws(async () => d1KeyValue(await open()), { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("d1Store(), d1Log() and d1KeyValue() need one batch for each operation", async () => {
+  const database = await open();
+  database.batches.splice(0);
+  await d1Store(database).save({ id: "s", version: 0, messages: [user("Hi")] });
+  await d1Store(database).load("s");
+  await d1Log(database).append("r", { after: 0, lines: ["1"], ended: false });
+  await d1Log(database).read("r", 0);
+  await d1KeyValue(database).increment("n");
+  assertEquals(database.batches.map(({ length }) => length), [3, 1, 3, 1, 2]);
+});
+
+Deno.test("d1Store(), d1Log() and d1KeyValue() delete expired rows when they write, without scanning a table", async () => {
+  using time = new FakeTime();
+  const d1 = await open();
+  const options = { expireIn: 1_000 };
+  const [store, log, values] = [d1Store(d1, options), d1Log(d1, options), d1KeyValue(d1)];
+  const write = async (id: string) => {
+    await store.save({ id, version: 0, messages: [user("a")] });
+    await log.append(id, { after: 0, lines: ["1", "2"], ended: false });
+    await values.set(id, "", options);
+  };
+  await write("old");
+  time.tick(60_000);
+  await write("new");
+  const tables = ["jizai_session", "jizai_session_piece", "jizai_log", "jizai_log_piece", "jizai_value"];
+  const rows = tables.map((table) => d1.database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows);
+  assertEquals(rows, [1, 1, 1, 1, 1]);
+  const deletions = d1.batches.flat().filter((sql) => sql.includes("LIMIT 500"));
+  assertEquals(deletions.length, 10);
+  for (const sql of deletions) {
+    const plan = d1.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(1).map(({ detail }) => String(detail));
+    assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
+  }
+});
+
+Deno.test("d1Store() changes nothing if a batch fails", async () => {
+  const database = await open();
+  const store = d1Store(database);
+  await store.save({ id: "s", version: 0, messages: [user("a")] });
+  database.database.exec(
+    "CREATE TRIGGER full BEFORE INSERT ON jizai_session_piece BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+  );
+  await assertRejects(() => store.save({ id: "s", version: 1, messages: [user("b")] }), Error, "disk full");
+  assertEquals(await store.load("s"), { id: "s", version: 1, messages: [user("a")] });
+});
+
+Deno.test("d1Store() rejects with the reason if the schema is missing", async () => {
+  await assertRejects(() => d1Store(fakeD1()).load("s"), Error, "no such table: jizai_session");
+});
