@@ -4,7 +4,10 @@
  * @module
  */
 
-/** Finds the programs, creates a cluster on a free port of this machine, and deletes it when the standard input ends. Root cannot run the server. */
+/**
+ * Finds the programs, creates a cluster on a free port of this machine, and deletes it when the standard input ends. Each line of it is a command. Root cannot
+ * run the server. The argument is the size of the largest file in kilobytes.
+ */
 const script = `
   bin=$(dirname "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null | tail -n 1 || command -v initdb)")
   [ -x "$bin/initdb" ] || { echo missing; exit; }
@@ -13,13 +16,22 @@ const script = `
   if [ "$(id -u)" = 0 ]; then chown postgres "$data"; as="runuser -u postgres --"; fi
   cd "$data"
   $as "$bin/initdb" -D "$data/db" -U postgres -A trust -E UTF8 --locale=C.UTF-8 -N >/dev/null || exit 1
-  for port in $(shuf -i 20000-40000 -n 5); do
-    if $as "$bin/pg_ctl" -D "$data/db" -w -l "$data/log" \\
+  start() (
+    [ -z "$1" ] || ulimit -f $(($1 * 2))
+    $as "$bin/pg_ctl" -D "$data/db" -w -l "$data/log" \\
       -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$data -c fsync=off" start >/dev/null
-    then echo "$port"; break; fi
+  )
+  for port in $(shuf -i 20000-40000 -n 5); do
+    if start "$1"; then echo "$port"; break; fi
   done
-  cat >/dev/null
-  $as "$bin/pg_ctl" -D "$data/db" -m immediate stop >/dev/null
+  while read -r line; do
+    case "$line" in
+      kill) $as "$bin/pg_ctl" -D "$data/db" -m immediate stop >/dev/null ;;
+      start) start "$1" ;;
+    esac
+    echo done
+  done
+  $as "$bin/pg_ctl" -D "$data/db" -m immediate stop >/dev/null 2>&1
   rm -rf "$data"
 `;
 
@@ -27,21 +39,45 @@ const script = `
 export interface PostgresServer extends AsyncDisposable {
   /** The address for a driver. */
   readonly url: string;
+  readonly port: number;
+  /** Kills the server, or starts it again with the data that it has on disk. */
+  control(command: "kill" | "start"): Promise<void>;
 }
 
-/** Starts a server. Returns undefined where Postgres is not installed. */
-export async function postgresServer(): Promise<PostgresServer | undefined> {
-  const process = new Deno.Command("sh", { args: ["-c", script], stdin: "piped", stdout: "piped" }).spawn();
+/** Starts a server. Its files have at most `fileKilobytes`. Returns undefined where Postgres is not installed. */
+export async function postgresServer(
+  { fileKilobytes }: { readonly fileKilobytes?: number } = {},
+): Promise<PostgresServer | undefined> {
+  const args = ["-c", script, "sh", `${fileKilobytes ?? ""}`];
+  const process = new Deno.Command("sh", { args, stdin: "piped", stdout: "piped" }).spawn();
+  const input = process.stdin.getWriter();
   const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { value = "" } = await output.read();
   const port = value.trim();
   async function stop() {
-    await process.stdin.close();
+    await input.close();
     await output.cancel();
     await process.status;
   }
-  if (/^\d+$/.test(port)) return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, [Symbol.asyncDispose]: stop };
+  if (/^\d+$/.test(port)) {
+    return {
+      url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+      port: Number(port),
+      async control(command) {
+        await input.write(new TextEncoder().encode(`${command}\n`));
+        await output.read();
+      },
+      [Symbol.asyncDispose]: stop,
+    };
+  }
   await stop();
   if (port !== "missing") throw new Error(`Cannot start Postgres: its script printed "${port}"; expected a port`);
   return undefined;
+}
+
+/** Whether Postgres is missing on this machine. */
+export async function isPostgresMissing(): Promise<boolean> {
+  const args = ["-c", "ls /usr/lib/postgresql/*/bin/initdb || command -v initdb"];
+  const { success } = await new Deno.Command("sh", { args, stdout: "null", stderr: "null" }).output();
+  return !success;
 }

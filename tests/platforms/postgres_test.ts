@@ -4,17 +4,13 @@ import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
-import { postgresServer } from "./postgres_server.ts";
+import { pgbouncer } from "./pgbouncer.ts";
+import { isPostgresMissing, postgresServer } from "./postgres_server.ts";
 
 /** Milliseconds that a law may take, however busy the disk is. */
 const time = 60_000;
 
-const found = await new Deno.Command("sh", {
-  args: ["-c", "ls /usr/lib/postgresql/*/bin/initdb || command -v initdb"],
-  stdout: "null",
-  stderr: "null",
-}).output();
-const ignore = !found.success;
+const ignore = await isPostgresMissing();
 const without = ignore ? " (left out: Postgres is not installed; `apt-get install postgresql`)" : "";
 
 /** Opens the driver. It ends its connections when it is disposed of. */
@@ -70,6 +66,31 @@ onPostgres("postgresKeyValue() keeps the laws of key-value databases", async (sq
   using clock = stoppedClock();
   const { pass } = clock;
   await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });
+});
+
+const isPooled = !ignore &&
+  (await new Deno.Command("sh", { args: ["-c", "command -v pgbouncer"], stdout: "null" }).output()).success;
+
+Deno.test({
+  name: `through pgbouncer, the adapters for Postgres keep the laws${
+    isPooled ? "" : " (left out: it is not installed; `apt-get install postgresql pgbouncer`)"
+  }`,
+  ignore: !isPooled,
+  async fn() {
+    await using server = await postgresServer();
+    assert(server);
+    await using pooler = await pgbouncer(server.port);
+    assert(pooler);
+    const sql = postgres(pooler.url, { onnotice: () => {}, prepare: false }); // each transaction may have another connection
+    await migrate(sql);
+    using clock = stoppedClock();
+    const { pass } = clock;
+    await storeLaws(async (options) => postgresStore(await emptied(sql), options), { time, pass });
+    const polling = { listen: false, pollEvery: 20 };
+    await logLaws(async (options) => postgresLog(await emptied(sql), { ...options, ...polling }), { time, pass });
+    await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });
+    await sql.end({ timeout: 0 });
+  },
 });
 
 onPostgres("migrate() can run at once in several processes, and again", async (sql, url) => {

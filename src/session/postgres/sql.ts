@@ -70,9 +70,21 @@ export type Query = (query: string, ...parameters: (string | number | boolean | 
 /** Returns the function that executes statements. */
 export function queryOf(sql: PostgresSql): Query {
   return async (query, ...parameters) => {
-    const rows = await sql.unsafe(query, parameters, { prepare: true });
-    return rows as readonly Row[]; // drivers do not type rows; they are objects by column name
+    try {
+      const rows = await sql.unsafe(query, parameters, { prepare: true });
+      return rows as readonly Row[]; // drivers do not type rows; they are objects by column name
+    } catch (cause) {
+      if (!isSchemaMissing(cause)) throw cause;
+      throw new Error("Cannot use Postgres: it does not have the schema; expected a call of migrate() before", {
+        cause,
+      });
+    }
   };
+}
+
+/** Whether Postgres has rejected a statement because a table or a column is missing. */
+function isSchemaMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "42P01" || error.code === "42703");
 }
 
 /** Returns when an entry that changes now expires; null for never. */
