@@ -18,7 +18,7 @@ export interface ShopOptions {
   /** Milliseconds that a step takes: one shelf, or one word of the model. Default: 20. */
   readonly pace?: number;
   /** Middleware. Default: none. */
-  readonly use?: readonly Middleware[];
+  readonly use?: readonly Middleware<Customer>[];
 }
 
 const stock = { lanterns: 12, kettles: 7, hooks: 31 };

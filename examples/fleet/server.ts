@@ -1,0 +1,62 @@
+/**
+ * One process of the fleet. It serves the shop, and prints the runs that it begins to hold and no longer holds. It ends with the process that has started it.
+ *
+ * @module
+ */
+import { type Middleware, type Scope, serve } from "@jizai/jizai";
+import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
+import { Hono } from "hono";
+import { type Customer, shop } from "../shop/shop.ts";
+import { openDatabase } from "./database.ts";
+
+const { store, log, keyValue } = await openDatabase({
+  DATABASE_URL: Deno.env.get("DATABASE_URL"),
+  REDIS_URL: Deno.env.get("REDIS_URL"),
+  FLEET_FILE: Deno.env.get("FLEET_FILE"),
+});
+const closing = new AbortController();
+
+/** Prints which runs this process holds. */
+const holder: Middleware = {
+  name: "holder",
+  async session({ run }, next) {
+    console.log("holds", run.id);
+    try {
+      return await next();
+    } finally {
+      console.log("released", run.id);
+    }
+  },
+};
+
+/** Counts the prompts of a user over all processes. */
+const limit = rateLimit({ per: ({ vars }: Scope<Customer>) => vars.user, limit: 100, window: 60_000, keyValue });
+
+const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 200), use: [holder, limit] }), {
+  store,
+  log,
+  lease: 2_000, // another process continues a run two seconds after its process was killed
+  owner: (c) => c.get("user"),
+  vars: (c) => ({ user: c.get("user") }),
+  onClientGone: "detach",
+  signal: closing.signal,
+  onError: (error, { id }) => console.error(id, error),
+});
+
+const app = new Hono<{ Variables: Customer }>()
+  .use(async (c, next) => {
+    c.set("user", c.req.header("x-user") ?? "guest"); // your login
+    await next();
+  })
+  .route("/", served);
+
+const server = Deno.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  onListen: ({ port }) => console.log(`serves http://127.0.0.1:${port}`),
+}, app.fetch);
+
+for await (const _ of Deno.stdin.readable);
+closing.abort();
+await server.shutdown();
+Deno.exit();
