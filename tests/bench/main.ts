@@ -21,6 +21,7 @@ import { replayMeasures } from "./parts/replays.ts";
 import { rpcMeasures } from "./parts/rpc.ts";
 import { screenMeasures } from "./parts/screens.ts";
 import { socketMeasures, workerdMeasures } from "./parts/sockets.ts";
+import { storeMeasures } from "./parts/stores.ts";
 import { toolSearchMeasures } from "./parts/tool_searches.ts";
 import { turnMeasures } from "./parts/turns.ts";
 import { wireMeasures } from "./parts/wires.ts";
@@ -37,6 +38,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   long_runs: longRunMeasures,
   linear: linearMeasures,
   logs: logMeasures,
+  stores: storeMeasures,
   models: async () => [
     ...await modelMeasures(),
     ...await outputMeasures(),

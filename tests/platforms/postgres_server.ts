@@ -6,7 +6,7 @@
 
 /**
  * Finds the programs, creates a cluster on a free port of this machine, and deletes it when the standard input ends. Each line of it is a command. Root cannot
- * run the server. The argument is the size of the largest file in kilobytes.
+ * run the server. The arguments are the size of the largest file in kilobytes, and whether writes reach the disk.
  */
 const script = `
   bin=$(dirname "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null | tail -n 1 || command -v initdb)")
@@ -19,15 +19,15 @@ const script = `
   start() (
     [ -z "$1" ] || ulimit -f $(($1 * 2))
     $as "$bin/pg_ctl" -D "$data/db" -w -l "$data/log" \\
-      -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$data -c fsync=off" start >/dev/null
+      -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$data -c fsync=$2" start >/dev/null
   )
   for port in $(shuf -i 20000-40000 -n 5); do
-    if start "$1"; then echo "$port"; break; fi
+    if start "$1" "$2"; then echo "$port"; break; fi
   done
   while read -r line; do
     case "$line" in
       kill) $as "$bin/pg_ctl" -D "$data/db" -m immediate stop >/dev/null ;;
-      start) start "$1" ;;
+      start) start "$1" "$2" ;;
     esac
     echo done
   done
@@ -44,11 +44,19 @@ export interface PostgresServer extends AsyncDisposable {
   control(command: "kill" | "start"): Promise<void>;
 }
 
-/** Starts a server. Its files have at most `fileKilobytes`. Returns undefined where Postgres is not installed. */
+/** Options of a server. */
+export interface PostgresServerOptions {
+  /** The size of its largest file. Default: no limit. */
+  readonly fileKilobytes?: number;
+  /** Whether it waits for the disk. Default: false. */
+  readonly fsync?: boolean;
+}
+
+/** Starts a server. Returns undefined where Postgres is not installed. */
 export async function postgresServer(
-  { fileKilobytes }: { readonly fileKilobytes?: number } = {},
+  { fileKilobytes, fsync = false }: PostgresServerOptions = {},
 ): Promise<PostgresServer | undefined> {
-  const args = ["-c", script, "sh", `${fileKilobytes ?? ""}`];
+  const args = ["-c", script, "sh", `${fileKilobytes ?? ""}`, fsync ? "on" : "off"];
   const process = new Deno.Command("sh", { args, stdin: "piped", stdout: "piped" }).spawn();
   const input = process.stdin.getWriter();
   const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();

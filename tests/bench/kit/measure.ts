@@ -9,7 +9,19 @@ export interface Measure {
   readonly what: string;
   readonly figure: number;
   /** x: a multiple of the floor or of another case. %: the excess over another case. deltas: multiples of one delta of the floor. */
-  readonly unit: "x" | "%" | "µs" | "ms" | "MB" | "KB" | "deltas" | "k deltas/s" | "files" | "functions";
+  readonly unit:
+    | "x"
+    | "%"
+    | "µs"
+    | "ms"
+    | "MB"
+    | "KB"
+    | "deltas"
+    | "k deltas/s"
+    | "files"
+    | "functions"
+    | "round trips"
+    | "events";
   /** The largest figure allowed. */
   readonly atMost?: number;
   /** The smallest figure allowed. */
