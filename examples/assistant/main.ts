@@ -26,7 +26,13 @@ const log = logger(({ point, tool, outcome, ms }) => {
 });
 const model = chooseModel();
 const served = serve(assistant(model, { use: [log], trace }), {
-  page: playground(),
+  page: playground({
+    prompts: [
+      "Which point do I want for a timeout?",
+      "How do I write a middleware?",
+      "What is (1 + 2) * (3 + 4) / 5 - 6?",
+    ],
+  }),
   wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
   log: memoryLog(),
   onClientGone: "detach", // the run continues while its page reloads

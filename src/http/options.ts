@@ -36,8 +36,8 @@ export interface ServeOptions {
   readonly log?: Log;
   /** Client dialects that are served beside the native routes. Default: none. */
   readonly wires?: readonly Wire[];
-  /** Answers `GET /`, for example with `playground()`. Default: 404. */
-  readonly page?: () => Response | Promise<Response>;
+  /** Answers `GET /` for the agent, for example with `playground()`. Default: 404. */
+  readonly page?: (agent: ServedAgent<never>) => Response | Promise<Response>;
   /**
    * Lets clients keep paused runs, in place of a store: `run.paused` contains a resume token, which the client sends with the answers. Sessions are not kept
    * otherwise. Default: none.

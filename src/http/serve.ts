@@ -92,7 +92,7 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
   }
   add("GET", "/health", (c) => options.signal?.aborted ? fail(shuttingDown(), c) : c.json({ status: "ok" }));
   const { page } = options;
-  if (page) add("GET", "/", (c) => promiseTry(page).catch((error) => fail(error, c)));
+  if (page) add("GET", "/", (c) => promiseTry(() => page(agent)).catch((error) => fail(error, c)));
   for (const [path, methods] of allowed) {
     const allow = methods.join() === "GET" ? "GET, HEAD" : methods.join(", ");
     app.all(path, (c) => {

@@ -19,6 +19,23 @@ export interface Page extends AsyncDisposable {
   /** Evaluates a script. */
   evaluate(script: string): Promise<unknown>;
   context(): { setOffline(offline: boolean): Promise<void> };
+  /** Answers the requests to addresses that match a pattern. */
+  route(pattern: string, answer: (route: Route) => Promise<void>): Promise<void>;
+  /** Writes an image of the viewport. */
+  screenshot(options: { readonly path: string }): Promise<unknown>;
+}
+
+/** A request that was intercepted. */
+export interface Route {
+  fulfill(response: { readonly contentType: string; readonly body: string }): Promise<void>;
+}
+
+/** A rectangle, in pixels. */
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
 }
 
 /** Finds elements of the page. */
@@ -31,6 +48,9 @@ export interface Locator {
   textContent(): Promise<string | null>;
   inputValue(): Promise<string>;
   allTextContents(): Promise<string[]>;
+  getAttribute(name: string): Promise<string | null>;
+  /** The place on the page, or null if the element is not visible. */
+  boundingBox(): Promise<Box | null>;
 }
 
 // A variable hides the import from Deno, which would otherwise download it for all tests.

@@ -4,23 +4,17 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Hono } from "hono";
 import * as z from "zod";
-import { connectionOf } from "../../src/http/playground/connection.ts";
-import { drawConversation } from "../../src/http/playground/conversation_view.ts";
-import { elementsOf } from "../../src/http/playground/elements.ts";
-import { entryUpdates } from "../../src/http/playground/entries.ts";
-import { drawQuestion } from "../../src/http/playground/question_view.ts";
-import { readFrames } from "../../src/http/playground/read_frames.ts";
-import { drawRun } from "../../src/http/playground/run_view.ts";
-import { spanUpdates } from "../../src/http/playground/spans.ts";
-import { viewReducer } from "../../src/http/playground/view_reducer.ts";
-import type { Frame, View } from "../../src/http/playground/view.ts";
+import { script, sources } from "../../src/http/playground/bundle.ts";
+import { readFrames } from "../../src/http/playground/page/state/read_frames.ts";
+import { reduce } from "../../src/http/playground/page/state/reduce.ts";
+import { type TraceNode, traceTree } from "../../src/http/playground/page/state/trace_tree.ts";
+import { emptyView, type Frame, type View } from "../../src/http/playground/page/state/view.ts";
 import { order } from "../support/asking.ts";
+import { digestOfSources, filesOfPage } from "../support/page_bundle.ts";
 import { asTool } from "@jizai/jizai/subagents";
 import { trace } from "@jizai/jizai/trace";
 
-const empty: View = { at: 0, status: "idle", entries: [], spans: [], questions: [], began: 1_000, waited: 0 };
-
-const reduce = viewReducer(spanUpdates(), entryUpdates());
+const empty: View = { ...emptyView, began: 1_000 };
 
 const app = () => serve(agent({ model: scripted("Hello!") }), { page: playground() });
 
@@ -57,6 +51,7 @@ Deno.test("playground() returns a page that loads nothing and whose policy allow
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
     "connect-src 'self'",
+    "img-src https: data:",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -64,7 +59,10 @@ Deno.test("playground() returns a page that loads nothing and whose policy allow
   ]);
   const html = await response.text();
   assertEquals(html.match(/nonce="[^"]*"/g), [`nonce="${nonce}"`, `nonce="${nonce}"`]);
-  assertEquals(html.match(/https?:|\bsrc=|innerHTML|insertAdjacentHTML|document\.write|\beval\b/g), null);
+  const unsafe = /https?:|\bsrc=|innerHTML|insertAdjacentHTML|document\.write|\beval\b/gi;
+  assertEquals(html.replace(script, "").match(unsafe), null);
+  const sourcesOfPage = await Promise.all((await filesOfPage()).map((path) => Deno.readTextFile(path)));
+  assertEquals(sourcesOfPage.join("\n").match(/innerHTML|insertAdjacentHTML|document\.write|\beval\b/gi), null);
   assertEquals(html.match(/<script/g)?.length, 1);
   const repeated = await (await served.request("/")).text();
   assert(!repeated.includes(nonce));
@@ -81,26 +79,12 @@ Deno.test("playground() is served only if it is given, also in a mounted app", a
   await posted.body?.cancel();
 });
 
-Deno.test("the functions of the page use nothing outside themselves", () => {
-  const parts = [
-    connectionOf,
-    drawConversation,
-    drawQuestion,
-    drawRun,
-    elementsOf,
-    entryUpdates,
-    readFrames,
-    spanUpdates,
-    viewReducer,
-  ];
-  for (const part of parts) {
-    const alone = new Function(`"use strict"; return ${part}`)();
-    assertEquals([alone.name, alone.length], [part.name, part.length]);
-  }
-  const evaluated = <T>(part: T): T => new Function(`"use strict"; return ${part}`)();
-  const alone = evaluated(viewReducer)(evaluated(spanUpdates)(), evaluated(entryUpdates)());
-  const frame: Frame = { id: 1, event: { type: "session.opened", source: "new" } };
-  assertEquals(alone(empty, frame, 1_010), reduce(empty, frame, 1_010));
+Deno.test("the committed bundle was made from the sources of the page", async () => {
+  assertEquals(
+    sources,
+    await digestOfSources(),
+    "Run `deno task playground`, and commit src/http/playground/bundle.ts",
+  );
 });
 
 Deno.test("the page shows the conversation, and the run as an onion", async () => {
@@ -175,6 +159,39 @@ Deno.test("the page shows a hook around the hooks that finished before it", () =
     ["second at execute", 25],
     ["both at execute", 18],
   ]);
+});
+
+Deno.test("the page nests hooks that repeat what is inside them", () => {
+  const hook = (middleware: string): Event => (
+    { type: "hook.acted", point: "model", turn: 1, did: ["passed"], middleware, ms: 0 }
+  );
+  const { spans } = viewAfter([
+    { type: "model.started", turn: 1, model: "m" },
+    ...["timeout", "timeout", "retry", "timeout", "retry", "fallback"].map(hook),
+  ]);
+  const outline = ({ span, children }: TraceNode): readonly unknown[] => [span?.name, ...children.map(outline)];
+  const timeout = ["timeout at model"];
+  assertEquals(traceTree(spans).map(outline), [
+    ["model m", ["fallback at model", ["retry at model", timeout, timeout], ["retry at model", timeout]]],
+  ]);
+});
+
+Deno.test("the page groups the calls that run at the same time", () => {
+  const started = (call: string): Event => ({ type: "tool.started", turn: 1, call, name: call, batch: "b", index: 0 });
+  const finished = (call: string): Event => (
+    { type: "tool.finished", turn: 1, call, result: { callId: call, name: call, status: "ok", parts: [] } }
+  );
+  const { spans } = viewAfter([
+    { type: "turn.started", turn: 1 },
+    started("a"),
+    started("b"),
+    finished("a"),
+    finished("b"),
+    started("c"),
+    finished("c"),
+  ]);
+  const outline = ({ span, children }: TraceNode): readonly unknown[] => [span?.name, ...children.map(outline)];
+  assertEquals(traceTree(spans).map(outline), [["turn 1", [undefined, ["a"], ["b"]], ["c"]]]);
 });
 
 Deno.test("the page asks the person, and does not count the time of a pause", async () => {

@@ -3,38 +3,34 @@
  *
  * @module
  */
+import type { PageData } from "./page_data.ts";
 
-/** Returns the document. The nonce is the only thing that lets its script and its style run. */
-export function html({ style, script, nonce }: Readonly<Record<"style" | "script" | "nonce", string>>): string {
+/** The parts of the document. */
+export interface HtmlParts {
+  readonly style: string;
+  readonly script: string;
+  readonly data: PageData;
+  /** The only thing that lets the script and the style run. */
+  readonly nonce: string;
+}
+
+/** Returns the document. The data is in an attribute of its root. */
+export function html({ style, script, data, nonce }: HtmlParts): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Playground</title>
+<link rel="icon" href="data:,">
 <style nonce="${nonce}">${style}</style>
 <body>
-<header>
-  <h1>Playground</h1>
-  <span id="state" role="status"></span>
-  <button id="finish" type="button" title="Answers once more, without tools, and ends">Finish</button>
-  <button id="stop" type="button">Stop</button>
-  <button id="new" type="button">New conversation</button>
-</header>
-<main aria-label="Conversation">
-  <ol id="log" role="log" aria-label="Transcript" tabindex="0"></ol>
-  <p class="empty">Send the agent a message.</p>
-  <div id="asked" aria-live="assertive"></div>
-  <form id="composer">
-    <label><span class="hidden">Message</span><textarea id="words" rows="2" autofocus></textarea></label>
-    <button id="send">Send</button>
-  </form>
-</main>
-<aside aria-labelledby="run">
-  <h2 id="run">Run</h2>
-  <ol id="onion" aria-labelledby="run" tabindex="0"></ol>
-  <p class="empty">This list shows each point of the run with its time. Create the agent with trace to see its hooks and their decisions.</p>
-</aside>
+<div id="root" data-page="${escaped(JSON.stringify(data))}"></div>
 <script nonce="${nonce}">${script}</script>
 </html>
 `;
+}
+
+/** Returns a text as the value of an attribute. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 }

@@ -3,26 +3,21 @@
  *
  * @module
  */
-import { connectionOf } from "./connection.ts";
-import { drawConversation } from "./conversation_view.ts";
-import { elementsOf } from "./elements.ts";
-import { entryUpdates } from "./entries.ts";
+import type { ServedAgent } from "../options.ts";
+import { script, style } from "./bundle.ts";
 import { html } from "./html.ts";
-import { page, type Parts } from "./page.ts";
-import { drawQuestion } from "./question_view.ts";
-import { readFrames } from "./read_frames.ts";
-import { drawRun } from "./run_view.ts";
-import { spanUpdates } from "./spans.ts";
-import { style } from "./style.ts";
-import { viewReducer } from "./view_reducer.ts";
+import { pageData, type PlaygroundOptions, type Price } from "./page_data.ts";
+
+export type { PlaygroundOptions, Price };
 
 /**
- * Creates the page for the option `page` of `serve()`. It shows the conversation, and the run as an onion over time; if the agent has `trace`, also what each
- * middleware did. Its user can approve, change and deny calls, answer in place of a tool, send messages to the run, finish it and stop it. With a `log` and
- * `onClientGone: "detach"`, a reloaded page continues where it was.
+ * Creates the page for the option `page` of `serve()`. It shows the conversation, and the trace of each run as nested brackets; if the agent has `trace`, also
+ * what each middleware did. Its user can approve, change and deny calls, answer in place of a tool, send messages to the run, finish it and stop it. With a
+ * `log` and `onClientGone: "detach"`, a reloaded page continues where it was.
  *
- * The page is one document. It loads nothing else, its content security policy allows only its own script and style, and it shows all content as text. It is
- * for developers and has no login: leave it out in production, or mount it behind authentication.
+ * The page is one document. It loads nothing else, except images of answers on which the user clicks. Its content security policy allows only its own script
+ * and style. Answers are shown as Markdown without HTML, everything else as text. The page is for developers and has no login, and it names the tools of the
+ * agent: leave it out in production, or mount it behind authentication.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -33,32 +28,16 @@ import { viewReducer } from "./view_reducer.ts";
  * import { assertStringIncludes } from "@std/assert";
  *
  * const assistant = agent({ model: scripted("Hello!"), trace });
- * const app = serve(assistant, { page: playground(), log: memoryLog(), onClientGone: "detach" });
+ * const page = playground({ prompts: ["What can you do?"], prices: { scripted: { input: 3, output: 15 } } });
+ * const app = serve(assistant, { page, log: memoryLog(), onClientGone: "detach" });
  * assertStringIncludes(await (await app.request("/")).text(), "<title>Playground</title>");
  * ```
  */
-export function playground(): () => Response {
-  const script = scriptOf({
-    connectionOf,
-    drawConversation,
-    drawQuestion,
-    drawRun,
-    elementsOf,
-    entryUpdates,
-    readFrames,
-    spanUpdates,
-    viewReducer,
-  });
-  return () => {
+export function playground(options: PlaygroundOptions = {}): (agent: ServedAgent<never>) => Response {
+  return (agent) => {
     const nonce = crypto.randomUUID();
-    return new Response(html({ style, script, nonce }), { headers: headersOf(nonce) });
+    return new Response(html({ style, script, data: pageData(agent, options), nonce }), { headers: headersOf(nonce) });
   };
-}
-
-/** Returns the page's functions as source text. Some bundlers wrap functions in a call of `__name`, which the page therefore defines. */
-function scriptOf(parts: Parts): string {
-  const sources = Object.entries(parts).map(([name, part]) => `${name}: ${part}`);
-  return `const __name = (whole) => whole;\n(${page})({ ${sources.join(",\n")} });`;
 }
 
 function headersOf(nonce: string): Record<string, string> {
@@ -67,6 +46,7 @@ function headersOf(nonce: string): Record<string, string> {
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
     "connect-src 'self'",
+    "img-src https: data:",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

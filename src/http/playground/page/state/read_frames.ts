@@ -5,7 +5,7 @@
  */
 import type { Frame } from "./view.ts";
 
-/** Reads server-sent events to their end. Throws if the connection is lost. Runs in the page, so it uses nothing outside itself. */
+/** Reads server-sent events to their end. Throws if the connection is lost. */
 export async function readFrames({ body }: Response, onFrame: (frame: Frame) => void): Promise<void> {
   const decoder = new TextDecoder();
   const reader = body?.getReader();

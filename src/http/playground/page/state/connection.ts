@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { readFrames } from "./read_frames.ts";
+import { readFrames } from "./read_frames.ts";
 import type { Frame, View } from "./view.ts";
 
 /** The state of the page, as the connection uses it. */
@@ -32,8 +32,8 @@ export interface Connection {
   follow(opening?: Promise<Response>): Promise<void>;
 }
 
-/** Creates the requests to the server at `base`. Runs in the page, so it uses nothing outside itself. */
-export function connectionOf(base: string, host: ConnectionHost, read: typeof readFrames): Connection {
+/** Creates the requests to the server at `base`. */
+export function connectionOf(base: string, host: ConnectionHost): Connection {
   return { post, send, follow };
 
   function post(path: string, body: unknown = {}): Promise<Response> {
@@ -59,7 +59,7 @@ export function connectionOf(base: string, host: ConnectionHost, read: typeof re
         attempt = 0;
         if (!signal.aborted) host.receive(frame);
       };
-      if (response) await read(response, onFrame).catch(() => undefined); // the next attempt asks for the rest
+      if (response) await readFrames(response, onFrame).catch(() => undefined); // the next attempt asks for the rest
       if (signal.aborted || !isRunning()) return;
       if (host.view.run === undefined) break;
       host.setConnection("reconnecting");

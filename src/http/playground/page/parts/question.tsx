@@ -1,0 +1,117 @@
+/**
+ * The card that asks the person. It stays in view above the text field.
+ *
+ * @module
+ */
+import { useRef, useState } from "hono/jsx/dom";
+import type { PersonAnswer, Question } from "../../../../protocol/question.ts";
+
+/** The properties of the card. */
+interface QuestionProps {
+  readonly question: Question;
+  /** The number of open questions. */
+  readonly count: number;
+  readonly answer: (answer: PersonAnswer) => void;
+}
+
+/** The card of a question: about the whole run, or about a call. */
+export function QuestionCard(props: QuestionProps) {
+  return props.question.callId === undefined ? <RunQuestion {...props} /> : <CallQuestion {...props} />;
+}
+
+function RunQuestion({ question, count, answer }: QuestionProps) {
+  const [text, setText] = useState("");
+  return (
+    <form class="question" aria-labelledby="question-title" onSubmit={reply}>
+      <Title words="The agent asks" count={count} />
+      <div class="fields">
+        <p class="asked">{question.questions.join(" ")}</p>
+        <label>
+          Your answer<textarea rows={2} onInput={(event: InputEvent) => setText(valueOf(event))} />
+        </label>
+      </div>
+      <div class="actions">
+        <button type="submit" class="primary">Reply</button>
+      </div>
+    </form>
+  );
+
+  function reply(event: Event): void {
+    event.preventDefault();
+    answer({ type: "reply", text });
+  }
+}
+
+/** A question about a call: it can be approved, with its input or a changed one, denied, or answered in place of the tool. */
+function CallQuestion({ question, count, answer }: QuestionProps) {
+  const { callId = "", tool = "the tool", input, questions, path = [] } = question;
+  const inputText = JSON.stringify(input, null, 2) ?? "";
+  const inputField = useRef<HTMLTextAreaElement>(null);
+  const [words, setWords] = useState("");
+  const [isAlways, setAlways] = useState(false);
+  const [problem, setProblem] = useState("");
+  return (
+    <form class="question" aria-labelledby="question-title" onSubmit={approve}>
+      <Title words={`Approve ${[...path, tool].join(" › ")}?`} count={count} />
+      <div class="fields">
+        <p class="asked">{questions.join(" ")}</p>
+        <label>
+          Input of {tool}
+          <textarea
+            ref={inputField}
+            class="code"
+            spellcheck={false}
+            rows={Math.min(6, inputText.split("\n").length)}
+            value={inputText}
+            aria-describedby="problem"
+          />
+        </label>
+        <p id="problem" role="alert">{problem}</p>
+        <label>
+          Reason to deny, or an answer in its place
+          <textarea rows={1} onInput={(event: InputEvent) => setWords(valueOf(event))} />
+        </label>
+      </div>
+      <div class="actions">
+        <button type="submit" class="primary approve">Approve</button>
+        <button
+          type="button"
+          class="deny"
+          onClick={() => answer({ callId, type: "deny", ...(words && { reason: words }) })}
+        >
+          Deny
+        </button>
+        <button type="button" onClick={() => answer({ callId, type: "reply", text: words })}>Answer instead</button>
+        <label class="always">
+          <input type="checkbox" onChange={() => setAlways(!isAlways)} /> Do not ask about {tool} again
+        </label>
+      </div>
+    </form>
+  );
+
+  function approve(event: Event): void {
+    event.preventDefault();
+    const text = inputField.current?.value ?? inputText;
+    const rule = isAlways ? { always: "tool" } as const : {};
+    try {
+      const changed = text === inputText ? {} : { input: JSON.parse(text) };
+      answer({ callId, type: "approve", ...changed, ...rule });
+    } catch (error) {
+      setProblem(error instanceof Error ? `The input is not JSON: ${error.message}` : "The input is not JSON.");
+      inputField.current?.focus();
+    }
+  }
+}
+
+function Title({ words, count }: { readonly words: string; readonly count: number }) {
+  return (
+    <h2 id="question-title">
+      {words}
+      {count > 1 && <span class="count">1 of {count}</span>}
+    </h2>
+  );
+}
+
+function valueOf({ target }: Event): string {
+  return target instanceof HTMLTextAreaElement ? target.value : "";
+}

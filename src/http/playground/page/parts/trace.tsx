@@ -1,0 +1,135 @@
+/**
+ * The trace of a run: nested brackets, each with its acts in plain words and its time.
+ *
+ * @module
+ */
+import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import { type TraceNode, traceTree } from "../state/trace_tree.ts";
+import { timeOf } from "../state/usage.ts";
+import type { Span } from "../state/view.ts";
+import { actsOf, legend, symbolOf } from "../state/words.ts";
+
+/** The properties of the trace. */
+interface TraceProps {
+  readonly spans: readonly Span[];
+  /** The milliseconds since the run began. */
+  readonly now: number;
+  /** Whether the run is running, so that the end of the trace is shown. */
+  readonly isRunning: boolean;
+}
+
+/** The trace, with its legend. If it was scrolled to its end, it stays there. */
+export function Trace({ spans, now, isRunning }: TraceProps) {
+  const list = useRef<HTMLOListElement>(null);
+  const wasAtEnd = useRef(isRunning);
+  const [isBrief, setBrief] = useState(false);
+  useLayoutEffect(() => {
+    if (list.current && wasAtEnd.current) list.current.scrollTop = list.current.scrollHeight;
+  }, [spans]);
+  const end = Math.max(1, ...spans.map(({ to = now }) => to));
+  const tree = isBrief ? traceTree(spans).flatMap(withoutPassed) : traceTree(spans);
+  return (
+    <>
+      {spans.length > 0 && (
+        <div class="legend">
+          <ul aria-label="Legend">
+            {legend.map(({ kind, symbol, meaning }) => (
+              <li key={kind} class={`act ${kind}`} title={meaning}>
+                <span aria-hidden="true">{symbol}</span> {kind}
+              </li>
+            ))}
+          </ul>
+          <label>
+            <input type="checkbox" onChange={() => setBrief(!isBrief)} /> Hide hooks that passed
+          </label>
+        </div>
+      )}
+      <ol
+        id="onion"
+        ref={list}
+        aria-label="Trace"
+        tabindex={0}
+        onScroll={({ currentTarget }: Event) => {
+          const { scrollHeight, scrollTop, clientHeight } = currentTarget as HTMLElement; // the list
+          wasAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;
+        }}
+      >
+        {tree.map((node) => <Bracket key={node.key} node={node} end={end} now={now} />)}
+      </ol>
+    </>
+  );
+}
+
+/** Replaces the hooks that only passed by what is inside them. */
+function withoutPassed(node: TraceNode): readonly TraceNode[] {
+  const children = node.children.flatMap(withoutPassed);
+  const isPassed = node.span?.kind === "hook" && node.span.acts?.every((act) => act === "passed");
+  return isPassed ? children : [{ ...node, children }];
+}
+
+/** The properties of a bracket. */
+interface BracketProps {
+  readonly node: TraceNode;
+  /** The end of the trace, in milliseconds. */
+  readonly end: number;
+  readonly now: number;
+}
+
+/** A bracket around what is inside a span. */
+function Bracket({ node: { span, children }, end, now }: BracketProps) {
+  const inner = children.length > 0 && (
+    <ol>{children.map((node) => <Bracket key={node.key} node={node} end={end} now={now} />)}</ol>
+  );
+  if (!span) {
+    return (
+      <li class="span group">
+        <div class="row">
+          <span class="name">{`${children.length} calls at the same time`}</span>
+        </div>
+        {inner}
+      </li>
+    );
+  }
+  const acts = actsOf(span);
+  const [strongest = { kind: "" }] = acts;
+  return (
+    <li class={`span ${span.kind} ${strongest.kind}${span.to === undefined ? " open" : ""}`}>
+      <div class="row">
+        <span class="name">
+          <Name span={span} />
+        </span>
+        <span class="did">
+          {acts.map(({ kind, text }) => (
+            <span key={text} class={`act ${kind}`}>
+              <span aria-hidden="true">{symbolOf(kind)}</span> {text}
+            </span>
+          ))}
+          {span.kind !== "hook" && outcomeOf(span)}
+        </span>
+        <span class="track" aria-hidden="true">
+          <span class="bar" style={`--from: ${span.from / end}; --long: ${((span.to ?? now) - span.from) / end}`} />
+        </span>
+        <span class="ms">{span.to === undefined ? "…" : timeOf(span.to - span.from)}</span>
+      </div>
+      {inner}
+    </li>
+  );
+}
+
+/** Returns the outcome of a point or a call, and who decided about the call. */
+function outcomeOf({ outcome, verdict }: Span): string {
+  if (verdict === undefined) return outcome;
+  return outcome === "" || verdict.startsWith(outcome) ? verdict : `${outcome} · ${verdict}`;
+}
+
+/** The name of a span. That of a hook ends in its point. */
+function Name({ span: { name, point } }: { readonly span: Span }) {
+  const suffix = ` at ${point}`;
+  if (point === undefined || !name.endsWith(suffix)) return <>{name}</>;
+  return (
+    <>
+      {name.slice(0, -suffix.length)}
+      <span class="point">{suffix}</span>
+    </>
+  );
+}

@@ -1,0 +1,103 @@
+/**
+ * The transcript: the entries of the conversation.
+ *
+ * @module
+ */
+import { memo, useEffect, useLayoutEffect, useRef } from "hono/jsx/dom";
+import { turnKeyOf } from "../state/entries.ts";
+import { type Prices, type Spending, spendingOf, wordsOf } from "../state/usage.ts";
+import type { Entry, View } from "../state/view.ts";
+import { CallCard } from "./call.tsx";
+import { Markdown } from "./markdown.tsx";
+
+const authors = { you: "You", agent: "Agent", thought: "Thought", note: "Note", call: "Call" };
+
+/** The transcript. If it was scrolled to its end, it stays there. */
+export function Transcript({ view, prices }: { readonly view: View; readonly prices: Prices }) {
+  const list = useRef<HTMLOListElement>(null);
+  const wasAtEnd = useRef(true);
+  const scroll = () => {
+    if (list.current && wasAtEnd.current) list.current.scrollTop = list.current.scrollHeight;
+  };
+  useLayoutEffect(scroll, [view.entries]);
+  useEffect(() => {
+    const observer = new ResizeObserver(scroll); // a question above the text field makes the transcript smaller
+    if (list.current) observer.observe(list.current);
+    return () => observer.disconnect();
+  }, []);
+  const footers = footersOf(view, prices);
+  return (
+    <ol
+      id="log"
+      ref={list}
+      role="log"
+      aria-label="Transcript"
+      aria-busy={view.status === "running" ? "true" : "false"}
+      tabindex={0}
+      onScroll={({ currentTarget }: Event) => {
+        const { scrollHeight, scrollTop, clientHeight } = currentTarget as HTMLElement; // the list
+        wasAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;
+      }}
+    >
+      {view.entries.map((entry) => <Row key={entry.key} entry={entry} footer={footers.get(entry.key) ?? ""} />)}
+    </ol>
+  );
+}
+
+/** Returns the words about tokens and cost below the last entry of each turn. */
+function footersOf({ entries, turns }: View, prices: Prices): ReadonlyMap<string, string> {
+  const lastEntries = new Map(entries.map((entry) => [turnKeyOf(entry), entry.key]));
+  const footers = new Map<string, string>();
+  for (const turn of turns) {
+    const entry = lastEntries.get(turn.key);
+    const spending: Spending | undefined = spendingOf([turn], prices);
+    if (entry !== undefined && spending) footers.set(entry, `Turn ${turn.turn} · ${wordsOf(spending)}`);
+  }
+  return footers;
+}
+
+const Row = memo(({ entry, footer }: { readonly entry: Entry; readonly footer: string }) => (
+  <li class={`entry from-${entry.who}`}>
+    <Content entry={entry} />
+    {footer && <div class="usage">{footer}</div>}
+  </li>
+));
+
+function Content({ entry }: { readonly entry: Entry }) {
+  const { who, name, text, failure } = entry;
+  if (who === "call") return <CallCard entry={entry} />;
+  if (failure) return <FailureCard text={text} code={failure.code} id={failure.id} />;
+  return (
+    <>
+      <div class="who">{name === undefined ? authors[who] : `${authors[who]}, ${name}`}</div>
+      {who === "agent" ? <Markdown text={text} /> : <div class="text plain">{text}</div>}
+    </>
+  );
+}
+
+/** The kinds of failures, in words. */
+const failures: Readonly<Record<string, string>> = {
+  rate_limited: "Too many requests or tokens",
+  overloaded: "The provider of the model has no capacity",
+  unavailable: "The provider of the model is not available",
+  unauthorized: "The provider of the model refused the key",
+  context: "The request is larger than the model's context",
+  internal: "Internal error",
+};
+
+/** The failure of a run. The id is also in the line that the server logs for the error. */
+function FailureCard({ text, code, id }: { readonly text: string; readonly code: string; readonly id: string }) {
+  return (
+    <div class="failure" role="alert">
+      <div class="who">{failures[code] ?? "The run failed"}</div>
+      <div class="text plain">{text}</div>
+      <dl>
+        <dt>Code</dt>
+        <dd class="code">{code}</dd>
+        <dt>Error id</dt>
+        <dd class="code">{id}</dd>
+      </dl>
+      <p class="hint">Search the log of the server for this id.</p>
+    </div>
+  );
+}

@@ -1,0 +1,168 @@
+/**
+ * The conversation of the page: its state, and what its user can do.
+ *
+ * @module
+ */
+import type { PersonAnswer } from "../../../../protocol/question.ts";
+import { type Connection, connectionOf } from "./connection.ts";
+import { reduce } from "./reduce.ts";
+import { emptyView, type Frame, startRun, type View } from "./view.ts";
+
+/** The state of the page. */
+export interface Snapshot {
+  readonly view: View;
+  /** The state of a lost connection; an empty text if it is not lost. */
+  readonly connection: string;
+  /** The text to put back into the text field: a message that was refused. */
+  readonly refused: string;
+  /** The time, in milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** The conversation of the page. */
+export interface Conversation {
+  /** The current snapshot. It changes only when the listeners are notified. */
+  read(): Snapshot;
+  /** Adds a listener and returns the function that removes it. */
+  listen(listener: () => void): () => void;
+  /** Begins a run, or sends the text to the one that is running. */
+  submit(text: string): void;
+  /** Answers a question of the paused run. */
+  answer(answer: PersonAnswer): void;
+  stop(): void;
+  /** Lets the run answer once more, without tools, and end. */
+  finish(): void;
+  /** Leaves the conversation for a new one. */
+  reset(): void;
+}
+
+/** Opens the conversation that the tab has stored, or a new one. */
+export function openConversation(base: string): Conversation {
+  const storageKey = `jizai ${base}`;
+  const listeners = new Set<() => void>();
+  let leaving = new AbortController();
+  let isNotifyDue = false;
+  let snapshot: Snapshot = {
+    view: { ...emptyView, ...JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") },
+    connection: "",
+    refused: "",
+    now: now(),
+  };
+  const server: Connection = connectionOf(base, {
+    get signal() {
+      return leaving.signal;
+    },
+    get view() {
+      return snapshot.view;
+    },
+    receive,
+    setStatus: (status) => set({ view: { ...snapshot.view, status } }),
+    setConnection: (connection) => set({ connection }),
+    fail,
+  });
+
+  addEventListener("pagehide", store);
+  setInterval(() => isRunning() && set({}), 250);
+  const { run, status } = snapshot.view;
+  if (run !== undefined && (isRunning() || status === "lost")) server.follow();
+  else if (isRunning()) fail("It is not known whether the server received this message.");
+
+  return {
+    read: () => snapshot,
+    listen(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    submit(text) {
+      const { view } = snapshot;
+      if (view.status === "running") return void steer(text);
+      const { session } = view;
+      set({ view: startRun(view, text, now()), refused: "" });
+      server.follow(server.post("/runs", { ...(session !== undefined && { session }), prompt: text }));
+    },
+    answer(answer) {
+      const { view } = snapshot;
+      const { session = "", resumeToken } = view;
+      set({ view: { ...view, status: "starting" } });
+      const path = `/sessions/${encodeURIComponent(session)}/answers`;
+      server.follow(server.post(path, { answers: [answer], resumeToken }));
+    },
+    async stop() {
+      const { run, status } = snapshot.view;
+      // a paused run has no open stream, so its end is requested
+      if (await send(`/runs/${run}/stop`) && status === "paused") server.follow();
+    },
+    finish: () => void send(`/runs/${snapshot.view.run}/finish`),
+    reset() {
+      leaving.abort();
+      leaving = new AbortController();
+      set({ view: emptyView, connection: "", refused: "" });
+    },
+  };
+
+  function now(): number {
+    return performance.timeOrigin + performance.now();
+  }
+
+  function isRunning(): boolean {
+    const { status } = snapshot.view;
+    return status === "running" || status === "starting";
+  }
+
+  /** Changes the snapshot and notifies the listeners. */
+  function set(change: Partial<Snapshot>): void {
+    snapshot = { ...snapshot, ...change, now: now() };
+    for (const listener of listeners) listener();
+  }
+
+  /** Adds an event. The listeners are notified once for all events of an animation frame. */
+  function receive(frame: Frame): void {
+    snapshot = { ...snapshot, view: reduce(snapshot.view, frame, now()) };
+    if (isNotifyDue) return;
+    isNotifyDue = true;
+    requestAnimationFrame(() => {
+      isNotifyDue = false;
+      set({});
+    });
+  }
+
+  /** Sends a message to the run. It is shown as waiting until it is delivered, and returns to the text field if it is refused. */
+  async function steer(text: string): Promise<void> {
+    const { view } = snapshot;
+    const key = `waits ${now()}`;
+    set({ view: { ...view, entries: [...view.entries, { key, who: "note", text: `Waits to be sent: ${text}` }] } });
+    if (await send(`/runs/${view.run}/messages`, { text })) return;
+    const entries = snapshot.view.entries.filter((entry) => entry.key !== key);
+    set({ view: { ...snapshot.view, entries }, refused: text });
+  }
+
+  /** Sends a request and shows why it was refused, if it was. Returns whether it was accepted. */
+  async function send(path: string, body?: unknown): Promise<boolean> {
+    const refusal = await server.send(path, body);
+    if (refusal !== undefined) addNote(refusal);
+    return refusal === undefined;
+  }
+
+  /** Shows an error. A run with open questions is still paused; the state of every other run is unknown. */
+  function fail(text: string): void {
+    const { view } = snapshot;
+    set({ view: { ...view, status: view.questions.length > 0 ? "paused" : "lost" }, connection: "" });
+    addNote(text);
+  }
+
+  function addNote(text: string): void {
+    const { view } = snapshot;
+    set({ view: { ...view, entries: [...view.entries, { key: `page ${now()}`, who: "note", text }] } });
+  }
+
+  /** Stores the view for a reload. If it is too large, only the fields that name the run are stored. */
+  function store(): void {
+    const { view } = snapshot;
+    try {
+      sessionStorage.setItem(storageKey, JSON.stringify(view));
+    } catch {
+      const { run, session, status, began } = view;
+      sessionStorage.setItem(storageKey, JSON.stringify({ ...emptyView, run, session, status, began }));
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * The data that the server puts into the page.
+ *
+ * @module
+ */
+import type { AgentParts } from "../../core/agent/definition.ts";
+import type { ServedAgent } from "../options.ts";
+
+/** Price of a million tokens of a model, in any currency. */
+export interface Price {
+  /** Price of the request's tokens. */
+  readonly input: number;
+  /** Price of the answer's tokens. */
+  readonly output: number;
+  /** Price of tokens that the provider read from its cache. Default: as `input`. */
+  readonly cached?: number;
+}
+
+/** The options of `playground()`. */
+export interface PlaygroundOptions {
+  /** Prompts to choose from on the empty page. Default: none. */
+  readonly prompts?: readonly string[];
+  /** Prices by the id of the model, as `budget()` takes them. Default: none, and the page shows tokens without their cost. */
+  readonly prices?: Readonly<Record<string, Price>>;
+}
+
+/** The data of the page: the options, and what the page shows of the agent. */
+export interface PageData extends Required<PlaygroundOptions> {
+  readonly agent: string;
+  /** Undefined if a function picks the model for each request. */
+  readonly model?: string;
+  readonly tools: readonly { readonly name: string; readonly description: string }[];
+}
+
+/** Returns the data of the page of an agent. */
+export function pageData(
+  { name, "~definition": definition }: ServedAgent<never>,
+  { prompts = [], prices = {} }: PlaygroundOptions,
+): PageData {
+  const { model, tools } = definition as AgentParts<unknown>; // agent() made it
+  return {
+    agent: name,
+    ...(typeof model !== "function" && { model: model.id }),
+    tools: tools.map(({ name, description }) => ({ name, description })),
+    prompts,
+    prices,
+  };
+}

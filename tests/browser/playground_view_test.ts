@@ -1,0 +1,222 @@
+import { type Middleware, ModelError, text } from "@jizai/jizai";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { assert, assertEquals } from "@std/assert";
+import { drop, order } from "../support/asking.ts";
+import { inBrowser, send } from "./chromium.ts";
+import { brackets, open, until, weather } from "./playground_scene.ts";
+
+Deno.test(
+  "playground: the empty page names the agent, its model and its tools, and offers prompts",
+  inBrowser,
+  async () => {
+    await using talk = await open({ steps: ["Hello!"], prompts: ["Plan a trip", "Say hello"] });
+    const { page } = talk;
+    assertEquals(await page.locator("#empty h2").textContent(), "planner");
+    assertEquals(await page.locator("#empty dd >> nth=0").textContent(), "scripted");
+    assertEquals(await page.locator("#empty .tools li").allTextContents(), ["weather", "order"]);
+    assertEquals(await page.locator("#empty .tools li >> nth=0").getAttribute("title"), "Forecasts the weather");
+    assertEquals(await page.locator("#empty .prompts li").allTextContents(), ["Plan a trip", "Say hello"]);
+    await page.getByRole("button", { name: "Say hello" }).click();
+    await until(page, "done");
+    assertEquals(await page.locator(".from-you .text").textContent(), "Say hello");
+    assertEquals(await page.locator("#empty").count(), 0);
+    await page.getByRole("button", { name: "New conversation" }).click();
+    await page.locator("#empty").waitFor();
+  },
+);
+
+Deno.test("playground: a failure is red, with its code and the id that the server reports", inBrowser, async () => {
+  const reported: string[] = [];
+  await using talk = await open({
+    steps: [{ error: new ModelError("secret detail", { code: "overloaded" }) }],
+    onError: (_error, { id }) => void reported.push(id),
+  });
+  const { page } = talk;
+  await send(page, "Hi");
+  await until(page, "failed");
+  assertEquals(reported.length, 1);
+  assertEquals(await page.locator(".failure dd").allTextContents(), ["overloaded", ...reported]);
+  assertEquals(await page.locator(`[role="alert"] .who`).textContent(), "The provider of the model has no capacity");
+  const color = `getComputedStyle(document.querySelector(".failure .text")).color`;
+  assertEquals(await page.evaluate(color), "rgb(179, 38, 30)");
+  assert(!(await page.locator("body").textContent() ?? "").includes("secret detail"));
+});
+
+Deno.test("playground: the trace nests brackets, in plain words, and says who decided", inBrowser, async () => {
+  const outer: Middleware = {
+    name: "outer",
+    tool: (ctx, next) => ctx.name === "weather" ? next({ input: { city: "Oslo" } }) : next(),
+  };
+  const cache: Middleware = {
+    name: "cache",
+    execute: (ctx, next) => ctx.tool.name === "weather" ? Promise.resolve(text("Cold")) : next(),
+  };
+  const rules = permissions({
+    ask: [{ tool: "order", why: "Order it?" }],
+    deny: ["drop"],
+    allow: ["weather", "order"],
+    otherwise: "deny",
+  });
+  const calls = [["weather", { city: "Rome" }], ["drop", { table: "a" }], ["order", { what: "tea" }]] as const;
+  const tools = [weather, drop, order];
+  await using talk = await open({ steps: [{ calls }, "Done."], tools, use: [outer, rules, cache] });
+  const { page } = talk;
+  await send(page, "Hi");
+  await until(page, "paused");
+  assertEquals(await brackets(page), [
+    "session",
+    " prompt",
+    "  turn 1",
+    "   model scripted: calls",
+    "   3 calls at the same time",
+    "    weather: ok · allowed by policy",
+    "     outer at tool: ✎ changed the input",
+    "      permissions at approval: → passed",
+    "      cache at execute: ↩ answered",
+    "    drop: denied by policy",
+    "     outer at tool: → passed",
+    "      permissions at approval: ✕ denied",
+    "    order",
+    "     outer at tool: ‖ paused",
+    "      permissions at approval: ? asked",
+    "       a person is asked",
+  ]);
+  const legend = await page.locator(".legend li").allTextContents();
+  assertEquals(legend, ["→ passed", "✎ changed", "↩ answered", "✕ denied", "? asked", "‖ paused", "! failed"]);
+  await page.getByRole("button", { name: "Approve" }).click();
+  await until(page, "done");
+  assertEquals((await brackets(page)).slice(16), [
+    "session",
+    " turn 1",
+    "  order: ok · approved by a person",
+    "   outer at tool: → passed",
+    "    permissions at approval: ? asked",
+    "    cache at execute: → passed",
+    " turn 2",
+    "  model scripted: stop",
+  ]);
+  const statuses = await page.locator("#log .status").allTextContents();
+  assertEquals(statuses, ["ok · allowed by policy", "denied by policy", "ok · approved by a person"]);
+  await page.getByLabel("Hide hooks that passed").check();
+  await page.locator("#onion:not(:has(.act.passed))").waitFor();
+  assertEquals((await brackets(page)).slice(5, 8), [
+    "    weather: ok · allowed by policy",
+    "     outer at tool: ✎ changed the input",
+    "      cache at execute: ↩ answered",
+  ]);
+  assertEquals(page.troubles, []);
+});
+
+Deno.test("playground: calls that run alone are not shown as a group", inBrowser, async () => {
+  const alone: Middleware = { name: "alone", groups: () => "alone" };
+  const calls = [["weather", { city: "Rome" }], ["weather", { city: "Oslo" }]] as const;
+  await using talk = await open({ steps: [{ calls }, "Done."], use: [alone] });
+  await send(talk.page, "Hi");
+  await until(talk.page, "done");
+  const lines = await brackets(talk.page);
+  assertEquals(lines.slice(3), [
+    "   model scripted: calls",
+    "   weather: ok · allowed by policy",
+    "   weather: ok · allowed by policy",
+    "  turn 2",
+    "   model scripted: stop",
+  ]);
+});
+
+Deno.test(
+  "playground: a collapsed call shows its arguments, and opens to its input and result",
+  inBrowser,
+  async () => {
+    const calls = [["weather", { city: "Rome", note: "a\nb" }], ["weather", "{ no JSON"]] as const;
+    await using talk = await open({ steps: [{ calls }, "Done."] });
+    const { page } = talk;
+    await send(page, "Hi");
+    await until(page, "done");
+    assertEquals(await page.locator("#log .arguments").allTextContents(), [
+      `city: "Rome", note: "a\\nb"`,
+      "{ no JSON",
+    ]);
+    assertEquals(await page.evaluate(`document.querySelector("#log .result").checkVisibility()`), false);
+    await page.locator("#log summary >> nth=0").click();
+    await page.locator(`#log .result:text-is("Sunny in Rome")`).waitFor();
+  },
+);
+
+Deno.test("playground: each turn shows its tokens, and its cost only if there are prices", inBrowser, async () => {
+  const steps = [
+    { text: "Let me see.", calls: [["weather", { city: "Rome" }]], usage: { input: 1_200, output: 50 } },
+    { text: "Sunny.", usage: { input: 2_000, output: 10, cached: 1_000 } },
+  ] as const;
+  const prices = { scripted: { input: 3, output: 15, cached: 0.3 } };
+  await using priced = await open({ steps, prices });
+  await send(priced.page, "Hi");
+  await until(priced.page, "done");
+  assertEquals(await priced.page.locator("#log .usage").allTextContents(), [
+    "Turn 1 · 1,200 tokens in · 50 out · cost 0.00435",
+    "Turn 2 · 2,000 tokens in · 10 out · 1,000 cached · cost 0.00345",
+  ]);
+  const totals = await priced.page.locator("#totals").textContent() ?? "";
+  assert(totals.includes("3,200 tokens in · 60 out · 1,000 cached · cost 0.0078"), totals);
+
+  await using free = await open({ steps, prices: { other: { input: 1, output: 1 } } });
+  await send(free.page, "Hi");
+  await until(free.page, "done");
+  assertEquals(await free.page.locator("#log .usage").allTextContents(), [
+    "Turn 1 · 1,200 tokens in · 50 out",
+    "Turn 2 · 2,000 tokens in · 10 out · 1,000 cached",
+  ]);
+});
+
+Deno.test("playground: the runs of the session are listed, each with its trace", inBrowser, async () => {
+  await using talk = await open({ steps: [{ calls: [["weather", { city: "Rome" }]] }, "Sunny.", "Bye."] });
+  const { page } = talk;
+  await send(page, "Weather?");
+  await until(page, "done");
+  await send(page, "Thanks");
+  await page.locator("text=Bye.").waitFor();
+  await until(page, "done");
+  assertEquals(await page.locator("#runs .prompt").allTextContents(), ["Weather?", "Thanks"]);
+  assertEquals(await page.locator("#runs .status").allTextContents(), ["done", "done"]);
+  assertEquals((await brackets(page)).length, 4);
+  await page.locator("#runs button >> nth=0").click();
+  await page.locator(`#runs li:first-child [aria-current="true"]`).waitFor();
+  assertEquals(await brackets(page), [
+    "session",
+    " prompt",
+    "  turn 1",
+    "   model scripted: calls",
+    "   weather: ok · allowed by policy",
+    "  turn 2",
+    "   model scripted: stop",
+  ]);
+  await page.reload();
+  assertEquals(await page.locator("#runs .prompt").allTextContents(), ["Weather?", "Thanks"]);
+});
+
+Deno.test(
+  "playground: the approval stays in view on a phone, below a long answer and beside the trace",
+  inBrowser,
+  async () => {
+    const long = Array.from({ length: 80 }, (_, line) => `Line ${line}`).join("\n\n");
+    const input = { what: "tea", list: Array.from({ length: 60 }, (_, item) => item) };
+    await using talk = await open({ steps: [{ text: long, calls: [["order", input]] }, "Done."] });
+    const { page } = talk;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await send(page, "Hi");
+    await until(page, "paused");
+    const isInView = async (name: string) => {
+      const box = await page.getByRole("button", { name, exact: true }).boundingBox();
+      return box !== null && box.x >= 0 && box.y >= 0 && box.x + box.width <= 390 && box.y + box.height <= 800;
+    };
+    const names = ["Approve", "Deny", "Answer instead", "Send"];
+    assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
+    await page.evaluate(`document.querySelector("#log").scrollTop = 0`);
+    assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
+    await page.getByRole("button", { name: "Trace", exact: true }).click();
+    await page.locator("#onion").waitFor();
+    assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
+    assertEquals(await page.evaluate(`document.documentElement.scrollWidth <= innerWidth`), true);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await until(page, "done");
+  },
+);

@@ -1,0 +1,175 @@
+/**
+ * Writes screenshots of the playground to `dist/screenshots`, on a desktop and on a phone, in light and in dark.
+ *
+ * ```sh
+ * deno task screenshots
+ * ```
+ *
+ * @module
+ */
+import { agent, serve, tool } from "@jizai/jizai";
+import { logger } from "@jizai/jizai/middleware/logger";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { redact } from "@jizai/jizai/middleware/redact";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { ModelError } from "@jizai/jizai";
+import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { playground } from "@jizai/jizai/playground";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { trace } from "@jizai/jizai/trace";
+import * as z from "zod";
+import { type Page, send, visit } from "./chromium.ts";
+
+const folder = "dist/screenshots";
+const sizes = [{ width: 1280, height: 800 }, { width: 390, height: 800 }];
+
+const answer = `# Two days in Rome
+
+It will be **sunny on Saturday** and cooler on Sunday, so go outside first:
+
+1. Saturday: the *Forum* and the Palatine, before ten o'clock
+2. Sunday: the Capitoline Museums, which open at \`09:30\`
+
+| Day      | Weather | High  |
+| -------- | ------- | ----- |
+| Saturday | sunny   | 24 °C |
+| Sunday   | cloudy  | 19 °C |
+
+\`\`\`ts
+const trip = await book({ city: "Rome", nights: 2 });
+\`\`\`
+
+> The museums are free on the first Sunday of a month.
+
+See [the opening hours](https://www.museicapitolini.org/) for details. ![A map](https://example.com/map.png)`;
+
+const ask: ScriptedStep = {
+  text: "I found a room near the Forum. Shall I book it?",
+  calls: [["book", { city: "Rome", hotel: "Hotel Foro", nights: 2, email: "ada@example.com" }]],
+  usage: { input: 1_812, output: 74, cached: 1_204 },
+};
+const look: ScriptedStep = {
+  reasoning: "I need the weather of both days before I plan anything.",
+  text: "Let me look at the weather first.",
+  calls: [["weather", { city: "Rome", day: "Saturday" }], ["weather", { city: "Rome", day: "Sunday" }], [
+    "delete_trip",
+    {
+      id: 7,
+    },
+  ]],
+  usage: { input: 1_204, output: 61 },
+};
+const tell: ScriptedStep = { text: answer.split(/(?<= )/), usage: { input: 2_110, output: 312, cached: 1_812 } };
+
+/** Returns an app whose model follows the steps. */
+function app(...steps: readonly ScriptedStep[]) {
+  const weather = tool({
+    name: "weather",
+    description: "Forecasts the weather of a city",
+    input: z.object({ city: z.string(), day: z.string() }),
+    execute: async ({ day }) => {
+      await new Promise((resolve) => setTimeout(resolve, day === "Sunday" ? 140 : 90));
+      return day === "Sunday" ? "Cloudy, 19 °C" : "Sunny, 24 °C";
+    },
+  });
+  const book = tool({
+    name: "book",
+    description: "Books a hotel room",
+    input: z.object({ city: z.string(), hotel: z.string(), nights: z.number(), email: z.string() }),
+    execute: ({ hotel, nights }) => `Booked ${nights} nights at ${hotel}.`,
+  });
+  const deleteTrip = tool({
+    name: "delete_trip",
+    description: "Deletes a trip",
+    input: z.object({ id: z.number() }),
+    execute: ({ id }) => `Deleted trip ${id}.`,
+  });
+  const assistant = agent({
+    name: "Travel planner",
+    model: Object.assign(scripted(...steps), { id: "claude-sonnet" }),
+    tools: [weather, book, deleteTrip],
+    use: [
+      logger(() => {}),
+      retry({ attempts: 2, delay: 1 }),
+      redact(),
+      permissions({
+        ask: [{ tool: "book", why: "Booking costs money. Book this room?" }],
+        allow: ["weather", "book"],
+        otherwise: "deny",
+      }),
+    ],
+    trace,
+  });
+  const page = playground({
+    prompts: ["Plan a weekend in Rome", "What is the weather in Oslo on Friday?", "Which trips have I booked?"],
+    prices: { "claude-sonnet": { input: 3, output: 15, cached: 0.3 } },
+  });
+  return serve(assistant, { page, log: memoryLog(), onClientGone: "detach", onError: () => {} });
+}
+
+/** Returns a step that fails as a provider does that has no capacity. */
+function fail(): ScriptedStep {
+  return { error: new ModelError("The provider is overloaded", { code: "overloaded" }) };
+}
+
+async function until(page: Page, state: string): Promise<void> {
+  await page.locator(`#state:text-is("${state}")`).waitFor();
+}
+
+/** The scenes: each opens an app and brings it to the state of the image. */
+const scenes: Readonly<Record<string, { readonly steps: readonly ScriptedStep[]; play(page: Page): Promise<void> }>> = {
+  empty: { steps: [], play: async () => {} },
+  answer: {
+    steps: [look, tell],
+    async play(page) {
+      await send(page, "Plan a weekend in Rome");
+      await until(page, "done");
+    },
+  },
+  approval: {
+    steps: [look, ask],
+    async play(page) {
+      await send(page, "Plan a weekend in Rome, and book a room");
+      await until(page, "paused");
+    },
+  },
+  failure: {
+    steps: [tell, fail(), fail()],
+    async play(page) {
+      await send(page, "Plan a weekend in Rome");
+      await until(page, "done");
+      await send(page, "And one in Oslo");
+      await until(page, "failed");
+    },
+  },
+  trace: {
+    steps: [look, ask, { text: "Booked. Have a good time!", usage: { input: 2_320, output: 12, cached: 2_110 } }],
+    async play(page) {
+      await send(page, "Plan a weekend in Rome, and book a room");
+      await until(page, "paused");
+      await page.getByRole("button", { name: "Approve" }).click();
+      await until(page, "done");
+      await send(page, "Thanks");
+      await until(page, "failed");
+      const tab = page.getByRole("button", { name: "Trace", exact: true });
+      if ((await page.locator("nav").boundingBox()) !== null) await tab.click();
+      await page.locator("#runs button >> nth=0").click();
+    },
+  },
+};
+
+await Deno.mkdir(folder, { recursive: true });
+for (const [name, { steps, play }] of Object.entries(scenes)) {
+  for (const size of sizes) {
+    await using open = await visit(app(...steps));
+    await open.page.setViewportSize(size);
+    await play(open.page);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await open.page.emulateMedia({ colorScheme });
+      const path = `${folder}/${name}_${size.width}_${colorScheme}.png`;
+      await open.page.screenshot({ path });
+      console.log(path);
+    }
+    if (open.page.troubles.length > 0) console.log(open.page.troubles);
+  }
+}

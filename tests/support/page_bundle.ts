@@ -1,0 +1,75 @@
+/**
+ * The bundle of the playground's page: its sources, and how it is made. Run to write it:
+ *
+ * ```sh
+ * deno task playground
+ * ```
+ *
+ * @module
+ */
+import { list } from "./source.ts";
+
+/** The module that contains the bundle. */
+export const target = "src/http/playground/bundle.ts";
+
+const folder = "src/http/playground/page";
+
+if (import.meta.main) {
+  const text = await buildPage();
+  await Deno.writeTextFile(target, text);
+  console.log(`${target}: ${Math.round(new TextEncoder().encode(text).length / 1000)} KB`);
+}
+
+/** Bundles the page, and returns the text of the module that contains it. */
+export async function buildPage(): Promise<string> {
+  const args = ["bundle", "--quiet", "--minify", "--platform", "browser", `${folder}/main.tsx`];
+  const command = new Deno.Command(Deno.execPath(), { args, stderr: "inherit" });
+  const { success, stdout } = await command.output();
+  if (!success) throw new Error("Cannot bundle the page: `deno bundle` failed");
+  // in a script element, a comment or an end tag would end the script
+  const script = new TextDecoder().decode(stdout).trim().replaceAll("<!--", "<\\x21--").replaceAll(
+    /<\/(?=script)/gi,
+    "<\\/",
+  );
+  const style = (await Deno.readTextFile(`${folder}/style.css`)).replace(/\s+/g, " ").trim();
+  return `// deno-fmt-ignore-file
+/**
+ * The script and the style of the page. \`deno task playground\` writes this file.
+ *
+ * @module
+ */
+
+/** The digest of the files that the bundle is made from. */
+export const sources = "${await digestOfSources()}";
+
+/** The style. */
+export const style = ${JSON.stringify(style)};
+
+/** The script. */
+export const script = ${JSON.stringify(script)};
+`;
+}
+
+/** Returns the SHA-256 digest of the sources of the page, and of the versions of its packages. */
+export async function digestOfSources(): Promise<string> {
+  const texts = await Promise.all((await filesOfPage()).map(async (path) => [path, await Deno.readTextFile(path)]));
+  const { npm } = JSON.parse(await Deno.readTextFile("deno.lock"));
+  const packages = Object.keys(npm).filter((name) => /^(hono|marked)@/.test(name));
+  const bytes = new TextEncoder().encode(JSON.stringify([texts, packages]));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Returns the paths of the sources of the page. */
+export function filesOfPage(): Promise<string[]> {
+  return filesIn(folder);
+}
+
+async function filesIn(path: string): Promise<string[]> {
+  const names = await list(path);
+  const files = await Promise.all(names.map(async (name) => {
+    const each = `${path}/${name}`;
+    return (await Deno.lstat(each)).isDirectory ? await filesIn(each) : [each];
+  }));
+  return files.flat();
+}
