@@ -14,10 +14,32 @@ export const Markdown = memo(({ text }: { readonly text: string }) => {
   if (text.length > maxLength) return <div class="text plain">{text}</div>;
   return (
     <div class="text markdown">
-      <Blocks tokens={Lexer.lex(text)} />
+      <Paragraphs text={text} />
     </div>
   );
 });
+
+/** The blocks of a text. While a text grows, only its last block changes, so the others are not drawn again. */
+function Paragraphs({ text }: { readonly text: string }) {
+  const tokens = Lexer.lex(text);
+  const references = Object.keys(tokens.links).length;
+  return (
+    <>
+      {tokens.map((token, index) => <Paragraph key={index} token={token as MarkedToken} references={references} />)}
+    </>
+  );
+}
+
+/** The properties of a block: its token, and the number of link references of the text, which its links may use. */
+interface ParagraphProps {
+  readonly token: MarkedToken;
+  readonly references: number;
+}
+
+const Paragraph = memo(
+  ({ token }: ParagraphProps) => <Block token={token} />,
+  (a, b) => a.token.type === b.token.type && a.token.raw === b.token.raw && a.references === b.references,
+);
 
 function Blocks({ tokens = [] }: { readonly tokens: readonly Token[] | undefined }) {
   // without extensions, the parser makes no other tokens
@@ -172,8 +194,9 @@ function RemoteImage({ href, text }: Tokens.Image) {
 
 /** Returns an absolute address with one of these protocols, or undefined. */
 function addressOf(href: string, protocols: readonly string[]): string | undefined {
-  const url = URL.parse(href);
-  return url && protocols.includes(url.protocol) ? url.href : undefined;
+  if (!URL.canParse(href)) return undefined;
+  const url = new URL(href);
+  return protocols.includes(url.protocol) ? url.href : undefined;
 }
 
 /** Replaces the most common character references of HTML. */

@@ -5,7 +5,7 @@
  */
 import { useEffect, useState } from "hono/jsx/dom";
 import { type Prices, spendingOf, timeOf, wordsOf } from "../state/usage.ts";
-import { elapsed, recordOf, type RunRecord, type View } from "../state/view.ts";
+import { recordOf, type RunRecord, type View } from "../state/view.ts";
 import { Trace } from "./trace.tsx";
 
 /** The properties of the list of runs. */
@@ -47,7 +47,6 @@ export function Runs({ view, prices, now }: RunsProps) {
       <Trace
         key={shown.run}
         spans={shown.spans}
-        now={shown.run === view.run ? elapsed(view, now) : shown.ms}
         isRunning={shown.run === view.run && view.status === "running"}
       />
     </>

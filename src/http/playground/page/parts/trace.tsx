@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
-import { type TraceNode, traceTree } from "../state/trace_tree.ts";
+import { memo, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import { type TraceNode, traceTree, withUnchanged } from "../state/trace_tree.ts";
 import { timeOf } from "../state/usage.ts";
 import type { Span } from "../state/view.ts";
 import { actsOf, legend, symbolOf } from "../state/words.ts";
@@ -12,22 +12,22 @@ import { actsOf, legend, symbolOf } from "../state/words.ts";
 /** The properties of the trace. */
 interface TraceProps {
   readonly spans: readonly Span[];
-  /** The milliseconds since the run began. */
-  readonly now: number;
   /** Whether the run is running, so that the end of the trace is shown. */
   readonly isRunning: boolean;
 }
 
 /** The trace, with its legend. If it was scrolled to its end, it stays there. */
-export function Trace({ spans, now, isRunning }: TraceProps) {
+export const Trace = memo(({ spans, isRunning }: TraceProps) => {
   const list = useRef<HTMLOListElement>(null);
   const wasAtEnd = useRef(isRunning);
+  const drawn = useRef<readonly TraceNode[]>([]);
   const [isBrief, setBrief] = useState(false);
   useLayoutEffect(() => {
     if (list.current && wasAtEnd.current) list.current.scrollTop = list.current.scrollHeight;
   }, [spans]);
-  const end = Math.max(1, ...spans.map(({ to = now }) => to));
-  const tree = isBrief ? traceTree(spans).flatMap(withoutPassed) : traceTree(spans);
+  const whole = traceTree(spans);
+  drawn.current = withUnchanged(isBrief ? whole.flatMap(withoutPassed) : whole, drawn.current);
+  const end = spans.reduce((latest, { from, to = from }) => Math.max(latest, to), 1);
   return (
     <>
       {spans.length > 0 && (
@@ -49,16 +49,17 @@ export function Trace({ spans, now, isRunning }: TraceProps) {
         ref={list}
         aria-label="Trace"
         tabindex={0}
+        style={`--end: ${end}`}
         onScroll={({ currentTarget }: Event) => {
           const { scrollHeight, scrollTop, clientHeight } = currentTarget as HTMLElement; // the list
           wasAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;
         }}
       >
-        {tree.map((node) => <Bracket key={node.key} node={node} end={end} now={now} />)}
+        {drawn.current.map((node) => <Bracket key={node.key} node={node} />)}
       </ol>
     </>
   );
-}
+});
 
 /** Replaces the hooks that only passed by what is inside them. */
 function withoutPassed(node: TraceNode): readonly TraceNode[] {
@@ -67,19 +68,9 @@ function withoutPassed(node: TraceNode): readonly TraceNode[] {
   return isPassed ? children : [{ ...node, children }];
 }
 
-/** The properties of a bracket. */
-interface BracketProps {
-  readonly node: TraceNode;
-  /** The end of the trace, in milliseconds. */
-  readonly end: number;
-  readonly now: number;
-}
-
 /** A bracket around what is inside a span. */
-function Bracket({ node: { span, children }, end, now }: BracketProps) {
-  const inner = children.length > 0 && (
-    <ol>{children.map((node) => <Bracket key={node.key} node={node} end={end} now={now} />)}</ol>
-  );
+const Bracket = memo(({ node: { span, children } }: { readonly node: TraceNode }) => {
+  const inner = children.length > 0 && <ol>{children.map((node) => <Bracket key={node.key} node={node} />)}</ol>;
   if (!span) {
     return (
       <li class="span group">
@@ -107,14 +98,14 @@ function Bracket({ node: { span, children }, end, now }: BracketProps) {
           {span.kind !== "hook" && outcomeOf(span)}
         </span>
         <span class="track" aria-hidden="true">
-          <span class="bar" style={`--from: ${span.from / end}; --long: ${((span.to ?? now) - span.from) / end}`} />
+          <span class="bar" style={`--from: ${span.from}; --to: ${span.to ?? "var(--end)"}`} />
         </span>
         <span class="ms">{span.to === undefined ? "…" : timeOf(span.to - span.from)}</span>
       </div>
       {inner}
     </li>
   );
-}
+});
 
 /** Returns the outcome of a point or a call, and who decided about the call. */
 function outcomeOf({ outcome, verdict }: Span): string {

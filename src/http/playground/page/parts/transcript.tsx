@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { memo, useEffect, useLayoutEffect, useRef } from "hono/jsx/dom";
+import { memo, useEffect, useLayoutEffect, useMemo, useRef } from "hono/jsx/dom";
 import { turnKeyOf } from "../state/entries.ts";
 import { type Prices, type Spending, spendingOf, wordsOf } from "../state/usage.ts";
 import type { Entry, View } from "../state/view.ts";
@@ -25,7 +25,7 @@ export function Transcript({ view, prices }: { readonly view: View; readonly pri
     if (list.current) observer.observe(list.current);
     return () => observer.disconnect();
   }, []);
-  const footers = footersOf(view, prices);
+  const footers = useMemo(() => footersOf(view, prices), [view.entries, view.turns]);
   return (
     <ol
       id="log"

@@ -120,10 +120,21 @@ export function openConversation(base: string): Conversation {
     snapshot = { ...snapshot, view: reduce(snapshot.view, frame, now()) };
     if (isNotifyDue) return;
     isNotifyDue = true;
-    requestAnimationFrame(() => {
-      isNotifyDue = false;
-      set({});
-    });
+    requestAnimationFrame(notifyOnce);
+  }
+
+  /** Notifies the listeners. The next frame is due after twice the time that this one takes, so that a large page still reacts to its user. */
+  function notifyOnce(): void {
+    const drawn = snapshot.view;
+    const start = performance.now();
+    set({});
+    setTimeout(() =>
+      // after the frame was drawn
+      setTimeout(() => {
+        isNotifyDue = snapshot.view !== drawn;
+        if (isNotifyDue) requestAnimationFrame(notifyOnce);
+      }, 2 * (performance.now() - start))
+    );
   }
 
   /** Sends a message to the run. It is shown as waiting until it is delivered, and returns to the text field if it is refused. */

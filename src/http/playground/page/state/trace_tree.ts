@@ -22,6 +22,19 @@ interface HookNode extends TraceNode {
 /** The points of a call whose hooks follow one another inside the hooks of `tool`. */
 const inCall = ["approval", "execute"];
 
+/** Returns the same tree with the nodes of an earlier tree where nothing changed inside them, so that they are not drawn again. */
+export function withUnchanged(tree: readonly TraceNode[], earlier: readonly TraceNode[]): readonly TraceNode[] {
+  const byKey = new Map(earlier.map((node) => [node.key, node]));
+  return tree.map((node) => {
+    const old = byKey.get(node.key);
+    if (!old || old.span !== node.span) return node;
+    const children = withUnchanged(node.children, old.children);
+    const isUnchanged = children.length === old.children.length &&
+      children.every((child, index) => child === old.children[index]);
+    return isUnchanged ? old : { ...node, children };
+  });
+}
+
 /** Returns the tree. A hook encloses the hooks and the work inside it. */
 export function traceTree(spans: readonly Span[]): readonly TraceNode[] {
   const byParent = Map.groupBy(spans, ({ parent }) => parent);

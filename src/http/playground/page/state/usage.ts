@@ -34,11 +34,15 @@ function costOf({ input, output, cached = 0 }: Usage, price: Price | undefined):
   return ((input - cached) * price.input + fromCache + output * price.output) / 1_000_000;
 }
 
+/** Writes numbers as the page does. */
+const count = new Intl.NumberFormat("en");
+const amount = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
 /** Returns the tokens and the cost as words. */
 export function wordsOf({ input, output, cached, cost }: Spending): string {
-  const words = [`${input.toLocaleString("en")} tokens in`, `${output.toLocaleString("en")} out`];
-  if (cached > 0) words.push(`${cached.toLocaleString("en")} cached`);
-  if (cost !== undefined) words.push(`cost ${cost.toLocaleString("en", { maximumSignificantDigits: 3 })}`);
+  const words = [`${count.format(input)} tokens in`, `${count.format(output)} out`];
+  if (cached > 0) words.push(`${count.format(cached)} cached`);
+  if (cost !== undefined) words.push(`cost ${amount.format(cost)}`);
   return words.join(" · ");
 }
 
