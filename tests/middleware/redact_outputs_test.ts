@@ -89,6 +89,11 @@ const events: ByKey<Event, "type"> = {
   "text.delta": { type: "text.delta", turn: 1, part: 0, text: secret },
   "reasoning.delta": { type: "reasoning.delta", turn: 1, part: 0, text: secret },
   "call.delta": { type: "call.delta", turn: 1, call: secret, name: secret, text: secret },
+  "output.delta": {
+    type: "output.delta",
+    turn: 1,
+    changes: [{ path: [secret], value: json }, { path: [], text: secret }],
+  },
   "session.opened": { type: "session.opened", source: "new" },
   "session.closed": { type: "session.closed" },
   "prompt.accepted": { type: "prompt.accepted", prompt },
@@ -266,7 +271,7 @@ const all = Object.values(messages);
 const positions: ByKey<Position, "at"> = {
   arrived: { at: "arrived", messages: all },
   input: { at: "input", messages: all },
-  model: { at: "model", turn: 1 },
+  model: { at: "model", turn: 1, shown: true },
   tools: { at: "tools", turn: 1, message, calls: Object.values(records) },
   turnEnd: { at: "turnEnd", turn: 1, added: 1 },
   stop: { at: "stop", turn: 1, message },
@@ -292,7 +297,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
     state: [["count", json]],
     rules: [{ tool: "look", path: ["helper"], input: json }],
     last: { run: secret, event: events.notice, before: 1 },
-    lease: { until: 1, closing: "stop", rollback: true },
+    lease: { until: 1, closing: "stop", rollback: true, released: true },
     mail: Object.values(mail),
     run: {
       id: secret,
@@ -315,6 +320,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
       events: 1,
       unsent: [events.notice],
       request: secret,
+      recoveries: 1,
     },
   };
 }

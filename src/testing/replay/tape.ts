@@ -152,6 +152,9 @@ export function watchedStore(store: Store, tape: Tape): Store {
     save: (session) => store.save(session),
     delete: (id) => store.delete(id),
     list: (options) => store.list(options),
+    pending: (before, limit) => store.pending(before, limit),
+    touch: (session, until) => store.touch(session, until),
+    recovery: store.recovery,
     writer: (_, run, options) => store.writer(store, run, options),
   };
 }
