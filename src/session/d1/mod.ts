@@ -5,5 +5,5 @@
  */
 export type { BatchOptions as D1Options } from "../batch_sql/batch.ts";
 export type { BatchLogOptions as D1LogOptions } from "../batch_sql/log.ts";
-export { schema } from "../batch_sql/batch.ts";
+export { schema, type SqlValue } from "../batch_sql/batch.ts";
 export { type D1, d1KeyValue, d1Log, type D1Statement, d1Store, migrate } from "./d1.ts";

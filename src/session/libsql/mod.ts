@@ -5,5 +5,5 @@
  */
 export type { BatchOptions as LibsqlOptions } from "../batch_sql/batch.ts";
 export type { BatchLogOptions as LibsqlLogOptions } from "../batch_sql/log.ts";
-export { schema } from "../batch_sql/batch.ts";
+export { schema, type SqlValue } from "../batch_sql/batch.ts";
 export { type LibsqlClient, libsqlKeyValue, libsqlLog, libsqlStore, migrate } from "./libsql.ts";

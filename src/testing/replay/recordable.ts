@@ -100,8 +100,8 @@ export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions 
       const started = begin(typeof given === "string" ? { prompt: given } : given, sink);
       recording = started.recording;
       return started;
-    });
-    return { ...run, recording };
+    }, definition.format?.stream);
+    return Object.assign(run, { recording });
   }
 
   const { name, description } = agent;

@@ -4,7 +4,7 @@
  * @module
  */
 import { memo, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
-import { type TraceNode, traceTree, withUnchanged } from "../state/trace_tree.ts";
+import { type TraceNode, traceTree, unchangedNodes } from "../state/trace_tree.ts";
 import { timeOf } from "../state/usage.ts";
 import type { Span } from "../state/view.ts";
 import { actsOf, legend, symbolOf } from "../state/words.ts";
@@ -26,7 +26,7 @@ export const Trace = memo(({ spans, isRunning }: TraceProps) => {
     if (list.current && wasAtEnd.current) list.current.scrollTop = list.current.scrollHeight;
   }, [spans]);
   const whole = traceTree(spans);
-  drawn.current = withUnchanged(isBrief ? whole.flatMap(withoutPassed) : whole, drawn.current);
+  drawn.current = unchangedNodes(isBrief ? whole.flatMap(withoutPassed) : whole, drawn.current);
   const end = spans.reduce((latest, { from, to = from }) => Math.max(latest, to), 1);
   return (
     <>

@@ -23,12 +23,12 @@ interface HookNode extends TraceNode {
 const inCall = ["approval", "execute"];
 
 /** Returns the same tree with the nodes of an earlier tree where nothing changed inside them, so that they are not drawn again. */
-export function withUnchanged(tree: readonly TraceNode[], earlier: readonly TraceNode[]): readonly TraceNode[] {
+export function unchangedNodes(tree: readonly TraceNode[], earlier: readonly TraceNode[]): readonly TraceNode[] {
   const byKey = new Map(earlier.map((node) => [node.key, node]));
   return tree.map((node) => {
     const old = byKey.get(node.key);
     if (!old || old.span !== node.span) return node;
-    const children = withUnchanged(node.children, old.children);
+    const children = unchangedNodes(node.children, old.children);
     const isUnchanged = children.length === old.children.length &&
       children.every((child, index) => child === old.children[index]);
     return isUnchanged ? old : { ...node, children };
