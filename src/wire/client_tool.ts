@@ -30,7 +30,7 @@ export const toolName: Shape<string> = (value, path) => {
 
 /** Creates a tool that pauses the run until the client replies with the result. The client validates the input. */
 function clientTool({ name, description = name, schema = { type: "object" } }: DeclaredTool): AnyTool {
-  return tool({
+  const paused = tool({
     name,
     description,
     input: schemaOf(schema),
@@ -44,6 +44,7 @@ function clientTool({ name, description = name, schema = { type: "object" } }: D
       }]);
     },
   });
+  return { ...paused, "~client": true };
 }
 
 /** Creates the declared tools. A tool with an open question is also created, in case the client no longer declares it. */

@@ -5,6 +5,7 @@ import {
   type Message,
   type Middleware,
   type Schema,
+  serve,
   tool,
   vars,
 } from "@jizai/jizai";
@@ -12,6 +13,7 @@ import { mcp, type McpServer } from "@jizai/jizai/middleware/mcp";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
+import { chatCompletions } from "@jizai/jizai/wire/openai";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { McpServer as Server } from "@modelcontextprotocol/server";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -20,6 +22,7 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { barrier } from "../support/batch.ts";
 import { served } from "../support/mcp_server.ts";
+import { post } from "../support/requests.ts";
 
 const city = z.object({ city: z.string() });
 
@@ -184,6 +187,27 @@ Deno.test("mcp() leaves out a tool whose name is in use, and reports it", async 
     const exact = order.filter((name) => name !== "a.b");
     assertEquals([names, results], [exact.map((name) => `mcp__s__${name}`), exact.map(ok)]);
   }
+});
+
+Deno.test("mcp() keeps the name of a server's tool if a client declares a tool of that name", async () => {
+  await using server = served(weather);
+  const model = scripted({ calls: [["mcp__sky__weather", { city: "Kyoto" }], ["mine", {}]] }, "Done.");
+  const reported: string[] = [];
+  const app = serve(agent({ model, use: [mcp({ servers: { sky: { url: server.url } } })] }), {
+    wires: [chatCompletions()],
+    onError: (error) => void reported.push(String(error)),
+  });
+  const tools = ["mcp__sky__weather", "mine"].map((name) => ({ type: "function", function: { name } }));
+  const response = await post(app, "/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], tools });
+  assertEquals([response.status, (await response.json()).choices[0].finish_reason], [200, "tool_calls"]); // for "mine"
+  assertEquals(server.received.filter((method) => method === "tools/call"), ["tools/call"]); // for the server's own tool
+  assertEquals(model.requests[0]?.tools.map(({ name, description }) => [name, description]), [
+    ["mine", "mine"],
+    ["mcp__sky__weather", "Current weather"],
+  ]);
+  assertEquals(reported, [
+    'Error: Cannot add tool "mcp__sky__weather" of a client: the MCP server "sky" has a tool of its name',
+  ]);
 });
 
 Deno.test("mcp() adds a tool once that its server lists twice", async () => {

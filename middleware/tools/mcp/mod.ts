@@ -44,7 +44,8 @@ export interface McpOptions<V = unknown> {
 
 /**
  * Adds the tools of MCP servers. The tool `search` of the server `docs` is called `mcp__docs__search`. Characters that providers refuse become `_`, and such a
- * name ends with a hash. A tool whose name is in use already is left out and reported to the operator. Guards see the calls like those of every other
+ * name ends with a hash. A tool whose name is in use already is left out and reported to the operator, and so is a tool that a client declares with the name of a
+ * server's tool. Guards see the calls like those of every other
  * tool. The model reads the descriptions that servers give, so use servers that you trust, and name the tools that you need. A tool with `readOnlyHint` is
  * `readOnly`: where a middleware requests groups of calls, its calls may overlap with others.
  *
@@ -82,7 +83,8 @@ export function mcp<V = unknown>({ servers }: McpOptions<V>): Middleware<V> {
           const connection = connections[index];
           if (connection) addTools(tools, { name, server, connection }, ctx);
         }
-        return await next(tools.length > ctx.settings.tools.length ? { settings: { tools } } : {});
+        const changed = tools.some((tool, index) => tool !== ctx.settings.tools[index]);
+        return await next(changed ? { settings: { tools } } : {});
       } finally {
         await Promise.all(connections.map((connection) => connection?.close()));
       }
@@ -148,9 +150,18 @@ function addTools<V>(
   for (const [own, serverTool] of offered) {
     if (wanted && !wanted.includes(own)) continue;
     const name = names.get(own);
-    if (name === undefined || tools.some((tool) => tool.name === name)) {
+    const other = tools.findIndex((tool) => tool.name === name);
+    if (name === undefined || (other >= 0 && !tools[other]?.["~client"])) {
       ctx.run.report(new Error(`Cannot add tool "${own}" of MCP server "${server}": its name is in use`));
-    } else tools.push(toolOf(name, serverTool, connection));
+      continue;
+    }
+    if (other >= 0) {
+      ctx.run.report(
+        new Error(`Cannot add tool "${name}" of a client: the MCP server "${server}" has a tool of its name`),
+      );
+      tools.splice(other, 1);
+    }
+    tools.push(toolOf(name, serverTool, connection));
   }
 }
 

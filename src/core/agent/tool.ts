@@ -47,6 +47,8 @@ export interface Tool<I, O, V> {
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
   /** Replaces `execute` for a feature of the engine, which receives the open call. It holds no slot. */
   readonly "~execute"?: (ctx: never, call: never) => Promise<ToolResult>;
+  /** True for a tool that the client of a request declared and runs. It gives way to every other tool of its name. */
+  readonly "~client"?: boolean;
 }
 
 /** Any tool of an agent with vars `V`. */
