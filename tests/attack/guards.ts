@@ -59,7 +59,7 @@ function randomPath({ one }: Chance) {
 function wrapper(chance: Chance, depth: number): Middleware {
   const { below, one } = chance;
   const input = randomPath(chance);
-  switch (below(depth > 0 ? 13 : 10)) {
+  switch (below(depth > 0 ? 14 : 11)) {
     case 0:
       return retry({ attempts: 2 });
     case 1:
@@ -92,9 +92,13 @@ function wrapper(chance: Chance, depth: number): Middleware {
         name: "answer",
         tool: (ctx, next) => ctx.name === "nothing" ? Promise.resolve(text("answered")) : next(),
       };
-    case 10:
-      return when(() => true, wrapper(chance, depth - 1));
+    case 10: {
+      const group = one<"alone" | "parallel">(["alone", "parallel"]);
+      return { name: "groups", groups: () => group };
+    }
     case 11:
+      return when(() => true, wrapper(chance, depth - 1));
+    case 12:
       return optional(wrapper(chance, depth - 1));
     default:
       return callsOnly(wrapper(chance, depth - 1));

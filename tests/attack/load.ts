@@ -1,0 +1,102 @@
+/**
+ * Attacks with load: owners who send long prompts, leave runs paused, and do not read, against a store and a log that are small.
+ *
+ * @module
+ */
+import { agent, memory, type Model, type ModelEvent, serve, textOf, tool } from "@jizai/jizai";
+import { memoryLog } from "@jizai/jizai/session/log";
+import * as z from "zod";
+import type { Chance } from "../support/seeded.ts";
+import { type Attack, expect } from "./attack.ts";
+
+const maxBytes = 1_000_000;
+
+/** A model that calls `pay` if the prompt begins with "Pay", and otherwise repeats a text as long as the prompt. */
+const model: Model = {
+  id: "loaded",
+  async *stream({ messages }) {
+    await Promise.resolve();
+    const last = messages.at(-1);
+    const text = last?.role === "user" ? textOf(last) : "";
+    if (text.startsWith("Pay")) {
+      const id = `c${messages.length}`;
+      const call: ModelEvent[] = [{ type: "call.start", id, name: "pay" }, { type: "call.delta", id, text: "{}" }];
+      yield [...call, { type: "call.end", id }, { type: "finish", reason: "calls" }];
+    } else yield [{ type: "text", text: `Yes. ${text.slice(0, 2_000)}` }, { type: "finish", reason: "stop" }];
+  },
+};
+
+/** A server with small bounds, and the owners for whom a payment was made. */
+function target() {
+  const paid: string[] = [];
+  const pay = tool({
+    name: "pay",
+    description: "Pays",
+    input: z.object({}),
+    ask: true,
+    execute(_, { run }) {
+      paid.push(run.id);
+      return "Paid.";
+    },
+  });
+  const store = memory({ maxBytes });
+  const failures: unknown[] = [];
+  const app = serve(agent({ model, tools: [pay] }), {
+    store,
+    log: memoryLog({ maxBytes }),
+    owner: (c) => c.req.header("x-user") ?? "",
+    onError: (error) => failures.push(error),
+  });
+  const send = (owner: string, path: string, body: unknown, key?: string) =>
+    app.request(path, {
+      method: "POST",
+      headers: { "x-user": owner, "content-type": "application/json", ...(key && { "idempotency-key": key }) },
+      body: JSON.stringify(body),
+    });
+  return { store, paid, send, failures };
+}
+
+/** Reads a response in one of several ways. */
+async function consume(response: Response, { below }: Chance): Promise<string> {
+  if (below(4) > 0) return await response.text();
+  await response.body?.cancel();
+  return "";
+}
+
+function runIn(text: string): string {
+  return /"run":"([^"]+)"/.exec(text)?.[1] ?? "";
+}
+
+/** Loads a server. Fails if a bound is exceeded, or if a paused run, its key or its answer is lost because of other owners. */
+export const load: Attack = {
+  name: "load",
+  async attempt(chance) {
+    const { below, one } = chance;
+    const { store, paid, send, failures } = target();
+    const begun = await (await send("ada", "/runs", { prompt: "Pay it" }, "key")).text();
+    const run = runIn(begun);
+    const session = /"session":"([^"]+)"/.exec(begun)?.[1] ?? "";
+    const callId = /"callId":"([^"]+)"/.exec(begun)?.[1] ?? "";
+    const count = 30;
+    let most = 0;
+    for (let sent = 0; sent < count; sent++) {
+      const owner = one(["bob", "bob", "eve", `guest ${sent}`]);
+      const prompt = `${one(["Pay", "Hi"])} ${"x".repeat(below(below(5) === 0 ? 200_000 : 2_000))}`;
+      const response = await send(owner, "/runs", { prompt }, below(3) === 0 ? `k${below(5)}` : undefined);
+      const { status } = response;
+      const text = await consume(response, chance);
+      expect([200, 409, 503].includes(status), () => `a prompt was answered with ${status} ${text} ${failures}`);
+      const stored = await Promise.all((await store.list({ limit: 1_000 })).map((id) => store.load(id)));
+      const bytes = 2 * stored.reduce((sum, session) => sum + JSON.stringify(session ?? "").length, 0);
+      most = Math.max(most, bytes);
+      expect(bytes <= maxBytes * 1.01, () => `the store holds ${bytes} bytes`); // the commas between messages are not counted
+    }
+    const again = await (await send("ada", "/runs", { prompt: "Pay it" }, "key")).text();
+    expect(runIn(again) === run, () => `the key began run ${runIn(again)}, and not ${run}: ${again}`);
+    const answered = await send("ada", `/sessions/${session}/answers`, { answers: [{ callId, type: "approve" }] });
+    const text = await answered.text();
+    const mine = paid.filter((each) => each === run);
+    expect(mine.length === 1, () => `it was paid ${mine.length} times: ${answered.status} ${text}`);
+    return count;
+  },
+};
