@@ -1,0 +1,139 @@
+/**
+ * Values that JSON cannot hold: each is refused where it enters.
+ *
+ * @module
+ */
+import {
+  agent,
+  type AnyTool,
+  type CallResult,
+  type Event,
+  memory,
+  type Middleware,
+  Pause,
+  serve,
+  state,
+  tool,
+} from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+import { eventsOf, post } from "../support/requests.ts";
+
+const cycle: { self?: unknown } = {};
+cycle.self = cycle;
+const deep: unknown = Array.from({ length: 200 }).reduce((inner) => [inner], "deep");
+const failing = {
+  toJSON() {
+    throw new Error("toJSON() failed");
+  },
+};
+
+const values: Readonly<Record<string, unknown>> = {
+  "a BigInt": { n: 1n },
+  "a cycle": cycle,
+  "deep nesting": deep,
+  "a toJSON() that throws": { failing },
+  "a toJSON() that returns a BigInt": { inner: { toJSON: () => 1n } },
+};
+
+/** Serves an agent whose tool does something with a value. Returns the events, and the status of a second prompt. */
+async function served(execute: AnyTool["execute"], use: readonly Middleware[] = []) {
+  const look = tool({ name: "look", description: "", input: z.object({}), execute: execute as () => unknown });
+  const fine = tool({ name: "fine", description: "", input: z.object({}), execute: () => "Fine." });
+  const model = scripted({ calls: [["look", {}], ["fine", {}]] }, "Done.", "Again.");
+  const reported: string[] = [];
+  const app = serve(agent({ model, tools: [look, fine], use: [...use] }), {
+    store: durable(memory()),
+    log: memoryLog(),
+    onError: (error) => void reported.push(String(error)),
+    session: () => "s",
+  });
+  const events = await eventsOf(post(app, "/runs", { prompt: "Go" }));
+  const next = await eventsOf(post(app, "/runs", { prompt: "Go" }));
+  return { events, next: next.at(-1)?.type, reported };
+}
+
+function resultsIn(events: readonly Event[]): readonly CallResult["status"][] {
+  return events.flatMap((event) => event.type === "tool.finished" ? [event.result.status] : []);
+}
+
+for (const [name, value] of Object.entries(values)) {
+  Deno.test(`${name} in the result, the progress or the data of a tool is an error of that call only`, async () => {
+    const ways: readonly AnyTool["execute"][] = [
+      ...name === "deep nesting" ? [] : [() => value], // a result is JSON text for the model, which may be deep
+      () => ({ type: "result", status: "ok", parts: [], artifacts: [value] }),
+      (_, { progress }) => progress(value),
+      (_, { emit }) => emit({ type: "data", name: "d", data: value as never }),
+    ];
+    for (const execute of ways) {
+      const { events, next } = await served(execute);
+      assertEquals(resultsIn(events), ["error", "ok"]);
+      assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1)); // no number is left out
+      assertEquals([events.at(-1)?.type, next], ["run.finished", "run.finished"]);
+    }
+  });
+
+  Deno.test(`${name} in a question is refused, and denies the call at a guard`, async () => {
+    assertThrows(() => new Pause([{ questions: ["Really?"], schema: { value } }]), TypeError, "Cannot pause: it ");
+    const guard: Middleware = {
+      name: "guard",
+      approval: () => Promise.resolve({ type: "ask", questions: ["Really?"], schema: { value } }),
+    };
+    const { events, next, reported } = await served(() => "Seen.", [guard]);
+    assertEquals(resultsIn(events), ["denied", "denied"]);
+    const refusal = "TypeError: Cannot use the decision of a guard: it ";
+    assertEquals(reported.map((error) => error.slice(0, refusal.length)), [refusal, refusal]); // of both calls
+    assertEquals([events.at(-1)?.type, next], ["run.finished", "run.finished"]);
+  });
+
+  Deno.test(`${name} in the state is refused, and the session is not busy`, async () => {
+    const kept = state<unknown>("kept", () => 0);
+    const errors: string[] = [];
+    const setting: Middleware = {
+      name: "setting",
+      tool(ctx, next) {
+        try {
+          kept.set(ctx, value);
+        } catch (error) {
+          errors.push(String(error).slice(0, 37));
+        }
+        return next();
+      },
+    };
+    const { next } = await served(() => "Seen.", [setting]);
+    assertEquals(errors, Array(2).fill('TypeError: Cannot set the state "kept'));
+    assertEquals(next, "run.finished");
+  });
+}
+
+Deno.test("an output that JSON cannot hold fails the run with a clear error, and the session is not busy", async () => {
+  const output = z.object({ n: z.string().transform((text) => BigInt(text)) });
+  const reported: string[] = [];
+  const app = serve(agent({ model: scripted('{"n":"12"}', '{"n":"12"}'), output }), {
+    store: durable(memory()),
+    log: memoryLog(),
+    onError: (error) => void reported.push(String(error)),
+    session: () => "s",
+  });
+  for (let run = 0; run < 2; run++) {
+    const events = await eventsOf(post(app, "/runs", { prompt: "Go" }));
+    assertEquals(events.at(-1)?.type, "run.failed");
+  }
+  assertEquals(reported, Array(2).fill("TypeError: Cannot use the structured answer: it has a BigInt"));
+});
+
+Deno.test("an output that a hook replaces with a value that JSON cannot hold is left out of the last event", async () => {
+  const reported: string[] = [];
+  const replacing: Middleware = { name: "replacing", prompt: async (_, next) => ({ ...await next(), output: 1n }) };
+  const app = serve(agent({ model: scripted("Done."), use: [replacing] }), {
+    store: durable(memory()),
+    log: memoryLog(),
+    onError: (error) => void reported.push(String(error)),
+  });
+  const last = (await eventsOf(post(app, "/runs", { prompt: "Go" }))).at(-1);
+  assertEquals([last?.type, last && "output" in last], ["run.finished", false]);
+  assertEquals(reported, ["TypeError: Cannot emit the output: it has a BigInt"]);
+});
