@@ -401,6 +401,15 @@ Deno.test("serve() returns 500 for a thrown value that is not an Error, at the r
   }
 });
 
+Deno.test("serve() responds with an HTTPException of another copy of Hono", async () => {
+  class OtherException extends Error {
+    getResponse = () => new Response(this.message, { status: 403 });
+  }
+  const vars = () => Promise.reject(new OtherException("Not you."));
+  const response = await post(serve(agent({ model: scripted() }), { vars }), "/runs", { prompt: "Hi" });
+  assertEquals([response.status, await response.text()], [403, "Not you."]);
+});
+
 Deno.test("serve() responds with an HTTPException of the vars option", async () => {
   const reported: unknown[] = [];
   const make = () =>

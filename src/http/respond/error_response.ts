@@ -5,7 +5,7 @@
  */
 import { brand } from "../../protocol/brand.ts";
 import type { Context } from "hono";
-import { HTTPException } from "hono/http-exception";
+import type { HTTPException } from "hono/http-exception";
 import { CapacityError } from "../../core/persistence/bounded_cache.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { RecordError } from "../../session/record/record_error.ts";
@@ -52,11 +52,16 @@ export function errorResponse(
   onError: OnFailure,
   bodyOf: (error: WireError) => object = nativeBody,
 ): Response {
-  if (error instanceof HTTPException) return error.getResponse(); // thrown by `vars` or `owner`, for the client
+  if (isHttpException(error)) return error.getResponse(); // thrown by `vars` or `owner`, for the client
   const refusal = requestErrorOf(error);
   if (refusal) return c.json(bodyOf(refusal), refusal.status);
   const id = reportError(onError, error);
   return c.json(bodyOf({ status: 500, code: "internal", message: "The request failed.", id }), 500);
+}
+
+/** Returns true for an `HTTPException`, also of another copy of Hono. */
+function isHttpException(error: unknown): error is HTTPException {
+  return error instanceof Error && "getResponse" in error && typeof error.getResponse === "function";
 }
 
 function nativeBody({ code, message, field, id }: WireError): object {
