@@ -130,6 +130,12 @@ Deno.test("Copilot: onUserPromptSubmitted fires for a message to a run while it 
   assertEquals(said, ["user Go!", "call work", "ok Worked.", "user one!\n\nHe is loud.", "assistant Done."]);
 });
 
+Deno.test("Copilot: an answer that is hidden from the person stays hidden after a message to the run", async () => {
+  const hooks = copilot_hooks({ onUserPromptSubmitted: ({ prompt }) => ({ suppressOutput: prompt === "Go" }) });
+  const { result, said } = await steered([hooks], ["one"]);
+  assertEquals([result.text, said.at(-1)], ["", "assistant Done."]);
+});
+
 Deno.test("Export: a UserPromptSubmit command runs the hooks at input", async () => {
   const guard: Middleware = {
     name: "guard",

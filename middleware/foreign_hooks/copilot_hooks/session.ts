@@ -40,7 +40,7 @@ export function sessionHooks(
   handlers: Handlers,
   models: Readonly<Record<string, Model>>,
 ): Required<Pick<Middleware, "session" | "input" | "prompt" | "stop">> {
-  /** Asks about a message. Returns it and the context for it, and hides the answer if a hook says so. */
+  /** Asks about a message. Returns it, the context for it, and whether a hook hides the answer. */
   async function submitted(ctx: Scope, message: UserMessage, point: Point) {
     const given = textOf(message);
     const output = await handlers.ask("onUserPromptSubmitted", ctx, point, { prompt: given });
@@ -48,8 +48,11 @@ export function sessionHooks(
     const fields = { prompt, transformedPrompt: prompt };
     const transformed = await handlers.ask("onUserPromptTransformed", ctx, point, fields);
     const { modifiedTransformedPrompt: text = prompt } = transformed;
-    hidden.set(ctx, suppressOutput);
-    return { prompt: text === given ? message : replacePrompt(message, text), context: additionalContext };
+    return {
+      prompt: text === given ? message : replacePrompt(message, text),
+      context: additionalContext,
+      suppressOutput,
+    };
   }
 
   /** Reports the end of a run. Returns whether the person sees its final answer. */
@@ -91,7 +94,8 @@ export function sessionHooks(
     async prompt(ctx, next) {
       if (ctx.run.parent) return await next();
       if (ctx.resumed) return await next(withoutAnswer(ctx));
-      const { prompt, context: added } = await submitted(ctx, ctx.prompt, "prompt");
+      const { prompt, context: added, suppressOutput } = await submitted(ctx, ctx.prompt, "prompt");
+      hidden.set(ctx, suppressOutput);
       const texts = [opening.get(ctx), added ?? ""].filter((text) => text !== "");
       return await next({ prompt, context: [...ctx.context, ...texts], ...withoutAnswer(ctx) });
     },
