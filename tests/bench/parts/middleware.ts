@@ -1,5 +1,5 @@
 /**
- * The cost of seven middleware that have nothing to do.
+ * The cost of seven middleware that have nothing to do, and of strict mode.
  *
  * @module
  */
@@ -32,13 +32,15 @@ const loads: Readonly<Record<string, (options: Options) => Run>> = {
   "1,000 calls at once": (options) => served(calling(1_000), { ...withTool(), ...options }),
 };
 
-/** Streams deltas, takes turns and runs calls, with the seven middleware and without. */
+/** Streams deltas, takes turns and runs calls: with the seven middleware and without, and with the seven in strict mode. */
 export async function middlewareMeasures(): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const [what, load] of Object.entries(loads)) {
-    const time = await medians({ without: load({}), beneath: load({ use: idle }) }, { rounds: 60, warmUp: 20 });
+    const cases = { without: load({}), beneath: load({ use: idle }), strict: load({ use: idle, strict: true }) };
+    const time = await medians(cases, { rounds: 60, warmUp: 20 });
     const figure = (time.beneath / time.without - 1) * 100;
     measures.push({ what: `${what} beneath seven idle middleware`, figure, atMost: 10, unit: "%" });
+    measures.push({ what: `${what}, in strict mode`, figure: time.strict / time.beneath, unit: "x" });
   }
   return measures;
 }
