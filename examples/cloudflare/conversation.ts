@@ -3,9 +3,14 @@
  *
  * @module
  */
-import { serve } from "@jizai/jizai";
+import { serve, type ServedApp } from "@jizai/jizai";
 import { forwarded, type SecretKey } from "@jizai/jizai/forward";
-import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import {
+  durableObjectLog,
+  durableObjectStore,
+  type ObjectAlarm,
+  type ObjectStorage,
+} from "@jizai/jizai/session/durable_object";
 import { type ExecutionContext, Hono } from "hono";
 import { type Customer, shop } from "../shop/shop.ts";
 
@@ -24,27 +29,35 @@ export function keysOf({ FORWARD_SECRET }: Settings): readonly SecretKey[] {
 
 /** The context of an object. */
 interface ObjectContext extends ExecutionContext {
-  readonly storage: ObjectStorage;
+  readonly storage: ObjectStorage & ObjectAlarm;
 }
 
 /** The class of the objects. */
 export class Conversation {
   readonly #ctx: ObjectContext;
   readonly #app: Hono;
+  readonly #served: ServedApp;
 
   constructor(ctx: ObjectContext, settings: Settings) {
     const customer = forwarded<Customer>({ keys: keysOf(settings) });
-    const served = serve(shop({ pace: Number(settings.PACE ?? 20) }), {
-      store: durableObjectStore(ctx.storage),
+    this.#served = serve(shop({ pace: Number(settings.PACE ?? 20) }), {
+      store: durableObjectStore(ctx.storage, { alarm: ctx.storage }),
       log: durableObjectLog(ctx.storage),
       singleProcess: true, // Cloudflare runs one object per name
       session: (c) => c.req.param("conversation"),
       owner: async (c) => (await customer(c)).user,
       vars: customer,
+      recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
       onClientGone: "detach",
     });
     this.#ctx = ctx;
-    this.#app = new Hono().route("/:conversation", served);
+    this.#app = new Hono().route("/:conversation", this.#served);
+  }
+
+  /** Continues a run whose object was killed, although no client asks. */
+  async alarm(): Promise<void> {
+    const { over } = await this.#served.recover();
+    await over;
   }
 
   /** Answers a request that the Worker forwards. */

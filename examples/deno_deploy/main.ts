@@ -32,6 +32,7 @@ const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [jour
   singleProcess: !onDeploy, // on Deno Deploy, other instances use the same database
   owner: (c) => c.get("user"),
   vars: (c) => ({ user: c.get("user") }),
+  recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
   onClientGone: "detach",
   signal: closing.signal,
   onError: (error, { id }) => console.error(id, error),
@@ -43,6 +44,12 @@ const app = new Hono<{ Variables: Customer }>()
     await next();
   })
   .route("/", served);
+
+// Deno Deploy ends an instance after its traffic. Every minute, another one continues the runs that were left.
+Deno.cron("recover", "* * * * *", { signal: closing.signal }, async () => {
+  const { over } = await served.recover();
+  await over;
+});
 
 const port = Number(Deno.env.get("PORT") ?? 8000);
 const hostname = onDeploy ? "0.0.0.0" : "127.0.0.1"; // the example has no login, so only this machine may connect

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Message } from "../protocol/message.ts";
-import { type ClientOptions, post } from "./connection.ts";
+import { type ClientOptions, post, send } from "./connection.ts";
 import { type ClientRun, clientRun } from "./run.ts";
 import { noRun, type RunState } from "./state.ts";
 
@@ -22,6 +22,11 @@ export type RunRequest =
 export interface Client {
   /** Begins a run. The request is sent when the first event is read. */
   run(request: RunRequest): ClientRun;
+  /**
+   * Begins a run in the background. Resolves when the server has accepted it. Its events can be read from then on, also later or elsewhere with `follow()`,
+   * if the server has a log. Rejects with a `ClientError` if the request is refused.
+   */
+  start(request: RunRequest): Promise<ClientRun>;
   /**
    * Continues to read a run from a state, which may come from another page or process. If only the run's id is known, the state is `{ ...noRun, run }`.
    * `signal` stops reading.
@@ -47,6 +52,23 @@ export interface Client {
  * assertEquals([run.state.status, run.state.text], ["done", "Hello!"]);
  *
  * function show(_messages: typeof run.state.messages) {} // draws your page
+ * ```
+ *
+ * A run in the background needs no connection. It continues on the server, and is read when the client wants to:
+ *
+ * ```ts
+ * import { agent, serve } from "@jizai/jizai";
+ * import { client } from "@jizai/jizai/client";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { memoryLog } from "@jizai/jizai/session/log";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const app = serve(agent({ model: scripted("Done.") }), { log: memoryLog() });
+ * const assistant = client("", { fetch: app.request });
+ *
+ * const { state } = await assistant.start({ prompt: "Tidy up" }); // save `state`, and leave
+ * const { text } = await assistant.follow(state).result(); // later, on any page
+ * assertEquals(text, "Done.");
  * ```
  *
  * A paused run has questions, and `answer()` resumes it:
@@ -79,6 +101,12 @@ export function client(base: string, options: ClientOptions = {}): Client {
   const server = { ...options, base };
   return {
     run: ({ signal, ...body }) => clientRun(server, noRun, signal, post("/runs", body)),
+    async start({ signal, ...body }) {
+      const [path, headers, text = ""] = post("/runs", body);
+      const request = [path, { ...headers, "prefer": "respond-async" }, text] as const;
+      const { run, session } = await (await send(server, request, signal ? [signal] : [])).json();
+      return clientRun(server, { ...noRun, run, session }, signal);
+    },
     follow: (state, signal) => clientRun(server, state, signal),
   };
 }

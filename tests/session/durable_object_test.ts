@@ -92,3 +92,28 @@ Deno.test("durableObjectStore() stores a session completely or not at all", asyn
   await assertRejects(() => failing.save(saying(1, "b", "c")), Error, "disk full");
   assertEquals(await store.load("s"), saying(1, "a"));
 });
+
+Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes it with the last one", async () => {
+  using time = new FakeTime(0);
+  const alarms: (number | undefined)[] = [];
+  const alarm = {
+    setAlarm: (at: number) => Promise.resolve(void alarms.push(at)),
+    deleteAlarm: () => Promise.resolve(void alarms.push(undefined)),
+  };
+  const store = durableObjectStore(storage(), { alarm });
+  const leased = (id: string, version: number) => ({ ...saying(version, "a"), id, lease: { until: Date.now() + 300 } });
+  await store.save(saying(0, "a"));
+  await store.save(leased("s", 1));
+  await store.save(leased("other", 0));
+  time.tick(100);
+  await store.save(leased("s", 2));
+  await store.touch({ ...leased("other", 1), lease: { until: 300 } }, 500);
+  assertEquals(alarms, [300]);
+  time.tick(300);
+  await store.touch({ ...leased("other", 1), lease: { until: 500 } }, 700);
+  assertEquals(alarms, [300, 700]);
+  await store.save({ ...saying(3, "a"), id: "s" });
+  assertEquals(alarms, [300, 700]);
+  await store.delete("other");
+  assertEquals(alarms, [300, 700, undefined]);
+});

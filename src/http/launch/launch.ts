@@ -7,6 +7,7 @@ import type { Context } from "hono";
 import type { LaunchInput, LiveRun, RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
 import type { ClientGone, ServerOptions } from "../options.ts";
+import { accepted, prefersAsync } from "../respond/accepted.ts";
 import type { ResponseFormat } from "../respond/response_format.ts";
 import type { LiveRuns } from "./live_runs.ts";
 
@@ -27,7 +28,7 @@ const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
   detach: () => {},
 };
 
-/** Launches a run for a client. Its response is in `format`. */
+/** Launches a run for a client. Its response is in `format`. A client that prefers not to wait receives the address of the run instead. */
 export async function launch(
   c: Context,
   { runs, options: { heartbeat, onClientGone } }: { readonly runs: LiveRuns; readonly options: ServerOptions },
@@ -35,6 +36,11 @@ export async function launch(
   input: LaunchInput,
   format: ResponseFormat,
 ): Promise<Launched> {
+  if (prefersAsync(c, format)) {
+    const run = await runs.launch(input, client);
+    client.outlive(run.over);
+    return { run, respond: () => accepted(c, input) };
+  }
   const onGone = typeof onClientGone === "function" ? await onClientGone(c) : onClientGone;
   const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) });
   const run = await runs.launch(input, client, out).catch((error) => {

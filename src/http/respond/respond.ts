@@ -9,6 +9,7 @@ import type { RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
 import type { Joined, Launched } from "../launch/launch.ts";
 import type { Server } from "../server.ts";
+import { accepted, prefersAsync } from "./accepted.ts";
 import { notFound, reportError } from "./error_response.ts";
 import { type EventOutput, headers } from "./event_stream.ts";
 import type { ResponseFormat } from "./response_format.ts";
@@ -22,6 +23,7 @@ export async function respond(
   format: ResponseFormat,
 ): Promise<Response> {
   if ("run" in result) return await result.respond();
+  if (prefersAsync(c, format)) return accepted(c, result.position);
   return await respondFromRecord(c, server, client, result.position, format);
 }
 

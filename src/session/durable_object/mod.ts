@@ -5,6 +5,7 @@
  */
 export { durableObjectKeyValue } from "./key_value.ts";
 export { durableObjectLog } from "./log.ts";
-export type { DurableObjectOptions } from "./options.ts";
+export type { ObjectAlarm } from "./alarm.ts";
+export type { DurableObjectOptions, DurableObjectStoreOptions } from "./options.ts";
 export type { SqlStorage as ObjectStorage } from "../sql/storage.ts";
 export { durableObjectStore } from "./store.ts";

@@ -6,7 +6,8 @@
 import type { Store } from "../../core/persistence/store.ts";
 import { addSessionTables, type SqlStorage } from "../sql/storage.ts";
 import { sqlStore } from "../sql/store.ts";
-import type { DurableObjectOptions } from "./options.ts";
+import { alarmed } from "./alarm.ts";
+import type { DurableObjectStoreOptions } from "./options.ts";
 
 /**
  * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. A save writes the rows that have changed: the last
@@ -25,7 +26,11 @@ import type { DurableObjectOptions } from "./options.ts";
  * }
  * ```
  */
-export function durableObjectStore(storage: SqlStorage, { expireIn = Infinity }: DurableObjectOptions = {}): Store {
+export function durableObjectStore(
+  storage: SqlStorage,
+  { expireIn = Infinity, alarm }: DurableObjectStoreOptions = {},
+): Store {
   storage.transactionSync(() => addSessionTables(storage));
-  return sqlStore(storage, { expireIn, sweepEvery: Infinity });
+  const store = sqlStore(storage, { expireIn, sweepEvery: Infinity });
+  return alarm ? alarmed(store, alarm) : store;
 }

@@ -1,0 +1,23 @@
+/**
+ * The response to a request for a background run: 202 with the address of the run.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { nativeFormat, type ResponseFormat } from "./response_format.ts";
+
+/** True if the client of a native route does not wait for the run: `Prefer: respond-async` of RFC 7240. */
+export function prefersAsync(c: Context, format: ResponseFormat): boolean {
+  const preferences = (c.req.header("prefer") ?? "").split(/[,;]/);
+  return format === nativeFormat &&
+    preferences.some((preference) => preference.trim().toLowerCase() === "respond-async");
+}
+
+/** Responds with the address of a run, where its events are. */
+export function accepted(c: Context, { run, session }: { readonly run: string; readonly session?: string }): Response {
+  const base = c.req.path.replace(/\/(runs|sessions\/[^/]+\/[^/]+)$/, "");
+  return c.json({ run, session }, 202, {
+    "location": `${base}/runs/${run}`,
+    "preference-applied": "respond-async",
+  });
+}

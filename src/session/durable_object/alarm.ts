@@ -1,0 +1,52 @@
+/**
+ * The alarm of a Durable Object as a waker: it rings when the lease of a run ends, so that an object that was killed starts again.
+ *
+ * @module
+ */
+import type { Store } from "../../core/persistence/store.ts";
+
+/** The part of a Durable Object's `ctx.storage` that sets its alarm. The class needs a function `alarm()`. */
+export interface ObjectAlarm {
+  /** Sets the alarm to a time, in milliseconds since 1970. */
+  setAlarm(at: number): Promise<void>;
+  /** Deletes the alarm. */
+  deleteAlarm(): Promise<void>;
+}
+
+/**
+ * Returns a store that keeps an alarm set while a session has a lease. The alarm is set once for each lease, not for each save: a run that lives sets the
+ * next one when it renews its lease.
+ */
+export function alarmed(store: Store, alarm: ObjectAlarm): Store {
+  let due: number | undefined;
+
+  async function set(until: number): Promise<void> {
+    if (due !== undefined && due > Date.now()) return;
+    due = until;
+    await alarm.setAlarm(until);
+  }
+
+  async function clear(): Promise<void> {
+    if (due === undefined || (await store.pending(Number.MAX_SAFE_INTEGER, 1)).length > 0) return;
+    due = undefined;
+    await alarm.deleteAlarm();
+  }
+
+  return {
+    ...store,
+    async save(session) {
+      const version = await store.save(session);
+      if (version !== undefined) await (session.lease ? set(Math.ceil(session.lease.until)) : clear());
+      return version;
+    },
+    async touch(session, until) {
+      const moved = await store.touch(session, until);
+      if (moved) await set(until);
+      return moved;
+    },
+    async delete(id) {
+      await store.delete(id);
+      await clear();
+    },
+  };
+}
