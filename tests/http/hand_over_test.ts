@@ -1,7 +1,7 @@
 import { agent, type Middleware, type Model, type ServeOptions, tool } from "@jizai/jizai";
 import { fold, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
@@ -183,6 +183,23 @@ for (
     assertEquals(record.map(({ id }) => id), record.map((_, index) => index + 1));
   });
 }
+
+Deno.test("a run that was handed over continues within two seconds where a process calls recover() every second", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const one = closing(among, agent({ model: slow().model }), { grace: 500 });
+  const two = processOf(among, agent({ model: scripted("Whole.") }));
+  const timer = setInterval(() => two.app.recover(), 1_000);
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
+  const { run } = first("run.started", framesOf(await pieces.until("Half")));
+  await advance(time, 300);
+  one.shutdown();
+  await advanceUntilSettled(time, pieces.rest());
+  const released = Date.now();
+  while (outline(await recordOf(among, run)).at(-1) !== "run.finished Whole.") await advance(time, 100);
+  clearInterval(timer);
+  assert(Date.now() - released <= 2_000, `It took ${Date.now() - released} ms`);
+});
 
 Deno.test("a hand-over does not count as a death of the run", async () => {
   using time = new FakeTime();

@@ -102,8 +102,10 @@ function clearing(clear: (id?: number) => void): (id?: number) => void {
 
 Object.assign(globalThis, {
   Date: new Proxy(Date, {
-    construct: (date, args, target) => Reflect.construct(date, args.length > 0 || !world ? args : [world.now], target),
-    get: (date, key, receiver) => key === "now" && world ? () => world?.now : Reflect.get(date, key, receiver),
+    construct: (date, args, target) =>
+      Reflect.construct(date, args.length > 0 || !world ? args : [Math.trunc(world.now)], target),
+    get: (date, key, receiver) =>
+      key === "now" && world ? () => Math.trunc(world?.now ?? platform.Date.now()) : Reflect.get(date, key, receiver),
   }),
   setTimeout: starting(platform.setTimeout, false),
   setInterval: starting(platform.setInterval, true),

@@ -69,7 +69,7 @@ export const recovery: OpenRecovery = (store, host) => {
   }
 
   async function take(session: Session): Promise<{ readonly id: string; readonly over: Promise<unknown> } | undefined> {
-    const until = Date.now() + Math.ceil(host.lease);
+    const until = Math.ceil(Date.now() + host.lease);
     try {
       if (!await store.touch(session, until)) return undefined;
       const run = await host.resume({ ...session, lease: { ...session.lease, until } });

@@ -77,7 +77,7 @@ class DurableWriter implements SessionWriter {
     this.#run = run;
     this.#id = session;
     this.#runId = id;
-    this.#lease = Math.ceil(lease);
+    this.#lease = lease;
     this.#version = version;
     this.#saves = always;
     this.durable = always;
@@ -192,7 +192,7 @@ class DurableWriter implements SessionWriter {
     if (!session.run) return { ...session, messages: [...session.messages, ...mailedMessages(arrived)] };
     const { closing, rollback } = this.#run;
     const lease: Lease = {
-      until: Date.now() + (this.#released ? 0 : this.#lease),
+      until: Math.ceil(Date.now() + (this.#released ? 0 : this.#lease)),
       ...(this.#released && { released: true }),
       ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
     };
@@ -236,7 +236,7 @@ class DurableWriter implements SessionWriter {
   /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
   async #extend(): Promise<boolean> {
     const { closing } = this.#held ?? {};
-    const until = Date.now() + this.#lease;
+    const until = Math.ceil(Date.now() + this.#lease);
     const moved = await withRetries(async (attempt) => {
       const session = { id: this.#id, version: this.#version, ...(this.#held && { lease: this.#held }) };
       if (await this.#store.touch(session, until)) return true;

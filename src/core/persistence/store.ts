@@ -30,7 +30,7 @@ export interface StoreAdapter {
    */
   pending(before: number, limit: number): Promise<readonly string[]>;
   /**
-   * Moves the end of a lease to `until`, if the stored session has the version and the lease of `session`. Returns false, and changes nothing, otherwise.
+   * Moves the end of a lease to `until`, a whole number, if the stored session has the version and the lease of `session`. Returns false, and changes nothing, otherwise.
    * The version stays the same. `load()` and `pending()` return the new end. An entry that expires counts as changed.
    */
   touch(session: LeasedSession, until: number): Promise<boolean>;

@@ -28,10 +28,12 @@ export interface ClusterOptions {
   readonly agent: RandomAgent;
   readonly place: Place;
   readonly trace: Trace;
+  /** Milliseconds between two calls of `recover()` in each process. Default: it is not called. */
+  readonly wakeEvery?: number;
 }
 
 /** Starts processes. */
-export function cluster({ chance, agent, place, trace }: ClusterOptions): Cluster {
+export function cluster({ chance, agent, place, trace, wakeEvery }: ClusterOptions): Cluster {
   const { below, one } = chance;
   const singleProcess = place.singleProcess || below(2) === 0;
   const serving = {
@@ -60,7 +62,7 @@ export function cluster({ chance, agent, place, trace }: ClusterOptions): Cluste
     const name = `Process ${++begun}`;
     trace(`${name} begins`);
     const process = processOf({
-      ...{ chance, agent, serving, done, fate },
+      ...{ chance, agent, serving, done, wakeEvery, fate },
       kept: place.open(),
       onError: (error) => errors.push(error),
       onDeath() {

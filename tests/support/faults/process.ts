@@ -31,6 +31,8 @@ export interface ProcessOptions {
   readonly serving: ServeOptions;
   /** Receives the effects of its tools. */
   readonly done: Done[];
+  /** Milliseconds between two calls of `recover()`. Default: it is not called. */
+  readonly wakeEvery?: number | undefined;
   /** Returns the next fault; `undefined` for none. */
   readonly fate: () => Fault | undefined;
   /** Receives reported errors. */
@@ -48,7 +50,7 @@ const most = 2;
 
 /** Starts a process. */
 export function processOf(
-  { chance, agent, kept, serving, done, fate, onError, onDeath, trace }: ProcessOptions,
+  { chance, agent, kept, serving, done, wakeEvery, fate, onError, onDeath, trace }: ProcessOptions,
 ): Process {
   const { below, one } = chance;
   const { store, log } = kept;
@@ -66,7 +68,7 @@ export function processOf(
 
   /** Kills the process now, or shuts it down and kills it later. */
   function fall(): void {
-    if (below(4) > 0) return die();
+    if (below(4) > (wakeEvery === undefined ? 0 : 1)) return die();
     trace("shuts down");
     shutdown.abort();
     sleep(below(8_000)).then(die); // the promise never rejects
@@ -118,8 +120,13 @@ export function processOf(
     },
     signal: shutdown.signal,
     vars: () => ({ atOnce: false, linger }),
+    recoveryVars: () => ({ atOnce: false, linger }),
     onError: (error) => isPlayed(error) || onError(error),
   });
+  const report = (error: unknown) => isPlayed(error) || onError(error);
+  const wake = () => void app.recover().then(({ runs }) => runs.length > 0 && trace(`recovers ${runs}`), report);
+  const timer = wakeEvery === undefined ? undefined : setInterval(wake, wakeEvery);
+  died.addEventListener("abort", () => clearInterval(timer));
   return { app, died };
 }
 

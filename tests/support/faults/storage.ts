@@ -8,6 +8,8 @@ import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
+import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { storage } from "../sql.ts";
 import { gated } from "./gated.ts";
 
@@ -42,6 +44,11 @@ export const adapters = {
   durable_object(_: Deno.Kv): Place {
     const object = storage();
     return { open: () => ({ store: durableObjectStore(object), log: durableObjectLog(object) }), singleProcess: true };
+  },
+  sqlite(_: Deno.Kv): Place {
+    const database = new DatabaseSync(":memory:");
+    migrate(database);
+    return { open: () => ({ store: sqliteStore(database), log: sqliteLog(database) }), singleProcess: false };
   },
 } as const;
 
