@@ -7,14 +7,14 @@ const here = (name: string) => new URL(name, import.meta.url).pathname;
 
 /** Lets a program of this folder read a lock of its own: Deno downloads everything in a lock, for each program it runs. */
 function locked(name: string): readonly string[] {
-  return ["--quiet", "--allow-all", "--lock", here(`${name}.lock`), "--frozen"];
+  return ["--quiet", "--allow-all", "--no-config", "--lock", here(`${name}.lock`), "--frozen"];
 }
 
 /** Serves the Worker until it is disposed of. */
 async function d1Server(path: string): Promise<AsyncDisposable & { request(path: string): Promise<Response> }> {
   const script = `${path}/worker.js`;
   await Deno.writeTextFile(script, await bundled("tests/platforms/d1_worker.ts"));
-  const args = ["run", "--no-config", ...locked("d1_server"), here("d1_server.js"), script, `${path}/d1`];
+  const args = ["run", ...locked("d1_server"), here("d1_server.js"), script, `${path}/d1`];
   const process = new Deno.Command(Deno.execPath(), { args, stdin: "piped", stdout: "piped" }).spawn();
   const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { value = "" } = await output.read();
@@ -41,7 +41,9 @@ Deno.test("in miniflare, d1Store(), d1Log() and d1KeyValue() keep the laws, and 
 
 Deno.test("the adapters for libSQL keep the laws with @libsql/client, and those for SQLite with the driver libsql", async () => {
   await using disk = await folder();
-  const args = ["run", ...locked("libsql_program"), here("libsql_program.js"), disk.path];
+  const laws = `${disk.path}/laws.js`;
+  await Deno.writeTextFile(laws, await bundled("tests/platforms/libsql_laws.ts"));
+  const args = ["run", ...locked("libsql_program"), here("libsql_program.js"), await Deno.realPath(laws), disk.path];
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
   const decoder = new TextDecoder();
   assertEquals([decoder.decode(stdout), decoder.decode(stderr)], ["ok\n", ""]);

@@ -1,0 +1,42 @@
+/**
+ * The laws for the adapters of libSQL, as a module without packages: `libsql_program.js` imports it bundled.
+ *
+ * @module
+ */
+import { type LibsqlClient, libsqlKeyValue, libsqlLog, libsqlStore, migrate } from "@jizai/jizai/session/libsql";
+import {
+  migrate as migrateFile,
+  type SqliteDatabase,
+  sqliteKeyValue,
+  sqliteLog,
+  sqliteStore,
+} from "@jizai/jizai/session/sqlite";
+import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+
+/** Stops the clock, and advances it. */
+function pass(ms: number): void {
+  const now = Date.now() + ms;
+  Date.now = () => now;
+}
+
+/** Tests the adapters. `openClient` opens a new database with `@libsql/client`, and `openDriver` with the driver `libsql`. */
+export async function checkLaws(openClient: () => LibsqlClient, openDriver: () => SqliteDatabase): Promise<void> {
+  async function client() {
+    const opened = openClient();
+    await migrate(opened);
+    return opened;
+  }
+  function driver() {
+    const opened = openDriver();
+    migrateFile(opened);
+    return opened;
+  }
+  pass(0);
+  const options = { pass, time: 60_000 };
+  await storeLaws(async (given) => libsqlStore(await client(), given), options);
+  await logLaws(async (given) => libsqlLog(await client(), { ...given, pollEvery: 20 }), options);
+  await keyValueLaws(async () => libsqlKeyValue(await client()), options);
+  await storeLaws((given) => sqliteStore(driver(), given), options);
+  await logLaws((given) => sqliteLog(driver(), { ...given, pollEvery: 20 }), options);
+  await keyValueLaws(() => sqliteKeyValue(driver()), options);
+}
