@@ -3,11 +3,12 @@
  *
  * @module
  */
-import type { Addition, Log, LogPage } from "../log.ts";
+import type { Log, LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
-import { collectLines, textOfLines } from "../pieces.ts";
+import { collectLines } from "../pieces.ts";
 import { records } from "../record/records.ts";
-import { expiry, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
+import { appender, channel, payloadOf } from "./appends.ts";
+import { type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
 /** Options of `postgresLog()`. */
 export interface PostgresLogOptions extends PostgresOptions {
@@ -21,7 +22,7 @@ export interface PostgresLogOptions extends PostgresOptions {
 }
 
 /**
- * Keeps logs in Postgres. An addition is one statement, and notifies the followers in every process. Create the schema with `migrate()` before.
+ * Keeps logs in Postgres. Additions of concurrent runs share statements. An addition notifies the followers in every process. Create the schema with `migrate()` before.
  *
  * ```ts
  * import { postgresLog, type PostgresSql } from "@jizai/jizai/session/postgres";
@@ -37,6 +38,7 @@ export function postgresLog(
   const query = queryOf(sql);
   const sweep = sweeper(query, "jizai_log", "run", expireIn);
   const additions = notifier(pollEvery);
+  const add = appender(query, expireIn);
   let listening: Promise<unknown> | undefined;
 
   /** Listens to additions, once for all followers. A failure is thrown to the follower, and the next one tries again. */
@@ -50,12 +52,6 @@ export function postgresLog(
       listening = undefined;
       throw error;
     }
-  }
-
-  /** Appends to a record that ends at `after`, or begins one. */
-  async function add(run: string, { after, lines, ended }: Addition): Promise<boolean> {
-    const values = [run, after, after + lines.length, ended, expiry(expireIn), Date.now(), textOfLines(lines)] as const;
-    return (await query(append, ...values, payloadOf(run))).length > 0;
   }
 
   async function deleteIfExpired(run: string): Promise<boolean> {
@@ -99,25 +95,6 @@ export function postgresLog(
     },
   };
 }
-
-/** The channel of notifications. */
-const channel = "jizai_log";
-
-/** Returns the payload of a notification, which holds 8,000 bytes at most. An empty one notifies every follower. */
-function payloadOf(run: string): string {
-  return run.length <= 2_000 ? run : "";
-}
-
-/** Appends lines and notifies, if the record ends where the writer expects it to end and has not expired. */
-const append = `WITH head AS (
-    INSERT INTO jizai_log AS stored (run, last, ended, expires) VALUES ($1, $3, $4, $5)
-    ON CONFLICT (run) DO UPDATE SET last = excluded.last, ended = excluded.ended, expires = excluded.expires
-      WHERE stored.last = $2 AND (stored.expires IS NULL OR stored.expires > $6)
-    RETURNING run
-  ), added AS (
-    INSERT INTO jizai_log_lines (run, first, body) SELECT run, $2::bigint + 1, $7 FROM head WHERE $7 <> ''
-  )
-  SELECT pg_notify('${channel}', $8) FROM head`;
 
 /** Reads the head and the next lines in one statement, so that they are of one state of the record. */
 const page = `SELECT stored.last, stored.ended, lines.first, lines.body

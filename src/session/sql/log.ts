@@ -9,15 +9,22 @@ import { follow, notifier } from "../notifier.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records.ts";
 import { expiry, firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
+import type { Transact } from "./transactions.ts";
 
 /** Options of `sqlLog()`. */
 export interface SqlLogOptions extends SqlOptions {
   /** Milliseconds between two looks for events that other processes have added. Infinity: only this process adds events. */
   readonly pollEvery: number;
+  /** Executes additions in transactions. Default: each in its own. */
+  readonly transact?: Transact;
 }
 
 /** Creates a log in a database that has the tables. */
-export function sqlLog(storage: SqlStorage, { expireIn, sweepEvery, pollEvery }: SqlLogOptions): Log {
+export function sqlLog(
+  storage: SqlStorage,
+  { expireIn, sweepEvery, pollEvery, transact = (work) => promiseTry(() => storage.transactionSync(work)) }:
+    SqlLogOptions,
+): Log {
   const { sql } = storage;
   const additions = notifier(pollEvery);
   const sweep = sweeper(storage, "jizai_log", "run", sweepEvery);
@@ -73,12 +80,11 @@ export function sqlLog(storage: SqlStorage, { expireIn, sweepEvery, pollEvery }:
   return {
     records,
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
-    append: (run, addition) =>
-      promiseTry(() => {
-        const done = storage.transactionSync(() => add(run, addition));
-        if (done) additions.notify(run);
-        return done;
-      }),
+    async append(run, addition) {
+      const done = await transact(() => add(run, addition));
+      if (done) additions.notify(run);
+      return done;
+    },
     read: (run, after) => promiseTry(() => read(run, after)),
     tail: (run, after, signal) =>
       follow(after, signal, (at) => promiseTry(() => read(run, at)), () => additions.subscribe(run, signal)),

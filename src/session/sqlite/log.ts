@@ -6,6 +6,7 @@
 import type { Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
 import { sweepEvery } from "../sql/storage.ts";
+import { sharedTransactions } from "../sql/transactions.ts";
 import { type SqliteDatabase, type SqliteOptions, storageOf } from "./database.ts";
 
 /** Options of `sqliteLog()`. */
@@ -33,5 +34,6 @@ export function sqliteLog(
   database: SqliteDatabase,
   { expireIn = Infinity, pollEvery = 100 }: SqliteLogOptions = {},
 ): Log {
-  return sqlLog(storageOf(database), { expireIn, sweepEvery, pollEvery });
+  const storage = storageOf(database);
+  return sqlLog(storage, { expireIn, sweepEvery, pollEvery, transact: sharedTransactions(storage) });
 }

@@ -38,7 +38,13 @@ interface Database {
 
 /** Measures the databases that are installed. */
 export async function storeMeasures(): Promise<readonly Measure[]> {
-  const measures: Measure[] = [];
+  const measures: Measure[] = [{
+    what: "round trips to the store that a turn with one call waits for",
+    figure: await awaitedRoundTrips(),
+    atMost: 2,
+    unit: "round trips",
+  }];
+  await concurrentRuns({ store: durable(memory()), log: memoryLog() }); // so that all code is compiled
   const inMemory = await concurrentRuns({ store: durable(memory()), log: memoryLog() });
   await onSqlite(async (database) => void measures.push(...await measuresOf(database, inMemory)));
   await onPostgres(async (database) => void measures.push(...await measuresOf(database, inMemory)));
@@ -69,22 +75,46 @@ async function measuresOf(database: Database, inMemory: number): Promise<readonl
   return measures;
 }
 
-/** Returns the delay in milliseconds that 99 of 100 events do not exceed. */
+/** Returns the milliseconds after which 99 of 100 events have reached a follower, from when the writer may send them to its own client. */
 async function tailDelay(writer: Log, reader: Log): Promise<number> {
   const run = crypto.randomUUID();
   await writer.append(run, { after: 0, lines: [], ended: false });
-  const delays: number[] = [];
+  const received: number[] = [];
+  const logged: number[] = [];
+  await reader.read(run, 0); // so that the follower is connected
   const reading = (async () => {
     for await (const { lines } of reader.tail(run, 0, new AbortController().signal)) {
-      for (const line of lines) delays.push(performance.now() - Number(line));
+      for (const _ of lines) received.push(performance.now());
     }
   })();
+  await delay(200);
   for (let after = 0; after < 200; after++) {
     await delay(after % 2 === 0 ? 5 : 15);
-    await writer.append(run, { after, lines: [`${performance.now()}`], ended: after === 199 });
+    await writer.append(run, { after, lines: [`${after}`], ended: after === 199 });
+    logged.push(performance.now());
   }
   await reading;
+  const delays = received.map((at, index) => at - (logged[index] ?? NaN));
   return delays.toSorted((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? NaN;
+}
+
+/** Returns the round trips to a store for which a turn waits: by how much longer it takes if each of them takes 40 milliseconds longer. */
+async function awaitedRoundTrips(): Promise<number> {
+  const slower = 40;
+  const turns = 10;
+  const timeOf = async (wait: number) => {
+    const store = memory();
+    const slow = <A extends readonly unknown[], R>(work: (...given: A) => Promise<R>) => async (...given: A) => {
+      await delay(wait);
+      return await work(...given);
+    };
+    const slowStore = durable({ ...store, save: slow(store.save), touch: slow(store.touch) });
+    const start = performance.now();
+    await callingRun({ store: slowStore, log: memoryLog() }, turns);
+    return performance.now() - start;
+  };
+  const fast = await timeOf(5);
+  return (await timeOf(5 + slower) - fast) / slower / turns;
 }
 
 /** Measures the round trips of a turn with one call, beside those of the log, and the events of each write. */
@@ -98,9 +128,8 @@ async function roundTrips(
   await concurrentRuns(open());
   return [
     {
-      what: `${name}, round trips of a turn with one call, beside the log's writes`,
+      what: `${name}, round trips of a turn with one call beside the log's, also those that nothing waits for`,
       figure: (long - short) / 20,
-      atMost: 2,
       unit: "round trips",
     },
     { what: `${name}, events for each write of 50 runs`, figure: 50 * 200 / deltas().appends, unit: "events" },
@@ -113,15 +142,17 @@ async function countedRun(
   turns: number,
   count: NonNullable<Database["count"]>,
 ): Promise<number> {
-  const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => "ok" });
-  const steps = Array.from({ length: turns }, () => ({ calls: [["work", {}]] as const }));
-  const app = serve(agent({ model: scripted(...steps, "Done."), tools: [work], limits: { turns: 100 } }), {
-    store,
-    log,
-  });
   const counted = count();
-  await read(app);
+  await callingRun({ store, log }, turns);
   return counted().others;
+}
+
+/** Executes a run with a number of turns, in each of which the model answers after 100 milliseconds and makes one call. */
+async function callingRun({ store, log }: Adapters, turns: number): Promise<void> {
+  const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => "ok" });
+  const steps = Array.from({ length: turns }, () => ({ calls: [["work", {}]] as const, before: () => delay(100) }));
+  const assistant = agent({ model: scripted(...steps, "Done."), tools: [work], limits: { turns: 100 } });
+  await read(serve(assistant, { store, log }));
 }
 
 /** Executes 50 runs of 200 deltas, 10 milliseconds apart. Returns the milliseconds. */
