@@ -68,6 +68,31 @@ onPostgres("postgresKeyValue() keeps the laws of key-value databases", async (sq
   await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });
 });
 
+onPostgres("additions of concurrent runs share statements, and one that fails fails alone", async (sql) => {
+  const statements: string[] = [];
+  const log = postgresLog({
+    listen: (...given) => sql.listen(...given),
+    unsafe(query, ...given) {
+      statements.push(query);
+      return sql.unsafe(query, ...given);
+    },
+  });
+  const runs = Array.from({ length: 50 }, (_, index) => `r${index}`);
+  const add = (run: string, after: number) =>
+    log.append(run, { after, lines: [`${after + 1}`], ended: false }).catch(() => "rejected");
+  assertEquals(await Promise.all(runs.map((run) => add(run, 0))), runs.map(() => true));
+  assertEquals(statements.length, 1);
+  const given = ["r0", "r0", "r1", "zero \0", "r2"]; // Postgres stores no zero character
+  assertEquals(await Promise.all(given.map((run) => add(run, run.startsWith("r") ? 1 : 0))), [
+    true,
+    false,
+    true,
+    "rejected",
+    true,
+  ]);
+  assertEquals((await log.read("r2", 0))?.lines, ["1", "2"]);
+});
+
 const isPooled = !ignore &&
   (await new Deno.Command("sh", { args: ["-c", "command -v pgbouncer"], stdout: "null" }).output()).success;
 

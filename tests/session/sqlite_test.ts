@@ -83,3 +83,25 @@ Deno.test("the deletion of expired rows searches indexes, and scans no table", (
     assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
   }
 });
+
+Deno.test("sqliteLog() commits the additions of one turn of the event loop together, and one that fails fails alone", async () => {
+  const database = open();
+  const executed: string[] = [];
+  const log = sqliteLog({
+    prepare: (sql) => database.prepare(sql),
+    exec(sql) {
+      executed.push(sql);
+      database.exec(sql);
+    },
+  });
+  const add = (run: string) => log.append(run, { after: 0, lines: ["1"], ended: true }).catch(String);
+  executed.splice(0);
+  assertEquals(await Promise.all(["a", "b", "c"].map(add)), [true, true, true]);
+  assertEquals(executed, ["BEGIN IMMEDIATE", "COMMIT"]);
+  database.exec(
+    "CREATE TRIGGER bad BEFORE INSERT ON jizai_log WHEN NEW.run = 'bad' BEGIN SELECT RAISE(ABORT, 'full'); END",
+  );
+  assertEquals(await Promise.all(["d", "bad", "e"].map(add)), [true, "Error: full", true]);
+  const last = await Promise.all(["a", "b", "c", "d", "bad", "e"].map(async (run) => (await log.read(run, 0))?.last));
+  assertEquals(last, [1, 1, 1, 1, undefined, 1]);
+});
