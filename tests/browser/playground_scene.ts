@@ -24,7 +24,7 @@ export const weather = tool({
 });
 
 /** The parts of a page and its agent that a test chooses. */
-export interface Scene extends PlaygroundOptions, Pick<ServeOptions, "onError"> {
+export interface Scene extends PlaygroundOptions, Pick<ServeOptions, "onError" | "owner"> {
   readonly name?: string;
   readonly steps?: readonly ScriptedAnswer[];
   readonly tools?: readonly (typeof weather | typeof order)[];
@@ -33,12 +33,18 @@ export interface Scene extends PlaygroundOptions, Pick<ServeOptions, "onError"> 
 
 /** Opens a page for an agent that follows a script. */
 export function open(
-  { name = "planner", steps = [], tools = [weather, order], use = [], onError, ...options }: Scene,
+  { name = "planner", steps = [], tools = [weather, order], use = [], onError, owner, ...options }: Scene,
 ): Promise<Visit> {
   const assistant = agent({ name, model: scripted(...steps), tools, use, trace });
   const page = playground(options);
   return visit(
-    serve(assistant, { page, log: memoryLog(), onClientGone: "detach", onError: onError ?? (() => {}) }),
+    serve(assistant, {
+      page,
+      log: memoryLog(),
+      onClientGone: "detach",
+      onError: onError ?? (() => {}),
+      ...(owner && { owner }),
+    }),
   );
 }
 

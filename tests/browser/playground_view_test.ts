@@ -42,6 +42,29 @@ Deno.test("playground: a failure is red, with its code and the id that the serve
   assert(!(await page.locator("body").textContent() ?? "").includes("secret detail"));
 });
 
+Deno.test(
+  "playground: a refused request is red, with its code, and the id of an internal error",
+  inBrowser,
+  async () => {
+    await using refused = await open({ owner: () => undefined });
+    await send(refused.page, "Hi");
+    await until(refused.page, "lost");
+    assertEquals(await refused.page.locator(".failure dd").allTextContents(), ["unidentified"]);
+
+    const reported: string[] = [];
+    await using failed = await open({
+      owner: () => {
+        throw new Error("secret detail");
+      },
+      onError: (_error, { id }) => void reported.push(id),
+    });
+    await send(failed.page, "Hi");
+    await until(failed.page, "lost");
+    assertEquals(await failed.page.locator(".failure dd").allTextContents(), ["internal", ...reported]);
+    assert(!(await failed.page.locator("body").textContent() ?? "").includes("secret detail"));
+  },
+);
+
 Deno.test("playground: the trace nests brackets, in plain words, and says who decided", inBrowser, async () => {
   const outer: Middleware = {
     name: "outer",

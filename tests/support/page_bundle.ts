@@ -13,6 +13,7 @@ import { list } from "./source.ts";
 export const target = "src/http/playground/bundle.ts";
 
 const folder = "src/http/playground/page";
+const entry = `${folder}/main.tsx`;
 
 if (import.meta.main) {
   const text = await buildPage();
@@ -20,14 +21,13 @@ if (import.meta.main) {
   console.log(`${target}: ${Math.round(new TextEncoder().encode(text).length / 1000)} KB`);
 }
 
-/** Bundles the page, and returns the text of the module that contains it. */
+/** Checks and bundles the page, and returns the text of the module that contains it. */
 export async function buildPage(): Promise<string> {
-  const args = ["bundle", "--quiet", "--minify", "--platform", "browser", `${folder}/main.tsx`];
-  const command = new Deno.Command(Deno.execPath(), { args, stderr: "inherit" });
-  const { success, stdout } = await command.output();
-  if (!success) throw new Error("Cannot bundle the page: `deno bundle` failed");
+  const options = ["--quiet", "--config", `${folder}/deno.json`, "--frozen"];
+  await run("check", ...options, entry);
+  const bundle = await run("bundle", ...options, "--minify", "--platform", "browser", entry);
   // in a script element, a comment or an end tag would end the script
-  const script = new TextDecoder().decode(stdout).trim().replaceAll("<!--", "<\\x21--").replaceAll(
+  const script = bundle.trim().replaceAll("<!--", "<\\x21--").replaceAll(
     /<\/(?=script)/gi,
     "<\\/",
   );
@@ -50,12 +50,17 @@ export const script = ${JSON.stringify(script)};
 `;
 }
 
-/** Returns the SHA-256 digest of the sources of the page, and of the versions of its packages. */
+/** Runs a command of Deno and returns its output. */
+async function run(...args: readonly string[]): Promise<string> {
+  const { success, stdout } = await new Deno.Command(Deno.execPath(), { args: [...args], stderr: "inherit" }).output();
+  if (!success) throw new Error(`Cannot build the page: \`deno ${args[0]}\` failed`);
+  return new TextDecoder().decode(stdout);
+}
+
+/** Returns the SHA-256 digest of the sources of the page, which include the lock of its packages. */
 export async function digestOfSources(): Promise<string> {
   const texts = await Promise.all((await filesOfPage()).map(async (path) => [path, await Deno.readTextFile(path)]));
-  const { npm } = JSON.parse(await Deno.readTextFile("deno.lock"));
-  const packages = Object.keys(npm).filter((name) => /^(hono|marked)@/.test(name));
-  const bytes = new TextEncoder().encode(JSON.stringify([texts, packages]));
+  const bytes = new TextEncoder().encode(JSON.stringify(texts));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { ServedAgent } from "../options.ts";
 import { script, style } from "./bundle.ts";
+import { pageData } from "./describe.ts";
 import { html } from "./html.ts";
-import { pageData, type PlaygroundOptions, type Price } from "./page_data.ts";
+import type { DescribedAgent, PlaygroundOptions, Price } from "./page_data.ts";
 
-export type { PlaygroundOptions, Price };
+export type { DescribedAgent, PlaygroundOptions, Price };
 
 /**
  * Creates the page for the option `page` of `serve()`. It shows the conversation, and the trace of each run as nested brackets; if the agent has `trace`, also
@@ -33,7 +33,7 @@ export type { PlaygroundOptions, Price };
  * assertStringIncludes(await (await app.request("/")).text(), "<title>Playground</title>");
  * ```
  */
-export function playground(options: PlaygroundOptions = {}): (agent: ServedAgent<never>) => Response {
+export function playground(options: PlaygroundOptions = {}): (agent: DescribedAgent) => Response {
   return (agent) => {
     const nonce = crypto.randomUUID();
     return new Response(html({ style, script, data: pageData(agent, options), nonce }), { headers: headersOf(nonce) });

@@ -3,8 +3,6 @@
  *
  * @module
  */
-import type { AgentParts } from "../../core/agent/definition.ts";
-import type { ServedAgent } from "../options.ts";
 
 /** Price of a million tokens of a model, in any currency. */
 export interface Price {
@@ -24,25 +22,18 @@ export interface PlaygroundOptions {
   readonly prices?: Readonly<Record<string, Price>>;
 }
 
+/** The part of an agent that the page describes. */
+export interface DescribedAgent {
+  /** The name of the agent. */
+  readonly name: string;
+  /** The definition of the agent. */
+  readonly "~definition": object;
+}
+
 /** The data of the page: the options, and what the page shows of the agent. */
 export interface PageData extends Required<PlaygroundOptions> {
   readonly agent: string;
   /** Undefined if a function picks the model for each request. */
   readonly model?: string;
   readonly tools: readonly { readonly name: string; readonly description: string }[];
-}
-
-/** Returns the data of the page of an agent. */
-export function pageData(
-  { name, "~definition": definition }: ServedAgent<never>,
-  { prompts = [], prices = {} }: PlaygroundOptions,
-): PageData {
-  const { model, tools } = definition as AgentParts<unknown>; // agent() made it
-  return {
-    agent: name,
-    ...(typeof model !== "function" && { model: model.id }),
-    tools: tools.map(({ name, description }) => ({ name, description })),
-    prompts,
-    prices,
-  };
 }

@@ -27,7 +27,8 @@ export const Trace = memo(({ spans, isRunning }: TraceProps) => {
   }, [spans]);
   const whole = traceTree(spans);
   drawn.current = unchangedNodes(isBrief ? whole.flatMap(withoutPassed) : whole, drawn.current);
-  const end = spans.reduce((latest, { from, to = from }) => Math.max(latest, to), 1);
+  const start = spans.reduce((earliest, { from }) => Math.min(earliest, from), Infinity);
+  const end = spans.reduce((latest, { from, to = from }) => Math.max(latest, to), start + 1);
   return (
     <>
       {spans.length > 0 && (
@@ -49,7 +50,7 @@ export const Trace = memo(({ spans, isRunning }: TraceProps) => {
         ref={list}
         aria-label="Trace"
         tabindex={0}
-        style={`--end: ${end}`}
+        style={`--start: ${start}; --end: ${end}`}
         onScroll={({ currentTarget }: Event) => {
           const { scrollHeight, scrollTop, clientHeight } = currentTarget as HTMLElement; // the list
           wasAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;

@@ -6,7 +6,7 @@
 import { memo, useEffect, useLayoutEffect, useMemo, useRef } from "hono/jsx/dom";
 import { turnKeyOf } from "../state/entries.ts";
 import { type Prices, type Spending, spendingOf, wordsOf } from "../state/usage.ts";
-import type { Entry, View } from "../state/view.ts";
+import type { Entry, Failure, View } from "../state/view.ts";
 import { CallCard } from "./call.tsx";
 import { Markdown } from "./markdown.tsx";
 
@@ -66,7 +66,7 @@ const Row = memo(({ entry, footer }: { readonly entry: Entry; readonly footer: s
 function Content({ entry }: { readonly entry: Entry }) {
   const { who, name, text, failure } = entry;
   if (who === "call") return <CallCard entry={entry} />;
-  if (failure) return <FailureCard text={text} code={failure.code} id={failure.id} />;
+  if (failure) return <FailureCard text={text} {...failure} />;
   return (
     <>
       <div class="who">{name === undefined ? authors[who] : `${authors[who]}, ${name}`}</div>
@@ -85,19 +85,19 @@ const failures: Readonly<Record<string, string>> = {
   internal: "Internal error",
 };
 
-/** The failure of a run. The id is also in the line that the server logs for the error. */
-function FailureCard({ text, code, id }: { readonly text: string; readonly code: string; readonly id: string }) {
+/** The failure of a run or of a request. The server reports the error under the same id. */
+function FailureCard({ text, code, id }: Failure & { readonly text: string }) {
   return (
     <div class="failure" role="alert">
-      <div class="who">{failures[code] ?? "The run failed"}</div>
+      <div class="who">{failures[code] ?? "The request failed"}</div>
       <div class="text plain">{text}</div>
       <dl>
         <dt>Code</dt>
         <dd class="code">{code}</dd>
-        <dt>Error id</dt>
-        <dd class="code">{id}</dd>
+        {id !== undefined && <dt>Error id</dt>}
+        {id !== undefined && <dd class="code">{id}</dd>}
       </dl>
-      <p class="hint">Search the log of the server for this id.</p>
+      {id !== undefined && <p class="hint">Search the terminal of the server for this id.</p>}
     </div>
   );
 }

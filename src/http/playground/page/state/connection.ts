@@ -4,7 +4,10 @@
  * @module
  */
 import { readFrames } from "./read_frames.ts";
-import type { Frame, View } from "./view.ts";
+import type { Entry, Frame, View } from "./view.ts";
+
+/** The reason why a request failed or was refused. */
+export type Refusal = Pick<Entry, "text" | "failure">;
 
 /** The state of the page, as the connection uses it. */
 export interface ConnectionHost {
@@ -19,7 +22,12 @@ export interface ConnectionHost {
   /** Shows whether the connection is lost; an empty text if it is not. */
   setConnection(state: string): void;
   /** Shows why the run cannot be followed. */
-  fail(message: string): void;
+  fail(refusal: Refusal): void;
+}
+
+/** The body of an error response. A proxy may answer without it. */
+interface ErrorBody {
+  readonly error?: { readonly code?: string; readonly message?: string; readonly id?: string };
 }
 
 /** The requests of the page. */
@@ -27,7 +35,7 @@ export interface Connection {
   /** Sends JSON. */
   post(path: string, body?: unknown): Promise<Response>;
   /** Sends JSON for which no events are expected. Returns the reason if it was refused. */
-  send(path: string, body?: unknown): Promise<string | undefined>;
+  send(path: string, body?: unknown): Promise<Refusal | undefined>;
   /** Reads the events of a run to its end: those of `opening`, and after a lost connection the rest. */
   follow(opening?: Promise<Response>): Promise<void>;
 }
@@ -41,7 +49,7 @@ export function connectionOf(base: string, host: ConnectionHost): Connection {
     return fetch(base + path, { method: "POST", headers, body: JSON.stringify(body), signal: host.signal });
   }
 
-  async function send(path: string, body?: unknown): Promise<string | undefined> {
+  async function send(path: string, body?: unknown): Promise<Refusal | undefined> {
     const response = await post(path, body).catch(() => undefined);
     return response?.ok ? undefined : await reasonOf(response);
   }
@@ -65,7 +73,7 @@ export function connectionOf(base: string, host: ConnectionHost): Connection {
       host.setConnection("reconnecting");
       await new Promise((next) => setTimeout(next, Math.min(5_000, 200 * 2 ** attempt)));
     }
-    if (!signal.aborted) host.fail("The server cannot be reached.");
+    if (!signal.aborted) host.fail(await reasonOf(undefined));
   }
 
   /** Asks for the events that the view does not contain. */
@@ -78,8 +86,10 @@ export function connectionOf(base: string, host: ConnectionHost): Connection {
     return host.view.status === "running" || host.view.status === "starting";
   }
 
-  async function reasonOf(response: Response | undefined): Promise<string> {
-    const body = await response?.json().catch(() => undefined);
-    return body?.error?.message ?? `The server cannot be reached${response ? `: ${response.status}` : ""}.`;
+  async function reasonOf(response: Response | undefined): Promise<Refusal> {
+    const { error }: ErrorBody = await response?.json().catch(() => undefined) ?? {};
+    const { code = response ? `status ${response.status}` : "lost", message, id } = error ?? {};
+    const text = message ?? "The server cannot be reached.";
+    return { text, failure: { code, ...(id !== undefined && { id }) } };
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { PersonAnswer } from "../../../../protocol/question.ts";
-import { type Connection, connectionOf } from "./connection.ts";
+import { type Connection, connectionOf, type Refusal } from "./connection.ts";
 import { reduce } from "./reduce.ts";
 import { emptyView, type Frame, startRun, type View } from "./view.ts";
 
@@ -65,7 +65,7 @@ export function openConversation(base: string): Conversation {
   setInterval(() => isRunning() && set({}), 250);
   const { run, status } = snapshot.view;
   if (run !== undefined && (isRunning() || status === "lost")) server.follow();
-  else if (isRunning()) fail("It is not known whether the server received this message.");
+  else if (isRunning()) fail({ text: "It is not known whether the server received this message." });
 
   return {
     read: () => snapshot,
@@ -155,15 +155,15 @@ export function openConversation(base: string): Conversation {
   }
 
   /** Shows an error. A run with open questions is still paused; the state of every other run is unknown. */
-  function fail(text: string): void {
+  function fail(refusal: Refusal): void {
     const { view } = snapshot;
     set({ view: { ...view, status: view.questions.length > 0 ? "paused" : "lost" }, connection: "" });
-    addNote(text);
+    addNote(refusal);
   }
 
-  function addNote(text: string): void {
+  function addNote(note: Refusal): void {
     const { view } = snapshot;
-    set({ view: { ...view, entries: [...view.entries, { key: `page ${now()}`, who: "note", text }] } });
+    set({ view: { ...view, entries: [...view.entries, { key: `page ${now()}`, who: "note", ...note }] } });
   }
 
   /** Stores the view for a reload. If it is too large, only the fields that name the run are stored. */

@@ -60,11 +60,11 @@ export interface Entry {
   readonly failure?: Failure;
 }
 
-/** A failure, as the operator finds it in the log. */
+/** A failure of a run or of a request. */
 export interface Failure {
   readonly code: string;
-  /** The id that the log line of the error contains. */
-  readonly id: string;
+  /** The id under which the server reports the error. Missing for a request that the server refused. */
+  readonly id?: string;
 }
 
 /** One model request: its model, and the tokens it used. */
