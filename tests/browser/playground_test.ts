@@ -90,6 +90,7 @@ Deno.test("playground: a person chats with an agent, and sees the run", inBrowse
   assertEquals(names, [
     "session",
     "logger at session",
+    "logger at input",
     "prompt",
     "logger at prompt",
     "turn 1",
