@@ -24,7 +24,9 @@ export const weather = tool({
 });
 
 /** The parts of a page and its agent that a test chooses. */
-export interface Scene extends PlaygroundOptions, Pick<ServeOptions, "onError" | "owner"> {
+export interface Scene extends PlaygroundOptions, Pick<ServeOptions, "owner"> {
+  /** Receives errors. With `terminal`, the server writes them to its terminal. Default: they are ignored. */
+  readonly onError?: ServeOptions["onError"] | "terminal";
   readonly name?: string;
   readonly steps?: readonly ScriptedAnswer[];
   readonly tools?: readonly (typeof weather | typeof order)[];
@@ -37,12 +39,13 @@ export function open(
 ): Promise<Visit> {
   const assistant = agent({ name, model: scripted(...steps), tools, use, trace });
   const page = playground(options);
+  const report = onError === "terminal" ? {} : { onError: onError ?? (() => {}) };
   return visit(
     serve(assistant, {
       page,
       log: memoryLog(),
       onClientGone: "detach",
-      onError: onError ?? (() => {}),
+      ...report,
       ...(owner && { owner }),
     }),
   );

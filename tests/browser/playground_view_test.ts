@@ -1,6 +1,7 @@
 import { type Middleware, ModelError, text } from "@jizai/jizai";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { assert, assertEquals } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { drop, order } from "../support/asking.ts";
 import { inBrowser, send } from "./chromium.ts";
 import { brackets, open, until, weather } from "./playground_scene.ts";
@@ -128,6 +129,17 @@ Deno.test("playground: the trace nests brackets, in plain words, and says who de
     "      cache at execute: ↩ answered",
   ]);
   assertEquals(page.troubles, []);
+});
+
+Deno.test("playground: a failure quotes the line that the server writes to its terminal", inBrowser, async () => {
+  using written = stub(console, "error");
+  await using talk = await open({ steps: [{ error: new Error("secret detail") }], onError: "terminal" });
+  await send(talk.page, "Hi");
+  await until(talk.page, "failed");
+  const lines = written.calls.map(({ args }) => String(args[0]));
+  const quoted = await talk.page.locator(".failure .hint code").allTextContents();
+  assertEquals(quoted.map((line) => `${line}:`), lines);
+  assertEquals(lines.length, 1);
 });
 
 Deno.test("playground: calls that run alone are not shown as a group", inBrowser, async () => {

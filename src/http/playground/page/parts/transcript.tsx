@@ -85,8 +85,8 @@ const failures: Readonly<Record<string, string>> = {
   internal: "Internal error",
 };
 
-/** The failure of a run or of a request. The server reports the error under the same id. */
-function FailureCard({ text, code, id }: Failure & { readonly text: string }) {
+/** The failure of a run or of a request. Without an `onError` of its own, the server writes the error to its terminal in the same words. */
+function FailureCard({ text, code, id, run }: Failure & { readonly text: string }) {
   return (
     <div class="failure" role="alert">
       <div class="who">{failures[code] ?? "The request failed"}</div>
@@ -97,7 +97,11 @@ function FailureCard({ text, code, id }: Failure & { readonly text: string }) {
         {id !== undefined && <dt>Error id</dt>}
         {id !== undefined && <dd class="code">{id}</dd>}
       </dl>
-      {id !== undefined && <p class="hint">Search the terminal of the server for this id.</p>}
+      {id !== undefined && (
+        <p class="hint">
+          In the terminal: <code>Error {id}{run !== undefined && ` in run ${run}`}</code>
+        </p>
+      )}
     </div>
   );
 }

@@ -123,7 +123,7 @@ const runHandlers: Handlers = {
     return end(view, { id, now, status }, status === "done" ? undefined : { text });
   },
   "run.failed"(view, { event: { message, code, error }, id, now }) {
-    const failure = { code, id: error };
+    const failure = { code, id: error, ...(view.run !== undefined && { run: view.run }) };
     return end(view, { id, now, status: "failed" }, { text: message, failure });
   },
   "run.aborted": (view, { event: { reason }, id, now }) =>

@@ -65,6 +65,8 @@ export interface Failure {
   readonly code: string;
   /** The id under which the server reports the error. Missing for a request that the server refused. */
   readonly id?: string;
+  /** The run that failed. Missing if the request failed before its run began. */
+  readonly run?: string;
 }
 
 /** One model request: its model, and the tokens it used. */
