@@ -1,5 +1,5 @@
 /**
- * Jizai: agents at the edge, every point of their life an onion of `(ctx, next)` hooks.
+ * Jizai: LLM agents at the edge. Each point in the life of a run is an onion of `(ctx, next)` hooks.
  *
  * ```ts
  * import { agent, type Middleware } from "@jizai/jizai";

@@ -8,7 +8,7 @@ import { pause } from "./pause.ts";
 
 /** The answer if there is nothing to do. */
 const introduction =
-  "This shop has lanterns, kettles and hooks. I count what is there, I deliver, and I order more: of an order a person decides. " +
+  "This shop has lanterns, kettles and hooks. I count the stock, deliver items and order more. An order needs your approval. " +
   "Ask me to count the lanterns and the kettles, to deliver 2 hooks, or to order 3 lanterns; or all of it in one sentence.";
 
 /** Creates a model that follows the rules. It waits `pace` milliseconds between two words. */
@@ -16,7 +16,7 @@ export function ruleBased(pace: number): Model {
   return {
     id: "rule-based",
     async *stream({ messages }, { signal }): AsyncGenerator<readonly ModelEvent[]> {
-      const calls = wanted(messages);
+      const calls = requestedCalls(messages);
       for (const { id, name, input } of calls) {
         yield [
           { type: "call.start", id, name },
@@ -24,7 +24,7 @@ export function ruleBased(pace: number): Model {
           { type: "call.end", id },
         ];
       }
-      const words = calls.length > 0 ? [] : answer(messages).match(/\s*\S+/g) ?? [];
+      const words = calls.length > 0 ? [] : answerText(messages).match(/\s*\S+/g) ?? [];
       for (const text of words) {
         yield [{ type: "text", text }];
         await pause(pace, signal);
@@ -35,10 +35,10 @@ export function ruleBased(pace: number): Model {
 }
 
 /** Returns the calls that the last prompt asks for; none once they have been made. */
-function wanted(messages: readonly Message[]): Call[] {
+function requestedCalls(messages: readonly Message[]): Call[] {
   const last = messages.at(-1);
   if (last?.role !== "user") return [];
-  const made = messages.flatMap((message) => message.role === "assistant" ? callsOf(message) : []).length;
+  const earlier = messages.flatMap((message) => message.role === "assistant" ? callsOf(message) : []).length;
   const words = textOf(last).toLowerCase().matchAll(
     /\b(count|deliver|order)\b|(?:(\d+) )?\b(lantern|kettle|hook)s?\b/g,
   );
@@ -49,13 +49,13 @@ function wanted(messages: readonly Message[]): Call[] {
     if (!thing) continue;
     const item = `${thing}s`;
     const input = name === "count" ? { item } : { item, amount: Number(amount ?? 1) };
-    calls.push({ id: `call_${made + calls.length + 1}`, name, input });
+    calls.push({ id: `call_${earlier + calls.length + 1}`, name, input });
   }
   return calls;
 }
 
 /** Returns the results of the calls of the last response. */
-function answer(messages: readonly Message[]): string {
+function answerText(messages: readonly Message[]): string {
   const last = messages.at(-1);
   return last?.role === "tool" ? last.results.map(textOf).join(" ") : introduction;
 }

@@ -13,7 +13,7 @@ const block = 512;
 /** The folder that contains all files of an npm package. */
 const prefix = "package/";
 
-/** Unpacks the files of a package into `folder`. Throws an `Error` if `bytes` are no npm tarball. */
+/** Unpacks the files of a package into `folder`. Throws an `Error` if `bytes` are not an npm tarball. */
 export async function unpack(bytes: Uint8Array, folder: string): Promise<void> {
   for (const [path, content] of filesOf(gunzipSync(bytes))) {
     const target = join(folder, path);

@@ -6,7 +6,7 @@
 
 /** Text for the model or from it. */
 export interface TextPart {
-  /** Tells it from other parts. */
+  /** Distinguishes it from other parts. */
   readonly type: "text";
   /** The text itself. */
   readonly text: string;
@@ -14,7 +14,7 @@ export interface TextPart {
 
 /** The model's reasoning before its answer. */
 export interface ReasoningPart {
-  /** Tells it from other parts. */
+  /** Distinguishes it from other parts. */
   readonly type: "reasoning";
   /** The text itself. */
   readonly text: string;
@@ -24,7 +24,7 @@ export interface ReasoningPart {
 
 /** An image or a file: base64 `data`, or a `url`. */
 export interface MediaPart {
-  /** Tells it from other parts. */
+  /** Distinguishes it from other parts. */
   readonly type: "media";
   /** The media type, such as `image/png`. */
   readonly mediaType: string;
@@ -36,7 +36,7 @@ export interface MediaPart {
 
 /** A call as the model made it. */
 export interface CallPart extends Call {
-  /** Tells it from other parts. */
+  /** Distinguishes it from other parts. */
   readonly type: "call";
 }
 

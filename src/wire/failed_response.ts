@@ -6,7 +6,7 @@
 import type { Event, FailureCode } from "../protocol/event.ts";
 import type { JsonResponse } from "./wire.ts";
 
-/** A failure of the model's provider is one of the gateway. `unauthorized` concerns the server's key, so it is none of the client's. */
+/** The status of each failure code. A failure of the model's provider is one of the gateway. `unauthorized` concerns the server's key, not the client's. */
 const statuses: { readonly [code in FailureCode]: JsonResponse["status"] } = {
   rate_limited: 429,
   overloaded: 503,

@@ -28,7 +28,7 @@ export interface Handlers {
   ask<K extends HookName>(name: K, ctx: Scope, point: Point, fields: Fields<K>): Promise<Outputs[K]>;
 }
 
-/** Collects the handlers of several registrations: of each hook, the last one. Throws a `TypeError` for a handler that is no function. */
+/** Collects the handlers of several registrations: of each hook, the last one. Throws a `TypeError` if a handler is not a function. */
 export function handlersOf(
   registered: readonly SessionHooks<never>[],
   { time, cwd: root }: { readonly time: () => Time; readonly cwd: string },

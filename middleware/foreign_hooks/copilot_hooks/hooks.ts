@@ -242,6 +242,6 @@ export interface SessionHooks<T = number> {
   readonly onErrorOccurred?: HookHandler<ErrorOccurredHookInput<T>, ErrorOccurredHookOutput>;
   /** Before the agent stops. */
   readonly onAgentStop?: HookHandler<AgentStopHookInput<T>, AgentStopHookOutput>;
-  /** When a run of a session has ended. A pause is no end. */
+  /** When a run of a session has ended. A pause does not end it. */
   readonly onSessionEnd?: HookHandler<SessionEndHookInput<T>, SessionEndHookOutput>;
 }

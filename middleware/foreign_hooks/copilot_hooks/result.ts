@@ -76,7 +76,7 @@ const form = z.object({
   sessionLog: z.string().optional().catch(undefined),
 });
 
-/** Applies `modifiedResult` to a result. Absent fields keep their values. A value that is no result becomes one: its text, or its JSON. */
+/** Applies `modifiedResult` to a result. Absent fields keep their values. Another value becomes a result: its text, or its JSON. */
 export function modified(result: ToolResult, given: unknown): ToolResult {
   const { data = {} } = form.safeParse(given);
   const { textResultForLlm: text, resultForAssistant, binaryResultsForLlm, resultType, sessionLog: person } = data;

@@ -24,7 +24,7 @@ export interface RpcAnswer {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** Answers a message. Returns nothing for a notification, or for a value that is no message. */
+/** Answers a message. Returns nothing for a notification, or for a value that is not a message. */
 export type Rpc = (message: unknown) => Promise<RpcAnswer | undefined>;
 
 const message = z.object({ id: z.number().optional(), method: z.string(), params: z.unknown().optional() });

@@ -10,7 +10,7 @@ import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./transport.t
 /** Sends a request. */
 export type Fetch = (url: string, init: RequestInit) => Response | Promise<Response>;
 
-/** Returns a function that connects to a URL. Throws a `TypeError` for a text that is no URL. */
+/** Returns a function that connects to a URL. Throws a `TypeError` if the text is not a URL. */
 export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">, fetch: Fetch): () => Wire {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
     throw new TypeError(`expected a URL with http:// or https://, got "${url}"`);

@@ -56,7 +56,7 @@ export interface LinesWire extends Wire {
   end(): Promise<void>;
 }
 
-/** Connects over lines. Answers may come out of order. A line that is no answer, and a late answer, are dropped. */
+/** Connects over lines. Answers may come out of order. A line that is not an answer, and a late answer, are dropped. */
 export function linesWire({ readable, writable, ended }: Duplex): LinesWire {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   const reader = readable.getReader();

@@ -52,14 +52,14 @@ const reply = z.object({
   error: z.unknown().optional(),
 }).refine(({ method, result, error }) => method === undefined || result !== undefined || error !== undefined);
 
-/** Returns the result in an answer. Throws if it is no answer, or an error. */
+/** Returns the result in an answer. Throws if the message is not an answer, or contains an error. */
 export function resultOf(answer: unknown): unknown {
   const { result, error } = reply.parse(answer);
   if (error !== undefined && error !== null) throw new Error(failure.parse(error));
   return result;
 }
 
-/** Returns the id of the request that a message answers; undefined if it is no answer. */
+/** Returns the id of the request that a message answers; undefined if it is not an answer. */
 export function answeredBy(message: unknown): number | undefined {
   const { success, data } = reply.safeParse(message);
   return success ? data.id : undefined;

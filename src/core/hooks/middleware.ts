@@ -78,7 +78,7 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly interfaceVersion?: number;
   /**
    * Whether agents that are tools of this agent inherit the middleware, around their own: true for all of it, false for nothing. Default: its
-   * `approval` hook only, so a child agent may be stricter and never looser.
+   * `approval` hook only, so a subagent may be stricter and never looser.
    */
   readonly inherit?: boolean;
   /**
@@ -91,7 +91,7 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly tools?: readonly AnyTool<V>[];
   /** Around every run or resume of a session. */
   readonly session?: Hook<SessionContext<V>, SessionChange, RunResult>;
-  /** Around the acceptance of messages from outside: a prompt, history, steering, a reply. Runs once for each message, and never in a child agent. */
+  /** Around the acceptance of messages from outside: a prompt, history, steering, a reply. Runs once for each message, and never in a subagent. */
   readonly input?: Hook<InputContext<V>, InputChange, InputResult>;
   /** From a prompt's arrival to its final answer. */
   readonly prompt?: Hook<PromptContext<V>, PromptChange, Answer>;

@@ -31,7 +31,7 @@ export interface Run {
   readonly call: string | undefined;
   /** State of middleware for this run, by name. Use `state()`. */
   readonly state: Map<string, unknown>;
-  /** State of middleware for the session, by name. Child agents share it. Use `state()`. */
+  /** State of middleware for the session, by name. Subagents share it. Use `state()`. */
   readonly sessionState: Map<string, unknown>;
   /** The tokens used so far. */
   readonly usage: Usage;

@@ -28,7 +28,7 @@ export interface StateOptions {
 }
 
 /**
- * Creates a named value that every run or session starts with `init()`. It is saved with the run, so it must be JSON. Child agents share the state
+ * Creates a named value that every run or session starts with `init()`. It is saved with the run, so it must be JSON. Subagents share the state
  * of the session.
  *
  * ```ts

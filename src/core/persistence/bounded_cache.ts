@@ -5,7 +5,7 @@
  */
 import { brand } from "../../protocol/brand.ts";
 
-/** The error for an entry that does not fit into a cache whose entries must stay. The message may be sent to the client, which can try again later. */
+/** The error for an entry that does not fit into a store in memory, because the others must stay. The message may be sent to the client, which can try again later. */
 export class CapacityError extends Error {
   static {
     brand(this, "CapacityError");

@@ -18,11 +18,11 @@ export interface Limits {
   readonly time: number;
   /** Characters of one result in the transcript. Hooks see the whole result. Default: 100,000. */
   readonly output: number;
-  /** Tools that run at the same time, in the run and its child agents together. Default: 64. */
+  /** Tools that run at the same time, in the run and its subagents together. Default: 64. */
   readonly parallel: number;
-  /** Levels of child agents. Default: 3. */
+  /** Levels of subagents. Default: 3. */
   readonly depth: number;
-  /** Child agents that run at the same time. Default: 8. */
+  /** Subagents that run at the same time. Default: 8. */
   readonly agents: number;
   /** Estimated tokens of the transcript. Beyond, it is compacted to half of that; needs `compaction()`. Default: no limit. */
   readonly context: number;

@@ -38,7 +38,7 @@ export interface OpenOptions {
 export interface ResumeTokens {
   /** Makes the token of a session. Throws a `TypeError` if the session is not paused, and a `ResumeTokenError` if it is too large. */
   seal(session: Session): Promise<string>;
-  /** Returns the session of a token. Throws a `ResumeTokenError` if the text is no valid token. */
+  /** Returns the session of a token. Throws a `ResumeTokenError` if the text is not a valid token. */
   open(text: string, options?: OpenOptions): Promise<Session>;
   /** Opens a token, or begins a new session without one, and holds the session for one run, as a server does. Throws as `open()` does. */
   hold(text?: string, options?: OpenOptions): Promise<HeldSession>;

@@ -13,7 +13,7 @@ import type { PermissionSuggestion } from "../config/input.ts";
 import type { PermissionAnswer } from "../config/output.ts";
 import { callFields } from "./pre_tool_use.ts";
 
-/** Answers in place of a person; nothing is no answer. */
+/** Answers in place of a person. Returns null or undefined if it does not decide. */
 export type CanUseTool = (
   toolName: string,
   input: Record<string, unknown>,

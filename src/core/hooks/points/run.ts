@@ -124,7 +124,7 @@ export interface Answer {
 
 /** The context of `subagent`. */
 export interface SubagentContext<V = unknown> extends Scope<V> {
-  /** The name of the child agent. */
+  /** The name of the subagent. */
   readonly child: string;
   /** The prompt for the child. */
   readonly prompt: UserMessage;
