@@ -243,7 +243,7 @@ export const foreignRules: readonly ForeignRule[] = [
   ),
   of("Engine", "A message during a batch skips no call.", "a message during a batch"),
   of("Engine", "Hooks are aborted with the run.", "stopping a run", "a hook that ignores", "a cleanup that hangs"),
-  { system: "all", rule: "Each row of the table of systems has a point in Jizai.", tests: ["Table: "] },
+  { system: "all", rule: "Each concept of the other systems has a point in Jizai.", tests: ["Table: "] },
 ];
 
 function of(system: string, rule: string, ...tests: readonly string[]): ForeignRule {

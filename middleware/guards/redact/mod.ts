@@ -70,7 +70,7 @@ export const credentials: readonly RegExp[] = [
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
  * so they must read their keys elsewhere. Place it first in `use`, so that it is around all others. Not masked: media, ids (of calls, runs, sessions, owners),
  * names that the application chose (of agents, middleware, models, `data` events), texts that the model encodes or spells out, what a provider signs or
- * encrypts (`meta` of a thought), what middleware before it adds to requests, and errors, which only `onError` receives. A child agent with a `truncate()`
+ * encrypts (`meta` of a thought), what middleware before it adds to requests, and errors, which only `onError` receives. A subagent with a `truncate()`
  * of its own uses the same `redact()` after it. `otel({ content })` needs its `mask`.
  *
  * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more.

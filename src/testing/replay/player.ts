@@ -77,7 +77,7 @@ export class Player {
     execute: (ctx, next) => this.#children.has(ctx.tool) ? next() : this.execute(ctx),
   };
 
-  /** Returns a tool whose calls get their recorded results. The tokens of a child agent count for the run. */
+  /** Returns a tool whose calls get their recorded results. The tokens of a subagent count for the run. */
   tool(tool: AnyTool): AnyTool {
     if (!tool["~execute"]) return tool; // the middleware answers
     const played: AnyTool = {

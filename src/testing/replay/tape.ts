@@ -94,7 +94,7 @@ export class Tape {
     },
   };
 
-  /** Records the tokens that a child agent has used since the last entry. */
+  /** Records the tokens that a subagent has used since the last entry. */
   #spend(source: string, usage: Usage): void {
     const { input, output, cached = 0 } = this.#usage;
     this.#usage = usage;
