@@ -69,3 +69,27 @@ Deno.test("time can be faked once at a time, and restored", () => {
   assertStrictEquals(globalThis.Date, Date);
   assertStrictEquals(globalThis.setTimeout, setTimeout);
 });
+
+Deno.test("restoreFor() gives real time to a callback", async () => {
+  const { setTimeout } = globalThis;
+  using _ = new FakeTime(5);
+  const given = await FakeTime.restoreFor((word: string) => {
+    assertStrictEquals(globalThis.setTimeout, setTimeout);
+    return Promise.resolve([word, Date.now() > 5]);
+  }, "real");
+  assertEquals([given, Date.now()], [["real", true], 5]);
+});
+
+Deno.test("advanceRate lets fake time run on", async () => {
+  using time = new FakeTime(0, { advanceRate: 1_000, advanceFrequency: 1 });
+  await time.delay(10);
+  assert(time.now >= 1_000);
+});
+
+Deno.test("a delay ends when its signal aborts", async () => {
+  using time = new FakeTime();
+  const controller = new AbortController();
+  const delayed = time.delay(60_000, { signal: controller.signal });
+  controller.abort();
+  assertEquals(await delayed.catch(({ name }) => name), "AbortError");
+});
