@@ -21,11 +21,8 @@ import { assistant } from "./assistant.ts";
 import { chooseModel } from "./model.ts";
 import { trace } from "@jizai/jizai/trace";
 
-const log = logger(({ point, tool, outcome, ms }) => {
-  console.log(" ", ...[point, tool, outcome].filter((word) => word !== undefined), `${ms.toFixed(1)} ms`);
-});
 const model = chooseModel();
-const served = serve(assistant(model, { use: [log], trace }), {
+const served = serve(assistant(model, { use: [logger()], trace }), {
   page: playground({
     prompts: [
       "Which point do I want for a timeout?",

@@ -12,6 +12,7 @@ export {
   type ScriptedModel,
   type ScriptedStep,
 } from "../model/scripted.ts";
+export { callHook, type HookContexts, stubContext, type StubFields } from "./call_hook.ts";
 export { collect, type Collected, type CollectOptions } from "./collect.ts";
 export {
   type CaseScores,

@@ -1,6 +1,6 @@
 import { agent, deny, type Middleware, type Point, tool } from "@jizai/jizai";
-import { logger, type LogLine } from "@jizai/jizai/middleware/logger";
-import { scripted } from "@jizai/jizai/model/scripted";
+import { logger, type LoggerOptions, type LogLine } from "@jizai/jizai/middleware/logger";
+import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
@@ -290,4 +290,85 @@ Deno.test("logger() reports a `write` that throws or rejects, and does not affec
 
 Deno.test("logger() obeys the laws of middleware", async () => {
   await testMiddleware(() => logger(() => {}));
+});
+
+/** Returns the lines that `logger()` writes for a run, without times and with short ids. */
+async function written(options: LoggerOptions, ...steps: readonly ScriptedAnswer[]): Promise<string[]> {
+  const lines: string[] = [];
+  const log = logger({ ...options, write: (line) => lines.push(line) });
+  const { run } = await agent({ model: scripted(...steps), tools: [work], use: [log] }).run("Go").result;
+  return lines.map((line) =>
+    line.replaceAll(run.slice(0, 8), "<run>").replace(/\d\d:\d\d:\d\d\.\d{3}/, "<time>").replace(/\d+ ms/, "1 ms")
+  );
+}
+
+Deno.test("logger() writes text for people, nested by point, from the level that is chosen", async () => {
+  assertEquals(await written({ format: "text", color: false }, calling(1, 2), "Done."), [
+    "<time> <run>       model 1 calls 1 ms",
+    "<time> <run>         execute work threw RangeError 1 ms",
+    "<time> <run>       error work skip RangeError 1 ms",
+    "<time> <run>       tool work ok 1 ms",
+    "<time> <run>       tool work error 1 ms",
+    "<time> <run>       model 2 stop 1 ms",
+    "<time> <run>   prompt done 1 ms",
+    "<time> <run> session done 1 ms",
+  ]);
+  const points = async (level: "debug" | "warn" | "error") => {
+    const lines = await written({ level, format: "text", color: false }, calling(2), "Done.");
+    return lines.map((line) => line.replace("<time> <run>", "").trim().split(" ")[0]);
+  };
+  assertEquals(await points("debug"), [
+    "input",
+    "model",
+    "approval",
+    "execute",
+    "error",
+    "tool",
+    "turn",
+    "model",
+    "turn",
+    "stop",
+    "prompt",
+    "session",
+  ]);
+  assertEquals(await points("warn"), ["execute", "tool"]);
+  assertEquals(await points("error"), ["execute"]);
+});
+
+Deno.test("logger() colours the text on request, each run in its own way", async () => {
+  const lines: string[] = [];
+  const log = logger({ format: "text", color: true, write: (line) => lines.push(line) });
+  await agent({ model: scripted("Done."), use: [log] }).run("Go").result;
+  const [first = ""] = lines;
+  assertEquals(
+    first.replace(/\d\d:\d\d:\d\d\.\d{3}/, "<time>").replace(/\[3\dm\w{8}/, "<run>").replace(/\d+ ms/, "1 ms"),
+    "\u001b[2m<time>\u001b[22m \u001b<run>\u001b[39m       \u001b[39mmodel 1 stop\u001b[39m \u001b[2m1 ms\u001b[22m",
+  );
+});
+
+Deno.test("logger() writes JSON where there is no terminal", async () => {
+  const lines = await written({}, "Done.");
+  assertEquals(lines.map((line) => JSON.parse(line)).map(({ point, outcome }) => `${point} ${outcome}`), [
+    "model stop",
+    "prompt done",
+    "session done",
+  ]);
+});
+
+Deno.test("logger() writes to the console by default, and indents the lines of a child agent", async () => {
+  using log = stub(console, "log");
+  const child = asTool(
+    agent({ name: "child", model: scripted("Helped."), use: [logger({ format: "text", color: false })] }),
+    {
+      name: "help",
+      description: "Helps",
+    },
+  );
+  await agent({ model: scripted({ calls: [["help", { prompt: "Help" }]] }, "Done."), tools: [child] }).run("Go").result;
+  const lines = log.calls.map(({ args: [line] }) => String(line).slice(22).replace(/\d+ ms/, "1 ms"));
+  assertEquals(lines, [
+    "                model 1 stop 1 ms",
+    "            prompt done 1 ms",
+    "          session done 1 ms",
+  ]);
 });

@@ -19,8 +19,17 @@ import { testMiddleware, type TestOptions } from "@jizai/jizai/testing";
 import { assertEquals, assertRejects } from "@std/assert";
 import * as z from "zod";
 
-/** Returns a report without counts and line numbers. */
+/** Returns a report without counts, line numbers and fixes. */
 async function reportOf<V>(make: () => Middleware<V>, options?: TestOptions<V>): Promise<readonly string[]> {
+  return (await linesOf(make, options)).filter((line) => !line.startsWith("  "));
+}
+
+/** Returns the fixes in a report. */
+async function fixesOf<V>(make: () => Middleware<V>, options?: TestOptions<V>): Promise<readonly string[]> {
+  return (await linesOf(make, options)).filter((line) => line.startsWith("  ")).map((line) => line.trim());
+}
+
+async function linesOf<V>(make: () => Middleware<V>, options?: TestOptions<V>): Promise<readonly string[]> {
   const { message } = await assertRejects(() => testMiddleware(make, options), Error);
   return message.replaceAll(/, and \d+ more/g, "").replaceAll(/ at file:\S+/g, "").split("\n");
 }
@@ -369,6 +378,7 @@ Deno.test("testMiddleware() finds a timer that is not cleared, and the place whe
     [
       '"leaving" breaks the law that a middleware leaves no listener and no timer behind:',
       "...",
+      "  Clear timers and remove listeners in a finally block.",
     ].join("\n"),
   );
   await new Promise((resolve) => setTimeout(resolve, 1));
@@ -521,4 +531,59 @@ Deno.test("testMiddleware() reports every broken law", async () => {
     '"terrible" breaks the law that a middleware passes on what ends or pauses a run:',
     '"terrible" breaks the law that a middleware calls next() as the point allows, and awaits it:',
   ]);
+});
+
+Deno.test("testMiddleware() advises state() or shares: true for data that runs share", async () => {
+  const counting = (): Middleware => {
+    let count = 0;
+    return { name: "counting", prompt: async (_ctx, next) => ({ ...await next(), text: `${++count}` }) };
+  };
+  assertEquals(await fixesOf(counting), [
+    "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }.",
+  ]);
+  await testMiddleware(counting, { shares: true });
+});
+
+Deno.test("testMiddleware() advises vars for a hook that reads them", async () => {
+  const greeting = (): Middleware<{ user: { name: string } }> => ({
+    name: "greeting",
+    prompt: async ({ vars }, next) => ({ ...await next(), text: `Hello, ${vars.user.name}` }),
+  });
+  assertEquals(await fixesOf(greeting), ['If the hook reads ctx.vars, pass them: { vars: { user: "ann" } }.']);
+  await testMiddleware(greeting, { vars: { user: { name: "Ann" } } });
+});
+
+Deno.test("testMiddleware() names the fix of each broken law", async () => {
+  const hasty = (): Middleware => ({
+    name: "hasty",
+    async tool(ctx, next) {
+      Object.assign(ctx, { name: "other" });
+      return await next();
+    },
+  });
+  assertEquals(await fixesOf(hasty), ["Pass a change to next(), or return a new object such as { ...result, parts }."]);
+});
+
+Deno.test("testMiddleware() ignores timers of the runtime, and reports those of the middleware", async () => {
+  // the frame of the function has the place that frames of Node's own modules have
+  const keepAlive: () => void = (0, eval)(
+    "(() => void setTimeout(() => {}, 1))\n//# sourceURL=node:internal/deps/undici/undici",
+  );
+  await testMiddleware((): Middleware => ({
+    name: "fetching",
+    execute: async (_ctx, next) => {
+      keepAlive();
+      return await next();
+    },
+  }));
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  const leaking = (): Middleware => ({
+    name: "leaking",
+    execute: async (_ctx, next) => {
+      timers.push(setTimeout(() => {}, 60_000));
+      return await next();
+    },
+  });
+  assertEquals(await fixesOf(leaking), ["Clear timers and remove listeners in a finally block."]);
+  for (const timer of timers) clearTimeout(timer);
 });

@@ -17,15 +17,37 @@ export const laws = {
   apart: "keeps one run apart from another",
 } as const;
 
+/** The fix for a broken law, as reports name it. */
+const fixes: Readonly<Record<keyof typeof laws, string>> = {
+  passes: "Return the result of next(), and rethrow what it throws, unless the hook answers itself.",
+  unwinds: "Rethrow an error for which isInterrupt() is true.",
+  next: "Await next(), and call it again only at model and execute, after it has settled.",
+  readonly: "Pass a change to next(), or return a new object such as { ...result, parts }.",
+  valid: "Keep each call of the transcript together with its result.",
+  clean: "Clear timers and remove listeners in a finally block.",
+  stops: "Pass ctx.signal to what the hook waits for, and stop when it aborts.",
+  apart: "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }.",
+};
+
+/** The observations of a hook that reads vars which the test does not have. */
+const missingVars =
+  /(undefined|null).*(reading|properties|object|evaluating)|(reading|properties|object|evaluating).*(undefined|null)/;
+
 /** Reports a broken law: what was observed, and at which point if that is known. */
 export type Report = (law: keyof typeof laws, what: string, point?: Point) => void;
+
+/** The options that a report may advise. */
+export interface Hints {
+  /** True if the test has no vars. Default: false. */
+  readonly vars?: boolean;
+}
 
 /** The broken laws of all scenarios. */
 export interface Findings {
   /** Returns the function that reports a broken law of one scenario. */
   in(scenario: string): Report;
-  /** Returns a paragraph for each broken law, with each observation once; empty if no law was broken. */
-  report(name: string): string;
+  /** Returns a paragraph for each broken law, with each observation once, and its fix; empty if no law was broken. */
+  report(name: string, hints?: Hints): string;
 }
 
 /** Creates an empty list of findings. */
@@ -45,10 +67,15 @@ export function findings(): Findings {
   return {
     in: (scenario) => (law, what, point) =>
       void found.push({ law, what: point ? `at ${point}, ${what}` : what, scenario }),
-    report: (name) =>
+    report: (name, hints = {}) =>
       Object.entries(laws).flatMap(([law, title]) => {
         const lines = linesOf(law);
-        return lines.length > 0 ? [`"${name}" breaks the law that a middleware ${title}:`, ...lines] : [];
+        if (lines.length === 0) return [];
+        const needsVars = hints.vars && lines.some((line) => missingVars.test(line));
+        const fix = needsVars
+          ? 'If the hook reads ctx.vars, pass them: { vars: { user: "ann" } }.'
+          : fixes[law as keyof typeof laws]; // its own keys
+        return [`"${name}" breaks the law that a middleware ${title}:`, ...lines, `  ${fix}`];
       }).join("\n"),
   };
 }

@@ -27,7 +27,7 @@ export function watchLeaks(): LeakWatch {
     };
     const id = begin(over, ms);
     const place = caller();
-    timers.set(id, () => `a ${name}() of ${ms} ms, set at ${place()}`);
+    timers.set(id, () => place().runtime ? undefined : `a ${name}() of ${ms} ms, set at ${place().at}`);
     return id;
   };
   const clear: Instead = (stop, _, [id]) => {
@@ -38,7 +38,7 @@ export function watchLeaks(): LeakWatch {
     if (on instanceof AbortSignal) {
       const ofSignal = listeners.get(on) ?? new Map<unknown, Finding>();
       const place = caller();
-      listeners.set(on, ofSignal.set(listener, () => `a listener on ctx.signal, added at ${place()}`));
+      listeners.set(on, ofSignal.set(listener, () => `a listener on ctx.signal, added at ${place().at}`));
     }
     return add(type, listener, options);
   };
@@ -62,13 +62,13 @@ export function watchLeaks(): LeakWatch {
       [
         ...timers.values(),
         ...[...tracked].flatMap((signal) => signal.aborted ? [] : [...listeners.get(signal)?.values() ?? []]),
-      ].map((finding) => finding()),
+      ].map((finding) => finding()).filter((finding) => finding !== undefined),
     end: () => restore.forEach((back) => back()),
   };
 }
 
-/** Describes a timer or a listener that is left. */
-type Finding = () => string;
+/** Describes a timer or a listener that is left. Undefined if it belongs to the runtime, such as a timer of the connections of `fetch()`. */
+type Finding = () => string | undefined;
 
 const busy = Symbol.for("jizai.testing.busy");
 
@@ -100,12 +100,22 @@ function swap<T extends object, K extends keyof T & string>(target: T, key: K, i
   };
 }
 
-/** Returns a function that names the place of the caller of a watched function. The stack is only formatted when it is needed, since that is slow. */
-function caller(): () => string {
+/** The caller of a watched function. */
+interface Caller {
+  /** The place in the code outside of the runtime. */
+  readonly at: string;
+  /** True if the runtime itself called the function. */
+  readonly runtime: boolean;
+}
+
+/** Returns a function that names the caller of a watched function. The stack is only formatted when it is needed, since that is slow. */
+function caller(): () => Caller {
   const error = new Error();
+  const inRuntime = (line: string) => /ext:|node:|internal:|bun:/.test(line);
   return () => {
     const callers = (error.stack ?? "").split("\n").slice(4); // below this function, its caller and the proxy
-    const line = callers.find((line) => !/ext:|node:internal/.test(line));
-    return line?.match(/[^\s(]+:\d+:\d+/)?.[0] ?? "an unknown place";
+    const line = callers.find((line) => !inRuntime(line));
+    const at = line?.match(/[^\s(]+:\d+:\d+/)?.[0] ?? "an unknown place";
+    return { at, runtime: callers[0] !== undefined && inRuntime(callers[0]) };
   };
 }

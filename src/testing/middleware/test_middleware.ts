@@ -33,7 +33,7 @@ export interface TestOptions<V = unknown> {
  * Tests a middleware at every point that it hooks, with failures, stops, pauses, parallel calls and a second entry, alone and beside other runs.
  * `make` creates a new one for every agent. Times are real: give it short ones, and a fixed clock if its results contain the time.
  *
- * Throws an `Error` that names every law it breaks, and when. A middleware
+ * Throws an `Error` that names every law it breaks, when, and the fix. A middleware
  * - passes on the results and errors of the inner layers, unless it answers itself;
  * - passes on what ends or pauses a run;
  * - calls `next()` as the point allows, and awaits it;
@@ -78,7 +78,7 @@ export async function testMiddleware<V = unknown>(
     }
     if (!shares) await checkIsolation(setup, found.in("in several runs"));
   });
-  const report = found.report(sample.name ?? "the middleware");
+  const report = found.report(sample.name ?? "the middleware", { vars: vars === undefined });
   if (report !== "") throw new Error(report);
 }
 

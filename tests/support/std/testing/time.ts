@@ -149,14 +149,13 @@ export class FakeTime implements Disposable {
     const aborted = () => new DOMException("Delay was aborted.", "AbortError");
     if (signal?.aborted) throw aborted();
     await new Promise<void>((resolve, reject) => {
-      const abort = () => {
-        real.clearTimeout(timer);
-        reject(aborted());
-      };
-      const timer = real.setTimeout(() => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const abort = () => FakeTime.restoreFor(() => clearTimeout(timer)).then(() => reject(aborted()));
+      const done = () => {
         signal?.removeEventListener("abort", abort);
         resolve();
-      }, ms);
+      };
+      FakeTime.restoreFor(() => setTimeout(done, ms)).then((id) => timer = id);
       signal?.addEventListener("abort", abort, { once: true });
     });
   }

@@ -90,6 +90,7 @@ Deno.test("a delay ends when its signal aborts", async () => {
   using time = new FakeTime();
   const controller = new AbortController();
   const delayed = time.delay(60_000, { signal: controller.signal });
+  await time.runMicrotasks();
   controller.abort();
   assertEquals(await delayed.catch(({ name }) => name), "AbortError");
 });

@@ -1,37 +1,34 @@
 /**
- * Logs one structured line per hook point.
+ * Logs one line per hook point: text for people, or structured data.
  *
  * @module
  */
-import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../../mod.ts";
+import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../../../mod.ts";
+import type { LogLine } from "./line.ts";
+import { isAtLeast, levelOf, type LogLevel, textOfLine } from "./text.ts";
 
-/** One completed point. Contains no input, no text and no error message. */
-export interface LogLine {
-  /** Time of completion, in ISO 8601. */
-  readonly time: string;
-  /** Id of the run. */
-  readonly run: string;
-  /** Id of the session. */
-  readonly session: string;
-  /** The point. */
-  readonly point: Point;
-  /** Number of the turn, from 1, if the point belongs to one. */
-  readonly turn?: number;
-  /** Name of the tool, if the point belongs to a call. */
-  readonly tool?: string;
-  /** Id of the call, if the point belongs to one. */
-  readonly call?: string;
-  /** Duration in milliseconds, inner layers included. */
-  readonly ms: number;
-  /** The status, the decision or the finish reason; `threw`, `ended` or `paused` if there is no result. */
-  readonly outcome: string;
-  /** Name of the thrown error; at `error`, of the error that is handled. */
-  readonly error?: string;
+export type { LogLine } from "./line.ts";
+export type { LogLevel } from "./text.ts";
+
+/** Options of `logger()`. */
+export interface LoggerOptions {
+  /**
+   * The least important level that is written. error: a point threw, or the run failed; warn: denied, aborted, timed out; debug: `input`, `turn`, `approval`, `execute` and
+   * `stop`. Default: "info".
+   */
+  readonly level?: LogLevel;
+  /** The form of a line: text for people, or JSON. Default: "text" if standard output is a terminal, otherwise "json". */
+  readonly format?: "text" | "json";
+  /** Whether text has ANSI colours. Default: true if standard output is a terminal. */
+  readonly color?: boolean;
+  /** Writes a line. Default: `console.log`. */
+  readonly write?: (line: string) => unknown;
 }
 
 /**
- * Calls `write` with a line at each of the thirteen points. The run does not wait for `write`. If it throws or rejects, the run continues, the error is reported
- * to the operator, and a warning is emitted.
+ * Logs each completed point. `logger()` writes for people on a terminal, and JSON elsewhere: the time, the start of the run's id, the point, the outcome and
+ * the duration. With a function, it passes a structured line for each of the thirteen points. The run does not wait for it. If it throws or
+ * rejects, the run continues, the error is reported to the operator, and a warning is emitted.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -53,7 +50,9 @@ export interface LogLine {
  * ]);
  * ```
  */
-export function logger(write: (line: LogLine) => unknown): Middleware {
+export function logger(to: LoggerOptions | ((line: LogLine) => unknown) = {}): Middleware {
+  const write = typeof to === "function" ? to : lineWriter(to);
+
   async function log<R>(
     scope: Scope,
     subject: Pick<LogLine, "point" | "turn" | "tool" | "call" | "error">,
@@ -82,7 +81,7 @@ export function logger(write: (line: LogLine) => unknown): Middleware {
       };
       const failed = (error: unknown) => warn(scope, subject.point, error);
       try {
-        const written = write(line);
+        const written = write(line, scope.run.path.length);
         if (isThenable(written)) written.then(undefined, failed); // the run does not wait; a failure is reported
       } catch (error) {
         failed(error);
@@ -106,6 +105,26 @@ export function logger(write: (line: LogLine) => unknown): Middleware {
     error: (ctx, next) => log(ctx, { point: "error", ...failureOf(ctx) }, next, typeOf),
     abort: (ctx, next) => log(ctx, { point: "abort" }, next, () => "done"),
   };
+}
+
+/** Returns a function that writes lines as text. It receives the number of agents above the run, too. */
+function lineWriter(options: LoggerOptions): (line: LogLine, depth: number) => unknown {
+  const isTerminal = hasTerminal();
+  const { level = "info", format = isTerminal ? "text" : "json", color = isTerminal, write = print } = options;
+  return (line, depth) => {
+    if (!isAtLeast(levelOf(line), level)) return;
+    return write(format === "json" ? JSON.stringify(line) : textOfLine(line, { depth, color }));
+  };
+}
+
+/** Whether standard output is a terminal. Runtimes without processes have none. */
+function hasTerminal(): boolean {
+  const { process } = globalThis as { process?: { stdout?: { isTTY?: boolean } } }; // Node, Bun and Deno have it
+  return process?.stdout?.isTTY === true;
+}
+
+function print(line: string): void {
+  console.log(line);
 }
 
 function statusOf({ status }: { readonly status: string }): string {
