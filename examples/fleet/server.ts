@@ -35,10 +35,11 @@ const limit = rateLimit({ per: ({ vars }: Scope<Customer>) => vars.user, limit: 
 const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 200), use: [holder, limit] }), {
   store,
   log,
-  lease: 2_000, // another process continues a run two seconds after its process was killed
+  lease: 2_000, // a run counts as lost two seconds after its process was killed
   owner: (c) => c.get("user"),
   vars: (c) => ({ user: c.get("user") }),
   onClientGone: "detach",
+  recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
   signal: closing.signal,
   onError: (error, { id }) => console.error(id, error),
 });
@@ -56,7 +57,16 @@ const server = Deno.serve({
   onListen: ({ port }) => console.log(`serves http://127.0.0.1:${port}`),
 }, app.fetch);
 
+const recovery = setInterval(async () => {
+  try {
+    await served.recover(); // continues runs whose process was killed, also if no client asks for them
+  } catch (error) {
+    console.error("recover", error);
+  }
+}, 1_000);
+
 for await (const _ of Deno.stdin.readable);
+clearInterval(recovery);
 closing.abort();
 await server.shutdown();
 Deno.exit();

@@ -18,9 +18,11 @@ async function d1Server(path: string): Promise<AsyncDisposable & { request(path:
   const process = new Deno.Command(Deno.execPath(), { args, stdin: "piped", stdout: "piped" }).spawn();
   const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { value = "" } = await output.read();
+  const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 }); // miniflare closes idle connections
   return {
-    request: (path) => fetch(new URL(path, value.trim())),
+    request: (path) => fetch(new URL(path, value.trim()), { client }),
     async [Symbol.asyncDispose]() {
+      client.close();
       await process.stdin.close();
       while (!(await output.read()).done);
       await process.status;
