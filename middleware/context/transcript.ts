@@ -170,6 +170,8 @@ function blockOf(part: AnswerPart | ContentPart): unknown {
   switch (part.type) {
     case "text":
       return part;
+    case "source":
+      return part;
     case "reasoning":
       return { type: "thinking", thinking: part.text };
     case "call":

@@ -62,13 +62,15 @@ function changeOf(state: RunState, event: Event): Change {
       return updatePart(state, event.part, { type: "text", text: event.text });
     case "reasoning.delta":
       return updatePart(state, event.part, { type: "reasoning", text: event.text });
+    case "part.added":
+      return updateParts(state, (parts) => [...parts, { id: event.part, ...event.content }]);
     case "model.finished": {
       const { text } = event;
       if (text === undefined) return undefined;
       return updateParts(state, (parts) => [
         ...parts.filter((part) => part.type === "reasoning"),
         { type: "text", id: parts.length, text },
-        ...parts.filter((part) => part.type === "call"),
+        ...parts.filter((part) => part.type !== "reasoning" && part.type !== "text"),
       ]);
     }
     case "call.ready":

@@ -5,7 +5,7 @@
  */
 import { brand } from "../protocol/brand.ts";
 import type { FailureCode, FinishReason } from "../protocol/event.ts";
-import type { Json, Message, Usage } from "../protocol/message.ts";
+import type { Json, MediaPart, Message, SourcePart, Usage } from "../protocol/message.ts";
 
 /** Describes a tool to the model. */
 export interface ToolDefinition {
@@ -70,6 +70,8 @@ export type ModelEvent =
   | { readonly type: "text"; readonly text: string }
   /** Reasoning to append. `meta` ends the part; it is stored with the part and sent back unchanged. */
   | { readonly type: "reasoning"; readonly text: string; readonly meta?: Json }
+  /** A part that is complete at once: a generated file, or a source. */
+  | { readonly type: "part"; readonly part: MediaPart | SourcePart }
   /** A call begins. */
   | { readonly type: "call.start"; readonly id: string; readonly name: string }
   /** JSON text to append to the input of a call. */

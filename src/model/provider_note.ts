@@ -13,8 +13,14 @@ export function noteEvent(model: string, note: UnknownObject): ModelEvent {
   return { type: "reasoning", text: "", meta };
 }
 
+/** Creates an event of a source. Fields that are not texts are left out. */
+export function sourceEvent(fields: { readonly [key in "url" | "title" | "text"]?: unknown }): ModelEvent {
+  const texts = Object.entries(fields).filter(([, value]) => typeof value === "string" && value !== "");
+  return { type: "part", part: { type: "source", ...Object.fromEntries(texts) } };
+}
+
 /** Reads the note of a part if it came from `model`. */
 export function readNote(part: AnswerPart, model: string): UnknownObject {
-  const meta = part.type === "reasoning" ? part.meta : undefined;
+  const meta = part.type === "reasoning" || part.type === "media" ? part.meta : undefined;
   return isObject(meta) && meta.model === model ? meta : {};
 }

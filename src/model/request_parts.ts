@@ -17,6 +17,11 @@ export function toolSchema({ schema: { $schema: _, ...schema } }: Pick<ToolDefin
   return schema;
 }
 
+/** Returns the text that replaces a file that a model generated, where the provider accepts no files from it. */
+export function generatedFileNotice({ mediaType, url }: MediaPart): string {
+  return `[You generated a file of type ${mediaType}${url === undefined ? "" : `: ${url}`}]`;
+}
+
 /** Returns the text that replaces a file of a type that the provider does not accept. */
 export function fileNotice({ mediaType }: MediaPart): string {
   return `[A file of type ${mediaType}, which you cannot be shown.]`;

@@ -7,7 +7,7 @@
  *   prompt.accepted
  *   turn.started
  *     model.started
- *       reasoning.delta*  text.delta*  output.delta*  call.delta*  call.ready*
+ *       reasoning.delta*  text.delta*  output.delta*  part.added*  call.delta*  call.ready*
  *     model.finished
  *     tool.started  approval.asked?  approval.decided  tool.progress*  tool.finished     (per call)
  *   turn.finished
@@ -19,7 +19,7 @@
  * @module
  */
 import type { FileChange } from "./files.ts";
-import type { Call, CallResult, Json, Usage, UserMessage } from "./message.ts";
+import type { Call, CallResult, Json, MediaPart, SourcePart, Usage, UserMessage } from "./message.ts";
 import type { OutputChange } from "./output.ts";
 import type { Question } from "./question.ts";
 
@@ -48,7 +48,7 @@ export type Point =
   | "error"
   | "abort";
 
-/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `output.delta`, `tool.progress`, `notice` and `data`. */
+/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `part.added`, `output.delta`, `tool.progress`, `notice` and `data`. */
 export type DeltaEvent =
   | { readonly type: "text.delta"; readonly turn: number; readonly part: number; readonly text: string }
   | { readonly type: "reasoning.delta"; readonly turn: number; readonly part: number; readonly text: string }
@@ -121,6 +121,13 @@ export type Event =
   | { readonly type: "model.reset"; readonly turn: number }
   /** Changes of the partial value of the structured output, derived from the deltas of the text. */
   | { readonly type: "output.delta"; readonly turn: number; readonly changes: readonly OutputChange[] }
+  /** A part of the answer that is complete at once: a generated file, or a source. */
+  | {
+    readonly type: "part.added";
+    readonly turn: number;
+    readonly part: number;
+    readonly content: MediaPart | SourcePart;
+  }
   | { readonly type: "call.ready"; readonly turn: number; readonly call: Call }
   | {
     readonly type: "model.finished";

@@ -32,6 +32,20 @@ export interface MediaPart {
   readonly data?: string;
   /** The address of the file. */
   readonly url?: string;
+  /** The provider's own data about a file that the model generated, which is sent back to it unchanged. */
+  readonly meta?: Json;
+}
+
+/** A source of an answer: a page or a document that the model cites. It is for clients; models do not receive it. */
+export interface SourcePart {
+  /** Tells it from other parts. */
+  readonly type: "source";
+  /** The address. Undefined for a document without one. */
+  readonly url?: string;
+  /** The title of the page or the name of the document. */
+  readonly title?: string;
+  /** The cited text. */
+  readonly text?: string;
 }
 
 /** A call as the model made it. */
@@ -56,7 +70,7 @@ export interface Call {
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 /** A part of a message of the model. */
-export type AnswerPart = TextPart | ReasoningPart | CallPart;
+export type AnswerPart = TextPart | ReasoningPart | CallPart | MediaPart | SourcePart;
 
 /** A part of a message of a person or of a result. */
 export type ContentPart = TextPart | MediaPart;

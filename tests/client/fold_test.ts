@@ -332,6 +332,7 @@ type Shown =
   | `tool.${string}`
   | `model.${string}`
   | `approval.${string}`
+  | "part.added"
   | "prompt.accepted"
   | "steering.injected"
   | "subagent.started"
@@ -411,7 +412,7 @@ function transcribed(session: Session | undefined): unknown[] {
   return messages.filter(({ role }) => role !== "tool").map((message) => {
     if (message.role !== "assistant") return "parts" in message && message.parts;
     return message.parts.map((part) => {
-      if (part.type !== "call") return part.text;
+      if (part.type !== "call") return "text" in part ? part.text : part.type;
       const { status, parts } = results.find(({ callId }) => callId === part.id) ?? {};
       return [part.name, part.input, status, parts];
     });

@@ -44,9 +44,15 @@ const runs: readonly (readonly [body: unknown, field: string, expected: string])
   ],
   [{ messages: [{ role: "user", parts: [], from: {} }] }, "messages.0.from", "a string"],
   [
-    { messages: [{ role: "assistant", parts: [{ type: "media" }] }] },
+    { messages: [{ role: "assistant", parts: [{ type: "image" }] }] },
     "messages.0.parts.0.type",
-    'one of "text", "reasoning", "call"',
+    'one of "text", "reasoning", "media", "source", "call"',
+  ],
+  [{ messages: [{ role: "assistant", parts: [{ type: "media" }] }] }, "messages.0.parts.0.mediaType", "a string"],
+  [
+    { messages: [{ role: "assistant", parts: [{ type: "media", mediaType: "a/b" }] }] },
+    "messages.0.parts.0",
+    "data or a url",
   ],
   [{ messages: [{ role: "assistant", parts: [{ type: "call", id: 1 }] }] }, "messages.0.parts.0.id", "a string"],
   [

@@ -42,12 +42,14 @@ const json = { [secret]: [secret] };
 
 const contents: ByKey<ContentPart, "type"> = {
   text: { type: "text", text: secret },
-  media: { type: "media", mediaType: secret, data: secret, url: secret },
+  media: { type: "media", mediaType: secret, data: secret, url: secret, meta: secret },
 };
 const answers: ByKey<AnswerPart, "type"> = {
   text: { type: "text", text: secret },
   reasoning: { type: "reasoning", text: secret, meta: secret },
   call: { type: "call", id: secret, name: secret, input: json, malformed: secret },
+  media: contents.media,
+  source: { type: "source", url: secret, title: secret, text: secret },
 };
 const call = { id: secret, name: secret, input: json, malformed: secret };
 const question: Complete<Question> = {
@@ -89,6 +91,12 @@ const events: ByKey<Event, "type"> = {
   "text.delta": { type: "text.delta", turn: 1, part: 0, text: secret },
   "reasoning.delta": { type: "reasoning.delta", turn: 1, part: 0, text: secret },
   "call.delta": { type: "call.delta", turn: 1, call: secret, name: secret, text: secret },
+  "part.added": {
+    type: "part.added",
+    turn: 1,
+    part: 0,
+    content: { type: "source", url: secret, title: secret, text: secret },
+  },
   "output.delta": {
     type: "output.delta",
     turn: 1,

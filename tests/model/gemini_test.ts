@@ -127,13 +127,18 @@ Deno.test("gemini() sends thought signatures and the parts of built-in tools bac
   ]);
 
   const other = await requestFor({ messages }, { model: "another" });
-  assertEquals(other.body.contents[1].parts, [{ text: "Let me see." }, ...calls]);
+  assertEquals(other.body.contents[1].parts, [
+    { inlineData: { mimeType: "image/png", data: "AA" } },
+    { text: "Let me see." },
+    ...calls,
+  ]);
 });
 
 Deno.test("gemini() keeps grounding metadata", async () => {
   const grounding = { webSearchQueries: ["weather"], groundingChunks: [{ web: { uri: "https://example.com" } }] };
   assertEquals(await eventsIn(partStream([[{ text: "Sunny." }], []], { groundingMetadata: grounding })), [
     { type: "text", text: "Sunny." },
+    { type: "part", part: { type: "source", url: "https://example.com" } },
     { type: "reasoning", text: "", meta: { model: "m", grounding } },
     finish,
   ]);

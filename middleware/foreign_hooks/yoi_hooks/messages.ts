@@ -46,7 +46,8 @@ export const Message: {
 export type ContentPart =
   | { type: "text"; text: string }
   | { type: "reasoning"; text: string; meta?: Json | undefined }
-  | { type: "media"; mediaType: string; data?: string | undefined; url?: string | undefined }
+  | { type: "media"; mediaType: string; data?: string | undefined; url?: string | undefined; meta?: Json | undefined }
+  | { type: "source"; url?: string | undefined; title?: string | undefined; text?: string | undefined }
   | { type: "tool_use"; id: string; name: string; input: unknown }
   | { type: "tool_result"; tool_use_id: string; content: string; is_error: boolean };
 
@@ -58,6 +59,13 @@ const partSchema: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
     mediaType: z.string(),
     data: z.string().optional(),
     url: z.string().optional(),
+    meta: z.json().optional(),
+  }),
+  z.object({
+    type: z.literal("source"),
+    url: z.string().optional(),
+    title: z.string().optional(),
+    text: z.string().optional(),
   }),
   z.object({ type: z.literal("tool_use"), id: z.string(), name: z.string(), input: z.unknown() }),
   z.object({
@@ -149,9 +157,8 @@ function assistantMessage(draft: Message): AssistantMessage {
   const parts = partsOf(draft).flatMap((part): AnswerPart[] => {
     if (part.type === "text") return [part];
     if (part.type === "tool_use") return [{ ...part, type: "call" }];
-    if (part.type !== "reasoning") return [];
-    const { meta, ...rest } = part;
-    return [{ ...rest, ...(meta !== undefined && { meta }) }];
+    if (part.type === "tool_result") return [];
+    return [part as AnswerPart]; // a JSON value, whose missing fields are absent
   });
   return { role: "assistant", parts };
 }

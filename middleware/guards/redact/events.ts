@@ -5,7 +5,16 @@
  */
 import type { Event } from "../../../mod.ts";
 import type { Mask } from "./mask.ts";
-import { maskCall, maskCallResult, maskContent, maskEach, maskFields, maskName, maskQuestion } from "./values.ts";
+import {
+  maskCall,
+  maskCallResult,
+  maskContent,
+  maskEach,
+  maskFields,
+  maskName,
+  maskParts,
+  maskQuestion,
+} from "./values.ts";
 
 /** Fields of events that stay: ids, names that the application chose, numbers and enumerations. */
 const keptFields: readonly string[] = [
@@ -58,6 +67,10 @@ export function maskEvent(event: Event, mask: Mask): Event {
     case "steering.injected": {
       const messages = maskEach(event.messages, (message) => maskContent(message, mask));
       return messages === event.messages ? event : { ...event, messages };
+    }
+    case "part.added": {
+      const [content = event.content] = maskParts([event.content], mask);
+      return content === event.content ? event : { ...event, content };
     }
     case "call.ready": {
       const call = maskCall(event.call, mask);

@@ -52,14 +52,20 @@ export function maskEach<T>(items: readonly T[], masked: (item: T) => T): readon
 
 type Part = AnswerPart | ContentPart;
 
-/** Masks the texts, the thoughts and the calls of parts. A secret that is split over several texts is found too. Media stay as they are. */
+/** Masks the texts, the thoughts, the calls and the sources of parts. A secret that is split over several texts is found too. Of media, only the provider's own data is masked. */
 export function maskParts<P extends Part>(parts: readonly P[], mask: Mask): readonly P[] {
   let clean = true;
   const calls = parts.map((part) => {
-    const call = part.type === "call" ? maskCall<Call>(part, mask) : part;
-    if (call === part) return part;
+    const masked = part.type === "call"
+      ? maskCall<Call>(part, mask)
+      : part.type === "source"
+      ? maskFields(part, ["url", "title", "text"], mask)
+      : part.type === "media" && part.meta !== undefined
+      ? maskFields(part, ["meta"], mask)
+      : part;
+    if (masked === part) return part;
     clean = false;
-    return { ...part, ...call };
+    return { ...part, ...masked };
   });
   return maskTexts<P>(maskTexts<P>(clean ? parts : calls, "text", mask), "reasoning", mask);
 }

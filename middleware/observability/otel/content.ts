@@ -86,6 +86,8 @@ function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
         arguments: written === text ? part.input : written,
       };
     }
+    case "source":
+      return { type: part.type, content: writer.write(JSON.stringify(part)) };
     case "media":
       return { type: "media", mime_type: part.mediaType };
   }

@@ -93,6 +93,9 @@ class DeltaRewriter {
         return this.#grow(event, this.#rewriters.reasoning, event.part);
       case "call.delta":
         return this.#grow(event, this.#rewriters.call, event.call);
+      case "part.added":
+        this.#leave(event.part);
+        return this.#emit(event);
       case "call.ready":
         this.#leave(event.call.id);
         this.#release(event.call.id, "end");
@@ -141,6 +144,8 @@ function rewritePart(part: AnswerPart, { text, reasoning, call }: RewriteOptions
       return rewriteText(part, reasoning);
     case "call":
       return rewriteCall(part, call);
+    default:
+      return part;
   }
 }
 

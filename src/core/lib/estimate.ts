@@ -41,6 +41,8 @@ function sizeOfPart(part: AnswerPart | ContentPart): number {
   switch (part.type) {
     case "media":
       return mediaSize;
+    case "source":
+      return 0; // models do not receive it
     case "call":
       return utf8Length(part.name) + utf8Length(JSON.stringify(part.input) ?? "");
     default:

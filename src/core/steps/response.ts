@@ -60,6 +60,12 @@ export class ResponseAccumulator {
       case "text":
       case "reasoning":
         return this.#grow(event);
+      case "part":
+        this.#endPart();
+        this.shown = true;
+        this.#emit({ type: "part.added", turn: this.#turn, part: this.#parts.length, content: event.part });
+        this.#parts.push(event.part);
+        return;
       case "call.start": {
         const id = this.#options.uniqueId(event.id, this.#ids);
         this.#calls.set(event.id, { id, name: event.name, text: "" });

@@ -44,26 +44,34 @@ export interface AnswersBody {
   readonly resumeToken?: string | undefined;
 }
 
+const mediaFields = { mediaType: string, data: optional(string), url: optional(string) };
+
 const part: Shape<ContentPart> = /* @__PURE__ */ lazy(() =>
   variant("type", {
     text: { text: string },
-    media: { mediaType: string, data: optional(string), url: optional(string) },
+    media: { ...mediaFields, meta: () => undefined },
   })
 );
 
-const content: Shape<ContentPart> = (value, path) => {
-  const parsed = part(value, path);
+const content: Shape<ContentPart> = (value, path) => checkContent(part(value, path), path);
+
+/** Refuses a file without its bytes or its address. */
+function checkContent<P extends AnswerPart | ContentPart>(parsed: P, path: string): P {
   if (parsed.type === "media" && (parsed.data ?? parsed.url) === undefined) throw invalid(path, "data or a url");
   return parsed;
-};
+}
 
-const answerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
+const anyAnswerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
   variant("type", {
     text: { text: string },
     reasoning: { text: string, meta: optional(json) },
+    media: { ...mediaFields, meta: optional(json) },
+    source: { url: optional(string), title: optional(string), text: optional(string) },
     call: { id: string, name: string, input: json, malformed: optional(string) },
   })
 );
+
+const answerPart: Shape<AnswerPart> = (value, path) => checkContent(anyAnswerPart(value, path), path);
 
 const artifact: Shape<Artifact> = /* @__PURE__ */ lazy(() =>
   object<Artifact>({ uri: string, name: optional(string), mediaType: optional(string) })

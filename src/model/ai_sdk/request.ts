@@ -54,7 +54,7 @@ function messagesOf(message: Message, modelId: string, version: string): readonl
       return [{ role: "user", content }];
     }
     case "assistant": {
-      const content = assistantParts(message.parts, modelId);
+      const content = assistantParts(message.parts, modelId, version);
       return content.length > 0 ? [{ role: "assistant", content }] : [];
     }
     case "tool":
@@ -67,7 +67,7 @@ function textPart({ text }: TextPart): UnknownObject {
 }
 
 /** Converts what the model wrote, with the provider metadata that came from the same model. */
-function assistantParts(parts: readonly AnswerPart[], modelId: string): readonly UnknownObject[] {
+function assistantParts(parts: readonly AnswerPart[], modelId: string, version: string): readonly UnknownObject[] {
   const content: UnknownObject[] = [];
   let next: UnknownObject = {};
   for (const part of parts) {
@@ -77,6 +77,11 @@ function assistantParts(parts: readonly AnswerPart[], modelId: string): readonly
       const own = options === undefined ? {} : { providerOptions: options };
       if (noted) next = { providerOptions: noted };
       else content.push({ type: "reasoning", text: part.text, ...own });
+      continue;
+    }
+    if (part.type === "source") continue;
+    if (part.type === "media") {
+      content.push(fileOf(part, version));
       continue;
     }
     content.push(

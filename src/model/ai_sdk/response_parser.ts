@@ -7,6 +7,7 @@ import type { FinishReason } from "../../protocol/event.ts";
 import type { Json, Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
+import { sourceEvent } from "../provider_note.ts";
 import { cutError } from "./error.ts";
 
 const reasons = new Map<unknown, FinishReason>([
@@ -62,6 +63,10 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
         return [{ type: "call.delta", id: stringOrEmpty(id), text: stringOrEmpty(delta) }];
       case "tool-call":
         return call(part);
+      case "source":
+        return sourceOf(part);
+      case "file":
+        return fileOf(part);
       case "error":
         throw part.error;
       case "finish":
@@ -70,6 +75,26 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
         return [];
     }
   };
+}
+
+/** Returns the event of a source; nothing for one without an address and a title. */
+function sourceOf({ url, title, filename }: UnknownObject): readonly ModelEvent[] {
+  const event = sourceEvent({ url, title: title ?? filename });
+  return url ?? title ?? filename ? [event] : [];
+}
+
+/** Returns the event of a generated file, whose data is base64 or bytes: the value itself in v2 and v3, and a field of it in v4. */
+function fileOf({ mediaType: type, data }: UnknownObject): readonly ModelEvent[] {
+  const mediaType = stringOrEmpty(type);
+  const value = isObject(data) && !(data instanceof Uint8Array) ? data.data ?? data.url : data;
+  if (value instanceof URL) return [{ type: "part", part: { type: "media", mediaType, url: value.href } }];
+  if (value instanceof Uint8Array) {
+    const binary = Array.from(value, (byte) => String.fromCharCode(byte)).join("");
+    return [{ type: "part", part: { type: "media", mediaType, data: btoa(binary) } }];
+  }
+  if (typeof value !== "string") return [];
+  const isUrl = /^https?:/.test(value);
+  return [{ type: "part", part: { type: "media", mediaType, ...(isUrl ? { url: value } : { data: value }) } }];
 }
 
 function finishOf({ finishReason, usage }: UnknownObject, model: string): ModelEvent {

@@ -14,7 +14,7 @@ import type {
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
-import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
+import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";
 
 /** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches, `builtIn` its own tools. */
 export function requestFields(
@@ -126,6 +126,10 @@ function assistantBlock(part: AnswerPart, model: string): readonly UnknownObject
   switch (part.type) {
     case "text":
       return textOf(part.text);
+    case "media":
+      return textOf(generatedFileNotice(part));
+    case "source":
+      return [];
     case "call":
       return [{ type: "tool_use", id: idOf(part.id), name: part.name, input: callInput(part) }];
     case "reasoning": {

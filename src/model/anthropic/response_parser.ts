@@ -8,7 +8,7 @@ import type { Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
-import { noteEvent } from "../provider_note.ts";
+import { noteEvent, sourceEvent } from "../provider_note.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -109,7 +109,10 @@ export function responseParser(model: string): MessageParser {
     else if (signature !== "") events.push({ type: "reasoning", text: "", meta: { signature } });
     else if (other) {
       events.push(noteEvent(model, { block: parseBlock(other, json) }));
-    } else if (citations.length > 0) events.push(noteEvent(model, { citations }));
+    } else if (citations.length > 0) {
+      for (const citation of citations) if (isObject(citation)) events.push(sourceOf(citation));
+      events.push(noteEvent(model, { citations }));
+    }
   }
 
   /** Merges counts: later ones are totals, and may leave fields out. */
@@ -125,6 +128,12 @@ export function responseParser(model: string): MessageParser {
   }
 
   return { parse, end, isPaused: () => reason === "pause_turn" };
+}
+
+/** Returns the event of a source: a page, or a document by its title. */
+function sourceOf({ url, title, document_title, source, cited_text: text }: UnknownObject): ModelEvent {
+  const isPage = /^https?:/.test(stringOrEmpty(source));
+  return sourceEvent({ url: url ?? (isPage ? source : undefined), title: title ?? document_title, text });
 }
 
 /** Returns a block with its streamed input. A response that was cut off leaves JSON that cannot be parsed. */

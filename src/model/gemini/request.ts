@@ -55,6 +55,11 @@ function assistantParts(parts: readonly AnswerPart[], model: string): readonly U
       return [{ functionCall: { id: part.id, name: part.name, args: callInput(part) }, ...signed }];
     }
     if (part.type === "text") return partFields(part);
+    if (part.type === "media") {
+      const { signature } = readNote(part, model);
+      return partFields(part).map((fields) => signature ? { ...fields, thoughtSignature: signature } : fields);
+    }
+    if (part.type === "source") return [];
     const note = readNote(part, model);
     signature = note.callSignature;
     if (note.textSignature) return [{ text: "", thoughtSignature: note.textSignature }];

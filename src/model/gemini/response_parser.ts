@@ -8,7 +8,7 @@ import type { Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
-import { noteEvent } from "../provider_note.ts";
+import { noteEvent, sourceEvent } from "../provider_note.ts";
 
 const reasons = new Map<string, FinishReason>([
   ["STOP", "stop"],
@@ -45,14 +45,23 @@ export function responseParser(model: string): ResponseParser {
 
   /** The signature of a call precedes it as a note, since a call has no note of its own. Unknown parts are noted, to be sent back. */
   function parsePart(part: UnknownObject, events: ModelEvent[]): void {
-    const { text, thought, thoughtSignature: signature, functionCall } = part;
+    const { text, thought, thoughtSignature: signature, functionCall, inlineData } = part;
     if (isObject(functionCall)) {
       if (signature) events.push(noteEvent(model, { callSignature: signature }));
       parseCall(functionCall, events);
     } else if (typeof text === "string") {
       if (text !== "") events.push({ type: thought ? "reasoning" : "text", text });
       if (signature) events.push(noteEvent(model, { [thought ? "thoughtSignature" : "textSignature"]: signature }));
-    } else events.push(noteEvent(model, { part }));
+    } else if (isObject(inlineData) && !thought) events.push(fileEvent(inlineData, signature));
+    else events.push(noteEvent(model, { part }));
+  }
+
+  function fileEvent({ mimeType, data }: UnknownObject, signature: unknown): ModelEvent {
+    const meta = signature ? { meta: { model, signature: stringOrEmpty(signature) } } : {};
+    return {
+      type: "part",
+      part: { type: "media", mediaType: stringOrEmpty(mimeType), data: stringOrEmpty(data), ...meta },
+    };
   }
 
   function parseCall({ id: given, name, args }: UnknownObject, events: ModelEvent[]): void {
@@ -75,11 +84,20 @@ export function responseParser(model: string): ResponseParser {
     }
     const mapped = reasons.get(reason) ?? "other";
     const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
-    const notes = isObject(grounding) ? [noteEvent(model, { grounding })] : [];
+    const notes = isObject(grounding) ? [...sourcesOf(grounding), noteEvent(model, { grounding })] : [];
     return [...notes, { type: "finish", reason: finish, ...(usage && { usage: usageOf(usage) }) }];
   }
 
   return { parse, end };
+}
+
+/** Returns the pages and documents that ground the answer. */
+function sourcesOf({ groundingChunks }: UnknownObject): readonly ModelEvent[] {
+  const chunks = Array.isArray(groundingChunks) ? groundingChunks.filter(isObject) : [];
+  return chunks.flatMap(({ web, retrievedContext }) => {
+    const found = isObject(web) ? web : retrievedContext;
+    return isObject(found) ? [sourceEvent({ url: found.uri, title: found.title, text: found.text })] : [];
+  });
 }
 
 /** Adds up the counts: the API counts reasoning apart from the output, and results of its own tools apart from the input. */

@@ -13,7 +13,7 @@ import {
 } from "../../protocol/message.ts";
 import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
-import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
+import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
 import { readNote } from "../provider_note.ts";
 import { reasoningFields } from "./reasoning_fields.ts";
@@ -99,7 +99,8 @@ function filesOf(results: readonly CallResult[]): readonly UnknownObject[] {
 
 /** Converts what the model wrote, with the notes that came from the same model. */
 function assistantMessages(message: AssistantMessage, model: string): readonly UnknownObject[] {
-  const content = textOf(message);
+  const files = message.parts.flatMap((part) => part.type === "media" ? [generatedFileNotice(part)] : []);
+  const content = [textOf(message), ...files].filter((text) => text !== "").join("\n");
   const calls: UnknownObject[] = [];
   const reasoning: Record<string, string> = {};
   let extra: unknown;
@@ -115,7 +116,7 @@ function assistantMessages(message: AssistantMessage, model: string): readonly U
         extra_content: extra,
       });
       extra = undefined;
-    } else if (field) reasoning[field] = (reasoning[field] ?? "") + part.text;
+    } else if (field && part.type === "reasoning") reasoning[field] = (reasoning[field] ?? "") + part.text;
     else extra = call ?? extra;
   }
   if (content === "" && calls.length === 0) return [];

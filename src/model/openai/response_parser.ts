@@ -8,7 +8,7 @@ import type { Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
-import { noteEvent } from "../provider_note.ts";
+import { noteEvent, sourceEvent } from "../provider_note.ts";
 import { reasoningFields } from "./reasoning_fields.ts";
 
 /** A call whose input is being streamed. */
@@ -30,6 +30,8 @@ const reasons = new Map<string, FinishReason>([
 export function responseParser(model: string): ResponseParser {
   const calls: OpenCall[] = [];
   const byIndex = new Map<unknown, OpenCall>();
+  /** The sources, by address: some servers repeat all of them in each chunk. */
+  const sources = new Map<string, ModelEvent>();
   let reasoningField: string | undefined;
   let reason = "";
   let usage: Usage | undefined;
@@ -40,6 +42,7 @@ export function responseParser(model: string): ResponseParser {
     const [choice] = Array.isArray(frame.choices) ? frame.choices : [];
     if (!isObject(choice)) return false;
     if (isObject(choice.delta)) parseDelta(choice.delta, events);
+    addSources(frame.citations);
     reason = stringOrEmpty(choice.finish_reason) || reason;
     return false;
   }
@@ -50,10 +53,30 @@ export function responseParser(model: string): ResponseParser {
     reasoningField = field ?? reasoningField;
     isRefused ||= stringOrEmpty(delta.refusal) !== "";
     const text = stringOrEmpty(delta.content) || stringOrEmpty(delta.refusal);
+    addSources(delta.annotations);
+    for (const image of Array.isArray(delta.images) ? delta.images.filter(isObject) : []) addImage(image, events);
     const deltas = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isObject) : [];
     if (text !== "" || deltas.length > 0) endReasoning(events);
     if (text !== "") events.push({ type: "text", text });
     for (const call of deltas) parseCall(call, events);
+  }
+
+  /** Keeps sources until the end: annotations of OpenAI, or addresses in the last chunks of other servers. */
+  function addSources(given: unknown): void {
+    for (const source of Array.isArray(given) ? given : []) {
+      const citation = isObject(source) ? source.url_citation : { url: source };
+      if (isObject(citation) && stringOrEmpty(citation.url) !== "") {
+        sources.set(stringOrEmpty(citation.url), sourceEvent({ url: citation.url, title: citation.title }));
+      }
+    }
+  }
+
+  /** Adds an image that the model generated. */
+  function addImage({ image_url: image }: UnknownObject, events: ModelEvent[]): void {
+    const url = stringOrEmpty(isObject(image) && image.url);
+    const [, mediaType = "image/*", data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
+    if (url === "") return;
+    events.push({ type: "part", part: { type: "media", mediaType, ...(data === undefined ? { url } : { data }) } });
   }
 
   /** Ends the reasoning part with a note of its field. */
@@ -86,6 +109,7 @@ export function responseParser(model: string): ResponseParser {
     if (!complete && reason === "") return [];
     const events: ModelEvent[] = [];
     endReasoning(events);
+    events.push(...sources.values());
     for (const { id, extra } of calls) {
       if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
       events.push({ type: "call.end", id });

@@ -7,7 +7,7 @@ import { type AnswerPart, type CallResult, type ContentPart, type Message, textO
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
-import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
+import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
 
 /** Returns the fields of a request. `builtIn` are the tools that the provider runs. */
@@ -69,7 +69,12 @@ function assistantItems(parts: readonly AnswerPart[], model: string): readonly U
         items.push({ role: "assistant", content: part.text, ...(phase !== undefined && { phase }) });
       }
       phase = undefined;
-    } else {
+    } else if (part.type === "media") {
+      const { item } = readNote(part, model);
+      items.push(
+        isObject(item) ? { ...item, result: part.data } : { role: "assistant", content: generatedFileNotice(part) },
+      );
+    } else if (part.type === "reasoning") {
       const note = readNote(part, model);
       phase = note.phase;
       if (isObject(note.item)) items.push(note.item);

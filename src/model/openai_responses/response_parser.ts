@@ -4,12 +4,12 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/event.ts";
-import type { Usage } from "../../protocol/message.ts";
+import type { Json, Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
-import { noteEvent } from "../provider_note.ts";
+import { noteEvent, sourceEvent } from "../provider_note.ts";
 
 /** An output item that is being streamed. */
 interface OpenItem {
@@ -18,6 +18,8 @@ interface OpenItem {
   readonly id: string;
   /** Whether a delta has arrived. */
   hasDelta: boolean;
+  /** The annotations that have arrived: some servers leave them out of the complete item. */
+  readonly annotations: UnknownObject[];
 }
 
 const incompleteReasons = new Map<unknown, FinishReason>([
@@ -46,6 +48,9 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
         return false;
       case "response.function_call_arguments.delta":
         appendInput(index, stringOrEmpty(delta), events);
+        return false;
+      case "response.output_text.annotation.added":
+        if (isObject(frame.annotation)) open.get(index)?.annotations.push(frame.annotation);
         return false;
       case "response.output_item.added":
         if (isObject(frame.item)) start(index, frame.item, events);
@@ -77,7 +82,12 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     const { type, call_id: callId, id, name, phase } = item;
     if (open.has(index)) return;
     const isCall = type === "function_call";
-    const opened = { type, id: stringOrEmpty(callId) || stringOrEmpty(id) || `call_${calls}`, hasDelta: false };
+    const opened = {
+      type,
+      id: stringOrEmpty(callId) || stringOrEmpty(id) || `call_${calls}`,
+      hasDelta: false,
+      annotations: [],
+    };
     open.set(index, opened);
     if (isCall) {
       calls++;
@@ -95,8 +105,12 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       const input = stringOrEmpty(item.arguments);
       if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
       events.push({ type: "call.end", id: opened.id });
-    } else if (item.type !== "message") events.push(noteEvent(model, { item }));
-    else if (!opened.hasDelta) events.push(...contentOf(item));
+    } else if (item.type === "image_generation_call" && item.result) events.push(imageEvent(model, item));
+    else if (item.type !== "message") events.push(noteEvent(model, { item }));
+    else {
+      if (!opened.hasDelta) events.push(...contentOf(item));
+      events.push(...sourcesOf(item, opened.annotations));
+    }
   }
 
   /** Whether an event ends the response. Throws if the response failed. */
@@ -127,6 +141,22 @@ function contentOf({ content }: UnknownObject): readonly ModelEvent[] {
   const parts = Array.isArray(content) ? content.filter(isObject) : [];
   const text = parts.map((part) => stringOrEmpty(part.text) || stringOrEmpty(part.refusal)).join("");
   return text === "" ? [] : [{ type: "text", text }];
+}
+
+/** Returns the pages and files that a message cites. */
+function sourcesOf({ content }: UnknownObject, streamed: readonly UnknownObject[]): readonly ModelEvent[] {
+  const parts = Array.isArray(content) ? content.filter(isObject) : [];
+  const whole = parts.flatMap((part) => Array.isArray(part.annotations) ? part.annotations.filter(isObject) : []);
+  return (whole.length > 0 ? whole : streamed).flatMap(({ type, url, title, filename }) =>
+    /_citation$/.test(stringOrEmpty(type)) ? [sourceEvent({ url, title: title ?? filename })] : []
+  );
+}
+
+/** Returns the event of a generated image. The rest of its item is kept, because the API wants the whole item back. */
+function imageEvent(model: string, { result, ...item }: UnknownObject): ModelEvent {
+  const mediaType = `image/${stringOrEmpty(item.output_format) || "png"}`;
+  const meta = { model, item } as Json; // parsed JSON
+  return { type: "part", part: { type: "media", mediaType, data: stringOrEmpty(result), meta } };
 }
 
 function usageOf({ input_tokens: input, output_tokens: output, input_tokens_details: details }: UnknownObject): Usage {

@@ -80,6 +80,7 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
     "model.reset": messages.discard,
     "model.finished": ({ text }) =>
       stateDelta(output.flush()) + (text === undefined ? messages.close() : messages.replaceText(text)),
+    "part.added": ({ content: { type, ...value } }) => messages.close() + custom(type, value),
     "output.delta": ({ changes }) => stateDelta(output.add(changes)),
     "turn.finished": close,
 

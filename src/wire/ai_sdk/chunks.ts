@@ -10,7 +10,7 @@ import { type EventOf, tableEncoder } from "../encoder.ts";
 import { doneFrame, frameOf } from "../frames.ts";
 import type { EventEncoder } from "../wire.ts";
 import { callEncoder } from "./call_chunks.ts";
-import { steeringPart } from "./parts.ts";
+import { partChunk, steeringPart } from "./parts.ts";
 
 type TextKind = "text" | "reasoning";
 
@@ -30,6 +30,8 @@ export function chunkEncoder(): EventEncoder {
   let step: number | undefined;
   /** The part that is streamed. */
   let open: { readonly kind: TextKind; readonly id: string } | undefined;
+  /** The chunks of the files and sources of the current step. */
+  let added = "";
   let finish: FinishReason = "other";
   const calls = callEncoder();
   const encodeCall: EventEncoder = (event) => calls.encode(event);
@@ -61,6 +63,7 @@ export function chunkEncoder(): EventEncoder {
   /** Tells the client to discard the current step. */
   function resetStep(): string {
     open = undefined;
+    added = "";
     calls.reset();
     return frameOf({ type: "reset-step" });
   }
@@ -84,6 +87,7 @@ export function chunkEncoder(): EventEncoder {
     "model.started"({ turn }) {
       if (turn === step) return resetStep(); // the model is asked again, because the process that asked it first died
       step = turn;
+      added = "";
       calls.begin(turn);
       return frameOf({ type: "start-step" });
     },
@@ -91,7 +95,7 @@ export function chunkEncoder(): EventEncoder {
     "model.finished"(event) {
       finish = event.finish;
       if (event.text === undefined) return closePart();
-      const repeated = calls.repeat();
+      const repeated = added + calls.repeat();
       const text = event.text === "" ? "" : wholeText(`${event.turn}.final`, event.text);
       return resetStep() + text + repeated;
     },
@@ -107,6 +111,11 @@ export function chunkEncoder(): EventEncoder {
 
     "steering.injected": ({ messages }, id) =>
       messages.map((message, index) => frameOf(steeringPart(message, `${id}.${index}`))).join(""),
+    "part.added"({ turn, part, content }) {
+      const chunk = frameOf(partChunk(content, `${turn}.${part}`));
+      added += chunk;
+      return closePart() + chunk;
+    },
     "output.delta": ({ turn, changes }) => frameOf({ type: "data-output", data: { turn, changes }, transient: true }),
     "notice": ({ text }) => frameOf({ type: "data-notice", data: { text } }),
     "data": (event) => frameOf({ type: `data-${event.name}`, ...dataId(event), data: event.data }),

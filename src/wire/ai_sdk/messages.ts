@@ -8,7 +8,7 @@ import { type AnswerPart, type CallResult, textOf, type UserMessage } from "../.
 import type { Session } from "../../core/persistence/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
-import { approvalId, contentPart, steeringPart, subagentCalls } from "./parts.ts";
+import { approvalId, contentPart, partChunk, steeringPart, subagentCalls } from "./parts.ts";
 
 /** A message of a chat. */
 interface UiMessage {
@@ -47,7 +47,8 @@ export function messagesOf({ id: session, messages: stored, run: current, last }
     else shown.push({ id, role: "user", parts: message.parts.map(contentPart) });
   }
 
-  function answerPart(part: AnswerPart): object {
+  function answerPart(part: AnswerPart, index: number): object {
+    if (part.type === "media" || part.type === "source") return partChunk(part, String(index));
     if (part.type !== "call") return { type: part.type, text: part.text, state: "done" };
     const { id: toolCallId, name, input } = part;
     return { type: `tool-${name}`, toolCallId, input, state: "input-available", ...states.get(toolCallId) };

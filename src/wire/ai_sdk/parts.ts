@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ContentPart, UserMessage } from "../../protocol/message.ts";
+import type { ContentPart, MediaPart, SourcePart, UserMessage } from "../../protocol/message.ts";
 
 /** Returns the id of the approval request for a call in one pause. */
 export function approvalId(callId: string, pausedAt: number): string {
@@ -17,6 +17,15 @@ export function approvalId(callId: string, pausedAt: number): string {
 export function subagentCalls(callId: string): readonly string[] {
   const path = callId.split("/");
   return path.slice(1).map((_, index) => path.slice(0, index + 1).join("/"));
+}
+
+/** Encodes a generated file or a source, as a chunk and as a part of a message. */
+export function partChunk(part: MediaPart | SourcePart, sourceId: string): object {
+  if (part.type === "media") return contentPart(part);
+  const { url, title, text } = part;
+  return url === undefined
+    ? { type: "source-document", sourceId, mediaType: "text/plain", title: title ?? text ?? "" }
+    : { type: "source-url", sourceId, url, title };
 }
 
 /** Encodes content of a user message. */

@@ -180,7 +180,8 @@ function fromWire(message: WireMessage): UserMessage | AssistantMessage {
   const thought: readonly AnswerPart[] = reasoning_content === ""
     ? []
     : [{ type: "reasoning", text: reasoning_content }];
-  return { role, parts: [...thought, ...said, ...tool_calls.map(fromWireCall)] };
+  const files = media.flatMap((ref) => mediaOf(ref) ?? []);
+  return { role, parts: [...thought, ...said, ...files, ...tool_calls.map(fromWireCall)] };
 }
 
 function fromWireResult(

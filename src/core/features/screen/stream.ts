@@ -10,7 +10,7 @@ import { engineOf } from "../../run/run.ts";
 import type { Screening } from "./screening.ts";
 
 type Delta = Extract<Event, { readonly type: "text.delta" | "reasoning.delta" }>;
-type Held = Delta | Extract<Event, { readonly type: "call.delta" | "call.ready" }>;
+type Held = Delta | Extract<Event, { readonly type: "call.delta" | "call.ready" | "part.added" }>;
 
 /** A part of the response: its text as the model wrote it, and as it was released. */
 interface PartText {
@@ -61,6 +61,7 @@ export class ScreenedStream {
         return this.#hold(event, this.#check(event));
       case "call.delta":
       case "call.ready":
+      case "part.added":
         return this.#waiting > 0 || this.isCut ? this.#hold(event) : this.#ctx.emit(event);
       case "model.reset":
         this.close();
@@ -116,7 +117,7 @@ export class ScreenedStream {
   }
 
   #release(event: Held, screening: Screening): void {
-    if (event.type === "call.delta" || event.type === "call.ready") return this.#ctx.emit(event);
+    if (event.type !== "text.delta" && event.type !== "reasoning.delta") return this.#ctx.emit(event);
     const text = screening.type === "pass" ? event.text : screening.text ?? "";
     const part = this.#parts.get(event.part);
     if (part) part.shown += text;

@@ -4,9 +4,10 @@
  * @module
  */
 import type { FinishReason } from "../../../protocol/event.ts";
+import type { MediaPart, SourcePart } from "../../../protocol/message.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
-import { completionEnd, completionHead, completionUsage } from "./completion.ts";
+import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the collector of one completion. */
@@ -15,7 +16,7 @@ export function completionCollector(model: string): ResponseCollector {
   let session = "";
   let finish: FinishReason = "other";
   /** Text and reasoning by turn, because a turn may begin again. */
-  const turns = new Map<number, { texts: string[]; thoughts: string[] }>();
+  const turns = new Map<number, { texts: string[]; thoughts: string[]; parts: (MediaPart | SourcePart)[] }>();
 
   function responseOf(end: EndEvent, id: number): JsonResponse {
     const error = errorOf(end);
@@ -28,6 +29,7 @@ export function completionCollector(model: string): ResponseCollector {
       content: [...texts, ...text === "" ? [] : [text]].join("\n\n") || null,
       ...(reasoning_content !== "" && { reasoning_content }),
       ...(calls.length > 0 && { tool_calls: calls }),
+      ...partFields([...turns.values()].flatMap(({ parts }) => parts)),
       refusal: null,
     };
     const choices = [{ index: 0, message, finish_reason, logprobs: null }];
@@ -42,7 +44,10 @@ export function completionCollector(model: string): ResponseCollector {
         break;
       case "model.started":
       case "model.reset":
-        turns.set(event.turn, { texts: [], thoughts: [] });
+        turns.set(event.turn, { texts: [], thoughts: [], parts: [] });
+        break;
+      case "part.added":
+        turns.get(event.turn)?.parts.push(event.content);
         break;
       case "text.delta":
         turns.get(event.turn)?.texts.push(event.text);

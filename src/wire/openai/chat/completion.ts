@@ -4,7 +4,7 @@
  * @module
  */
 import type { FinishReason } from "../../../protocol/event.ts";
-import type { Usage } from "../../../protocol/message.ts";
+import type { MediaPart, SourcePart, Usage } from "../../../protocol/message.ts";
 import { isForClient } from "../../client_tool.ts";
 import { encodeCallId } from "../call_id.ts";
 import type { EndEvent } from "../run_error.ts";
@@ -51,6 +51,24 @@ export function completionEnd(end: EndEvent, id: number, { session, finish, hasT
   const isLimit = end.type === "run.finished" && end.status === "limit";
   const finish_reason = calls.length > 0 ? "tool_calls" : isLimit ? "length" : finishReasons[finish];
   return { text, calls, finish_reason };
+}
+
+/** Encodes sources as annotations, and generated files as images, which is the extension that compatible servers share. */
+export function partFields(parts: readonly (MediaPart | SourcePart)[]): object {
+  const annotations = parts.flatMap((part) =>
+    part.type === "source" && part.url !== undefined
+      ? [{
+        type: "url_citation",
+        url_citation: { url: part.url, title: part.title ?? part.url, start_index: 0, end_index: 0 },
+      }]
+      : []
+  );
+  const images = parts.flatMap((part) => {
+    if (part.type === "source") return [];
+    const { mediaType, data, url = `data:${mediaType};base64,${data}` } = part;
+    return [{ type: "image_url", image_url: { url } }];
+  });
+  return { ...(annotations.length > 0 && { annotations }), ...(images.length > 0 && { images }) };
 }
 
 /** Encodes the token usage. */

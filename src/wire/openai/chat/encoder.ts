@@ -7,7 +7,7 @@ import type { FinishReason } from "../../../protocol/event.ts";
 import { tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";
-import { completionEnd, completionHead, completionUsage } from "./completion.ts";
+import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
@@ -62,6 +62,7 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
   return tableEncoder({
     "text.delta": ({ text }) => textDelta(text),
     "reasoning.delta": ({ text }) => chunk({ reasoning_content: text }),
+    "part.added": ({ content }) => chunk(partFields([content])),
     "run.started"(event) {
       if (head) return "";
       session = event.session;

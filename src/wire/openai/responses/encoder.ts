@@ -53,6 +53,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
   return tableEncoder({
     "text.delta": ({ text }) => items.delta("output_text", text),
     "reasoning.delta": ({ text }) => items.delta("reasoning_text", text),
+    "part.added": ({ content }) => items.part(content),
     "run.started"(event) {
       if (run !== "") return "";
       ({ run, session } = event);

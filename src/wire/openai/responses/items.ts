@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { MediaPart, SourcePart } from "../../../protocol/message.ts";
 import { frameOf } from "../../frames.ts";
 
 /** The kind of a text that is streamed. */
@@ -13,6 +14,7 @@ interface OpenItem {
   readonly kind: TextKind;
   readonly at: { readonly item_id: string; readonly output_index: number; readonly content_index: 0 };
   readonly texts: string[];
+  readonly annotations: object[];
 }
 
 /** Encodes the output items of one response. */
@@ -25,6 +27,8 @@ export interface ItemEncoder {
   delta(kind: TextKind, text: string): string;
   /** Encodes a complete text; nothing for an empty text. */
   wholeText(text: string): string;
+  /** Encodes a source as an annotation of the text that is streamed, and a generated image as an item. Other parts have no item. */
+  part(content: MediaPart | SourcePart): string;
   /** Encodes an item that is complete at once. */
   add(item: object): string;
   /** Ends the item that is streamed. */
@@ -59,7 +63,7 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
   function begin(kind: TextKind): string {
     const output_index = items++;
     const at = { item_id: `${idPrefix()}_${output_index}`, output_index, content_index: 0 } as const;
-    open = { kind, at, texts: [] };
+    open = { kind, at, texts: [], annotations: [] };
     place = JSON.stringify(at).slice(1, -1);
     return frame("response.output_item.added", { output_index, item: itemOf(open, "in_progress", []) }) +
       frame("response.content_part.added", { ...at, part: partOf(kind, "") });
@@ -67,9 +71,9 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
 
   function close(status = "completed"): string {
     if (!open) return "";
-    const { kind, at, texts } = open;
+    const { kind, at, texts, annotations } = open;
     const text = texts.join("");
-    const part = partOf(kind, text);
+    const part = partOf(kind, text, annotations);
     const item = itemOf(open, status, [part]);
     open = undefined;
     output.push(item);
@@ -78,17 +82,33 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
       frame("response.output_item.done", { output_index: at.output_index, item });
   }
 
+  function source({ url, title = "" }: SourcePart): string {
+    if (open?.kind !== "output_text" || url === undefined) return "";
+    const annotation = { type: "url_citation", url, title, start_index: 0, end_index: open.texts.join("").length };
+    const annotation_index = open.annotations.push(annotation) - 1;
+    return frame("response.output_text.annotation.added", { ...open.at, annotation_index, annotation });
+  }
+
+  function add(item: object): string {
+    const fields = { output_index: items++, item: { ...item, status: "completed" } };
+    output.push(fields.item);
+    return frame("response.output_item.added", fields) + frame("response.output_item.done", fields);
+  }
+
   return {
     output,
     frame,
     delta,
+    part(content) {
+      if (content.type === "source") return source(content);
+      const { mediaType, data } = content;
+      if (!mediaType.startsWith("image/") || data === undefined) return "";
+      const id = `ig_${idPrefix()}_${items}`;
+      return close() + add({ id, type: "image_generation_call", result: data, output_format: mediaType.slice(6) });
+    },
     close: () => close(),
     wholeText: (text) => text === "" ? "" : delta("output_text", text) + close(),
-    add(item) {
-      const fields = { output_index: items++, item: { ...item, status: "completed" } };
-      output.push(fields.item);
-      return frame("response.output_item.added", fields) + frame("response.output_item.done", fields);
-    },
+    add,
     mark() {
       marked = output.length;
     },
@@ -105,6 +125,6 @@ function itemOf({ kind, at: { item_id: id } }: OpenItem, status: string, content
   return { id, ...type, status, content };
 }
 
-function partOf(type: TextKind, text: string): object {
-  return { type, text, annotations: type === "output_text" ? [] : undefined };
+function partOf(type: TextKind, text: string, annotations: readonly object[] = []): object {
+  return { type, text, annotations: type === "output_text" ? annotations : undefined };
 }
