@@ -8,7 +8,7 @@
 export interface Question {
   /** The id of the call. A call of a subagent has the id of its parent's call before its own: `call_1/call_7`. */
   readonly callId?: string;
-  /** The names of the subagents that lead to the call, outermost first. Default: the agent of the run makes the call. */
+  /** The names of the tools whose subagents lead to the call, outermost first. Default: the agent of the run makes the call. */
   readonly path?: readonly string[];
   /** The tool that would run. */
   readonly tool?: string;

@@ -285,6 +285,33 @@ Deno.test("an answer with always in a subagent applies to that subagent only", a
   assertEquals([done.status, (await store.load("s"))?.rules], ["done", [{ tool: "pay", path: ["clerk"] }]]);
 });
 
+Deno.test("an answer with always in a subagent does not apply to another one of the same name", async () => {
+  const done: string[] = [];
+  const clerk = (name: string) => {
+    const pay = tool({
+      name: "pay",
+      description: "",
+      input: z.object({}),
+      ask: true,
+      execute: () => void done.push(name),
+    });
+    const model = scripted(...Array.from({ length: 4 }, () => [{ calls: [["pay", {}]] as const }, "Paid."]).flat());
+    return asTool(agent({ model, tools: [pay] }), { name }); // both agents have the default name
+  };
+  const ask = (name: string) => ({ calls: [[name, { prompt: "Pay" }]] as const });
+  const model = scripted(ask("first"), ask("second"), "Done.", ask("first"), "Done.");
+  const parent = agent({ model, tools: [clerk("first"), clerk("second")] });
+  const options = { session: "s", store: memory() };
+  const asked = await parent.run({ ...options, prompt: "Go" }).result;
+  assertEquals(asked.questions.map(({ path }) => path), [["first"]]);
+  const always = yes(asked.questions).map((each) => ({ ...each, always: "tool" as const }));
+  const other = await parent.resume({ ...options, answers: always }).result;
+  assertEquals([other.status, done, other.questions.map(({ path }) => path)], ["paused", ["first"], [["second"]]]);
+  assertEquals((await parent.resume({ ...options, answers: yes(other.questions) }).result).status, "done");
+  const again = await parent.run({ ...options, prompt: "Again" }).result;
+  assertEquals([again.status, done], ["done", ["first", "second", "first"]]);
+});
+
 Deno.test("the question of a subagent's run is answered through its parent", async () => {
   const asking: Middleware = {
     name: "asking",

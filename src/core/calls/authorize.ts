@@ -161,8 +161,8 @@ function personsAnswer(
 }
 
 /** Returns true if a person has allowed such calls for good. */
-function isRuled({ scope: { engine: { path, rules, definition } } }: Undecided, name: string, input: unknown): boolean {
-  const own = canonicalJson([...path, definition.name].slice(1));
+function isRuled({ scope: { engine: { toolPath, rules } } }: Undecided, name: string, input: unknown): boolean {
+  const own = canonicalJson(toolPath);
   return rules.some((rule) =>
     rule.tool === name && canonicalJson(rule.path ?? []) === own &&
     (rule.input === undefined || canonicalJson(rule.input) === canonicalJson(input))

@@ -84,6 +84,8 @@ function promptSchema() {
 /** The engine's own values of the `subagent` onion. */
 interface ChildCall {
   readonly child: AgentDefinition<StepScope>;
+  /** The name of the tool that the child is. */
+  readonly tool: string;
   readonly parent: EngineRun;
   /** The saved session of a child that has paused. */
   readonly saved: Session | undefined;
@@ -100,7 +102,7 @@ const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, ChildCall>
 /** Runs a child for a call of its parent. */
 async function runChild(
   child: AgentDefinition<StepScope>,
-  { run, signal, emit, vars, callId: call, input }: ExecuteContext,
+  { run, signal, emit, vars, callId: call, tool, input }: ExecuteContext,
   { scope: { engine: parent }, record }: OpenCall,
 ): Promise<ToolResult> {
   const { limits, control, settings: { agentSlots }, definition } = parent;
@@ -119,7 +121,7 @@ async function runChild(
     settings: {},
   };
   const saved = record.state === "waiting" ? record.saved as Session | undefined : undefined; // a child's pause saved it
-  const own: ChildCall = { child, parent, saved, paused: undefined };
+  const own: ChildCall = { child, tool: tool.name, parent, saved, paused: undefined };
   const slot = agentSlots.take(control.of(signal));
   if (slot) await slot;
   let result: RunResult;
@@ -131,14 +133,14 @@ async function runChild(
   if (result.status === "done") return text(result.text);
   if (result.status === "aborted") signal.throwIfAborted();
   if (result.status === "paused") {
-    throw new Pause(result.questions.map((question) => questionOfChild(call, child.name, question)), own.paused);
+    throw new Pause(result.questions.map((question) => questionOfChild(call, tool.name, question)), own.paused);
   }
   return failed(`${child.name} did not finish: ${result.reason ?? result.status}`);
 }
 
 /** Returns a question of a child as its parent asks it. */
-function questionOfChild(call: string, child: string, { callId = "", path = [], ...question }: Question): Question {
-  return { ...question, callId: `${call}/${callId}`, path: [child, ...path] };
+function questionOfChild(call: string, tool: string, { callId = "", path = [], ...question }: Question): Question {
+  return { ...question, callId: `${call}/${callId}`, path: [tool, ...path] };
 }
 
 /** Returns the answers to the questions that a child asks. */
@@ -153,7 +155,7 @@ function answersForChild(call: string, { loop }: EngineRun): PersonAnswer[] {
 /** The core of `subagent`: runs the child, with its events among the parent's. A child that has paused continues. */
 async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResult> {
   const { emit, call, child: agent, prompt, settings, signal, vars } = ctx;
-  const { parent, child, saved } = own;
+  const { parent, child, tool, saved } = own;
   const sink: Sink<NumberedEvent> = {
     write: ({ event }) => emit({ type: "subagent.event", call, agent, event }),
     cork: () => parent.sink.cork(),
@@ -174,7 +176,7 @@ async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResu
     signal,
     vars,
     onError: parent.onError,
-    parent: { run: parent, call, settings },
+    parent: { run: parent, call, tool, settings },
   }, sink);
   parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
   const result = await started.result;

@@ -53,7 +53,7 @@ export type LeasedSession = Pick<Session, "id" | "version" | "lease">;
 export interface Rule {
   /** The name of the tool. */
   readonly tool: string;
-  /** The names of the subagents that the tool belongs to. Default: it belongs to the agent that runs. */
+  /** The names of the tools whose agents the tool belongs to. Default: it belongs to the agent that runs. */
   readonly path?: readonly string[];
   /** The input, as the person saw it. Default: matches every input. */
   readonly input?: unknown;

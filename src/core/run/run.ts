@@ -57,7 +57,7 @@ export interface EngineRunOptions {
   readonly transcript: (events: Events) => Transcript;
   readonly rules: Rule[];
   readonly sessionState: Map<string, unknown>;
-  readonly parent?: { readonly run: EngineRun; readonly call: string } | undefined;
+  readonly parent?: { readonly run: EngineRun; readonly call: string; readonly tool: string } | undefined;
   readonly onError?: OnError | undefined;
   /** The format of the final answer, if the agent has none of its own. */
   readonly answerFormat?: AnswerFormat | undefined;
@@ -84,6 +84,8 @@ export class EngineRun {
   /** The id of the parent's call that this run works for. */
   readonly call: string | undefined;
   readonly path: readonly string[];
+  /** The names of the tools that lead to this run, outermost first. Unlike the names of agents, they are unique in an agent. */
+  readonly toolPath: readonly string[];
   readonly view: Run;
   readonly control: RunControl;
   readonly arrivals: Arrivals;
@@ -129,6 +131,7 @@ export class EngineRun {
     this.parent = parent?.run;
     this.call = parent?.call;
     this.path = this.parent ? [...this.parent.path, this.parent.definition.name] : [];
+    this.toolPath = parent ? [...parent.run.toolPath, parent.tool] : [];
     this.control = control;
     this.arrivals = options.arrivals;
     this.sink = sink;

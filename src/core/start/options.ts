@@ -25,7 +25,12 @@ export interface StartOptions extends ClaimOptions {
   /** The format of the final answer of this run, if the agent has none of its own. */
   readonly answerFormat?: AnswerFormat | undefined;
   readonly onError?: OnError | undefined;
-  readonly parent?: { readonly run: EngineRun; readonly call: string; readonly settings: Partial<Settings> };
+  readonly parent?: {
+    readonly run: EngineRun;
+    readonly call: string;
+    readonly tool: string;
+    readonly settings: Partial<Settings>;
+  };
 }
 
 /** The first event of a run that has its session. */
