@@ -64,7 +64,15 @@ export const callbacks: Attack = {
       name: "look",
       description: "Looks",
       input: z.object({}),
-      execute: () => chance.one<() => unknown>([() => query(password), () => "seen", failure(chance)])(),
+      execute: (_, { progress, emit }) =>
+        chance.one<() => unknown>([
+          () => query(password),
+          () => ({ rows: [query(password)] }),
+          () => progress({ rows: query(password) }),
+          () => emit({ type: "data", name: "rows", data: query(password) as never }),
+          () => "seen",
+          failure(chance),
+        ])(),
     });
     const observe = failure(chance);
     let use: Middleware[];

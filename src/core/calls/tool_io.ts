@@ -57,7 +57,9 @@ export function toResult(returned: unknown): ToolResult {
     expectParts(returned);
     return returned;
   }
-  return text(typeof returned === "string" ? returned : JSON.stringify(returned) ?? "");
+  if (typeof returned === "string") return text(returned);
+  expectJson("Cannot use the result of a tool", returned);
+  return text(JSON.stringify(returned) ?? "");
 }
 
 /** Throws a `TypeError` if a result has a part that is neither text nor media, or fields that are not JSON. */
