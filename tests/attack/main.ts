@@ -9,6 +9,7 @@
 import { seeded } from "../support/seeded.ts";
 import { type Attack, runAttack } from "./attack.ts";
 import { callbacks } from "./callbacks.ts";
+import { files } from "./files.ts";
 import { guards } from "./guards.ts";
 import { load } from "./load.ts";
 import { owners } from "./owners.ts";
@@ -18,7 +19,7 @@ import { tokens } from "./tokens.ts";
 import { toolNames } from "./tool_names.ts";
 import { values } from "./values.ts";
 
-const all: readonly Attack[] = [guards, requests, tokens, secrets, owners, load, toolNames, callbacks, values];
+const all: readonly Attack[] = [guards, requests, tokens, secrets, owners, load, files, toolNames, callbacks, values];
 
 /** Parses the command line. */
 function parse(args: readonly string[]): { seconds: number; seed: number; names: readonly string[] } {
