@@ -9,7 +9,7 @@ import type { Event } from "../../protocol/event.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { Execution } from "./player.ts";
 import type { Recording } from "./recording.ts";
-import { rerun, type RerunOptions } from "./replay.ts";
+import { play, type RerunOptions } from "./replay.ts";
 
 /** One difference: the recorded line, and the line of the other run. Undefined if a run has none. */
 export interface Difference {
@@ -62,7 +62,7 @@ export async function compare<V, O>(
   agent: Agent<V, O>,
   options: RerunOptions = {},
 ): Promise<Comparison> {
-  const now = await rerun(recording, agent, options);
+  const now = await play(recording, agent, options);
   const calls = recording.entries.flatMap((entry) => entry.type === "call" ? [entry] : []);
   const before = linesOf(recording.events, calls, recording.result);
   const after = linesOf(now.events, now.executions, now.result);

@@ -83,7 +83,17 @@ export interface RerunOptions {
 export async function rerun<V, O>(
   recording: Recording,
   agent: Agent<V, O>,
-  { vars, model = "recorded" }: RerunOptions = {},
+  options: RerunOptions = {},
+): Promise<Rerun> {
+  const played = await play(recording, agent, options);
+  return { ...played, events: restoreIds(played.events, recording.events) };
+}
+
+/** Runs a recorded run again. The events have ids of errors of their own. */
+export async function play<V, O>(
+  recording: Recording,
+  agent: Agent<V, O>,
+  { vars, model = "recorded" }: RerunOptions,
 ): Promise<Rerun> {
   const player = new Player(recording, model === "recorded");
   const events: Event[] = [];
@@ -96,7 +106,7 @@ export async function rerun<V, O>(
   const started = start(definition, { store, session, vars, ...options }, sink);
   player.onOrder((order) => obey(started, order));
   const result = await started.result;
-  return { events: restoreIds(events, recording.events), result, executions: player.executions };
+  return { events, result, executions: player.executions };
 }
 
 /** Returns the agent with the player inside its hooks. */
