@@ -59,6 +59,7 @@ export class OutputParser {
 
   /** Reads the next piece. Returns the changes. */
   add(piece: string): readonly OutputChange[] {
+    if (this.#textPath && this.#isPlain(piece)) return [{ path: this.#textPath, text: piece }];
     const text = this.#rest + piece;
     this.#rest = "";
     this.#quote = this.#backslash = -1;
@@ -67,6 +68,11 @@ export class OutputParser {
     if (this.#mode === "text") this.#growText();
     for (const container of this.#open) container.fresh = undefined;
     return this.#changes;
+  }
+
+  /** Whether a piece, which is most of a long string, has nothing but text of the string that grows. */
+  #isPlain(piece: string): boolean {
+    return this.#mode === "text" && this.#rest === "" && piece !== "" && !piece.includes('"') && !piece.includes("\\");
   }
 
   /** Reads one token, or the part of it that has arrived. Returns the position after it. */
