@@ -54,7 +54,7 @@ export { only, when } from "./src/core/hooks/select.ts";
 export { type State, state } from "./src/core/hooks/state.ts";
 export { SessionError } from "./src/core/persistence/session_error.ts";
 export { memory } from "./src/core/persistence/memory.ts";
-export type { LeasedSession, Rule, Session } from "./src/core/persistence/session.ts";
+export type { ExpectedReport, LeasedSession, Rule, Session } from "./src/core/persistence/session.ts";
 export type {
   LeaseIndex,
   OpenRecovery,
@@ -71,8 +71,10 @@ export type {
   AnyEnv,
   Busy,
   ClientGone,
+  OnEnd,
   RecoveredRun,
   RequestVars,
+  RunEnd,
   ServedAgent,
   ServeOptions,
 } from "./src/http/options.ts";

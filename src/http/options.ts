@@ -12,6 +12,7 @@ import { memory } from "../core/persistence/memory.ts";
 import type { Store } from "../core/persistence/store.ts";
 import type { Log } from "../session/log.ts";
 import type { ResumeTokens } from "../session/resume_token/resume_token.ts";
+import type { Event } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { OnFailure } from "./respond/error_response.ts";
@@ -73,6 +74,11 @@ export interface ServeOptions {
    * again if it is idempotent, and otherwise answers its call as interrupted. Default: 3,000; Deno Deploy ends a process after 5 seconds.
    */
   readonly grace?: number;
+  /**
+   * Receives the end or the pause of every run at least once, for example with `webhook()`. If it rejects, it is called again after 1, 5 and 25 seconds. If
+   * that fails, or if the process dies before, `recover()` calls it. Default: ends are not reported.
+   */
+  readonly onEnd?: OnEnd;
   /** Limits of every run, in place of the agent's. Default: none. */
   readonly limits?: Partial<Limits>;
   /** Milliseconds of silence after which a stream sends a comment, so that no proxy closes it. Default: 15,000. */
@@ -107,6 +113,17 @@ export interface RecoveredRun {
   /** The owner of both, if the server has the `owner` option. */
   readonly owner?: string;
 }
+
+/** The end of a run, or its pause. */
+export interface RunEnd extends RecoveredRun {
+  /** An id that is the same each time this end is reported. */
+  readonly id: string;
+  /** The last event: `run.finished`, `run.failed`, `run.aborted` or `run.paused`. */
+  readonly event: Event;
+}
+
+/** Receives the ends of runs. */
+export type OnEnd = (end: RunEnd) => unknown;
 
 /** The options that make the vars of an agent. */
 export interface RequestVars<V, E extends Env> {

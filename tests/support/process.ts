@@ -51,6 +51,7 @@ export function processOf(
         save: whileAlive(store.save),
         pending: whileAlive(store.pending),
         touch: whileAlive(store.touch),
+        delete: whileAlive(store.delete),
       },
       log: { ...log, append: whileAlive(log.append), read: whileAlive(log.read) },
       onClientGone: "detach",

@@ -30,7 +30,7 @@ export interface RecoveryHost {
   readonly singleProcess: boolean;
   /** True if this process executes the session's run. */
   isLive(session: Session): boolean;
-  /** Continues the run of a session that was claimed. Resolves to undefined if another process was faster. */
+  /** Continues the run of a session that was claimed, or reports the end of a run. Resolves to undefined if another process was faster. */
   resume(session: Session): Promise<{ readonly over: Promise<unknown> } | undefined>;
   /** Reports an error to the operator. */
   report(error: unknown): void;
@@ -68,12 +68,14 @@ export const recovery: OpenRecovery = (store, host) => {
     }
   }
 
-  async function take(session: Session): Promise<{ readonly id: string; readonly over: Promise<unknown> } | undefined> {
+  async function take(
+    session: Session,
+  ): Promise<{ readonly id: string | undefined; readonly over: Promise<unknown> } | undefined> {
     const until = Math.ceil(Date.now() + host.lease);
     try {
       if (!await store.touch(session, until)) return undefined;
       const run = await host.resume({ ...session, lease: { ...session.lease, until } });
-      return run && { id: session.run?.id ?? session.id, over: run.over };
+      return run && { id: session.run?.id, over: run.over };
     } catch (error) {
       host.report(error); // its lease ends again, and the next recovery tries again
       return undefined;
@@ -105,7 +107,7 @@ export const recovery: OpenRecovery = (store, host) => {
     const rest = found.filter(hasDied).slice(0, limit - first.length);
     const taken = (await Promise.all([...first.map(take), takeSuspects(rest)])).flat();
     const runs = taken.filter((run) => run !== undefined);
-    return { runs: runs.map(({ id }) => id), over: Promise.all(runs.map(({ over }) => over)).then(() => {}) };
+    return { runs: runs.flatMap(({ id }) => id ?? []), over: Promise.all(runs.map(({ over }) => over)).then(() => {}) };
   };
 };
 

@@ -32,6 +32,8 @@ export interface Session {
   readonly lease?: Lease;
   /** Messages from other processes that the run has not read. Written by durable stores. */
   readonly mail?: readonly Mail[];
+  /** Set in an entry that is no conversation: it remembers that the end of a run has to be reported. Written by servers with the `onEnd` option. */
+  readonly report?: ExpectedReport;
 }
 
 /** The claim of a process on a session. */
@@ -44,6 +46,18 @@ export interface Lease {
   readonly rollback?: boolean;
   /** True if the process gave the run back when it shut down. Default: the run is lost at the end of the lease. */
   readonly released?: boolean;
+}
+
+/** A run whose end has to be reported. */
+export interface ExpectedReport {
+  /** The run. */
+  readonly run: string;
+  /** Its session. */
+  readonly session: string;
+  /** The owner of both, if there is one. */
+  readonly owner?: string;
+  /** The start of the run, in milliseconds since 1970. */
+  readonly at: number;
 }
 
 /** The part of a session that a change of its lease depends on. */

@@ -12,6 +12,7 @@ import type { Recorder } from "../../session/record/recorder.ts";
 import type { Records, recordsOf } from "../../session/record/records.ts";
 import type { LaunchInput, LiveRun, Requester, RunHost } from "../../session/record/run_host.ts";
 import type { ServedAgent, ServerOptions } from "../options.ts";
+import { type EndReports, endReports } from "./end_reports.ts";
 import { checkedId } from "../parse/route.ts";
 import { reportError, shuttingDown } from "../respond/error_response.ts";
 import type { EventOutput } from "../respond/event_stream.ts";
@@ -22,13 +23,16 @@ export interface LiveRuns extends RunHost {
   launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun>;
   /** The records of runs, if the server has a log. */
   readonly records: Records | undefined;
+  /** The reports of the ends of runs, if the server has the `onEnd` option. */
+  readonly reports: EndReports | undefined;
 }
 
 /** Keeps the runs of an agent. */
 export function liveRuns(
   agent: ServedAgent<never>,
-  { store, log, limits, lease, grace, singleProcess, signal, onError }: ServerOptions,
+  options: ServerOptions,
 ): LiveRuns {
+  const { store, log, limits, lease, grace, singleProcess, signal, onError } = options;
   /** The runs, by owner and id. */
   const live = new Map<string, LiveRun>();
   signal?.addEventListener("abort", () => {
@@ -55,17 +59,21 @@ export function liveRuns(
   // a log brings the code that a server needs for it; its type is `recordsOf` of the same package
   const records = log && (log.records as typeof recordsOf)(log, host);
 
+  const reports = endReports(options);
+
   async function launch(
     { held, taken, ...input }: LaunchInput,
     requester: Requester,
     out?: EventOutput,
   ): Promise<LiveRun> {
+    const { owner, vars } = requester;
+    const reported = { run: input.run, session: input.session, ...(owner !== undefined && { owner }) };
+    await reports?.expect(reported);
     if (signal?.aborted) throw shuttingDown();
     const key = ownedKey(requester.owner, input.run);
     if (live.has(key)) {
       throw new SessionError(`Cannot run session "${input.session}": another run has it`, "busy", input.run);
     }
-    const { owner, vars } = requester;
     const lost = (run: string, until?: number) =>
       (taken !== undefined && run === input.run && until === taken) ||
       (singleProcess && (run === input.run || host.isDead(run, requester)));
@@ -73,22 +81,35 @@ export function liveRuns(
       run.stop(error === undefined ? "lost" : "unrecorded", { leave: error === undefined });
       if (error !== undefined) reportError(onError, error, input.run);
     });
-    const sink = record ?? out ?? nullSink;
-    const options = { store: held?.store ?? storeOf(requester), limits, lease, lost, onError, owner, vars, ...input };
-    const started = agent.start(options, held?.to(sink) ?? sink);
+    const given = record ?? out ?? nullSink;
+    const sink = reports?.watch(reported, given) ?? given;
+    const startOptions = {
+      store: held?.store ?? storeOf(requester),
+      limits,
+      lease,
+      lost,
+      onError,
+      owner,
+      vars,
+      ...input,
+    };
+    const started = agent.start(startOptions, held?.to(sink) ?? sink);
     const over = Promise.all([started.result, record?.over]).then(() => void live.delete(key)); // neither rejects
     const run: LiveRun = { ...started, begun: begun(started, record), over };
     live.set(key, run);
     try {
       await run.begun;
+      if (reports) requester.outlive(over.then(() => reports.deliver(reported)));
       return run;
     } catch (error) {
       await over;
+      const isNew = input.prompt !== undefined || input.messages !== undefined;
+      if (isNew && error instanceof SessionError && error.run !== input.run) await reports?.forget(reported);
       throw error;
     }
   }
 
-  return { ...host, launch, records };
+  return { ...host, launch, records, reports };
 }
 
 /** Resolves when a run has its session and its first events are logged. */

@@ -27,15 +27,22 @@ export function recoveryOf(runs: LiveRuns, options: ServerOptions): Recover {
     return { run, session: id, ...(owner !== undefined && { owner }) };
   }
 
-  async function resume(stored: Session): Promise<LiveRun | undefined> {
+  const isLiveRun = ({ run, owner }: RecoveredRun) =>
+    runs.get(run, { owner, vars: undefined, outlive() {} }) !== undefined;
+
+  async function resume(stored: Session): Promise<Pick<LiveRun, "over"> | undefined> {
+    if (stored.report) return { over: runs.reports?.redeliver(stored, runs) ?? Promise.resolve() };
     const recovered = recoverable(stored);
     if (!recovered || signal?.aborted) return undefined;
     const { run, session, owner } = recovered;
-    const requester: Requester = { owner, vars: await recoveryVars?.(recovered), outlive() {} };
+    const after: Promise<unknown>[] = [];
+    const outlive = (work: Promise<unknown>) => void after.push(work);
+    const requester: Requester = { owner, vars: await recoveryVars?.(recovered), outlive };
     try {
-      const after = await runs.records?.catchUp({ ...stored, id: session }, requester);
-      const input = { run, session, answers: [], taken: leaseEnd(stored), ...(after !== undefined && { after }) };
-      return await runs.launch(input, requester);
+      const last = await runs.records?.catchUp({ ...stored, id: session }, requester);
+      const input = { run, session, answers: [], taken: leaseEnd(stored), ...(last !== undefined && { after: last }) };
+      const { over } = await runs.launch(input, requester);
+      return { over: Promise.all([over, ...after]).then(() => {}) };
     } catch (error) {
       if (error instanceof SessionError || error instanceof RecordError) return undefined; // another process was faster
       throw error;
@@ -46,9 +53,9 @@ export function recoveryOf(runs: LiveRuns, options: ServerOptions): Recover {
     lease,
     singleProcess,
     isLive(session) {
+      if (session.report) return !runs.reports || runs.reports.isPending(session) || isLiveRun(session.report);
       const recovered = recoverable(session);
-      return !recovered ||
-        runs.get(recovered.run, { owner: recovered.owner, vars: undefined, outlive() {} }) !== undefined;
+      return !recovered || isLiveRun(recovered);
     },
     resume,
     report: (error) => void reportError(onError, error),

@@ -5,6 +5,7 @@
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Mail, Session } from "../../core/persistence/session.ts";
+import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
 import type { Lines, Log, LogPage, RecordsOf } from "../log.ts";
@@ -54,6 +55,8 @@ export interface Records extends IdempotencyKeys {
   releaseIfLost(session: Session, requester: Requester): Promise<void>;
   /** Completes the record of a paused run. Returns the number of the last logged event of the run that has the session. */
   catchUp(session: Session, requester: Requester): Promise<number | undefined>;
+  /** Returns the last event of a run that has ended or paused; undefined if there is no such record. */
+  lastEvent(run: string, requester: Requester): Promise<Event | undefined>;
   /**
    * Resolves when a run of another process has ended or paused, when a lease has passed, or when `signal` aborts. Returns false if there is no record that
    * would tell.
@@ -195,6 +198,12 @@ export function recordsOf(log: Log, host: RunHost): Records {
         await complete({ run, session: session.id }, requester);
       }
       return (await readEnd(run, requester))?.last;
+    },
+    async lastEvent(run, requester) {
+      const end = await readEnd(run, requester);
+      const page = end?.ended ? await log.read(keyOf(run, requester), end.last - 1) : undefined;
+      const line = page?.lines.at(-1);
+      return line === undefined ? undefined : JSON.parse(line);
     },
     async untilOver(run, requester, signal) {
       const page = await readEnd(run, requester);

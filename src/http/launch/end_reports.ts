@@ -1,0 +1,148 @@
+/**
+ * Reports of the ends of runs, delivered at least once: an entry of the store remembers each report until it was delivered.
+ *
+ * @module
+ */
+import { delay } from "../../core/lib/cancellation.ts";
+import type { NumberedEvent } from "../../core/run/events.ts";
+import type { Session } from "../../core/persistence/session.ts";
+import type { Records } from "../../session/record/records.ts";
+import type { Requester, RunHost } from "../../session/record/run_host.ts";
+import { finalEvent, hasEnded, isRunning, runOf } from "../../session/record/run_state.ts";
+import type { Sink } from "../../stream/channel.ts";
+import type { RecoveredRun, RunEnd, ServerOptions } from "../options.ts";
+import { reportError } from "../respond/error_response.ts";
+
+/** Reports the ends of runs to the `onEnd` option. */
+export interface EndReports {
+  /** Remembers that the end of a run has to be reported. Called before the run begins. */
+  expect(run: RecoveredRun): Promise<void>;
+  /** Forgets a run that has not begun here. */
+  forget(run: RecoveredRun): Promise<void>;
+  /** Returns a sink that notes the last event of a run. */
+  watch<T extends Sink<NumberedEvent>>(run: RecoveredRun, sink: T): Sink<NumberedEvent>;
+  /** Reports the event that was noted, and tries again if that fails. Called when the run is over. Never rejects. */
+  deliver(run: RecoveredRun): Promise<void>;
+  /** True if this process reports the entry, so no other has to. */
+  isPending(entry: Session): boolean;
+  /** Reports the end of a run whose process died after it, if the run has ended. Never rejects. */
+  redeliver(entry: Session, runs: StoredRuns): Promise<void>;
+}
+
+/** The part of the runs that tells how a run ended. */
+export interface StoredRuns extends Pick<RunHost, "load"> {
+  /** The records of runs, if the server has a log. */
+  readonly records: Pick<Records, "lastEvent"> | undefined;
+}
+
+/** Milliseconds before each retry of a report in the same process. Later, `recover()` tries again. */
+const retryDelays = [1_000, 5_000, 25_000];
+
+/** The leases after which a process that calls `recover()` looks whether a run has ended. */
+const patience = 4;
+
+/** Milliseconds after which a report is given up. */
+const longest = 24 * 60 * 60 * 1_000;
+
+/** Creates the reports of a server. Returns undefined if it has no `onEnd` option. */
+export function endReports({ onEnd, store, lease, onError, signal }: ServerOptions): EndReports | undefined {
+  if (!onEnd) return undefined;
+  const report = onEnd;
+  /** The last events of runs of this process, by key. */
+  const ends = new Map<string, RunEnd>();
+
+  const later = () => Math.ceil(Date.now() + patience * lease);
+
+  async function remove(key: string): Promise<void> {
+    ends.delete(key);
+    await store?.delete(key);
+  }
+
+  /** Reports an end once. Returns whether that succeeded. */
+  async function attempt(end: RunEnd): Promise<boolean> {
+    try {
+      await report(end);
+      return true;
+    } catch (error) {
+      reportError(onError, error, end.run);
+      return false;
+    }
+  }
+
+  async function deliver(run: RecoveredRun): Promise<void> {
+    const key = keyOf(run);
+    const end = ends.get(key);
+    if (!end) return; // another process continues the run
+    for (const ms of [0, ...retryDelays]) {
+      if (ms > 0 && !await elapsed(ms)) break;
+      if (await attempt(end)) return await remove(key);
+    }
+    ends.delete(key);
+  }
+
+  /** Waits. Resolves to false if the server shuts down. */
+  async function elapsed(ms: number): Promise<boolean> {
+    if (!signal) return await delay(ms, new AbortController().signal).then(() => true);
+    return await delay(ms, signal).then(() => true, () => false); // it rejects only if the signal aborts
+  }
+
+  return {
+    isPending: ({ id }) => ends.has(id),
+    async expect(run) {
+      const key = keyOf(run);
+      const { owner } = run;
+      const entry = {
+        id: key,
+        version: 0,
+        messages: [],
+        report: { ...run, at: Date.now() },
+        lease: { until: later() },
+      };
+      await store?.save({ ...entry, ...(owner !== undefined && { owner }) }); // an earlier process may have saved it
+    },
+    forget: (run) => remove(keyOf(run)),
+    watch: (run, sink) => ({
+      write(item) {
+        const { event, id } = item;
+        const isEnd = event.type.startsWith("run.") && event.type !== "run.started";
+        if (isEnd) ends.set(keyOf(run), endOf(run, event, id));
+        sink.write(item);
+      },
+      cork: () => sink.cork(),
+      uncork: () => sink.uncork(),
+      get full() {
+        return sink.full;
+      },
+      settled: () => sink.settled?.() ?? Promise.resolve(),
+      yield: () => sink.yield?.(),
+      close: () => sink.close(),
+    }),
+    deliver: (run) => deliver(run).catch((error) => void reportError(onError, error, run.run)),
+    async redeliver(entry, { load, records }) {
+      const { report: expected } = entry;
+      if (!expected) return;
+      try {
+        const { at, ...run } = expected;
+        const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
+        const session = await load(run.session, requester);
+        if (isRunning(session, run.run)) return;
+        const isKnown = hasEnded(session, run.run) || runOf(session) === run.run;
+        const event = isKnown ? finalEvent(session, run.run) : await records?.lastEvent(run.run, requester);
+        const isDone = event === undefined || await attempt(endOf(run, event, session?.run?.events));
+        if (isDone || Date.now() > at + longest) await remove(entry.id);
+      } catch (error) {
+        reportError(onError, error, expected.run);
+      }
+    },
+  };
+}
+
+/** Returns the key of an entry. JSON with three elements is the key of no session of an owner. */
+function keyOf({ run, owner = "" }: RecoveredRun): string {
+  return JSON.stringify(["end", owner, run]);
+}
+
+/** Returns the report of an event. Its id is the same each time it is delivered. */
+function endOf(run: RecoveredRun, event: RunEnd["event"], at = 0): RunEnd {
+  return { ...run, id: `${run.run}:${event.type === "run.paused" ? at : "end"}`, event };
+}

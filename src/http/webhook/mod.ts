@@ -1,0 +1,83 @@
+/**
+ * A signed webhook for the ends of runs, as Standard Webhooks 1.0 describes it.
+ *
+ * @module
+ */
+import type { OnEnd } from "../options.ts";
+
+/** Options of `webhook()`. */
+export interface WebhookOptions {
+  /** The address that receives the requests. It comes from your configuration, never from a request. */
+  readonly url: string;
+  /** The secret of the receiver: `whsec_` and base64, of 24 to 64 bytes. */
+  readonly secret: string;
+  /** Milliseconds that a request may take. Default: 10,000. */
+  readonly timeout?: number;
+  /** Sends the requests. Default: the global `fetch`. */
+  readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
+}
+
+/**
+ * Creates an `onEnd` that sends each end as a signed POST: `{ type, timestamp, data: { run, session, owner, event } }`. `webhook-id` is the same each time an
+ * end is sent, so that the receiver can ignore a repetition. A response other than 2xx counts as a failure, which `serve()` retries. Throws a `TypeError`
+ * for a secret or a URL that cannot be used.
+ *
+ * ```ts
+ * import { agent, serve } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { webhook } from "@jizai/jizai/webhook";
+ *
+ * const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"; // from your configuration
+ * const onEnd = webhook({ url: "https://example.com/runs", secret });
+ * const app = serve(agent({ model: scripted("Done.") }), { onEnd });
+ * ```
+ */
+export function webhook({ url, secret, timeout = 10_000, fetch: send = fetch }: WebhookOptions): OnEnd {
+  const bytes = secretBytes(secret);
+  const { href } = addressOf(url);
+  const key = once(() => crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]));
+
+  return async ({ id, ...data }) => {
+    const now = Date.now();
+    const timestamp = String(Math.floor(now / 1_000));
+    const { type } = data.event;
+    const body = JSON.stringify({ type, timestamp: new Date(now).toISOString(), data });
+    const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
+    const signature = new Uint8Array(await crypto.subtle.sign("HMAC", await key(), signed));
+    const response = await send(href, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "webhook-id": id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": `v1,${btoa(String.fromCharCode(...signature))}`,
+      },
+      body,
+      redirect: "error", // another address was never configured
+      signal: AbortSignal.timeout(timeout),
+    });
+    await response.body?.cancel();
+    if (!response.ok) {
+      throw new Error(`Cannot report the end of run "${data.run}": the webhook answered ${response.status}`);
+    }
+  };
+}
+
+function secretBytes(secret: string): Uint8Array<ArrayBuffer> {
+  const [, text] = /^whsec_([A-Za-z0-9+/]+=*)$/.exec(secret) ?? [];
+  const bytes = Uint8Array.from(text === undefined ? "" : atob(text), (character) => character.charCodeAt(0));
+  if (bytes.length >= 24 && bytes.length <= 64) return bytes;
+  throw new TypeError("Cannot sign webhooks: the secret is invalid; expected `whsec_` and 24 to 64 bytes in base64");
+}
+
+function addressOf(url: string): URL {
+  const address = URL.parse(url);
+  if (address?.protocol === "https:" || address?.protocol === "http:") return address;
+  throw new TypeError(`Cannot send webhooks to "${url}": expected an http or https URL`);
+}
+
+/** Calls `make` at the first call only. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => made ??= make();
+}

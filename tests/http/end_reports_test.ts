@@ -1,0 +1,146 @@
+import { agent, type Model, type RunEnd, type ServeOptions, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { processOf, shared } from "../support/process.ts";
+import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
+
+const lease = 30_000;
+
+/** A receiver of ends, which rejects the first ones. */
+function receiver(rejects = 0) {
+  const ends: RunEnd[] = [];
+  let calls = 0;
+  const onEnd = (end: RunEnd) => {
+    if (calls++ < rejects) return Promise.reject(new Error("no route"));
+    return Promise.resolve(ends.push(end));
+  };
+  return { ends, onEnd, calls: () => calls };
+}
+
+/** The ends, without what differs in each run. */
+function outline(ends: readonly RunEnd[]) {
+  return ends.map(({ run, session, id, event, ...rest }) => ({
+    ...rest,
+    id: id.replace(run, "RUN"),
+    type: event.type,
+  }));
+}
+
+Deno.test("onEnd receives the pause and the end of a run, with its owner, and nothing is left in the store", async () => {
+  const among = shared();
+  const { ends, onEnd } = receiver();
+  const drop = tool({ name: "drop", description: "", input: z.object({}), ask: true, execute: () => "ok" });
+  const assistant = agent({ model: scripted({ calls: [["drop", {}]] }, "Done."), tools: [drop] });
+  const { app } = processOf(among, assistant, { onEnd, owner: () => "ada" });
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  const { run, session } = first("run.started", events);
+  const answers = [{ callId: "call_1", type: "approve" }];
+  await eventsOf(post(app, `/sessions/${session}/answers`, { answers }));
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assertEquals(outline(ends), [
+    { owner: "ada", id: `RUN:${events.length}`, type: "run.paused" },
+    { owner: "ada", id: "RUN:end", type: "run.finished" },
+  ]);
+  assertEquals(ends.map((end) => [end.run, end.session]), [[run, session], [run, session]]);
+  assertEquals((await among.store.list()).length, 1);
+});
+
+Deno.test("onEnd is called again after 1, 5 and 25 seconds if it rejects, and then by recover()", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { ends, onEnd, calls } = receiver(5);
+  const errors: unknown[] = [];
+  const { app } = processOf(among, agent({ model: scripted("Done.") }), {
+    onEnd,
+    onError: (error) => errors.push(error),
+  });
+  await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  const counts: number[] = [];
+  for (const ms of [0, 1_000, 5_000, 25_000]) {
+    await advance(time, ms);
+    counts.push(calls());
+  }
+  assertEquals(counts, [1, 2, 3, 4]);
+  await advance(time, 4 * lease);
+  for (let n = 0; n < 3; n++) {
+    const { runs, over } = await app.recover();
+    assertEquals(runs, []);
+    await advanceUntilSettled(time, over);
+    await advance(time, lease);
+  }
+  assertEquals([calls(), outline(ends), errors.length], [6, [{ id: "RUN:end", type: "run.finished" }], 5]);
+  assertEquals((await among.store.list()).length, 1);
+});
+
+/** A model that never answers. */
+const stuck: Model = {
+  id: "stuck",
+  async *stream() {
+    yield [{ type: "text", text: "Half" }];
+    await new Promise(() => {});
+  },
+};
+
+Deno.test("onEnd receives the end of a run whose process died during it, from the process that continues it", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const lost = receiver();
+  const one = processOf(among, agent({ model: stuck }), { onEnd: lost.onEnd });
+  await piecesOf(await post(one.app, "/runs", { prompt: "Hi" })).until("Half");
+  one.kill();
+  await advance(time, lease);
+  const { ends, onEnd } = receiver();
+  const two = processOf(among, agent({ model: scripted("Whole.") }), { onEnd });
+  await advanceUntilSettled(time, two.app.recover().then(({ over }) => over));
+  await advance(time, 10 * lease);
+  await advanceUntilSettled(time, two.app.recover().then(({ over }) => over));
+  assertEquals([lost.ends, outline(ends)], [[], [{ id: "RUN:end", type: "run.finished" }]]);
+  assertEquals((await among.store.list()).length, 1);
+});
+
+for (const again of [false, true]) {
+  const used = again ? "whose session another run has used since" : "that nothing has followed";
+  Deno.test(`onEnd receives the end of a run ${used}, if the process died before it was reported`, async () => {
+    using time = new FakeTime();
+    const among = shared();
+    const lost: RunEnd[] = [];
+    const one = processOf(among, agent({ model: scripted("One.") }), {
+      onEnd(end) {
+        lost.push(end);
+        one.kill();
+      },
+    });
+    const events = await eventsOf(post(one.app, "/runs", { prompt: "Hi" }));
+    const { session } = first("run.started", events);
+    await advance(time, 0);
+    const { ends, onEnd } = receiver();
+    const options: ServeOptions = { onEnd };
+    const two = processOf(among, agent({ model: scripted("Two.") }), options);
+    if (again) await eventsOf(post(two.app, "/runs", { prompt: "And?", session }));
+    await advance(time, 4 * lease);
+    await advanceUntilSettled(time, two.app.recover().then(({ over }) => over));
+    assertEquals(ends.at(-1), lost[0]);
+    assertEquals([ends.length, (await among.store.list()).length], [again ? 2 : 1, 1]);
+  });
+}
+
+Deno.test("onEnd is not called for a prompt that was refused, nor at a hand-over", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { ends, onEnd } = receiver();
+  const closing = new AbortController();
+  const one = processOf(among, agent({ model: stuck }), { onEnd, signal: closing.signal, grace: 0 });
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
+  const { session } = first("run.started", framesOf(await pieces.until("Half")));
+  assertEquals((await post(one.app, "/runs", { prompt: "Me", session })).status, 409);
+  assertEquals((await among.store.list()).length, 2);
+  closing.abort();
+  await advanceUntilSettled(time, pieces.rest());
+  assertEquals(ends, []);
+  const two = processOf(among, agent({ model: scripted("Whole.") }), { onEnd });
+  await advanceUntilSettled(time, two.app.recover().then(({ over }) => over));
+  assertEquals(outline(ends), [{ id: "RUN:end", type: "run.finished" }]);
+});

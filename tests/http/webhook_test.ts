@@ -1,0 +1,64 @@
+import { agent, serve } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { webhook } from "@jizai/jizai/webhook";
+import { assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { Buffer } from "node:buffer";
+import { createHmac } from "node:crypto";
+import { advance } from "../support/fake_time.ts";
+import { eventsOf, first, post } from "../support/requests.ts";
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+Deno.test("webhook() sends the end of a run, signed as Standard Webhooks describes it, and again until it is accepted", async () => {
+  using time = new FakeTime(Date.UTC(2030, 0));
+  const requests: { readonly url: string; readonly headers: Headers; readonly body: string }[] = [];
+  const statuses = [500, 302, 204];
+  const errors: unknown[] = [];
+  const onEnd = webhook({
+    url: "https://example.com/runs",
+    secret,
+    fetch(url, { headers, body, redirect }) {
+      requests.push({ url, headers: new Headers(headers), body: String(body) });
+      assertEquals(redirect, "error");
+      return new Response(null, { status: statuses[requests.length - 1] ?? 500 });
+    },
+  });
+  const app = serve(agent({ model: scripted("Done.") }), { onEnd, onError: (error) => errors.push(String(error)) });
+  const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  await advance(time, 0);
+  for (const ms of [1_000, 5_000, 25_000]) {
+    await new Promise((resolve) => setImmediate(resolve)); // signatures are made outside of the faked time
+    await advance(time, ms);
+  }
+  assertEquals(requests.map(({ url, headers }) => [url, headers.get("webhook-id")]), [
+    ["https://example.com/runs", `${run}:end`],
+    ["https://example.com/runs", `${run}:end`],
+    ["https://example.com/runs", `${run}:end`],
+  ]);
+  for (const { headers, body } of requests) {
+    const key = Buffer.from(secret.slice("whsec_".length), "base64");
+    const signed = `${headers.get("webhook-id")}.${headers.get("webhook-timestamp")}.${body}`;
+    assertEquals(headers.get("webhook-signature"), `v1,${createHmac("sha256", key).update(signed).digest("base64")}`);
+    const usage = { input: 1, output: 1 };
+    assertEquals(JSON.parse(body), {
+      type: "run.finished",
+      timestamp: JSON.parse(body).timestamp,
+      data: { run, session, event: { type: "run.finished", status: "done", text: "Done.", usage } },
+    });
+  }
+  assertEquals(
+    errors,
+    [500, 302].map((status) => `Error: Cannot report the end of run "${run}": the webhook answered ${status}`),
+  );
+});
+
+Deno.test("webhook() rejects secrets and addresses that it cannot use", () => {
+  const url = "https://example.com";
+  for (const wrong of ["", "secret", "whsec_", "whsec_AAAA", "whsec_!"]) {
+    assertThrows(() => webhook({ url, secret: wrong }), TypeError, "Cannot sign webhooks: the secret is invalid");
+  }
+  for (const wrong of ["", "example.com", "file:///etc/passwd"]) {
+    assertThrows(() => webhook({ url: wrong, secret }), TypeError, "expected an http or https URL");
+  }
+});
