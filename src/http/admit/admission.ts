@@ -19,30 +19,38 @@ import { notFound, RequestError } from "../respond/error_response.ts";
 import { rewound } from "./rewind.ts";
 import type { Server } from "../server.ts";
 
-/** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
+/**
+ * Admits a prompt to its session. A run that has the session and whose process has died is ended first. Throws a `SessionError` with code "busy" if the
+ * prompt is to be answered anew and a run has the session, unless its launch `replaces` that run.
+ */
 export async function admitPrompt(
   { options, runs }: Server,
   client: Client,
   { type: _, create, busy: __, format: ___, regenerate, session: named, ...body }: PromptOperation,
-  { run, session }: RunPosition & { readonly session: string },
+  { run, session, replaces }: RunPosition & { readonly session: string; readonly replaces: boolean },
 ): Promise<LaunchInput> {
   const stored = named === undefined ? undefined : await runs.load(named, client);
   if (!stored && !create && named !== undefined) throw notFound(`run session "${named}"`);
   if (stored) await runs.records?.releaseIfLost(stored, client);
-  if (stored && regenerate) await removeAnswer(runs, client, stored.id, body);
+  if (stored && regenerate) await removeAnswer(runs, client, stored.id, { ...body, replaces });
   return { ...body, run, session, held: await options.resumeTokens?.hold() };
 }
 
-/** Removes the last answer to a prompt from its session, with the prompt. A session that a run has stays as it is: the launch of this prompt waits for it. */
+/** Removes the last answer to a prompt from its session, with the prompt. */
 async function removeAnswer(
   runs: LiveRuns,
   client: Client,
   id: string,
-  body: { readonly messages?: readonly Message[] } | { readonly prompt: string },
+  { messages, replaces }: { readonly messages?: readonly Message[]; readonly replaces: boolean },
 ): Promise<void> {
-  const prompt = "messages" in body ? body.messages?.at(-1) : undefined;
+  const prompt = messages?.at(-1);
   const stored = await runs.load(id, client);
-  const before = stored && prompt && !isRunning(stored) ? rewound(stored, prompt) : undefined;
+  if (!stored || !prompt) return;
+  if (isRunning(stored)) {
+    if (replaces) return;
+    throw new SessionError(`Cannot run session "${id}": another run has it`, "busy", runOf(stored)); // its answer is the one to replace
+  }
+  const before = rewound(stored, prompt);
   if (!before || await runs.save(before, client) !== undefined) return;
   throw new SessionError(`Cannot run session "${id}": another run took it`, "busy");
 }

@@ -22,7 +22,7 @@ export async function handlePrompt(scope: RequestScope, operation: PromptOperati
       client,
       busy,
       async launch(busy) {
-        const input = await admitPrompt(server, client, operation, position);
+        const input = await admitPrompt(server, client, operation, { ...position, replaces: busy === "replace" });
         return await launch(c, server, client, { ...input, ...(busy && { busy }) }, format);
       },
     }));
