@@ -57,6 +57,8 @@ class DurableWriter implements SessionWriter {
   /** The lease that is stored. */
   #held: Lease | undefined;
   #released = false;
+  /** Messages that arrive after the run has taken its last ones, until the last draft is read. */
+  #late: Mail[] | undefined;
   #saves: boolean;
   /** The last requested save, and one that was requested and has not begun. */
   #requested: Promise<unknown> = Promise.resolve();
@@ -94,10 +96,12 @@ class DurableWriter implements SessionWriter {
 
   end(last: Event | undefined): Promise<boolean> {
     if (last && !this.#saves) return Promise.resolve(true);
+    if (last) this.#late ??= [];
     return this.#request(() => last ? endedSession(this.#run.read(), last) : this.#run.read(), true);
   }
 
   release(session: Unsaved): Promise<boolean> {
+    this.#late ??= [];
     const saved = this.#request(() => {
       this.#released = true;
       return session;
@@ -142,7 +146,8 @@ class DurableWriter implements SessionWriter {
     clearTurn(this.#later);
     this.#later = undefined;
     const done = this.#requested.then(async () => {
-      const draft: Draft = { session: read(), arrived: [] };
+      const draft: Draft = { session: read(), arrived: (last && this.#late) || [] };
+      if (last) this.#late = undefined;
       this.#saving = draft;
       await this.#run.logged();
       if (this.#run.leave) return true;
@@ -212,6 +217,7 @@ class DurableWriter implements SessionWriter {
     this.#version = version;
     this.#held = lease;
     this.#run.receive(arrived);
+    this.#late?.push(...arrived);
     for (const draft of new Set([this.#stored, this.#saving])) draft?.arrived.push(...arrived);
     return true;
   }
