@@ -22,7 +22,7 @@ function receiver(rejects = 0) {
 
 /** The ends, without what differs in each run. */
 function outline(ends: readonly RunEnd[]) {
-  return ends.map(({ run, session, id, event, ...rest }) => ({
+  return ends.map(({ run, session: _, id, event, ...rest }) => ({
     ...rest,
     id: id.replace(run, "RUN"),
     type: event.type,
