@@ -20,6 +20,7 @@ function focused(page: Page): Promise<unknown> {
 Deno.test("playground: Escape stops the run, Shift and Enter add a line", inBrowser, async () => {
   await using talk = await open({ steps: [{ calls: [["wait", {}]] }], tools: [wait] });
   const { page } = talk;
+  await page.locator("#words:focus").waitFor(); // the page focuses the field once it is drawn
   await page.keyboard.type("one");
   await page.keyboard.press("Shift+Enter");
   await page.keyboard.type("two");

@@ -11,7 +11,7 @@ import { migrate as migratePostgres, postgresStore } from "@jizai/jizai/session/
 import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
-import { postgresServer } from "../../platforms/postgres_server.ts";
+import { postgresServer } from "../../servers/postgres_server.ts";
 import type { Measure } from "../kit/measure.ts";
 import { median } from "../kit/stopwatch.ts";
 

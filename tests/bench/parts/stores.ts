@@ -15,8 +15,8 @@ import { Redis } from "ioredis";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
 import * as z from "zod";
-import { postgresServer } from "../../platforms/postgres_server.ts";
-import { redisServer } from "../../platforms/redis_server.ts";
+import { postgresServer } from "../../servers/postgres_server.ts";
+import { redisServer } from "../../servers/redis_server.ts";
 import type { Measure } from "../kit/measure.ts";
 
 /** A store and a log in one database. */

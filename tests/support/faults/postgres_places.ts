@@ -5,7 +5,7 @@
  */
 import { migrate, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import postgres from "postgres";
-import { postgresServer } from "../../platforms/postgres_server.ts";
+import { postgresServer } from "../../servers/postgres_server.ts";
 import { outside } from "../simulation.ts";
 import type { Place } from "./storage.ts";
 

@@ -1,6 +1,6 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { folder } from "./folder.ts";
-import { bundled } from "./workerd.ts";
+import { folder } from "../platforms/folder.ts";
+import { bundled } from "../platforms/workerd.ts";
 
 /** The path of a file of this folder. */
 const here = (name: string) => new URL(name, import.meta.url).pathname;
@@ -13,7 +13,7 @@ function locked(name: string): readonly string[] {
 /** Serves the Worker until it is disposed of. */
 async function d1Server(path: string): Promise<AsyncDisposable & { request(path: string): Promise<Response> }> {
   const script = `${path}/worker.js`;
-  await Deno.writeTextFile(script, await bundled("tests/platforms/d1_worker.ts"));
+  await Deno.writeTextFile(script, await bundled("tests/servers/d1_worker.ts"));
   const args = ["run", ...locked("d1_server"), here("d1_server.js"), script, `${path}/d1`];
   const process = new Deno.Command(Deno.execPath(), { args, stdin: "piped", stdout: "piped" }).spawn();
   const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
@@ -44,7 +44,7 @@ Deno.test("in miniflare, d1Store(), d1Log() and d1KeyValue() keep the laws, and 
 Deno.test("the adapters for libSQL keep the laws with @libsql/client, and those for SQLite with the driver libsql", async () => {
   await using disk = await folder();
   const laws = `${disk.path}/laws.js`;
-  await Deno.writeTextFile(laws, await bundled("tests/platforms/libsql_laws.ts"));
+  await Deno.writeTextFile(laws, await bundled("tests/servers/libsql_laws.ts"));
   const args = ["run", ...locked("libsql_program"), here("libsql_program.js"), await Deno.realPath(laws), disk.path];
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
   const decoder = new TextDecoder();

@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
-import { folder } from "./folder.ts";
+import { folder } from "../platforms/folder.ts";
 import { isPostgresMissing, postgresServer } from "./postgres_server.ts";
-import { type Program, started } from "./program.ts";
+import { type Program, started } from "../platforms/program.ts";
 import { isRedisMissing, redisServer } from "./redis_server.ts";
 
 const noPostgres = await isPostgresMissing();
