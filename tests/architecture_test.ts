@@ -347,6 +347,7 @@ Deno.test("tests mirror src and middleware", async () => {
     "middleware",
     "package",
     "platforms",
+    "servers",
     "support",
     "traps.ts",
     "types",
