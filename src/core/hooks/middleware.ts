@@ -74,7 +74,7 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly before?: readonly string[];
   /** Names of middleware that must be used too. */
   readonly requires?: readonly string[];
-  /** The version of this interface that it was written for; this is version 1. `agent()` refuses a version that it does not know. Default: any. */
+  /** The version of this interface that it was written for; this is version 1. `agent()` refuses a version that it does not know. Default: every version is accepted. */
   readonly interfaceVersion?: number;
   /**
    * Whether agents that are tools of this agent inherit the middleware, around their own: true for all of it, false for nothing. Default: its

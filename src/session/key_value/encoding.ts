@@ -7,7 +7,7 @@
 /** A whole number as it is stored: databases add to it. */
 const number = /^(0|-?[1-9]\d{0,14})$/;
 
-/** Encodes a text. A whole number stays as it is; any other text becomes JSON. */
+/** Encodes a text. A whole number stays as it is; other text becomes JSON. */
 export function encodeValue(value: string): string {
   return number.test(value) ? value : JSON.stringify(value);
 }
