@@ -48,92 +48,143 @@ export interface ChannelOptions<T, K, C> {
 export function channel<T, K, C>(
   options: ChannelOptions<T, K, C>,
 ): { readonly sink: Sink<T>; readonly stream: ReadableStream<C> } {
-  const { keep, pack, size = () => 1, highWater = 1_024, congestedAt = highWater, onCancel, onEnd } = options;
-  let pending: K[] = [];
-  let held = 0;
-  let read = false;
-  let corked = false;
-  let closed = false;
-  let room: PromiseWithResolvers<void> | undefined;
+  const sink = new Channel(options);
+  return { sink, stream: sink.stream };
+}
+
+/** A channel. A class, because an object literal with accessors costs a microsecond each time it is created. */
+class Channel<T, K, C> implements Sink<T> {
+  readonly stream: ReadableStream<C>;
+  readonly #options: ChannelOptions<T, K, C>;
+  readonly #highWater: number;
+  #controller!: ReadableStreamDefaultController<C>; // the stream's constructor sets it
+  #pending: K[] = [];
+  /** The size of the buffered items. */
+  #held = 0;
+  #read = false;
+  #corked = false;
+  #closed = false;
+  #room: PromiseWithResolvers<void> | undefined;
   /** Ends the open pull. One pull stays open while the reader keeps up, because a pull for each chunk would add a fifth to its cost. */
-  let endPull = () => {};
-  let controller: ReadableStreamDefaultController<C>;
-  const send = (chunk: C) => controller.enqueue(chunk);
+  #endPull: () => void = () => {};
 
-  /** Whether the reader has taken every chunk. */
-  function isDrained(): boolean {
-    return read && controller.desiredSize === 0;
+  constructor(options: ChannelOptions<T, K, C>) {
+    this.#options = options;
+    this.#highWater = options.highWater ?? 1_024;
+    this.stream = new ReadableStream<C>({
+      start: (controller) => void (this.#controller = controller),
+      pull: () => this.#pull(),
+      cancel: (reason) => this.#cancel(reason),
+    }, { highWaterMark: 0 });
   }
 
-  function flush(): void {
-    const kept = pending;
-    pending = [];
-    held = 0;
-    pack(kept, send);
-    release();
+  write(item: T): void {
+    if (this.#closed) return;
+    const kept = this.#options.keep(item);
+    if (!this.#corked && this.#pending.length === 0 && this.#isDrained()) return this.#options.pack([kept], this.#send);
+    this.#pending.push(kept);
+    this.#held += this.#options.size?.(kept) ?? 1;
+    if (!this.#corked) this.#endPull();
+    else if (this.#held >= this.#highWater && this.#isDrained()) this.#flush();
   }
 
-  function release(): void {
-    room?.resolve();
-    room = undefined;
+  cork(): void {
+    this.#corked = true;
   }
 
-  const sink: Sink<T> = {
-    write(item) {
-      if (closed) return;
-      const kept = keep(item);
-      if (!corked && pending.length === 0 && isDrained()) return pack([kept], send);
-      pending.push(kept);
-      held += size(kept);
-      if (!corked) endPull();
-      else if (held >= highWater && isDrained()) flush();
-    },
-    cork() {
-      corked = true;
-    },
-    uncork() {
-      corked = false;
-      if (pending.length === 0) return;
-      if (isDrained()) flush();
-      else endPull();
-    },
-    get full() {
-      if (!(read || options.awaitsReader) || held < highWater || closed) return undefined;
-      room ??= Promise.withResolvers();
-      return room.promise;
-    },
-    get congested() {
-      return held >= congestedAt && !closed;
-    },
-    close() {
-      if (closed) return;
-      closed = true;
-      onEnd?.();
-      if (pending.length === 0) controller.close();
-      else endPull();
-    },
-  };
+  uncork(): void {
+    this.#corked = false;
+    if (this.#pending.length === 0) return;
+    if (this.#isDrained()) this.#flush();
+    else this.#endPull();
+  }
 
-  const stream = new ReadableStream<C>({
-    start(given) {
-      controller = given;
-    },
-    pull() {
-      read = true;
-      if (pending.length > 0) flush();
-      if (closed) return controller.close();
-      return new Promise((resolve) => {
-        endPull = resolve;
-      });
-    },
-    cancel(reason) {
-      closed = true;
-      pending = [];
-      release();
-      onEnd?.();
-      onCancel?.(reason);
-    },
-  }, { highWaterMark: 0 });
+  get full(): Promise<void> | undefined {
+    if (!(this.#read || this.#options.awaitsReader) || this.#held < this.#highWater || this.#closed) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
 
-  return { sink, stream };
+  get congested(): boolean {
+    return this.#held >= (this.#options.congestedAt ?? this.#highWater) && !this.#closed;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#options.onEnd?.();
+    if (this.#pending.length === 0) this.#controller.close();
+    else this.#endPull();
+  }
+
+  readonly #send = (chunk: C): void => this.#controller.enqueue(chunk);
+
+  /** Returns true if the reader has taken every chunk. */
+  #isDrained(): boolean {
+    return this.#read && this.#controller.desiredSize === 0;
+  }
+
+  #flush(): void {
+    const kept = this.#pending;
+    this.#pending = [];
+    this.#held = 0;
+    this.#options.pack(kept, this.#send);
+    this.#release();
+  }
+
+  /** Lets a waiting writer continue. */
+  #release(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+
+  #pull(): Promise<void> | void {
+    this.#read = true;
+    if (this.#pending.length > 0) this.#flush();
+    if (this.#closed) return this.#controller.close();
+    return new Promise((resolve) => {
+      this.#endPull = resolve;
+    });
+  }
+
+  #cancel(reason: unknown): void {
+    this.#closed = true;
+    this.#pending = [];
+    this.#release();
+    this.#options.onEnd?.();
+    this.#options.onCancel?.(reason);
+  }
+}
+
+/** A sink in front of another one. It passes on everything except the items. */
+export class SinkFilter<T, U> implements Sink<T> {
+  readonly write: (item: T) => void;
+  readonly close: () => void;
+  readonly #target: Sink<U>;
+
+  /** `write` takes the items, and `close` the end. Default of `close`: closes `target`. */
+  constructor(target: Sink<U>, write: (item: T) => void, close: () => void = () => target.close()) {
+    this.#target = target;
+    this.write = write;
+    this.close = close;
+  }
+
+  cork(): void {
+    this.#target.cork();
+  }
+  uncork(): void {
+    this.#target.uncork();
+  }
+  get full(): Promise<void> | undefined {
+    return this.#target.full;
+  }
+  get congested(): boolean {
+    return this.#target.congested ?? false;
+  }
+  settled(): Promise<void> {
+    return this.#target.settled?.() ?? Promise.resolve();
+  }
+  yield(): void {
+    this.#target.yield?.();
+  }
 }

@@ -5,6 +5,7 @@
  */
 import type { Emit, Point } from "../../protocol/event.ts";
 import type { WrapHooks } from "../agent/definition.ts";
+import { RunView } from "../run/view.ts";
 import type { Hook } from "./onion.ts";
 import type { Change, Scope } from "./scope.ts";
 
@@ -66,16 +67,19 @@ const foreign: readonly string[] = ["vars", "model", "tool", "tools", "artifacts
 /** At `execute`, the input is parsed: the tool's schema created it, and the tool may change it. */
 const withInput: readonly string[] = [...foreign, "input"];
 
-/** Freezes plain objects and arrays deeply. Objects of a class, and values that the engine did not create, stay as they are. */
+/** Freezes plain objects, arrays and the run deeply. Objects of a class, and values that the engine did not create, stay as they are. */
 export function freeze<T>(value: T, except: readonly string[] = foreign): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+  if (!isPlain && !(value instanceof RunView)) return value;
   Object.freeze(value);
   for (const [key, each] of Object.entries(value)) if (!except.includes(key)) freeze(each, except);
+  if (value instanceof RunView) freeze([value.limits, value.usage, value.answers]);
   return value;
 }
 
 /** Returns true for an error that JavaScript engines throw for a write to a frozen object. */
 function isFrozenWrite(error: unknown): error is TypeError {
-  return error instanceof TypeError && /read.?only|not extensible|(delete|define) property/i.test(error.message);
+  return error instanceof TypeError &&
+    /read.?only|only a getter|not extensible|(delete|define) property/i.test(error.message);
 }

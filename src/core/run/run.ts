@@ -21,7 +21,7 @@ import { Loop } from "./loop.ts";
 import { type OpenSettings, openSettings } from "./open_settings.ts";
 import type { Position, RunSnapshot } from "./position.ts";
 import type { Transcript } from "./transcript.ts";
-import { engineKey, viewOf } from "./view.ts";
+import { engineKey, RunView } from "./view.ts";
 
 /** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
 export interface StepScope extends Scope {
@@ -153,7 +153,7 @@ export class EngineRun {
       save,
       announce: (emit, event) => this.events.announce(emit, event),
     });
-    this.view = viewOf(this);
+    this.view = new RunView(this);
   }
 
   get limits(): Limits {
@@ -256,7 +256,7 @@ export class EngineRun {
 
 /** Returns the run behind its view. Throws a `TypeError` for an object that no engine made. */
 export function engineOf(view: Run): EngineRun {
-  const engine = (view as Run & { readonly [engineKey]?: EngineRun })[engineKey]; // set by viewOf()
+  const engine = (view as Run & { readonly [engineKey]?: EngineRun })[engineKey]; // a view has it
   if (!engine) throw new TypeError(`Cannot use run "${view.id}": expected a run of an agent`);
   return engine;
 }

@@ -4,9 +4,10 @@
  * @module
  */
 import type { Usage } from "../../protocol/message.ts";
+import type { PersonAnswer } from "../../protocol/question.ts";
 import { replySchema } from "../calls/question.ts";
-import { End, Pause } from "../hooks/interrupt.ts";
-import type { Run } from "../hooks/scope.ts";
+import { End, type EndOptions, Pause } from "../hooks/interrupt.ts";
+import type { QuestionOptions, Run, Used } from "../hooks/scope.ts";
 import type { Arrivals } from "./arrivals.ts";
 import type { Events } from "./events.ts";
 import type { Limits } from "./limits.ts";
@@ -28,47 +29,65 @@ export interface ViewedRun
   readonly limits: Limits;
 }
 
-/** Returns a run as hooks see it. */
-export function viewOf(engine: ViewedRun): Run & { readonly [engineKey]: ViewedRun } {
-  const { id, session, owner, startedAt, path, state, sessionState, definition, call, events, loop, arrivals } = engine;
-  return {
-    get [engineKey]() {
-      return engine;
-    },
-    id,
-    session,
-    owner,
-    startedAt,
-    path,
-    state,
-    sessionState,
-    agent: definition.name,
-    call,
-    parent: engine.parent?.view,
-    get answers() {
-      return loop.answers.map(({ answer }) => answer);
-    },
-    get usage() {
-      return engine.usage;
-    },
-    get used() {
-      const { turns, calls, continuations } = loop.counters;
-      return { turns, calls, continuations };
-    },
-    get limits() {
-      return engine.limits;
-    },
-    get finishing() {
-      return arrivals.finishing;
-    },
-    report: (error) => events.report(error),
-    end(reason, options) {
-      const end = new End(reason, options);
-      for (let run: ViewedRun | undefined = engine; run; run = end.tree ? run.parent : undefined) {
-        run.loop.offerInterrupt(end);
-      }
-      return end;
-    },
-    pause: (question, options) => new Pause([{ questions: [question], schema: replySchema, ...options }]),
+/** A run as hooks see it. A class, because an object literal with accessors costs a microsecond each time it is created. */
+export class RunView implements Run {
+  readonly id: string;
+  readonly session: string;
+  readonly owner: string | undefined;
+  readonly startedAt: number;
+  readonly path: readonly string[];
+  readonly agent: string;
+  readonly parent: Run | undefined;
+  readonly call: string | undefined;
+  readonly state: Map<string, unknown>;
+  readonly sessionState: Map<string, unknown>;
+  readonly #engine: ViewedRun;
+
+  constructor(engine: ViewedRun) {
+    this.id = engine.id;
+    this.session = engine.session;
+    this.owner = engine.owner;
+    this.startedAt = engine.startedAt;
+    this.path = engine.path;
+    this.agent = engine.definition.name;
+    this.parent = engine.parent?.view;
+    this.call = engine.call;
+    this.state = engine.state;
+    this.sessionState = engine.sessionState;
+    this.#engine = engine;
+  }
+
+  get [engineKey](): ViewedRun {
+    return this.#engine;
+  }
+  get answers(): readonly PersonAnswer[] {
+    return this.#engine.loop.answers.map(({ answer }) => answer);
+  }
+  get usage(): Usage {
+    return this.#engine.usage;
+  }
+  get used(): Used {
+    const { turns, calls, continuations } = this.#engine.loop.counters;
+    return { turns, calls, continuations };
+  }
+  get limits(): Limits {
+    return this.#engine.limits;
+  }
+  get finishing(): boolean {
+    return this.#engine.arrivals.finishing;
+  }
+
+  readonly report = (error: unknown): string => this.#engine.events.report(error);
+
+  readonly end = (reason: string, options?: EndOptions): End => {
+    const end = new End(reason, options);
+    for (let run: ViewedRun | undefined = this.#engine; run; run = end.tree ? run.parent : undefined) {
+      run.loop.offerInterrupt(end);
+    }
+    return end;
+  };
+
+  readonly pause = (question: string, options?: QuestionOptions): Pause => {
+    return new Pause([{ questions: [question], schema: replySchema, ...options }]);
   };
 }

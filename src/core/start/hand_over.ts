@@ -23,8 +23,8 @@ export function handOver(ready: Ready, control: RunControl, grace: number): void
 }
 
 /** Saves the state as it is now, and stops the work: no later event, move or save has an effect. */
-function release({ engine, writer, freeze }: Ready, control: RunControl): void {
-  const released = writer.release(freeze());
+function release({ engine, writer, stored }: Ready, control: RunControl): void {
+  const released = writer.release(stored.freeze());
   engine.events.mute();
   engine.loop.detach();
   control.abort("shutdown", { handOver: true });

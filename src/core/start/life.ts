@@ -14,8 +14,9 @@ import { conclude, exitWith, lastEvent, openCalls } from "../run/finish.ts";
 import type { Position } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
 import { sessionPolicy } from "../steps/session_point.ts";
-import { type Beginning, type CloseOther, open, type Ready, savedForm } from "./open.ts";
+import { type Beginning, type CloseOther, open, type Ready } from "./open.ts";
 import { settingsOf } from "./settings.ts";
+import { savedForm, type StoredRun } from "./stored_run.ts";
 
 /** How many grace periods the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
 const graceFactor = 3;
@@ -106,7 +107,7 @@ async function recover(engine: EngineRun, closing: string | undefined): Promise<
 
 /** Emits the last events, and gives the session back. */
 async function end(
-  { engine, writer, claimed, read, keepPause }: Ready,
+  { engine, writer, claimed, stored }: Ready,
   steering: Steering,
   given: RunResult,
 ): Promise<RunResult> {
@@ -114,13 +115,13 @@ async function end(
   steering.close();
   if (engine.control.handedOver) return given;
   const refused = !loop.exit && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
-  if (refused) keepPause();
+  if (refused) stored.keepPause();
   const pauses = refused || loop.exit?.status === "paused";
   if (!pauses) loop.append(steering.take()); // the next run reads them
   const { messages } = loop.transcript;
   const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
-  const { result, last } = shownForm(engine, raw, lastEvent(engine, raw), read);
+  const { result, last } = shownForm(engine, raw, lastEvent(engine, raw), stored);
   try {
     if (!await writer.end(pauses ? undefined : last)) {
       events.warn("session.unsaved", "The session was taken by another process.");
@@ -137,10 +138,10 @@ function shownForm(
   { id, definition }: EngineRun,
   result: RunResult,
   last: Event,
-  read: Ready["read"],
+  stored: StoredRun,
 ): { readonly result: RunResult; readonly last: Event } {
   if (definition.savers.length === 0) return { result, last };
-  const { messages, last: form } = savedForm(definition, { ...read(), last: { run: id, event: last } });
+  const { messages, last: form } = savedForm(definition, { ...stored.read(), last: { run: id, event: last } });
   const event = form?.event ?? last;
   const reason = "reason" in event && event.reason !== undefined && { reason: event.reason };
   return { result: { ...result, messages, ...("text" in event && { text: event.text }), ...reason }, last: event };

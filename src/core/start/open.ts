@@ -7,20 +7,18 @@ import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import type { Steering } from "../features/steering.ts";
-import { reasonOf } from "../lib/cancellation.ts";
 import { expectJson } from "../lib/json_value.ts";
 import { claim, type Claimed } from "../persistence/claim.ts";
 import { SessionError } from "../persistence/session_error.ts";
-import type { Session } from "../persistence/session.ts";
-import type { SessionWriter, WriterRun } from "../persistence/store.ts";
+import type { SessionWriter } from "../persistence/store.ts";
 import type { RunControl } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import type { Limits } from "../run/limits.ts";
-import type { Exit } from "../run/position.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
 import { Transcript } from "../run/transcript.ts";
 import type { Opened, StartOptions } from "./options.ts";
 import { hasInputHooks, reviewAnswers } from "./review.ts";
+import { StoredRun } from "./stored_run.ts";
 
 /** The parts of a run that exist before it has its session. */
 export interface Beginning {
@@ -39,12 +37,8 @@ export interface Ready {
   readonly engine: EngineRun;
   readonly writer: SessionWriter;
   readonly claimed: Claimed;
-  /** Returns the session as the store keeps it. */
-  readonly read: WriterRun["read"];
-  /** Returns the session with the run as it is now, which every later save stores. */
-  readonly freeze: () => Omit<Session, "version">;
-  /** Saves the run as paused as it was before. */
-  readonly keepPause: () => void;
+  /** The run as its writer sees it. */
+  readonly stored: StoredRun;
   /** The number of the event before its first one. */
   readonly after: number;
   /** Events of the `input` hooks that ran before the first event. */
@@ -111,32 +105,12 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   const { store, parent, lease = 30_000, vars, onError } = options;
   const { start } = claimed;
   if (claimed.rollback) control.rollBack();
-  let pause: Exit | undefined;
-  let frozen: ReturnType<typeof sessionOf> | undefined;
-  const read = () => savedForm(definition, sessionOf(engine, claimed.owner, pause));
-  const writerRun: WriterRun = {
-    read: () => frozen ?? read(),
-    abort: (reason) => control.abort(reason),
-    get leave() {
-      return control.leave;
-    },
-    get closing() {
-      if (control.handedOver) return claimed.closing;
-      return control.aborted && engine.loop.exit?.status !== "failed" ? reasonOf(control.reason) : claimed.closing;
-    },
-    get rollback() {
-      return control.rollback;
-    },
-    receive: (mail) => steering.receive(mail),
-    report: (error) => void engine.events.report(error),
-    logged: () => sink.settled?.() ?? Promise.resolve(),
-    stopLogging: () => sink.yield?.(),
-  };
+  const stored = new StoredRun({ ...beginning, claimed, engine: () => engine });
   const always = options.session !== undefined && !parent;
   if (!store.writer) {
     throw new TypeError('Cannot use the store: expected durable(store) of "@jizai/jizai/session/durable"');
   }
-  const writer = store.writer(store, writerRun, { version: claimed.version, always, lease, session, run: start.id });
+  const writer = store.writer(store, stored, { version: claimed.version, always, lease, session, run: start.id });
   const engine = new EngineRun({
     definition,
     session,
@@ -160,37 +134,5 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   });
   steering.attach(engine.state);
   steering.receive(claimed.mail);
-  const keepPause = () => void (pause = claimed.exit);
-  /** Copies the session: hooks that unwind may change its state. */
-  const freeze = () => frozen ??= markShown(JSON.parse(JSON.stringify(read())), engine.partial !== undefined);
-  return { engine, writer, claimed, read: writerRun.read, freeze, keepPause, after: start.events, early: [] };
-}
-
-/** Returns a session as the middleware of an agent lets the store keep it. */
-export function savedForm(
-  { savers }: Pick<AgentDefinition<StepScope>, "savers">,
-  session: Omit<Session, "version">,
-): Omit<Session, "version"> {
-  return savers.reduce((form, save) => save(form), session);
-}
-
-/** Returns the session with a note that clients have seen a part of an answer, which the next process takes back. */
-function markShown(session: Omit<Session, "version">, shown: boolean): Omit<Session, "version"> {
-  const { run } = session;
-  if (!shown || run?.position.at !== "model") return session;
-  return { ...session, run: { ...run, position: { ...run.position, shown } } };
-}
-
-/** Returns the session of a run as it is now. */
-function sessionOf(engine: EngineRun, owner: string | undefined, pause: Exit | undefined): Omit<Session, "version"> {
-  const { session: id, rules, sessionState, loop: { transcript: { messages, archive } } } = engine;
-  return {
-    id,
-    messages,
-    run: pause ? { ...engine.snapshot(), exit: pause } : engine.snapshot(),
-    ...(owner !== undefined && { owner }),
-    ...(archive !== undefined && { archive }),
-    ...(sessionState.size > 0 && { state: [...sessionState] }),
-    ...(rules.length > 0 && { rules }),
-  };
+  return { engine, writer, claimed, stored, after: start.events, early: [] };
 }

@@ -4,7 +4,6 @@
  * @module
  */
 import { ModelError, type ModelRequest } from "../../model/model.ts";
-import type { Emit } from "../../protocol/event.ts";
 import { type AssistantMessage, callsOf, textOf } from "../../protocol/message.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
@@ -15,6 +14,7 @@ import { type Cancellation, delay, withGracePeriod } from "../lib/cancellation.t
 import { decideOnError, isRecoverable } from "../run/failure.ts";
 import type { CallRecord, Move, PositionAt } from "../run/position.ts";
 import { ResponseAccumulator } from "./response.ts";
+import { ShownText } from "./shown_text.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
 import { contextMessages } from "../run/transcript.ts";
@@ -109,7 +109,7 @@ async function respond(scope: StepScope, turn: number, reset = false): Promise<M
   const { definition, events, control } = engine;
   const call: ModelCall = { engine, turn, attempts: 0, shown: reset };
   const request = requestOf(scope);
-  const shown = shownText(emit);
+  const shown = new ShownText(emit);
   engine.streamPartial(() => shown.message);
   events.announce(emit, { type: "model.started", turn, model: request.model.id });
   for (let attempt = 1;; attempt++) {
@@ -136,24 +136,6 @@ async function respond(scope: StepScope, turn: number, reset = false): Promise<M
     events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
     return response;
   }
-}
-
-/** Collects the text that clients have seen. */
-function shownText(emit: Emit) {
-  let pieces: string[] = [];
-  return {
-    emit: ((event) => {
-      if (event.type === "text.delta") pieces.push(event.text);
-      else if (event.type === "model.reset") pieces = [];
-      emit(event);
-    }) satisfies Emit,
-    get text() {
-      return pieces.join("");
-    },
-    get message(): AssistantMessage {
-      return { role: "assistant", parts: pieces.length === 0 ? [] : [{ type: "text", text: pieces.join("") }] };
-    },
-  };
 }
 
 function requestOf({ engine, turn }: StepScope): ModelRequest {

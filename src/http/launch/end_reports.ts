@@ -9,7 +9,7 @@ import type { Session } from "../../core/persistence/session.ts";
 import type { Records } from "../../session/record/records.ts";
 import type { Requester, RunHost } from "../../session/record/run_host.ts";
 import { finalEvent, hasEnded, isRunning, runOf } from "../../session/record/run_state.ts";
-import type { Sink } from "../../stream/channel.ts";
+import { type Sink, SinkFilter } from "../../stream/channel.ts";
 import type { RecoveredRun, RunEnd, ServerOptions } from "../options.ts";
 import { reportError } from "../respond/error_response.ts";
 
@@ -101,22 +101,13 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
       await store?.save({ ...entry, ...(owner !== undefined && { owner }) }); // an earlier process may have saved it
     },
     forget: (run) => remove(keyOf(run)),
-    watch: (run, sink) => ({
-      write(item) {
+    watch: (run, sink) =>
+      new SinkFilter(sink, (item) => {
         const { event, id } = item;
         const isEnd = event.type.startsWith("run.") && event.type !== "run.started";
         if (isEnd) ends.set(keyOf(run), endOf(run, event, id));
         sink.write(item);
-      },
-      cork: () => sink.cork(),
-      uncork: () => sink.uncork(),
-      get full() {
-        return sink.full;
-      },
-      settled: () => sink.settled?.() ?? Promise.resolve(),
-      yield: () => sink.yield?.(),
-      close: () => sink.close(),
-    }),
+      }),
     deliver: (run) => deliver(run).catch((error) => void reportError(onError, error, run.run)),
     async redeliver(entry, { load, records }) {
       const { report: expected } = entry;

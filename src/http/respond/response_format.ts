@@ -8,6 +8,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import type { Lines } from "../../session/log.ts";
+import { SinkFilter } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
 import { frame, sse } from "../../stream/sse.ts";
 import type { JsonResponse, Reply } from "../../wire/wire.ts";
@@ -39,19 +40,11 @@ export function wireFormat(reply: Reply): ResponseFormat {
       ...options,
       frame: (item: NumberedEvent | Lines) => encodeEach(item, encode).join(""),
     });
-    const out: EventOutput = {
-      write: sink.write,
-      cork: sink.cork,
-      uncork: sink.uncork,
-      get full() {
-        return sink.full;
-      },
-      close() {
-        const last = end();
-        if (last) sink.write(last);
-        sink.close();
-      },
-    };
+    const out = new SinkFilter(sink, (item: NumberedEvent | Lines) => sink.write(item), () => {
+      const last = end();
+      if (last) sink.write(last);
+      sink.close();
+    });
     return { out, respond: () => c.body(stream, 200, { ...headers, ...reply.headers }) };
   };
 }

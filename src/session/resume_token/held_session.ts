@@ -8,7 +8,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { isPaused } from "../record/run_state.ts";
-import type { Sink } from "../../stream/channel.ts";
+import { type Sink, SinkFilter } from "../../stream/channel.ts";
 
 /** A session that the server holds for one run. */
 export interface HeldSession {
@@ -51,22 +51,10 @@ export function holdSession(
   return {
     session,
     store,
-    to: (sink) => ({
-      write({ id, event }) {
+    to: (sink) =>
+      new SinkFilter(sink, ({ id, event }) => {
         const sent = event.type === "run.paused" && resumeToken !== undefined ? { ...event, resumeToken } : event;
         sink.write({ id, event: sent });
-      },
-      cork: sink.cork,
-      uncork: sink.uncork,
-      get congested() {
-        return sink.congested ?? false;
-      },
-      get full() {
-        return sink.full;
-      },
-      settled: () => sink.settled?.() ?? Promise.resolve(),
-      yield: () => sink.yield?.(),
-      close: sink.close,
-    }),
+      }),
   };
 }

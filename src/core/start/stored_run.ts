@@ -1,0 +1,121 @@
+/**
+ * A run as its session's writer sees it.
+ *
+ * @module
+ */
+import type { Sink } from "../../stream/channel.ts";
+import type { AgentDefinition } from "../agent/definition.ts";
+import type { Steering } from "../features/steering.ts";
+import { reasonOf } from "../lib/cancellation.ts";
+import type { Claimed } from "../persistence/claim.ts";
+import type { Mail, Session } from "../persistence/session.ts";
+import type { WriterRun } from "../persistence/store.ts";
+import type { RunControl } from "../run/control.ts";
+import type { NumberedEvent } from "../run/events.ts";
+import type { Exit } from "../run/position.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+
+/** A session with the run as it is now. The store adds the version. */
+type CurrentSession = Omit<Session, "version">;
+
+/** The parts of a run that exist before it has its session. */
+interface StoredRunOptions {
+  readonly definition: Pick<AgentDefinition<StepScope>, "savers">;
+  readonly control: RunControl;
+  readonly steering: Steering;
+  readonly sink: Sink<NumberedEvent>;
+  readonly claimed: Claimed;
+  /** Returns the run once it exists: its writer exists before it. */
+  readonly engine: () => EngineRun;
+}
+
+/** The state that the writer of a run reads, and what it tells the run. */
+export class StoredRun implements WriterRun {
+  readonly #options: StoredRunOptions;
+  #pause: Exit | undefined;
+  #frozen: CurrentSession | undefined;
+
+  constructor(options: StoredRunOptions) {
+    this.#options = options;
+  }
+
+  read(): CurrentSession {
+    return this.#frozen ?? this.current();
+  }
+
+  /** Returns the session with the run as it is now, also once it is frozen. */
+  current(): CurrentSession {
+    const { definition, engine, claimed } = this.#options;
+    return savedForm(definition, sessionOf(engine(), claimed.owner, this.#pause));
+  }
+
+  /** Copies the session, which every later save stores: hooks that unwind may change its state. */
+  freeze(): CurrentSession {
+    return this.#frozen ??= markShown(
+      JSON.parse(JSON.stringify(this.current())),
+      this.#options.engine().partial !== undefined,
+    );
+  }
+
+  /** Saves the run as paused as it was before. */
+  keepPause(): void {
+    this.#pause = this.#options.claimed.exit;
+  }
+
+  get leave(): boolean {
+    return this.#options.control.leave;
+  }
+  get closing(): string | undefined {
+    const { control, claimed, engine } = this.#options;
+    const isStopping = control.aborted && !control.handedOver && engine().loop.exit?.status !== "failed";
+    return isStopping ? reasonOf(control.reason) : claimed.closing;
+  }
+  get rollback(): boolean {
+    return this.#options.control.rollback;
+  }
+
+  abort(reason: string): void {
+    this.#options.control.abort(reason);
+  }
+  receive(mail: readonly Mail[]): void {
+    this.#options.steering.receive(mail);
+  }
+  report(error: unknown): void {
+    this.#options.engine().events.report(error);
+  }
+  logged(): Promise<void> {
+    return this.#options.sink.settled?.() ?? Promise.resolve();
+  }
+  stopLogging(): void {
+    this.#options.sink.yield?.();
+  }
+}
+
+/** Returns a session as the middleware of an agent lets the store keep it. */
+export function savedForm(
+  { savers }: Pick<AgentDefinition<StepScope>, "savers">,
+  session: CurrentSession,
+): CurrentSession {
+  return savers.reduce((form, save) => save(form), session);
+}
+
+/** Returns the session with a note that clients have seen a part of an answer, which the next process takes back. */
+function markShown(session: CurrentSession, shown: boolean): CurrentSession {
+  const { run } = session;
+  if (!shown || run?.position.at !== "model") return session;
+  return { ...session, run: { ...run, position: { ...run.position, shown } } };
+}
+
+/** Returns the session of a run as it is now. */
+function sessionOf(engine: EngineRun, owner: string | undefined, pause: Exit | undefined): CurrentSession {
+  const { session: id, rules, sessionState, loop: { transcript: { messages, archive } } } = engine;
+  return {
+    id,
+    messages,
+    run: pause ? { ...engine.snapshot(), exit: pause } : engine.snapshot(),
+    ...(owner !== undefined && { owner }),
+    ...(archive !== undefined && { archive }),
+    ...(sessionState.size > 0 && { state: [...sessionState] }),
+    ...(rules.length > 0 && { rules }),
+  };
+}
