@@ -18,10 +18,11 @@ export interface Cut {
 }
 
 /** Returns the reason why no further call may run, as far as this call shows. */
-export function cutOf({ scope: { engine: { loop, control } }, failures }: OpenCall): Cut | undefined {
+export function cutOf(
+  { scope: { engine: { exit: { current: exit }, control } }, failures }: OpenCall,
+): Cut | undefined {
   const pause = failures.find((error) => error instanceof Pause);
   if (pause) return { reason: "the run was paused", pause };
-  const { exit } = loop;
   if (exit && exit.status !== "aborted" && exit.status !== "deadline") {
     return { reason: exit.reason ?? "the run was ended" };
   }

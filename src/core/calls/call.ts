@@ -73,7 +73,7 @@ export class OpenCall {
         pass = { ...pass, name, input, edited, tool: this.scope.engine.settings.toolsByName.get(name) };
       }
     } catch (error) {
-      if (error instanceof End) this.scope.engine.loop.offerInterrupt(error);
+      if (error instanceof End) this.scope.engine.exit.offerInterrupt(error);
       this.failures.push(error);
     }
     this.parked.resolve();

@@ -57,12 +57,12 @@ async function runGroup(
   later: readonly OpenCall[],
 ): Promise<Move | undefined> {
   const { scope: { engine } } = batch;
-  const finished = engine.onUnwind(() => abandon(batch, [...calls, ...later]));
+  const finished = engine.work.onUnwind(() => abandon(batch, [...calls, ...later]));
   try {
     engine.loop.safePlace();
     const cut = await enter(calls);
     if (!cut) await execute(batch, calls);
-    engine.gather();
+    engine.events.gather();
     for (const call of calls) {
       await leave(call, cut);
       if (!call.waiting) finish(batch, call, cut);
@@ -101,8 +101,8 @@ function abandon(batch: Batch, calls: readonly OpenCall[]): void {
 }
 
 /** Ends the step: all calls have results, which enter the transcript together. */
-function commit({ scope: { engine: { loop } }, position, records }: Batch): Move {
-  const { exit } = loop;
+function commit({ scope: { engine }, position, records }: Batch): Move {
+  const { current: exit } = engine.exit;
   const add = batchMessages(position.message, records, exit?.withhold ? withheld(exit.reason ?? "") : undefined);
   return { to: { at: "turnEnd", turn: position.turn, added: add.length }, add };
 }

@@ -146,7 +146,7 @@ async function compactTranscript(scope: CompactScope, { trigger, instructions = 
     after: compacted ? estimateTokens(compacted) : before,
     ...(!failed && compaction.type === "declined" && { reason: compaction.reason }),
   });
-  loop.check();
+  engine.exit.check();
   return compacted ? { compaction, messages: compacted } : { compaction };
 }
 

@@ -6,7 +6,7 @@
 import type { ToolResult, UserMessage } from "../../protocol/message.ts";
 import { skipped } from "../hooks/results.ts";
 import type { Mail } from "../persistence/session.ts";
-import type { Arrivals } from "../run/arrivals.ts";
+import type { Arrivals } from "../run/step.ts";
 
 /** The number of messages that may wait for one run. */
 export const maxWaiting = 10;

@@ -6,6 +6,7 @@
 import type { Emit, Event, Point, WarningCode } from "../../protocol/event.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { Sink } from "../../stream/channel.ts";
+import { clearTurn, turn } from "../../stream/turn.ts";
 
 /** An event and its number in the run. */
 export interface NumberedEvent {
@@ -45,6 +46,8 @@ export class Events {
   readonly #audience: Audience;
   /** The type of an announced event, until it arrives. */
   #due: Event["type"] | undefined;
+
+  #gathering: ReturnType<typeof turn> | undefined;
 
   /** Continues after the event with the number `count`. */
   constructor(run: string, count: number, audience: Audience) {
@@ -107,6 +110,19 @@ export class Events {
     return id;
   }
 
+  /** Sends the events of one burst together: at the latest when the event loop turns. */
+  gather(): void {
+    if (this.closed) return;
+    this.#audience.sink.cork();
+    this.#gathering ??= turn(() => this.#release());
+  }
+
+  #release(): void {
+    clearTurn(this.#gathering);
+    this.#gathering = undefined;
+    this.#audience.sink.uncork();
+  }
+
   /** Drops later events. */
   mute(): void {
     this.closed = true;
@@ -115,6 +131,7 @@ export class Events {
   /** Ends the stream. */
   close(): void {
     this.mute();
+    this.#release();
     this.#audience.sink.close();
   }
 

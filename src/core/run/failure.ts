@@ -91,7 +91,7 @@ export async function cleanUp(
   { reason, source }: Pick<AbortContext, "reason" | "source">,
   open: readonly Call[],
 ): Promise<void> {
-  const { usage, limits: { grace }, partial: message, definition, events } = engine;
+  const { usage, limits: { grace }, work: { partial: message }, definition, events } = engine;
   const controller = new AbortController();
   const { signal } = controller;
   const timer = startTimer(

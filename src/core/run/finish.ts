@@ -17,36 +17,36 @@ import type { EngineRun } from "./run.ts";
 
 /** Sets the exit for a value that no hook caught. The `error` hooks see a failure that they have not seen. */
 export async function exitWith(scope: FailureScope, error: unknown, source: Point): Promise<void> {
-  const { loop, events } = scope.engine;
-  loop.offerInterrupt(error);
-  loop.settle();
-  if (loop.exit?.status === "paused" && !isInterrupt(error)) {
+  const { exit, events } = scope.engine;
+  exit.offerInterrupt(error);
+  exit.settle();
+  if (exit.current?.status === "paused" && !isInterrupt(error)) {
     events.warn("hook.failed", "A hook failed while the run paused.", { point: source, error });
   }
-  if (loop.interrupted) return;
+  if (exit.isInterrupted) return;
   try {
     await judgeFatal(scope, source, error);
   } catch (interrupt) {
     return await exitWith(scope, interrupt, source); // a hook at `error` ended or paused the run
   }
-  loop.offer({ status: "failed", reason: "failure", error }, error);
+  exit.offer({ status: "failed", reason: "failure", error }, error);
 }
 
 /** Ends the work of a run that has an exit, runs the cleanup, and returns the result. */
 export async function conclude(engine: EngineRun): Promise<RunResult> {
-  const { loop, control } = engine;
-  engine.unwind();
+  const { loop, work, control } = engine;
+  work.unwind();
   loop.detach();
-  const { position, ending } = loop;
-  const exit: Exit = loop.exit ?? { status: "failed" };
+  const { position } = loop;
+  const exit: Exit = engine.exit.current ?? { status: "failed" };
   if (exit.status === "failed") control.abort("failure"); // stops work that nothing waits for
   if (exit.status === "paused") return pausedResult(engine, exit, position);
   const { cleanup, result: status } = exits[exit.status];
-  const { partial } = engine;
-  if (partial && ending && !cleanup && textOf(partial) !== "") loop.append([partial]);
+  const { partial } = work;
+  if (partial && engine.exit.isEnding && !cleanup && textOf(partial) !== "") loop.append([partial]);
   const open = openCalls(engine, position);
   loop.close(closingMessages(position, exit.withhold ? withheld(exit.reason ?? "") : undefined));
-  if (cleanup && !control.handedOver) await engine.cleanUp(() => cleanUp(engine, causeOf(exit), open));
+  if (cleanup && !control.handedOver) await work.cleanUp(() => cleanUp(engine, causeOf(exit), open));
   if (exit.rollback || (control.aborted && control.rollback)) loop.rollBack();
   const { answer } = exit;
   const text = answer?.text ?? (cleanup && partial ? textOf(partial) : loop.transcript.lastText);

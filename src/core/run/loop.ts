@@ -1,13 +1,13 @@
 /**
- * The loop: the only writer of a run's position, exit, counters and transcript.
+ * The loop: the only writer of a run's position, counters and transcript.
  *
  * @module
  */
 import type { Emit, Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
-import { End, Pause } from "../hooks/interrupt.ts";
-import { type Cancellation, reasonOf } from "../lib/cancellation.ts";
-import { type AnsweredQuestion, type Exit, exits, type Move, type Position, type RunSnapshot } from "./position.ts";
+import { End } from "../hooks/interrupt.ts";
+import type { ExitState } from "./exit_state.ts";
+import type { AnsweredQuestion, Move, Position, RunSnapshot } from "./position.ts";
 import type { Checkpoint, Region, Step, Steps } from "./step.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -22,7 +22,7 @@ interface LoopScope {
 export interface LoopOptions {
   readonly start: RunSnapshot;
   readonly transcript: Transcript;
-  readonly cancellation: Cancellation;
+  readonly exit: ExitState;
   /** Saves the run at a position. A save that is not urgent may wait, and is left out if another one follows. */
   readonly save: (position: Position, urgent: boolean) => Promise<void>;
   /** Emits an event that no filter may drop. */
@@ -32,23 +32,20 @@ export interface LoopOptions {
 /** The state of a run. Steps return moves, and the loop applies them. `S` is the scope of the steps. */
 export class Loop<S extends LoopScope> {
   readonly transcript: Transcript;
-  readonly #cancellation: Cancellation;
+  readonly #exit: ExitState;
   readonly #save: LoopOptions["save"];
   readonly #announce: LoopOptions["announce"];
   #moved = false;
   #detached = false;
   #position: Position;
-  #exit: Exit | undefined;
-  /** The error that unwinds the run to its exit. */
-  #interrupt: unknown;
   #counters: RunSnapshot["counters"];
   #answers: readonly AnsweredQuestion[];
   #unsent: RunSnapshot["unsent"];
   #stop: (() => void) | undefined;
 
-  constructor({ start, transcript, cancellation, save, announce }: LoopOptions) {
+  constructor({ start, transcript, exit, save, announce }: LoopOptions) {
     this.transcript = transcript;
-    this.#cancellation = cancellation;
+    this.#exit = exit;
     this.#save = save;
     this.#announce = announce;
     this.#position = start.position;
@@ -68,17 +65,6 @@ export class Loop<S extends LoopScope> {
   get detached(): boolean {
     return this.#detached;
   }
-  get exit(): Exit | undefined {
-    return this.#exit;
-  }
-  /** True if the run was interrupted: it pauses or ends before its prompt has an answer. */
-  get interrupted(): boolean {
-    return this.#exit !== undefined && exits[this.#exit.status].rank > exits.done.rank;
-  }
-  /** True if the run ends, and does not pause. */
-  get ending(): boolean {
-    return this.#exit !== undefined && exits[this.#exit.status].rank > exits.paused.rank;
-  }
   get counters(): RunSnapshot["counters"] {
     return this.#counters;
   }
@@ -88,7 +74,7 @@ export class Loop<S extends LoopScope> {
 
   /** Returns the loop's part of the snapshot. Only a paused run has an exit in it. */
   get snapshot(): Pick<RunSnapshot, "position" | "counters" | "answers" | "exit" | "unsent" | "before"> {
-    const exit = this.#exit?.status === "paused" ? this.#exit : undefined;
+    const exit = this.#exit.current?.status === "paused" ? this.#exit.current : undefined;
     const position = this.#position;
     return {
       position: position.at === "tools" ? { ...position, calls: [...position.calls] } : position, // the step updates its calls
@@ -100,35 +86,6 @@ export class Loop<S extends LoopScope> {
     };
   }
 
-  /** Sets the exit, unless one of the same or a higher rank is set. `interrupt` unwinds the run. */
-  offer(exit: Exit, interrupt: unknown): void {
-    if (this.#exit && exits[exit.status].rank <= exits[this.#exit.status].rank) return;
-    this.#exit = exit;
-    this.#interrupt = interrupt;
-  }
-
-  /** Sets the exit of an interrupt. Other errors set none: a hook may catch them. */
-  offerInterrupt(error: unknown): void {
-    if (error instanceof Pause) this.offer({ status: "paused", questions: error.questions }, error);
-    if (!(error instanceof End)) return;
-    const { as, reason, rollback, withhold } = error;
-    this.offer({ status: as, reason, rollback, withhold, ...(as === "failed" && { error }) }, error);
-  }
-
-  /** Sets the exit of an aborted run. */
-  settle(): void {
-    const { aborted, reason } = this.#cancellation;
-    if (!aborted) return;
-    const why = reasonOf(reason);
-    this.offer({ status: why === "deadline" || why === "recoveries" ? "deadline" : "aborted", reason: why }, reason);
-  }
-
-  /** Throws if the run has an exit or was aborted. */
-  check(): void {
-    this.settle();
-    if (this.#exit) throw this.#interrupt;
-  }
-
   /** Calls `stop` at each safe place, before the next work begins. */
   stopAtSafePlace(stop: () => void): void {
     this.#stop = stop;
@@ -137,7 +94,7 @@ export class Loop<S extends LoopScope> {
   /** Marks a place where the saved state of the run is complete. Throws if the run has an exit or was aborted. */
   safePlace(): void {
     this.#stop?.();
-    this.check();
+    this.#exit.check();
   }
 
   /** Runs steps until the position is not in `steps`, or the run is over. Throws as soon as the run is interrupted. */
@@ -153,10 +110,10 @@ export class Loop<S extends LoopScope> {
           : await this.#enter(step, scope, position);
         await this.apply(move, scope);
       } catch (error) {
-        this.offerInterrupt(error);
+        this.#exit.offerInterrupt(error);
         throw error;
       }
-      if (this.#exit) return this.#position;
+      if (this.#exit.current) return this.#position;
     }
   }
 
@@ -169,7 +126,7 @@ export class Loop<S extends LoopScope> {
 
   /** Applies a move, saves it, and emits its events. */
   async apply({ to, add, replace, counters, announce, exit, error }: Move, scope: LoopScope): Promise<void> {
-    if (this.#detached) throw this.#interrupt ?? new End("the run is over");
+    if (this.#detached) throw this.#exit.interrupt ?? new End("the run is over");
     this.#moved = true;
     if (replace) this.transcript.replace(replace);
     if (add) this.transcript.push(add);
@@ -178,10 +135,10 @@ export class Loop<S extends LoopScope> {
     if (to?.at === "turnEnd") this.#answers = this.#answers.filter(({ answer }) => answer.callId === undefined);
     if (error) throw error.thrown;
     if (exit) {
-      this.offer(exit, undefined);
+      this.#exit.offer(exit, undefined);
       return;
     }
-    this.check(); // an end is saved once, as a whole
+    this.#exit.check(); // an end is saved once, as a whole
     if (announce) this.#unsent = announce;
     const urgent = announce !== undefined || replace !== undefined || to?.at === "model" || to?.at === "input";
     if (urgent) await this.#checkpoint(this.#position);
@@ -239,7 +196,7 @@ export class Loop<S extends LoopScope> {
     try {
       await this.#save(to, urgent);
     } catch (error) {
-      this.offer({ status: "failed", reason: "store", error }, error);
+      this.#exit.offer({ status: "failed", reason: "store", error }, error);
     }
   };
 }

@@ -4,21 +4,22 @@
  * @module
  */
 import type { Emit } from "../../protocol/event.ts";
-import { addUsage, type AssistantMessage, type Usage, type UserMessage } from "../../protocol/message.ts";
+import { addUsage, type Usage, type UserMessage } from "../../protocol/message.ts";
 import type { Rule } from "../persistence/session.ts";
 import type { Sink } from "../../stream/channel.ts";
-import { clearTurn, turn } from "../../stream/turn.ts";
 import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
+import { type OpenSettings, openSettings } from "../agent/open_settings.ts";
 import type { Settings } from "../hooks/points/run.ts";
 import type { ModelResponse } from "../hooks/points/turn.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
-import type { Arrivals } from "./arrivals.ts";
+import type { Arrivals } from "./step.ts";
 import type { RunControl } from "./control.ts";
 import { Events, type NumberedEvent, type OnError } from "./events.ts";
+import { ExitState } from "./exit_state.ts";
 import type { Limits } from "./limits.ts";
 import { logError } from "./log_error.ts";
 import { Loop } from "./loop.ts";
-import { type OpenSettings, openSettings } from "./open_settings.ts";
+import { OpenWork } from "./open_work.ts";
 import type { Position, RunSnapshot } from "./position.ts";
 import type { Transcript } from "./transcript.ts";
 import { engineKey, RunView } from "./view.ts";
@@ -91,7 +92,10 @@ export class EngineRun {
   readonly arrivals: Arrivals;
   readonly sink: Sink<NumberedEvent>;
   readonly events: Events;
+  readonly exit: ExitState;
   readonly loop: Loop<StepScope>;
+  /** The work in progress, which the end of the run cuts short. */
+  readonly work = new OpenWork();
   readonly state: Map<string, unknown>;
   readonly sessionState: Map<string, unknown>;
   /** Calls that a person has allowed for good, in the whole tree of agents. */
@@ -107,11 +111,7 @@ export class EngineRun {
   readonly closing: string | undefined;
   readonly #limits: Limits;
   #usage: Usage;
-  #cleanup: Promise<void> | undefined;
   #settings: OpenSettings | undefined;
-  #partial: (() => AssistantMessage) | undefined;
-  #gathering: ReturnType<typeof setTimeout> | undefined;
-  readonly #unwinders = new Set<() => void>();
 
   constructor(options: EngineRunOptions) {
     const { definition, start, sink, control, parent, onError = logError, save } = options;
@@ -146,10 +146,11 @@ export class EngineRun {
     this.rules = options.rules;
     this.#limits = options.limits;
     this.#usage = start.usage;
+    this.exit = new ExitState(control);
     this.loop = new Loop({
       start,
       transcript: options.transcript(this.events),
-      cancellation: control,
+      exit: this.exit,
       save,
       announce: (emit, event) => this.events.announce(emit, event),
     });
@@ -161,7 +162,7 @@ export class EngineRun {
   }
   /** True if the run ends or was aborted, and does not pause. */
   get isEnding(): boolean {
-    return this.control.aborted || this.loop.ending;
+    return this.control.aborted || this.exit.isEnding;
   }
   get usage(): Usage {
     return this.#usage;
@@ -171,16 +172,6 @@ export class EngineRun {
   get settings(): OpenSettings {
     if (!this.#settings) throw new Error("Cannot read the settings: the session is not open");
     return this.#settings;
-  }
-
-  /** The unfinished answer that clients have seen, if the model is streaming one. */
-  get partial(): AssistantMessage | undefined {
-    return this.#partial?.();
-  }
-
-  /** Sets the source of the unfinished answer, or clears it. */
-  streamPartial(partial: (() => AssistantMessage) | undefined): void {
-    this.#partial = partial;
   }
 
   /** Returns the scope of the outermost hooks. */
@@ -203,33 +194,6 @@ export class EngineRun {
     this.parent?.spend(usage);
   }
 
-  /** Sends the events of one burst together: at the latest when the event loop turns. */
-  gather(): void {
-    if (this.events.closed) return;
-    this.sink.cork();
-    this.#gathering ??= turn(() => {
-      this.#gathering = undefined;
-      this.sink.uncork();
-    });
-  }
-
-  /** Runs the cleanup, once. */
-  cleanUp(work: () => Promise<void>): Promise<void> {
-    return this.#cleanup ??= work();
-  }
-
-  /** Registers a function that unwinds work in progress when the run ends without it. Returns a function that removes it. */
-  onUnwind(unwind: () => void): () => void {
-    this.#unwinders.add(unwind);
-    return () => this.#unwinders.delete(unwind);
-  }
-
-  /** Unwinds the work in progress. */
-  unwind(): void {
-    for (const unwind of this.#unwinders) unwind();
-    this.#unwinders.clear();
-  }
-
   /** Returns the snapshot. */
   snapshot(): RunSnapshot {
     const { id, startedAt, usage, state, events, request, recoveries, loop } = this;
@@ -238,7 +202,7 @@ export class EngineRun {
       startedAt,
       usage,
       state: [...state],
-      events: loop.exit?.status === "paused" ? events.count + 1 : events.count, // `run.paused` is still to come
+      events: this.exit.current?.status === "paused" ? events.count + 1 : events.count, // `run.paused` is still to come
       ...(request !== undefined && { request }),
       ...(recoveries !== undefined && { recoveries }),
       ...loop.snapshot,
@@ -248,8 +212,6 @@ export class EngineRun {
   /** Ends the run. Later events are dropped. */
   close(): void {
     this.control.close();
-    clearTurn(this.#gathering);
-    this.sink.uncork();
     this.events.close();
   }
 }

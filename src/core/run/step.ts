@@ -7,6 +7,7 @@
  *
  * @module
  */
+import type { ToolResult, UserMessage } from "../../protocol/message.ts";
 import type { AnsweredQuestion, At, Counters, Move, Position, PositionAt } from "./position.ts";
 
 /** Handles one position. `S` is the scope that the surrounding hooks passed inward. */
@@ -46,3 +47,17 @@ export interface Region<S> {
 
 /** Runs the loop inside a region until the position leaves it. `first` is applied before. */
 export type Inner<S> = (scope: S, first?: Move) => Promise<Position>;
+
+/** Messages and requests from outside. The engine asks for them at the end of each turn. */
+export interface Arrivals {
+  /** True if messages wait. */
+  readonly waiting: boolean;
+  /** True if the run should end with one more answer, without tools. */
+  readonly finishing: boolean;
+  /** The reason why no further turn begins, if there is one. */
+  readonly draining: string | undefined;
+  /** The result of calls that have not begun, if something waits that does not wait for them. */
+  readonly skipped: ToolResult | undefined;
+  /** Returns the messages that wait, and removes them. */
+  take(): readonly UserMessage[];
+}

@@ -8,8 +8,9 @@ import type { PersonAnswer } from "../../protocol/question.ts";
 import { replySchema } from "../calls/question.ts";
 import { End, type EndOptions, Pause } from "../hooks/interrupt.ts";
 import type { QuestionOptions, Run, Used } from "../hooks/scope.ts";
-import type { Arrivals } from "./arrivals.ts";
+import type { Arrivals } from "./step.ts";
 import type { Events } from "./events.ts";
+import type { ExitState } from "./exit_state.ts";
 import type { Limits } from "./limits.ts";
 import type { Loop } from "./loop.ts";
 
@@ -23,7 +24,8 @@ export interface ViewedRun
   readonly parent: ViewedRun | undefined;
   readonly view: Run;
   readonly events: Pick<Events, "report">;
-  readonly loop: Pick<Loop<never>, "answers" | "counters" | "offerInterrupt">;
+  readonly exit: Pick<ExitState, "offerInterrupt">;
+  readonly loop: Pick<Loop<never>, "answers" | "counters">;
   readonly arrivals: Pick<Arrivals, "finishing">;
   readonly usage: Usage;
   readonly limits: Limits;
@@ -82,7 +84,7 @@ export class RunView implements Run {
   readonly end = (reason: string, options?: EndOptions): End => {
     const end = new End(reason, options);
     for (let run: ViewedRun | undefined = this.#engine; run; run = end.tree ? run.parent : undefined) {
-      run.loop.offerInterrupt(end);
+      run.exit.offerInterrupt(end);
     }
     return end;
   };

@@ -14,8 +14,8 @@ export function handOver(ready: Ready, control: RunControl, grace: number): void
   const { engine, writer } = ready;
   if (!writer.durable) return control.abort("shutdown");
   const leave = () => {
-    const { loop, events } = engine;
-    const ends = control.aborted || events.closed || loop.detached || loop.exit !== undefined;
+    const { loop, exit, events } = engine;
+    const ends = control.aborted || events.closed || loop.detached || exit.current !== undefined;
     if (!ends) release(ready, control);
   };
   control.leaveAfter(grace, leave);

@@ -69,7 +69,7 @@ async function work({ engine, claimed, early }: Ready, { options, steering }: Be
   const { resumed, lost, closing } = claimed;
   const scope = engine.scope();
   try {
-    engine.gather();
+    events.gather();
     const source = loop.transcript.messages.length > 0 || resumed ? "resume" : "new";
     events.emit({ type: "run.started", run, session, resumed, ...(request !== undefined && { request }) });
     events.emit({ type: "session.opened", source });
@@ -102,7 +102,7 @@ function arrivedPrompt(position: Position): Pick<SessionContext, "prompt"> {
 async function recover(engine: EngineRun, closing: string | undefined): Promise<void> {
   const clean = () =>
     cleanUp(engine, { reason: closing ?? "lost", source: "stop" }, openCalls(engine, engine.loop.position));
-  await (closing === undefined ? clean() : engine.cleanUp(clean));
+  await (closing === undefined ? clean() : engine.work.cleanUp(clean));
 }
 
 /** Emits the last events, and gives the session back. */
@@ -114,9 +114,9 @@ async function end(
   const { id: run, session, events, loop } = engine;
   steering.close();
   if (engine.control.handedOver) return given;
-  const refused = !loop.exit && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
+  const refused = !engine.exit.current && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
   if (refused) stored.keepPause();
-  const pauses = refused || loop.exit?.status === "paused";
+  const pauses = refused || engine.exit.current?.status === "paused";
   if (!pauses) loop.append(steering.take()); // the next run reads them
   const { messages } = loop.transcript;
   const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };

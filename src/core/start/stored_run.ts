@@ -53,7 +53,7 @@ export class StoredRun implements WriterRun {
   freeze(): CurrentSession {
     return this.#frozen ??= markShown(
       JSON.parse(JSON.stringify(this.current())),
-      this.#options.engine().partial !== undefined,
+      this.#options.engine().work.partial !== undefined,
     );
   }
 
@@ -67,7 +67,7 @@ export class StoredRun implements WriterRun {
   }
   get closing(): string | undefined {
     const { control, claimed, engine } = this.#options;
-    const isStopping = control.aborted && !control.handedOver && engine().loop.exit?.status !== "failed";
+    const isStopping = control.aborted && !control.handedOver && engine().exit.current?.status !== "failed";
     return isStopping ? reasonOf(control.reason) : claimed.closing;
   }
   get rollback(): boolean {

@@ -63,7 +63,7 @@ export async function reviewArrived(scope: StepScope, { messages }: PositionAt<"
   for (const [source, part] of parts) {
     if (part.length === 0) continue;
     const result = await reportFatal(scope, "input", reviewInput(scope.engine, scope, source, part));
-    scope.engine.loop.check(); // a hook that swallowed an interrupt changes nothing
+    scope.engine.exit.check(); // a hook that swallowed an interrupt changes nothing
     if (result.status === "cancelled") return refusal(result);
     accepted.push(...result.messages);
   }

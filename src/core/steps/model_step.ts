@@ -110,7 +110,7 @@ async function respond(scope: StepScope, turn: number, reset = false): Promise<M
   const call: ModelCall = { engine, turn, attempts: 0, shown: reset };
   const request = requestOf(scope);
   const shown = new ShownText(emit);
-  engine.streamPartial(() => shown.message);
+  engine.work.streamPartial(() => shown.message);
   events.announce(emit, { type: "model.started", turn, model: request.model.id });
   for (let attempt = 1;; attempt++) {
     try {
@@ -131,8 +131,8 @@ async function respond(scope: StepScope, turn: number, reset = false): Promise<M
     const { finish, usage, attempts } = response;
     const text = textOf(response);
     const differs = text !== shown.text;
-    engine.streamPartial(undefined);
-    engine.gather();
+    engine.work.streamPartial(undefined);
+    events.gather();
     events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
     return response;
   }

@@ -36,7 +36,7 @@ export const turn: Region<StepScope> = {
     const ctx: TurnContext = { run, signal, emit, vars, index, transcript, context: [], resumed };
     const call: TurnCall = { scope, inner, ctx, answeredBy: undefined };
     const result = await reportFatal(scope, "turn", definition.onions.turn(ctx, call, turnPolicy));
-    loop.check(); // a hook that swallowed an interrupt changes nothing
+    scope.engine.exit.check(); // a hook that swallowed an interrupt changes nothing
     const added = loop.position.at === "turnEnd" ? [] : answeredMessages(scope.engine, result, call.answeredBy);
     events.announce(emit, { type: "turn.finished", turn: index });
     return afterTurn(scope, index, result, { added, isLast });
@@ -134,7 +134,7 @@ export const prompt: Region<StepScope> = {
     const message = promptOf(position, transcript);
     const ctx: PromptContext = { run, signal, emit, vars, prompt: message, transcript, context: [], resumed };
     const answer = await definition.onions.prompt(ctx, { scope, inner }, promptPolicy);
-    loop.check();
+    scope.engine.exit.check();
     const { status, reason } = answer;
     const refused = status === "cancelled";
     return {

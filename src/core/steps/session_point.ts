@@ -29,10 +29,10 @@ async function runSession(
   { run, signal, emit, vars, settings, context }: SessionContext,
   { engine, close }: SessionCall,
 ): Promise<RunResult> {
-  const { loop, control, closing, definition } = engine;
+  const { loop, exit, control, closing, definition } = engine;
   const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
   try {
-    loop.check();
+    exit.check();
     engine.open(settings);
     if (loop.transcript.messages.length === 0) loop.append(contextMessages(context, "session"));
     if (closing !== undefined && !(closing === "lost" && completesFirst(engine))) control.abort(closing);
@@ -40,7 +40,7 @@ async function runSession(
   } catch (error) {
     await exitWith(scope, error, "prompt");
   }
-  if (loop.exit?.status !== "paused") close();
+  if (exit.current?.status !== "paused") close();
   return await conclude(engine);
 }
 

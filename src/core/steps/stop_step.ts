@@ -40,7 +40,7 @@ export const askStop: Step<StepScope, "stop"> = async (scope, position) => {
     resumed,
   };
   const verdict = await reportFatal(scope, "stop", definition.onions.stop(ctx, undefined, policy));
-  loop.check();
+  engine.exit.check();
   if (verdict.type === "pause") {
     const { type: _, question, ...options } = verdict;
     throw run.pause(question, options);

@@ -4,10 +4,10 @@
  * @module
  */
 import type { ToolDefinition } from "../../model/model.ts";
-import type { AnyTool } from "../agent/tool.ts";
+import type { AnyTool } from "./tool.ts";
 import type { Settings } from "../hooks/points/run.ts";
 import { Semaphore } from "../lib/semaphore.ts";
-import { limited, type Limits } from "./limits.ts";
+import { limited, type Limits } from "../run/limits.ts";
 
 /** The settings of a run whose session is open. */
 export interface OpenSettings extends Settings {
