@@ -9,6 +9,7 @@ export {
   type AgentParts,
   type AnswerFormat,
   defineAgent,
+  type OnionOf,
   type Onions,
   type WrapHooks,
 } from "./agent/definition.ts";

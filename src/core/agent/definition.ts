@@ -5,39 +5,9 @@
  */
 import type { Model, ModelRequest } from "../../model/model.ts";
 import type { Event, Point } from "../../protocol/event.ts";
-import type { ToolResult, UserMessage } from "../../protocol/message.ts";
+import type { UserMessage } from "../../protocol/message.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { compose, type Hook, type Layered, type Onion } from "../hooks/onion.ts";
-import type { Approval, ApprovalContext, ExecuteContext, ToolChange, ToolContext } from "../hooks/points/call.ts";
-import type {
-  AbortContext,
-  Answer,
-  ErrorContext,
-  ErrorDecision,
-  InputChange,
-  InputContext,
-  InputResult,
-  PromptChange,
-  PromptContext,
-  RunResult,
-  SessionChange,
-  SessionContext,
-  SubagentChange,
-  SubagentContext,
-} from "../hooks/points/run.ts";
-import type {
-  CompactChange,
-  CompactContext,
-  Compaction,
-  ModelChange,
-  ModelContext,
-  ModelResponse,
-  Stop,
-  StopContext,
-  TurnChange,
-  TurnContext,
-  TurnResult,
-} from "../hooks/points/turn.ts";
 import type { Change, Scope } from "../hooks/scope.ts";
 import type { Limits } from "../run/limits.ts";
 import type { Steps } from "../run/step.ts";
@@ -45,34 +15,10 @@ import type { OutputStream } from "./output_stream.ts";
 import type { AnyTool } from "./tool.ts";
 
 /** The hooks of every point, composed. */
-export interface Onions {
-  /** The hooks around a run. */
-  readonly session: Onion<SessionContext, SessionChange, RunResult>;
-  /** The hooks around the acceptance of messages from outside. */
-  readonly input: Onion<InputContext, InputChange, InputResult>;
-  /** The hooks around a prompt and its answer. */
-  readonly prompt: Onion<PromptContext, PromptChange, Answer>;
-  /** The hooks around a turn. */
-  readonly turn: Onion<TurnContext, TurnChange, TurnResult>;
-  /** The hooks around a model request. */
-  readonly model: Onion<ModelContext, ModelChange, ModelResponse>;
-  /** The hooks around a call and its result. */
-  readonly tool: Onion<ToolContext, ToolChange, ToolResult>;
-  /** The hooks around an approval. */
-  readonly approval: Onion<ApprovalContext, Change, Approval>;
-  /** The hooks around an execution. */
-  readonly execute: Onion<ExecuteContext, Change, ToolResult>;
-  /** The hooks around the decision to stop. */
-  readonly stop: Onion<StopContext, Change, Stop>;
-  /** The hooks around a compaction. */
-  readonly compact: Onion<CompactContext, CompactChange, Compaction>;
-  /** The hooks around the run of a subagent. */
-  readonly subagent: Onion<SubagentContext, SubagentChange, RunResult>;
-  /** The hooks around the handling of an error. */
-  readonly error: Onion<ErrorContext, Change, ErrorDecision>;
-  /** The hooks around the cleanup of a run. */
-  readonly abort: Onion<AbortContext, Change, void>;
-}
+export type Onions = { readonly [P in Point]: OnionOf<NonNullable<Middleware[P]>> };
+
+/** The hooks of one point, composed. `H` is a hook of that point. */
+export type OnionOf<H> = H extends Hook<infer C, infer D, infer R> ? Onion<C, D, R> : never;
 
 /** The format of the final answer. */
 export interface AnswerFormat {
