@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { brand } from "../protocol/brand.ts";
 import type { Frame } from "./state.ts";
 
 /** Options of `client()`. */
@@ -27,6 +28,13 @@ export type ServerRequest = readonly [path: string, headers: Readonly<Record<str
 
 /** A request that was refused or given up. */
 export class ClientError extends Error {
+  static {
+    brand(this, "ClientError");
+  }
+
+  /** The name of the class. */
+  override readonly name = "ClientError";
+
   /** Takes the message, the status of the response, and the reason as a code: the code of the server, or "lost" if there was no response. */
   constructor(message: string, readonly status = 0, readonly code = "lost", options?: ErrorOptions) {
     super(message, options);

@@ -4,6 +4,7 @@
  * @module
  */
 export * as core from "../../mod.ts";
+export * as clientModule from "../../src/client/mod.ts";
 export * as compactionModule from "../../middleware/context/compaction/mod.ts";
 export * as loggerModule from "../../middleware/observability/logger/mod.ts";
 export * as redactModule from "../../middleware/guards/redact/mod.ts";

@@ -13,6 +13,7 @@ import {
   tool,
   ToolError,
 } from "@jizai/jizai";
+import { ClientError } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { RecordError } from "../../src/session/record/record_error.ts";
 import { ResumeTokenError } from "@jizai/jizai/session/resume_token";
@@ -56,6 +57,7 @@ Deno.test("instanceof recognizes errors and interrupts of another copy, in both 
     [RecordError, copy.RecordError, ["m", "unknown"]],
     [ResumeTokenError, tokenModule.ResumeTokenError, ["m", "forged"]],
     [ShapeError, wireModule.ShapeError, ["m", "field"]],
+    [ClientError, copy.clientModule.ClientError, ["m"]],
   ] as const;
   for (const [ours, theirs, args] of pairs) {
     assert(Reflect.construct(theirs, args) instanceof ours);
