@@ -3,6 +3,8 @@ import { mcp } from "@jizai/jizai/middleware/mcp";
 import { stdio } from "@jizai/jizai/middleware/mcp/stdio";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import processes from "node:child_process";
 import { folder } from "./folder.ts";
 
 Deno.test("mcp() continues without a process that does not exist", async () => {
@@ -12,6 +14,19 @@ Deno.test("mcp() continues without a process that does not exist", async () => {
   const run = agent({ model: scripted("Hello!"), use }).run({ prompt: "Hi", onError: (error) => reported.push(error) });
   assertEquals((await run.result).status, "done");
   assertEquals(reported.map(String), [`Error: Cannot use MCP server "missing": it could not be connected`]);
+});
+
+Deno.test("mcp() says which runtimes have processes if this one has none", async () => {
+  using _none = stub(processes, "spawn", () => {
+    throw Object.assign(new Error("not implemented"), { code: "ERR_METHOD_NOT_IMPLEMENTED" }); // the error of workerd
+  });
+  const reported: unknown[] = [];
+  const use = [mcp({ servers: { files: { transport: stdio("server") } } })];
+  await agent({ model: scripted("Hello!"), use }).run({ prompt: "Hi", onError: (error) => reported.push(error) })
+    .result;
+  assertEquals(reported.map((error) => error instanceof Error && String(error.cause)), [
+    'Error: Cannot start "files": this runtime has no processes; expected Deno, Node or Bun',
+  ]);
 });
 
 // the official transport leaves a timer running

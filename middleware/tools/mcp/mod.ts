@@ -4,7 +4,7 @@
  * @module
  */
 import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../../mod.ts";
-import { schemaOf } from "../../../src/core/kit.ts";
+import { schemaOf, startError } from "../../../src/core/kit.ts";
 import { connect, type Connection, httpTransport, type ServerTool } from "./connection.ts";
 import { toolNames } from "./name.ts";
 import type { McpTransport } from "./transport.ts";
@@ -113,8 +113,9 @@ function expectServer<V>(name: string, server: McpServer<V>): void {
 async function open<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promise<Connection | undefined> {
   try {
     return await connect(await transportOf(server, ctx), server.time ?? 30_000, ctx.signal);
-  } catch (cause) {
+  } catch (error) {
     if (ctx.signal.aborted) return undefined; // the run is being stopped
+    const cause = startError(name, error);
     ctx.run.report(new Error(`Cannot use MCP server "${name}": it could not be connected`, { cause }));
     ctx.emit({ type: "notice", text: `The tools of ${name} are not available now.` });
     return undefined;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectMethods } from "../expect_methods.ts";
 
 /** Options of `denoKvStore()` and `denoKvLog()`. */
 export interface DenoKvOptions {
@@ -38,6 +39,12 @@ const piecesPerCommit = 10;
 /** Whether a head has not expired. The database deletes expired entries late. */
 export function isLive(head: Head): boolean {
   return head.expires > Date.now();
+}
+
+/** Throws a `TypeError` if a value is not a Deno KV database. */
+export function expectKv(kv: Deno.Kv): void {
+  const message = 'Cannot use the database: expected one that Deno.openKv() opened, on Deno with "unstable": ["kv"]';
+  expectMethods(kv, ["get", "atomic", "watch"], message);
 }
 
 /** Reads a head. An expired head counts as none. */

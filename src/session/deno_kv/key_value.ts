@@ -6,7 +6,17 @@
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { sumOf } from "../key_value/encoding.ts";
 import { piecesOf } from "../pieces.ts";
-import { type DenoKvOptions, forget, type Head, type Piece, pieceLength, replace, see, type Seen } from "./commit.ts";
+import {
+  type DenoKvOptions,
+  expectKv,
+  forget,
+  type Head,
+  type Piece,
+  pieceLength,
+  replace,
+  see,
+  type Seen,
+} from "./commit.ts";
 
 interface ValueHead extends Head {
   /** The number of pieces of the text; 0 if the text is `text`. */
@@ -26,6 +36,7 @@ interface ValueHead extends Head {
  * ```
  */
 export function denoKvKeyValue(kv: Deno.Kv, { prefix = "jizai" }: Pick<DenoKvOptions, "prefix"> = {}): KeyValue {
+  expectKv(kv);
   const headOf = (key: string): Deno.KvKey => [prefix, "value", key];
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "value_piece", record];
 

@@ -9,6 +9,7 @@ import { records } from "../record/records.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import {
   type DenoKvOptions,
+  expectKv,
   forget,
   type Head,
   isLive,
@@ -40,6 +41,7 @@ interface LogHead extends Head {
  * ```
  */
 export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Log {
+  expectKv(kv);
   const headOf = (run: string): Deno.KvKey => [prefix, "log", run];
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "log_piece", record];
   /** The heads of the runs that this process writes, so that an addition is a single round trip. */

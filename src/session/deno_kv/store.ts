@@ -7,7 +7,17 @@ import { durable } from "../../core/persistence/session_writer.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { hashOf } from "../hash.ts";
 import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
-import { type DenoKvOptions, forget, type Head, isLive, type Piece, pieceLength, replace, see } from "./commit.ts";
+import {
+  type DenoKvOptions,
+  expectKv,
+  forget,
+  type Head,
+  isLive,
+  type Piece,
+  pieceLength,
+  replace,
+  see,
+} from "./commit.ts";
 
 interface SessionHead extends Head {
   readonly version: number;
@@ -41,6 +51,7 @@ interface KeptPiece {
  * ```
  */
 export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Store {
+  expectKv(kv);
   const heads: Deno.KvKey = [prefix, "session"];
   const headOf = (id: string): Deno.KvKey => [...heads, id];
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "session_piece", record];

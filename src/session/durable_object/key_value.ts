@@ -6,6 +6,7 @@
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { sqlKeyValue, valueTables } from "../sql/key_value.ts";
 import { type SqlStorage, sweepEvery } from "../sql/storage.ts";
+import { expectStorage } from "./storage.ts";
 
 /**
  * Keeps texts by key in the storage of a Durable Object. Create it once, in the constructor of the object.
@@ -24,6 +25,7 @@ import { type SqlStorage, sweepEvery } from "../sql/storage.ts";
  * ```
  */
 export function durableObjectKeyValue(storage: SqlStorage): KeyValue {
+  expectStorage(storage);
   storage.transactionSync(() => valueTables.forEach((table) => storage.sql.exec(table)));
   return sqlKeyValue(storage, sweepEvery);
 }

@@ -7,6 +7,7 @@ import type { Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
 import { logTables, type SqlStorage } from "../sql/storage.ts";
 import type { DurableObjectOptions } from "./options.ts";
+import { expectStorage } from "./storage.ts";
 
 /**
  * Keeps logs in the storage of a Durable Object. Create it once, in the constructor of the object: an addition notifies the followers of the same instance.
@@ -25,6 +26,7 @@ import type { DurableObjectOptions } from "./options.ts";
  * ```
  */
 export function durableObjectLog(storage: SqlStorage, { expireIn = Infinity }: DurableObjectOptions = {}): Log {
+  expectStorage(storage);
   storage.transactionSync(() => logTables.forEach((table) => storage.sql.exec(table)));
   return sqlLog(storage, { expireIn, sweepEvery: Infinity, pollEvery: Infinity });
 }

@@ -8,6 +8,7 @@ import { addSessionTables, type SqlStorage } from "../sql/storage.ts";
 import { sqlStore } from "../sql/store.ts";
 import { alarmed } from "./alarm.ts";
 import type { DurableObjectStoreOptions } from "./options.ts";
+import { expectStorage } from "./storage.ts";
 
 /**
  * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. A save writes the rows that have changed: the last
@@ -30,6 +31,7 @@ export function durableObjectStore(
   storage: SqlStorage,
   { expireIn = Infinity, alarm }: DurableObjectStoreOptions = {},
 ): Store {
+  expectStorage(storage);
   storage.transactionSync(() => addSessionTables(storage));
   const store = sqlStore(storage, { expireIn, sweepEvery: Infinity });
   return alarm ? alarmed(store, alarm) : store;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectMethods } from "../expect_methods.ts";
 import { valueTables } from "../sql/key_value.ts";
 import { addSessionTables, logTables, sessionTables, type SqlStorage } from "../sql/storage.ts";
 
@@ -31,6 +32,10 @@ export interface SqliteOptions {
   readonly expireIn?: number;
 }
 
+const missing =
+  'Cannot use the database: expected a DatabaseSync of "node:sqlite", which Deno and Node 22.13 or later have, ' +
+  'or a Database of the package "libsql"';
+
 /** The schema, as SQL that changes nothing where it exists. An older schema needs `migrate()`. */
 export const schema: string = [...sessionTables, ...logTables, ...valueTables]
   .map((statement) => `${statement};\n`).join("");
@@ -46,8 +51,8 @@ export const schema: string = [...sessionTables, ...logTables, ...valueTables]
  * ```
  */
 export function migrate(database: SqliteDatabase): void {
-  database.exec("PRAGMA journal_mode = WAL");
   const storage = wrap(database);
+  database.exec("PRAGMA journal_mode = WAL");
   storage.transactionSync(() => {
     addSessionTables(storage);
     for (const statement of [...logTables, ...valueTables]) storage.sql.exec(statement);
@@ -71,6 +76,7 @@ export function storageOf(database: SqliteDatabase, tables = ["jizai_session", "
 
 /** Returns a database as a storage. */
 function wrap(database: SqliteDatabase): SqlStorage {
+  expectMethods(database, ["exec", "prepare"], missing);
   const statements = new Map<string, SqliteStatement>();
 
   function exec(query: string, ...bindings: readonly (string | number | null)[]) {

@@ -5,7 +5,7 @@
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import process from "node:process";
-import { startTimer } from "../../../../src/core/kit.ts";
+import { startError, startTimer } from "../../../../src/core/kit.ts";
 import { isObject } from "../../kit/fields.ts";
 
 /** A command: a line for a shell, or a program with arguments. */
@@ -55,11 +55,11 @@ export function start(command: CommandLine, input: string, place: Place, signal:
   async function run(): Promise<Exited> {
     let missing: unknown;
     for (const [program, args] of programsOf(command, place)) {
-      child = spawn(program, args, { cwd: place.cwd, env: environmentOf(place), detached: true });
       try {
+        child = spawn(program, args, { cwd: place.cwd, env: environmentOf(place), detached: true });
         return await outcomeOf(child, input, line.resolve);
       } catch (error) {
-        if (!hasCode(error, "ENOENT")) throw error;
+        if (!hasCode(error, "ENOENT")) throw startError(program, error);
         missing ??= error;
       }
     }

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { type Readable, Writable } from "node:stream";
+import { startError } from "../../../../src/core/kit.ts";
 import { environmentOf } from "../../command_hooks/handlers/process.ts";
 import { linesWire } from "../lines.ts";
 import type { Program, Wire } from "../transport.ts";
@@ -35,11 +36,7 @@ const grace = 2_000;
  * ```
  */
 export function stdio({ command: [program = "", ...args], dir, env }: Program): Wire {
-  const child = spawn(program, args, {
-    env: environmentOf({ env }),
-    ...(dir !== undefined && { cwd: dir }),
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = startChild(program, args, { env: environmentOf({ env }), ...(dir !== undefined && { cwd: dir }) });
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => resolve()); // a child that did not start has no id
@@ -61,6 +58,14 @@ export function stdio({ command: [program = "", ...args], dir, env }: Program): 
       await wire[Symbol.asyncDispose]();
     },
   };
+}
+
+function startChild(program: string, args: readonly string[], place: Pick<SpawnOptions, "cwd" | "env">) {
+  try {
+    return spawn(program, args, { ...place, stdio: ["pipe", "pipe", "inherit"] });
+  } catch (error) {
+    throw startError(program, error);
+  }
 }
 
 /** Returns an output as a stream. Unlike that of `Readable.toWeb()`, it can be cancelled while the output is open. */
