@@ -2,12 +2,15 @@ import {
   agent,
   type AgentOptions,
   type CallResult,
+  memory,
   type Message,
   type Middleware,
+  type Model,
   type Schema,
   serve,
   tool,
   vars,
+  when,
 } from "@jizai/jizai";
 import { mcp, type McpServer } from "@jizai/jizai/middleware/mcp";
 import { permissions } from "@jizai/jizai/middleware/permissions";
@@ -16,13 +19,13 @@ import { testMiddleware } from "@jizai/jizai/testing";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { McpServer as Server } from "@modelcontextprotocol/server";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { barrier } from "../support/batch.ts";
 import { served } from "../support/mcp_server.ts";
-import { post } from "../support/requests.ts";
+import { type App, post } from "../support/requests.ts";
 
 const city = z.object({ city: z.string() });
 
@@ -189,20 +192,68 @@ Deno.test("mcp() leaves out a tool whose name is in use, and reports it", async 
   }
 });
 
-Deno.test("mcp() keeps the name of a server's tool if a client declares a tool of that name", async () => {
+/** Requests a chat completion with a client's tool of each name. */
+function complete(app: App, ...names: readonly string[]): Promise<Response> {
+  const tools = names.map((name) => ({ type: "function", function: { name } }));
+  return post(app, "/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], tools, stream: true });
+}
+
+Deno.test("a client's tool with a name like those of an MCP server is refused before the response begins", async () => {
   await using server = served(weather);
-  const model = scripted({ calls: [["mcp__sky__weather", { city: "Kyoto" }], ["mine", {}]] }, "Done.");
-  const reported: string[] = [];
+  const model = scripted("Done.");
+  const sky = mcp({ servers: { sky: { url: server.url } } });
+  for (const use of [[sky], [when(() => true, sky)]]) {
+    const app = serve(agent({ model, use }), { wires: [chatCompletions()] });
+    for (const name of ["mcp__sky__weather", "mcp__sky__of_no_server"]) {
+      const response = await complete(app, "mine", name);
+      const { error } = await response.json();
+      assertEquals([response.status, error.code], [400, "invalid"]);
+      assertMatch(
+        error.message,
+        new RegExp(
+          '^Cannot add a tool to session "[^"]+": a middleware adds tools with the prefix "mcp__sky__"; ' +
+            `expected a name without it, got "${name}"$`,
+        ),
+      );
+    }
+  }
+  assertEquals([server.received, model.requests], [[], []]);
+});
+
+Deno.test("a client's tool may have a name that only resembles those of an MCP server", async () => {
+  await using server = served(weather);
+  const model = scripted({ calls: [["mcp__sky__weather", { city: "Kyoto" }]] }, "Done.");
   const app = serve(agent({ model, use: [mcp({ servers: { sky: { url: server.url } } })] }), {
     wires: [chatCompletions()],
-    onError: (error) => void reported.push(String(error)),
   });
-  const tools = ["mcp__sky__weather", "mine"].map((name) => ({ type: "function", function: { name } }));
-  const response = await post(app, "/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], tools });
-  assertEquals([response.status, (await response.json()).choices[0].finish_reason], [200, "tool_calls"]); // for "mine"
-  assertEquals(server.received.filter((method) => method === "tools/call"), ["tools/call"]); // for the server's own tool
+  const response = await complete(app, "mcp__sky", "mcp__skyline__weather");
+  assertEquals([response.status, (await response.text()).includes("Done.")], [200, true]);
+  assertEquals(server.received.filter((method) => method === "tools/call"), ["tools/call"]);
+  assertEquals(model.requests[0]?.tools.map(({ name }) => name), [
+    "mcp__sky",
+    "mcp__skyline__weather",
+    "mcp__sky__weather",
+  ]);
+});
+
+Deno.test("mcp() keeps the name of a server's tool in a session that waits for a client's tool of that name", async () => {
+  await using server = served(weather);
+  const [store, reported] = [memory(), [] as string[]];
+  const calls = { calls: [["mcp__sky__weather", { city: "Kyoto" }]] } as const;
+  const serveWith = (model: Model, use: readonly Middleware[]) =>
+    serve(agent({ model, use }), {
+      store,
+      wires: [chatCompletions()],
+      onError: (error) => void reported.push(String(error)),
+    });
+  const question = await (await complete(serveWith(scripted(calls), []), "mcp__sky__weather")).text();
+  const [, id] = question.match(/"id":"([^"]*)","type":"function"/) ?? [];
+  const model = scripted("Done.");
+  const later = serveWith(model, [mcp({ servers: { sky: { url: server.url } } })]);
+  const messages = [{ role: "tool", tool_call_id: id, content: "wet" }];
+  const response = await post(later, "/v1/chat/completions", { messages });
+  assertEquals([response.status, (await response.json()).choices[0].message.content], [200, "Done."]);
   assertEquals(model.requests[0]?.tools.map(({ name, description }) => [name, description]), [
-    ["mine", "mine"],
     ["mcp__sky__weather", "Current weather"],
   ]);
   assertEquals(reported, [

@@ -6,7 +6,7 @@
 import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../../mod.ts";
 import { schemaOf, startError } from "../../../src/core/kit.ts";
 import { connect, type Connection, httpTransport, type ServerTool } from "./connection.ts";
-import { toolNames } from "./name.ts";
+import { prefixOf, toolNames } from "./name.ts";
 import type { McpTransport } from "./transport.ts";
 
 export type { McpTransport } from "./transport.ts";
@@ -44,9 +44,8 @@ export interface McpOptions<V = unknown> {
 
 /**
  * Adds the tools of MCP servers. The tool `search` of the server `docs` is called `mcp__docs__search`. Characters that providers refuse become `_`, and such a
- * name ends with a hash. A tool whose name is in use already is left out and reported to the operator, and so is a tool that a client declares with the name of a
- * server's tool. Guards see the calls like those of every other
- * tool. The model reads the descriptions that servers give, so use servers that you trust, and name the tools that you need. A tool with `readOnlyHint` is
+ * name ends with a hash. A tool whose name is in use already is left out and reported to the operator. A request that declares a tool of the client whose name
+ * begins with `mcp__docs__` is refused with the status 400. Guards see the calls like those of every other tool. The model reads the descriptions that servers give, so use servers that you trust, and name the tools that you need. A tool with `readOnlyHint` is
  * `readOnly`: where a middleware requests groups of calls, its calls may overlap with others.
  *
  * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
@@ -75,6 +74,7 @@ export function mcp<V = unknown>({ servers }: McpOptions<V>): Middleware<V> {
 
   return {
     name: "mcp",
+    toolPrefixes: all.map(([name]) => prefixOf(name)),
     async session(ctx, next) {
       const connections = await Promise.all(all.map(([name, server]) => open(name, server, ctx)));
       try {

@@ -37,7 +37,8 @@ function nameOf(server: string, tool: string): string {
   return `${folded.slice(0, maxLength - 9)}_${hash(tool)}`;
 }
 
-function prefixOf(server: string): string {
+/** Returns the beginning of the names of a server's tools. No other server's names have it. */
+export function prefixOf(server: string): string {
   return `mcp__${server}__`;
 }
 

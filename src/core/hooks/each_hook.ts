@@ -37,6 +37,7 @@ const otherKeys = [
   "inherit",
   "groups",
   "tools",
+  "toolPrefixes",
   "~save",
   "~steps",
 ] as const;

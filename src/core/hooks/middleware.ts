@@ -89,6 +89,8 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly groups?: (ctx: GroupContext<V>) => "parallel" | "alone";
   /** Tools that it adds. */
   readonly tools?: readonly AnyTool<V>[];
+  /** Beginnings of the names of tools that its hooks add. A tool of `run()`, such as one that a client declares, is refused with such a name. Default: none. */
+  readonly toolPrefixes?: readonly string[];
   /** Around every run or resume of a session. */
   readonly session?: Hook<SessionContext<V>, SessionChange, RunResult>;
   /** Around the acceptance of messages from outside: a prompt, history, steering, a reply. Runs once for each message, and never in a subagent. */

@@ -75,13 +75,18 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
   return run;
 }
 
-/** Throws if a tool of this run has the name of an agent's own tool, which would run in its place. */
+/** Throws if a tool of this run has the name of an agent's own tool, or of one that a middleware may add: it would run in its place. */
 function checkTools({ definition, options, session }: Beginning, { exit }: Claimed): void {
   for (const { name } of options.tools ?? []) {
     const isOwn = definition.tools.some((own) => own.name === name);
+    const prefix = definition.use.flatMap(({ toolPrefixes = [] }) => toolPrefixes).find((each) =>
+      name.startsWith(each)
+    );
     const isAsked = exit?.questions?.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
-    if (isOwn && !isAsked) {
-      const why = `the agent has a tool "${name}"; expected another name`;
+    if ((isOwn || prefix !== undefined) && !isAsked) {
+      const why = isOwn
+        ? `the agent has a tool "${name}"; expected another name`
+        : `a middleware adds tools with the prefix "${prefix}"; expected a name without it, got "${name}"`;
       throw new SessionError(`Cannot add a tool to session "${session}": ${why}`, "invalid");
     }
   }
