@@ -47,7 +47,26 @@ export type { Hook, Next } from "./src/core/hooks/onion.ts";
 export type * from "./src/core/hooks/points/call.ts";
 export type * from "./src/core/hooks/points/run.ts";
 export type * from "./src/core/hooks/points/turn.ts";
-export * from "./src/core/hooks/results.ts";
+export {
+  abortRun,
+  allow,
+  ask,
+  cancelled,
+  compacted,
+  continueWith,
+  declined,
+  denied,
+  deny,
+  failed,
+  finish,
+  pause,
+  refused,
+  reply,
+  skip,
+  skipped,
+  text,
+  tryAgain,
+} from "./src/core/hooks/results.ts";
 export { mapTexts, rewrite, windowed } from "./src/core/hooks/rewrite.ts";
 export type { Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
 export { only, when } from "./src/core/hooks/select.ts";
