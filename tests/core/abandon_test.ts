@@ -355,9 +355,17 @@ Deno.test("calls whose save hangs until the run is over are in the transcript on
     },
   });
   const model = scripted({ text: "I look.", calls: [["look", {}]] }, "Done.");
-  const run = agent({ model, tools: [look], limits }).run({ prompt: "Hi", session: "s", store });
+  const stopping = tool({
+    name: "look",
+    description: "Looks",
+    input: z.object({}),
+    execute: () => {
+      run.stop();
+      return "sun";
+    },
+  });
+  const run = agent({ model, tools: [stopping], limits }).run({ prompt: "Hi", session: "s", store });
   await saving.promise;
-  run.stop();
   await time.tickAsync(3 * 100);
   release.resolve();
   const { status, messages } = await run.result;

@@ -4,7 +4,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
 import { at, batch, call, watch } from "../support/batch.ts";
-import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { heldUntilSaved, recordingStore, storeWith } from "../support/recording_store.ts";
 import { lines } from "../support/transcript_lines.ts";
 
 const input = z.object({ city: z.string() });
@@ -263,7 +263,7 @@ async function live(kept?: Session): Promise<{ result: RunResult; log: string[];
   const first = saved.length;
   const hasCalls = kept?.run?.position.at === "tools" || kept?.messages.some(({ role }) => role === "assistant");
   const model = scripted(...(hasCalls ? [] : [{ calls: callsOf(["a plain", "b plain", "c plain"]) }]), "Done.");
-  const assistant = agent({ model, tools: tools(log), use: [careful, watched(log)] });
+  const assistant = agent({ model, tools: tools(log), use: [careful, watched(log), heldUntilSaved(saved)] });
   const options = { session: "s", store, lost: () => true };
   const { result } = kept ? assistant.resume({ ...options, answers: [] }) : assistant.run({ ...options, prompt: "Go" });
   return { result: await result, log, saved: saved.slice(first) };

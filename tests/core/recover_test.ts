@@ -14,7 +14,8 @@ import {
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { advanceUntilSettled } from "../support/fake_time.ts";
-import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { heldUntilSaved, recordingStore, storeWith } from "../support/recording_store.ts";
+import { storedProgress } from "../support/stored_run.ts";
 import { lines } from "../support/transcript_lines.ts";
 
 /** Creates tools that record their effects in `done`, by idempotency key. */
@@ -36,10 +37,11 @@ function tools(done: string[], after: (name: string) => Promise<void> | void = (
 
 const calls = [["read", {}], ["send", {}]] as const;
 
-/** Runs a prompt. Returns the result and all saves. */
-async function record(use: readonly Middleware[] = []) {
+/** Runs a prompt. A hook waits until the results of the calls are saved. Returns the result and all saves. */
+async function record(hooks: readonly Middleware[] = []) {
   const { store, saved } = recordingStore();
   const model = scripted({ text: "I do.", calls }, "Done.");
+  const use = [...hooks, heldUntilSaved(saved)];
   const whole = await agent({ model, tools: tools([]), use }).run({ prompt: "Go", session: "s", store }).result;
   return { whole, saved };
 }
@@ -81,6 +83,21 @@ Deno.test("every save contains the position of the run", async () => {
     [4, undefined, undefined, undefined],
   ]);
   assertEquals(saved.at(-1)?.last?.event.type, "run.finished");
+});
+
+Deno.test("a turn with calls is saved twice, before the calls run and after the turn, if no hook waits in between", async () => {
+  const { store, saved } = recordingStore();
+  const model = scripted({ text: "I do.", calls }, { calls }, "Done.");
+  await agent({ model, tools: tools([]) }).run({ prompt: "Go", session: "s", store }).result;
+  assertEquals(saved.map((session) => [session.messages.length, storedProgress(session)]), [
+    [0, "input"],
+    [1, "model"],
+    [1, "tools running,running"],
+    [3, "model"],
+    [3, "tools running,running"],
+    [5, "model"],
+    [6, "end"],
+  ]);
 });
 
 Deno.test("a run whose process died continues from its last save, and repeats no effect that must not be repeated", async () => {

@@ -250,7 +250,6 @@ Deno.test("serve() saves nothing of a run before it is logged", async () => {
       "tool.started",
       "approval.decided",
       "save tools running",
-      "save tools ran",
     ],
     ...[
       "tool.finished",

@@ -10,11 +10,11 @@ import { lines } from "../support/transcript_lines.ts";
 import { storedMail } from "../support/stored_run.ts";
 
 /** A run whose tool waits, and another process with the same store and log. */
-async function elsewhere(store: (given: Store) => Store = (given) => given) {
+async function elsewhere(store: (given: Store) => Store = (given) => given, turns = 1) {
   const among = shared();
   const gate = Promise.withResolvers<string>();
   const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => gate.promise });
-  const model = scripted({ calls: [["work", {}]] }, "Done.");
+  const model = scripted(...Array.from({ length: turns }, () => ({ calls: [["work", {}]] as const })), "Done.");
   const made = () => agent({ model, tools: [work] });
   const here = processOf({ ...among, store: store(among.store) }, made());
   const there = processOf(among, made()).app;
@@ -110,7 +110,7 @@ Deno.test("a message is delivered if the save before it was made but reported as
       resolve();
       throw new Error("The line is dead");
     },
-  }));
+  }), 2);
   failing = true;
   const all = rest();
   await made;
@@ -138,7 +138,7 @@ Deno.test("a process that takes over a run does not treat the earlier saves as m
   assert(kept);
   await among.store.save(kept); // as the process that continues it does
   assertEquals((await send(there, run, "Make it red")).status, 202);
-  assertEquals((await rest()).at(-1)?.type, "approval.decided"); // the other process sends the rest
+  assertEquals((await rest()).at(-1)?.type, "turn.finished"); // the other process sends the rest
   assertEquals(model.requests.length, 1);
   assertEquals(storedMail(await among.store.load(session)), 1);
 });

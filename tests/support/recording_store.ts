@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { memory, type Session, type Store } from "@jizai/jizai";
+import { memory, type Middleware, type Session, type Store } from "@jizai/jizai";
 import { durable } from "@jizai/jizai/session/durable";
 
 /** A store, and its history. */
@@ -33,6 +33,22 @@ export function recordingStore(): RecordingStore {
         return done;
       },
     }),
+  };
+}
+
+/** Lets the result of a call pass only when it is saved. */
+export function heldUntilSaved(saved: readonly Session[]): Middleware {
+  const isSaved = (id: string) =>
+    saved.some(({ run }) =>
+      run?.position.at === "tools" && run.position.calls.some(({ call, state }) => call.id === id && state === "ran")
+    );
+  return {
+    name: "held",
+    async tool({ call, resumed }, next) {
+      const result = await next();
+      while (!resumed && !isSaved(call.id)) await new Promise((resolve) => setTimeout(resolve));
+      return result;
+    },
   };
 }
 

@@ -57,7 +57,7 @@ export async function execute(batch: Batch, calls: readonly OpenCall[]): Promise
 }
 
 async function executeOne(
-  { records, position, checkpoint, save }: Batch,
+  { records, position, checkpoint, scope: { engine } }: Batch,
   call: OpenCall,
   decision: Execute,
 ): Promise<void> {
@@ -75,7 +75,8 @@ async function executeOne(
       await checkpoint(position, { answers: takenAnswers(call), save: false });
     }
   }
-  if (save) await save();
+  // The save of the next turn's position follows at once, and contains the result, unless a hook waits or the run is stopped.
+  if (engine.durable) await checkpoint(position, { urgent: engine.control.aborted });
 }
 
 /** Marks the answers that a paused tool has received: its new question needs an answer of its own. */

@@ -98,11 +98,10 @@ async function tailDelay(writer: Log, reader: Log): Promise<number> {
   return delays.toSorted((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? NaN;
 }
 
-/** Returns the round trips to a store for which a turn waits: by how much longer it takes if each of them takes 40 milliseconds longer. */
+/** Returns the round trips to a store for which a turn waits, to a tenth: by how much longer it takes if each of them takes 40 milliseconds longer. */
 async function awaitedRoundTrips(): Promise<number> {
   const slower = 40;
-  const turns = 10;
-  const timeOf = async (wait: number) => {
+  const timeOf = async (wait: number, turns: number) => {
     const store = memory();
     const slow = <A extends readonly unknown[], R>(work: (...given: A) => Promise<R>) => async (...given: A) => {
       await delay(wait);
@@ -113,8 +112,10 @@ async function awaitedRoundTrips(): Promise<number> {
     await callingRun({ store: slowStore, log: memoryLog() }, turns);
     return performance.now() - start;
   };
-  const fast = await timeOf(5);
-  return (await timeOf(5 + slower) - fast) / slower / turns;
+  /** Returns the time of ten turns, without the beginning and the end of a run. */
+  const timeOfTen = async (wait: number) => await timeOf(wait, 12) - await timeOf(wait, 2);
+  const fast = await timeOfTen(5);
+  return Math.round((await timeOfTen(5 + slower) - fast) / slower) / 10;
 }
 
 /** Measures the round trips of a turn with one call, beside those of the log, and the events of each write. */
@@ -130,6 +131,7 @@ async function roundTrips(
     {
       what: `${name}, round trips of a turn with one call beside the log's, also those that nothing waits for`,
       figure: (long - short) / 20,
+      atMost: 2,
       unit: "round trips",
     },
     { what: `${name}, events for each write of 50 runs`, figure: 50 * 200 / deltas().appends, unit: "events" },
