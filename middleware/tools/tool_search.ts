@@ -121,8 +121,8 @@ export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOpti
 }
 
 /** Returns the words of a text, in lower case. Names in camel case and snake case are split. */
-function wordsOf(text: string): readonly string[] {
-  return text.replace(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+function wordsOf(text: string): ReadonlySet<string> {
+  return new Set(text.replace(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase().match(/[\p{L}\p{N}]+/gu));
 }
 
 function indexOf(tools: readonly ToolDefinition[]): Index {
@@ -130,16 +130,16 @@ function indexOf(tools: readonly ToolDefinition[]): Index {
   const entries = tools.map((definition): Entry => {
     const { name, description, schema } = definition;
     const parameters = Object.keys(Object(schema.properties)).join(" ");
-    const words = new Set(wordsOf(`${name} ${description} ${parameters}`));
+    const words = wordsOf(`${name} ${description} ${parameters}`);
     for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
-    return { definition, words, nameWords: new Set(wordsOf(name)) };
+    return { definition, words, nameWords: wordsOf(name) };
   });
   return { entries, counts };
 }
 
 /** Returns the tools that match a query, best first. A rare word counts more than a frequent one, and a word of the name counts three times. */
 function find({ entries, counts }: Index, query: string): readonly ToolDefinition[] {
-  const words = new Set(wordsOf(query));
+  const words = wordsOf(query);
   const scored = entries.map(({ definition, words: own, nameWords }) => {
     let score = definition.name === query.trim() ? Infinity : 0;
     for (const word of words) {

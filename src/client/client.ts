@@ -102,8 +102,7 @@ export function client(base: string, options: ClientOptions = {}): Client {
   return {
     run: ({ signal, ...body }) => clientRun(server, noRun, signal, post("/runs", body)),
     async start({ signal, ...body }) {
-      const [path, headers, text = ""] = post("/runs", body);
-      const request = [path, { ...headers, "prefer": "respond-async" }, text] as const;
+      const request = post("/runs", body, { prefer: "respond-async" });
       const { run, session } = await (await send(server, request, signal ? [signal] : [])).json();
       return clientRun(server, { ...noRun, run, session }, signal);
     },

@@ -42,12 +42,9 @@ export class ClientError extends Error {
 }
 
 /** Creates a POST request. Its idempotency key identifies it if it is sent again. */
-export function post(path: string, body: unknown): ServerRequest {
-  return [
-    path,
-    { "content-type": "application/json", "idempotency-key": crypto.randomUUID() },
-    JSON.stringify(body),
-  ];
+export function post(path: string, body: unknown, headers?: ServerRequest[1]): ServerRequest {
+  const own = { "content-type": "application/json", "idempotency-key": crypto.randomUUID() };
+  return [path, { ...own, ...headers }, JSON.stringify(body)];
 }
 
 /** Sends a request. Throws a `ClientError` if it is refused. */
