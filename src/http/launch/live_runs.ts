@@ -4,7 +4,6 @@
  * @module
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
-import { reviewForRemoteRun } from "../../core/start/remote_review.ts";
 import { nullSink, type Started } from "../../core/start/options.ts";
 import { ifOwnedBy, ownedKey, ownedStore } from "../../session/owned_store.ts";
 import { RecordError } from "../../session/record/record_error.ts";
@@ -43,6 +42,8 @@ export function liveRuns(
   const storeOf = ({ owner }: Requester) => owner === undefined || !store ? store : ownedStore(store, owner);
 
   const host: RunHost = {
+    agent,
+    onError,
     keeps: store !== undefined,
     lease,
     signal,
@@ -53,7 +54,6 @@ export function liveRuns(
     save: async (session, requester) => await storeOf(requester)?.save(session),
     get: (run, { owner }) => live.get(ownedKey(owner, run)),
     isDead: (run, { owner }) => singleProcess && !live.has(ownedKey(owner, run)),
-    review: (session, message, { vars }) => reviewForRemoteRun(agent, { session, message, vars, onError }),
     launch,
   };
   // a log brings the code that a server needs for it; its type is `recordsOf` of the same package

@@ -4,6 +4,7 @@
  * @module
  */
 import { maxWaiting } from "../../core/features/steering.ts";
+import { reviewForRemoteRun } from "../../core/start/remote_review.ts";
 import type { Mail } from "../../core/persistence/session.ts";
 import type { Requester, RunHost } from "./run_host.ts";
 import { addMail, isRunning, waitingMessages } from "./run_state.ts";
@@ -15,11 +16,14 @@ export async function sendToRemoteRun(
   requester: Requester,
   host: RunHost,
 ): Promise<boolean | undefined> {
+  const { agent, onError } = host;
   let message = given;
   for (let reviewed = false;;) {
     const session = await host.load(id, requester);
     if (session && isRunning(session, run) && message.type === "message" && !reviewed) {
-      message = { ...message, message: await host.review(session, message.message, requester) };
+      const { vars } = requester;
+      const accepted = await reviewForRemoteRun(agent, { session, message: message.message, vars, onError });
+      message = { ...message, message: accepted };
       reviewed = true;
     }
     const changed = session && isRunning(session, run) ? addMail(session, message) : undefined;

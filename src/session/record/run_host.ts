@@ -3,9 +3,9 @@
  *
  * @module
  */
+import type { OnError } from "../../core/run/events.ts";
 import type { Started, StartOptions } from "../../core/start/options.ts";
 import type { Session } from "../../core/persistence/session.ts";
-import type { UserMessage } from "../../protocol/message.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";
 
 /** The client of one request. Requesters reach the sessions and runs of their own owner only. */
@@ -58,6 +58,10 @@ export interface LiveRun extends Started {
 
 /** The server that executes runs, as the records see it. */
 export interface RunHost {
+  /** The agent. */
+  readonly agent: { readonly "~definition": object };
+  /** Receives the errors of runs. */
+  readonly onError: OnError;
   /** Whether sessions are stored. If not, nothing can tell how a run of another process ended. */
   readonly keeps: boolean;
   /** Milliseconds without an event after which a run of another process is checked. */
@@ -72,8 +76,6 @@ export interface RunHost {
   get(run: string, requester: Requester): LiveRun | undefined;
   /** Whether the run is known to be executed nowhere. */
   isDead(run: string, requester: Requester): boolean;
-  /** Runs the `input` hooks for a message to the run that has `session`. Throws a `SessionError` if it is refused. */
-  review(session: Session, message: UserMessage, requester: Requester): Promise<UserMessage>;
   /** Begins or resumes a run; resolves when it has begun. */
   launch(input: LaunchInput, requester: Requester): Promise<LiveRun>;
 }
