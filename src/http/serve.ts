@@ -51,8 +51,8 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
  * `wires` add the routes of other clients' dialects, to the same runs. `owner` and `vars` are called for every request except `GET /` and `GET /health`, so
  * each of them can guard all routes.
  *
- * Errors are answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for `store` together
- * with `resumeTokens`.
+ * Errors are answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for a value
+ * that is not an agent, and for `store` together with `resumeTokens`.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -75,6 +75,9 @@ export function serve<V, E extends Env = AnyEnv>(
 /** Serves an agent that needs no vars. */
 export function serve(agent: ServedAgent<Record<never, never>>, options?: ServeOptions): ServedApp<AnyEnv>;
 export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedApp<AnyEnv> {
+  if (typeof agent?.start !== "function") {
+    throw new TypeError("Cannot serve: expected an agent, such as agent({ model })");
+  }
   const options = resolveOptions(given);
   const runs = liveRuns(agent, options);
   const server: Server = { options, runs, once: idempotency(runs.records), inTurn: sessionQueue(runs, options) };

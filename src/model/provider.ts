@@ -56,11 +56,12 @@ export interface ProviderDefaults {
   readonly own: Readonly<Record<string, string>>;
 }
 
-/** Configures a provider. Throws a `TypeError` if the address, the key or a header is invalid. */
+/** Configures a provider. Throws a `TypeError` if the model has no name, or if the address, the key or a header is invalid. */
 export function provider(
   { model, apiKey = "", baseURL, headers = {}, fetch: given }: ProviderOptions,
   { base, path, query = {}, own }: ProviderDefaults,
 ): Provider {
+  if (!model) throw new TypeError("Cannot create a model: expected `model`, the provider's name of it");
   const url = urlOf(model, baseURL ?? base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);

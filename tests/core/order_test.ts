@@ -113,6 +113,29 @@ Deno.test("agent() refuses to be created without a model", () => {
   assertThrows(make, TypeError, 'Cannot create the agent "agent": it has no model; expected `model`');
 });
 
+Deno.test("agent() and tool() name what is wrong with values that types forbid", () => {
+  const model = scripted("Hello!");
+  const input = z.object({});
+  const cases: readonly (readonly [object, string])[] = [
+    [{ model: "gpt" }, 'Cannot create the agent "agent": its `model` is not a model; expected `model`'],
+    [{ model, use: {} }, "Cannot create the agent: expected a list of middleware in `use`"],
+    [{ model, use: [{}, undefined] }, "Cannot use use[1]: expected a middleware, an object with hooks"],
+    [{ model, use: [() => {}] }, "Cannot use use[0]: expected a middleware, an object with hooks"],
+    [{ model, use: [{ name: "log", tool: true }] }, 'Cannot use "log": its `tool` is not a function; expected a hook'],
+  ];
+  const make = agent as (options: object) => unknown; // as code without types calls it
+  for (const [options, message] of cases) assertThrows(() => make(options), TypeError, message);
+  const makeTool = tool as (options: object) => unknown; // as code without types calls it
+  const named = { name: "look", description: "Looks" };
+  assertThrows(
+    () => makeTool({ ...named, input }),
+    TypeError,
+    'Cannot create tool "look": expected a function `execute`',
+  );
+  const noSchema = () => makeTool({ ...named, execute: () => "" });
+  assertThrows(noSchema, TypeError, 'Cannot describe tool "look": it has no schema; expected a Standard Schema');
+});
+
 Deno.test("a middleware stands before those that its `before` names, where they are used", () => {
   const trace: Middleware = { name: "trace", before: ["retry"] };
   const retry: Middleware = { name: "retry" };

@@ -292,6 +292,13 @@ Deno.test("serve() merges its limits with those of the agent", async () => {
   assertEquals([status, reason], ["limit", "turns"]);
 });
 
+Deno.test("serve() rejects a value that is not an agent", () => {
+  const make = serve as (agent?: object) => unknown; // as code without types calls it
+  for (const given of [undefined, {}, { model: scripted() }]) {
+    assertThrows(() => make(given), TypeError, "Cannot serve: expected an agent, such as agent({ model })");
+  }
+});
+
 Deno.test("serve() rejects options out of range", () => {
   const assistant = agent({ model: scripted() });
   for (const heartbeat of [0, -1, NaN, Infinity, 2 ** 31]) {

@@ -5,6 +5,7 @@
  */
 import { outputFormat } from "../features/output.ts";
 import { checkHookNames } from "../hooks/checks/hook_names.ts";
+import { checkMiddleware } from "../hooks/checks/middleware.ts";
 import { checkInterfaceVersions } from "../hooks/checks/interface_version.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { checkOrder, sortByDeclaration } from "../hooks/checks/order.ts";
@@ -24,10 +25,12 @@ export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): Agent
   const { observe = [], trace, order = "given", strict = strictByDefault() } = options;
   const given = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
   if (typeof model !== "function" && typeof model?.stream !== "function") {
+    const why = model === undefined ? "it has no model" : "its `model` is not a model";
     throw new TypeError(
-      `Cannot create the agent "${name}": it has no model; expected \`model\`, such as openai({ model, apiKey })`,
+      `Cannot create the agent "${name}": ${why}; expected \`model\`, such as openai({ model, apiKey })`,
     );
   }
+  checkMiddleware(given);
   checkInterfaceVersions(given);
   checkHookNames(given);
   const use = order === "declared" ? sortByDeclaration(given) : checkOrder(given);

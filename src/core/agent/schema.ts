@@ -48,11 +48,10 @@ export function schemaOf<T>(
 
 /** Returns the JSON Schema of the input of `schema`. Throws a `TypeError` if the schema library cannot convert it. */
 export function jsonSchemaOf(schema: Schema, what: string): { readonly [key: string]: unknown } {
-  const { jsonSchema, vendor } = schema["~standard"];
+  const { jsonSchema, vendor } = schema?.["~standard"] ?? {}; // code without types may pass anything
   if (!jsonSchema) {
-    throw new TypeError(
-      `Cannot describe ${what}: its ${vendor} schema does not convert to JSON Schema; expected a Standard Schema that does, such as Zod 4.2`,
-    );
+    const why = vendor ? `its ${vendor} schema does not convert to JSON Schema` : "it has no schema";
+    throw new TypeError(`Cannot describe ${what}: ${why}; expected a Standard Schema that converts, such as Zod 4.2`);
   }
   return jsonSchema.input({ target: "draft-2020-12" });
 }

@@ -81,7 +81,7 @@ export interface ToolOptions<S extends Schema, O, V> {
 }
 
 /**
- * Creates a tool. Throws a `TypeError` for a name that providers reject, or a schema without JSON Schema.
+ * Creates a tool. Throws a `TypeError` for a name that providers reject, without `execute`, or for a schema without JSON Schema.
  *
  * ```ts
  * import { tool } from "@jizai/jizai";
@@ -96,8 +96,11 @@ export interface ToolOptions<S extends Schema, O, V> {
  * ```
  */
 export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
-  const { name, description, input } = options;
+  const { name, description, input, execute } = options;
   if (!names.test(name)) throw new TypeError(`Cannot create tool ${JSON.stringify(name)}: expected a name of ${named}`);
+  if (typeof execute !== "function") {
+    throw new TypeError(`Cannot create tool "${name}": expected a function \`execute\``);
+  }
   return { ...options, definition: { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) } };
 }
 

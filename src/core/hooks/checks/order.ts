@@ -38,7 +38,6 @@ function declaredPairs(use: readonly Middleware[]): readonly Pair[] {
   return use.flatMap((middleware, index) => {
     const { after = [], before = [], requires = [] } = middleware;
     const name = nameOf(middleware, index);
-    if (typeof middleware === "function") throw new TypeError(`Cannot use "${name}": call it, as ${name}()`);
     for (const other of [...after, ...before, ...requires]) {
       if (names.indexOf(other) === names.lastIndexOf(other)) continue;
       throw new TypeError(

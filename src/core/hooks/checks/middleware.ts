@@ -1,0 +1,27 @@
+/**
+ * The check of the values in `use`.
+ *
+ * @module
+ */
+import { points } from "../each_hook.ts";
+import { type Middleware, nameOf } from "../middleware.ts";
+
+/** Throws a `TypeError` if `use` is not a list of middleware whose hooks are functions. */
+export function checkMiddleware(use: readonly Middleware[]): void {
+  if (!Array.isArray(use)) throw new TypeError("Cannot create the agent: expected a list of middleware in `use`");
+  for (const [index, middleware] of use.entries()) {
+    const given: unknown = middleware;
+    if (typeof given === "function" && given.name !== "") {
+      throw new TypeError(`Cannot use "${given.name}": call it, as ${given.name}()`);
+    }
+    if (typeof given !== "object" || given === null) {
+      throw new TypeError(`Cannot use use[${index}]: expected a middleware, an object with hooks`);
+    }
+    const point = points.find((point) => middleware[point] !== undefined && typeof middleware[point] !== "function");
+    if (point) {
+      throw new TypeError(
+        `Cannot use "${nameOf(middleware, index)}": its \`${point}\` is not a function; expected a hook`,
+      );
+    }
+  }
+}
