@@ -41,6 +41,8 @@ export interface Addition {
   readonly owner?: string | undefined;
   /** Whether a bounded log must keep the record until it expires: the run continues or is paused. Default: the run has not ended. */
   readonly pinned?: boolean;
+  /** Whether the process that appends may append more, for logs in its memory: they keep the record as long, whatever the clock does. Default: false. */
+  readonly inUse?: () => boolean;
 }
 
 /** Logged events, without a gap. */

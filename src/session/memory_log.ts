@@ -20,7 +20,7 @@ export interface MemoryLogOptions {
   readonly maxBytes?: number;
   /** The same for the runs of one owner. Default: a quarter of `maxBytes`. */
   readonly maxOwnerBytes?: number;
-  /** Milliseconds after its last event that a run is deleted. Default: 600,000, ten minutes. */
+  /** Milliseconds after its last event that a run is deleted, unless it continues. Default: 600,000, ten minutes. */
   readonly expireIn?: number;
 }
 
@@ -61,12 +61,12 @@ export function memoryLog(
   return {
     records,
     renewIn: expireIn / 2,
-    append: (run, { after, lines, ended, owner, pinned = !ended }) =>
+    append: (run, { after, lines, ended, owner, pinned = !ended, inUse }) =>
       promiseTry(() => {
         const stored: Omit<RunLog, "ended"> = runs.get(run) ?? { before: after, lines: [], bytes: 0 };
         if (after !== stored.before + stored.lines.length) return false;
         const bytes = 2 * lines.reduce((sum, line) => sum + line.length, 0) + stored.bytes;
-        runs.put(run, { ...stored, bytes, ended }, { bytes, owner, pinned });
+        runs.put(run, { ...stored, bytes, ended }, { bytes, owner, pinned, inUse });
         for (const line of lines) stored.lines.push(line); // not before they are known to fit
         additions.notify(run);
         return true;

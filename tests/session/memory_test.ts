@@ -1,10 +1,11 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import { agent, memory, type Middleware, type Model, serve, type ServeOptions, type Session, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
-import { eventsOf, first, post } from "../support/requests.ts";
+import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 
 Deno.test("memory() keeps the laws of stores", async () => {
   using time = new FakeTime();
@@ -173,4 +174,35 @@ Deno.test("serve() keeps the log of a run that is silent for longer than the log
   const events = await eventsOf(response);
   const { run } = first("run.started", events);
   assertEquals(await eventsOf(app.request(`/runs/${run}`)), events);
+});
+
+for (const step of [3_600_000, -3_600_000]) {
+  Deno.test(`serve() keeps the log of a run if the clock steps by ${step} ms`, async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const model = scripted({ before: () => released, text: "Hello!" });
+    const app = serve(agent({ model }), { log: memoryLog() });
+    const reader = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
+    const begun = await reader.until("model.started");
+    const { run } = first("run.started", framesOf(begun));
+    const clock = Date.now.bind(Date);
+    using _step = stub(Date, "now", () => clock() + step);
+    const followed = await app.request(`/runs/${run}`);
+    assertEquals(followed.status, 200);
+    release();
+    const events = framesOf(begun + await reader.rest());
+    assertEquals(events.at(-1)?.type, "run.finished");
+    assertEquals(await eventsOf(followed), events);
+  });
+}
+
+Deno.test("memoryLog() deletes a record that nothing appends to any more, though its run has not ended", async () => {
+  using time = new FakeTime();
+  const log = memoryLog();
+  let inUse = true;
+  await log.append("a", { after: 0, lines: ["1"], ended: false, inUse: () => inUse });
+  time.tick(3_600_000);
+  assertEquals((await log.read("a", 0))?.last, 1);
+  inUse = false;
+  time.tick(600_000);
+  assertEquals(await log.read("a", 0), undefined);
 });

@@ -35,6 +35,8 @@ export interface EntryOptions {
   readonly owner: string | undefined;
   /** Whether the entry must stay until it expires. If only such entries are left at a bound, new entries are refused. */
   readonly pinned: boolean;
+  /** Whether the entry is in use, and does not expire: a clock that steps forward would delete it. Default: false. */
+  readonly inUse?: (() => boolean) | undefined;
 }
 
 interface Entry<T> extends EntryOptions {
@@ -81,9 +83,10 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
   function expire(): void {
     const now = Date.now();
     for (const entries of [pinned, idle]) {
-      for (const [id, { expires }] of entries) { // in the order of their last change
-        if (expires > now) break;
-        remove(id);
+      for (const [id, entry] of entries) { // in the order in which they expire
+        if (entry.expires > now) break;
+        if (entry.inUse?.()) moveToEnd(entries, id, { ...entry, expires: now + expireIn });
+        else remove(id);
       }
     }
   }
@@ -131,4 +134,9 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
       return [...pinned.keys(), ...idle.keys()];
     },
   };
+}
+
+function moveToEnd<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
 }

@@ -87,7 +87,10 @@ export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Rec
       next = new Batch();
       if (closed) next.due.resolve();
       taken.resolve();
-      if (!await append(log, key, { after: at, lines, ended, owner, pinned: paused || !ended })) return false;
+      const pinned = paused || !ended;
+      if (!await append(log, key, { after: at, lines, ended, owner, pinned, inUse: () => !closed && !lost })) {
+        return false;
+      }
       renewLater();
       if (lines.length > 0) out?.write({ first: at + 1, lines });
       at += lines.length;
