@@ -17,20 +17,13 @@ import { environmentsOf } from "./handlers/environment.ts";
 import type { Handler } from "./handlers/handler.ts";
 import { httpHandler, type HttpHandlerOptions } from "./handlers/http.ts";
 import { agentHandler, type HookAgent, type McpClient, mcpToolHandler, promptHandler } from "./handlers/model.ts";
-import { type CommandSettings, type HandlerConfig, joinFiles, readSettings } from "./settings.ts";
+import type { HandlerConfig } from "./handler_config.ts";
+import { type CommandSettings, joinFiles, readSettings } from "./settings.ts";
 
 export type { HttpHandlerOptions } from "./handlers/http.ts";
 export type { HookAgent, McpClient } from "./handlers/model.ts";
-export type {
-  AnyHandler,
-  CommandHook,
-  CommandMatcher,
-  CommandSettings,
-  HandlerConfig,
-  HttpHook,
-  McpToolHook,
-  PromptHook,
-} from "./settings.ts";
+export type { AnyHandler, CommandHook, HandlerConfig, HttpHook, McpToolHook, PromptHook } from "./handler_config.ts";
+export type { CommandMatcher, CommandSettings } from "./settings.ts";
 export type { DialectName };
 
 /** Options of `command_hooks()`. */

@@ -20,7 +20,7 @@ import {
 import { addContext, allowAsk, errorOf } from "../kit/call.ts";
 import { messageOf } from "../kit/warn.ts";
 import type { Fields, Handlers } from "./handlers.ts";
-import type { ErrorOccurredHookInput } from "./hooks.ts";
+import type { ErrorOccurredHookInput } from "./session_hooks.ts";
 import { type McpTool, runWithMeta } from "./mcp.ts";
 import { decide, type Decided, decidedOf, decideOnEntry, forget, refusalOf, strictestOf } from "./pre_tool_use.ts";
 import { modified, toHookResult, withheld } from "./result.ts";

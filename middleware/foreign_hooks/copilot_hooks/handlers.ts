@@ -6,7 +6,8 @@
 import type { Point, Scope } from "../../../mod.ts";
 import { outermostRun, workingDirectory } from "../kit/run.ts";
 import { warnFailed } from "../kit/warn.ts";
-import type { HookHandler, HookInput, SessionHooks } from "./hooks.ts";
+import type { HookInput } from "./hook_input.ts";
+import type { HookHandler, SessionHooks } from "./hooks.ts";
 import { type HookName, hookNames, type Outputs, readOutput } from "./outputs.ts";
 
 /** The time in inputs. */

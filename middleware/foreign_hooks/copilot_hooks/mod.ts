@@ -15,7 +15,10 @@ import type { HookName } from "./outputs.ts";
 import { reviewCalls } from "./pre_tool_use.ts";
 import { sessionHooks } from "./session.ts";
 
+export type { HookInput } from "./hook_input.ts";
 export type * from "./hooks.ts";
+export type * from "./session_hooks.ts";
+export type * from "./tool_hooks.ts";
 export { type McpTool, metaOf } from "./mcp.ts";
 export type { ToolBinaryResult, ToolResultObject, ToolResultType } from "./result.ts";
 

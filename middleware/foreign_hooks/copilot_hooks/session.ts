@@ -24,7 +24,7 @@ import { outermostRun, transcriptFile } from "../kit/run.ts";
 import { messageOf, warnFailed, warnSkipped } from "../kit/warn.ts";
 import { settingsOf } from "./config.ts";
 import type { Handlers } from "./handlers.ts";
-import type { SessionEndHookInput, SessionStartHookInput } from "./hooks.ts";
+import type { SessionEndHookInput, SessionStartHookInput } from "./session_hooks.ts";
 
 /** The context of a hook for a known session. It waits for the prompt. */
 const opening = state("copilot_hooks.opening", () => "");

@@ -6,17 +6,9 @@
 import * as z from "zod";
 import type { Model, ModelContext, ModelResponse } from "../../../mod.ts";
 import { canonicalJson } from "../../../src/core/kit.ts";
-import {
-  fromWireMessages,
-  fromWireOptions,
-  fromWireTool,
-  toWireMessages,
-  toWireOptions,
-  toWireTool,
-  wireMessage,
-  wireOptions,
-  wireTool,
-} from "../rpc_hooks/wire/message.ts";
+import { fromWireMessages, toWireMessages } from "../rpc_hooks/wire/conversation.ts";
+import { fromWireTool, toWireTool, wireMessage, wireTool } from "../rpc_hooks/wire/message.ts";
+import { fromWireOptions, toWireOptions, wireOptions } from "../rpc_hooks/wire/options.ts";
 import { fromWireResponse, toWireResponse, wireResponse } from "../rpc_hooks/wire/response.ts";
 import { struct, text } from "../rpc_hooks/wire/struct.ts";
 import type { Onions } from "./onions.ts";

@@ -3,26 +3,18 @@
  *
  * @module
  */
-import {
-  End,
-  type Middleware,
-  type ModelContext,
-  type ModelRequest,
-  Pause,
-  type Stop,
-  ToolError,
-  type ToolResult,
-} from "../../../mod.ts";
+import type { Middleware, Stop } from "../../../mod.ts";
 import { maskEvent } from "./events.ts";
+import { maskExecution, unwinding } from "./interrupts.ts";
 import { type Mask, maskOf } from "./mask.ts";
+import { requestMask } from "./request.ts";
 import { StreamedResponse } from "./response.ts";
-import { maskSaved, sessionMask } from "./session.ts";
+import { sessionMask } from "./session.ts";
 import {
   maskContent,
   maskEach,
   maskFields,
   maskMessage,
-  maskName,
   maskParts,
   maskQuestion,
   maskResult,
@@ -154,60 +146,4 @@ function maskStop(stop: Stop, mask: Mask): Stop {
   if (stop.type !== "continue") return maskFields(stop, decisionFields, mask);
   const messages = maskEach(stop.messages, (message) => maskContent(message, mask));
   return messages === stop.messages ? stop : { ...stop, messages };
-}
-
-/** Masks the questions of a hook or a tool that pauses the run, and the reason of one that ends it. */
-async function unwinding<R>(work: Promise<R>, mask: Mask): Promise<R> {
-  try {
-    return await work;
-  } catch (error) {
-    throw maskInterrupt(error, mask);
-  }
-}
-
-/** Masks a pause, with the JSON that the tool saved, or an end. Returns any other error. */
-function maskInterrupt(error: unknown, mask: Mask): unknown {
-  if (error instanceof Pause) {
-    const questions = maskEach(error.questions, (question) => maskQuestion(question, mask));
-    const saved = maskSaved(error.saved, mask);
-    return questions === error.questions && saved === error.saved ? error : new Pause(questions, saved);
-  }
-  if (!(error instanceof End)) return error;
-  const reason = mask.whole(error.reason);
-  return reason === error.reason ? error : new End(reason, error);
-}
-
-/** Masks a result before the engine saves it, and the message of a `ToolError`, from which the engine makes one. */
-async function maskExecution(next: () => Promise<ToolResult>, mask: Mask): Promise<ToolResult> {
-  try {
-    return maskResult(await next(), mask);
-  } catch (error) {
-    if (!(error instanceof ToolError)) throw maskInterrupt(error, mask);
-    const message = mask.whole(error.message);
-    throw message === error.message ? error : new ToolError(message, { cause: error });
-  }
-}
-
-/** Returns a function that masks the messages, the instructions and the tools of a request. Each message is masked once. */
-function requestMask(mask: Mask): (ctx: ModelContext) => Partial<ModelRequest> | undefined {
-  const known = new WeakMap<object, ModelRequest["messages"][number]>();
-  const knownTools = new WeakMap<object, ModelRequest["tools"]>();
-  return ({ request }) => {
-    const messages = maskEach(request.messages, (message) => {
-      const masked = known.get(message) ?? maskMessage(message, mask);
-      known.set(message, masked);
-      return masked;
-    });
-    const tools = knownTools.get(request.tools) ?? maskEach(request.tools, (tool) => maskTool(tool, mask));
-    knownTools.set(request.tools, tools);
-    const instructions = mask.whole(request.instructions);
-    const clean = instructions === request.instructions && messages === request.messages && tools === request.tools;
-    return clean ? undefined : { messages, instructions, tools };
-  };
-}
-
-function maskTool<T extends ModelRequest["tools"][number]>(tool: T, mask: Mask): T {
-  const name = maskName(tool.name, mask);
-  const masked = maskFields(tool, ["description", "schema"], mask);
-  return name === tool.name ? masked : { ...masked, name };
 }

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { startTimer } from "../../../../src/core/kit.ts";
 import { type BackgroundAnswer, laterAnswer } from "../../claude_hooks/ask/read.ts";
 import { outputOf, readJson, type Speaker, specificOutput } from "../output.ts";
-import type { CommandHook } from "../settings.ts";
+import type { CommandHook } from "../handler_config.ts";
 import type { Environments } from "./environment.ts";
 import type { Handler } from "./handler.ts";
 import { type Exited, type Place, start } from "./process.ts";

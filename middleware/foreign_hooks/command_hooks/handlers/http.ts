@@ -7,7 +7,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { readBody } from "../../kit/body.ts";
 import { commandError, outputOf } from "../output.ts";
-import type { HttpHook } from "../settings.ts";
+import type { HttpHook } from "../handler_config.ts";
 import type { Handler } from "./handler.ts";
 
 /** The addresses that handlers of type `http` may post to. */

@@ -6,7 +6,7 @@
 import { agent, type Model } from "../../../../mod.ts";
 import { isObject, parseJson } from "../../kit/fields.ts";
 import { commandError, outputOf } from "../output.ts";
-import type { McpToolHook, PromptHook } from "../settings.ts";
+import type { McpToolHook, PromptHook } from "../handler_config.ts";
 import type { Handler } from "./handler.ts";
 
 /** Calls tools of an MCP server: the `Client` of `@modelcontextprotocol/client`, or an object like it. */

@@ -16,15 +16,9 @@ import { isSameJson } from "../../kit/call.ts";
 import type { Link } from "../chain.ts";
 import { type Hooks, lengthOf } from "../hooks.ts";
 import type { AfterLlm, BeforeLlm, WireVersion } from "../wire/input.ts";
-import {
-  fromWireMessages,
-  fromWireOptions,
-  fromWireTool,
-  toWireMessages,
-  toWireOptions,
-  toWireTool,
-  type WireMessage,
-} from "../wire/message.ts";
+import { fromWireMessages, toWireMessages } from "../wire/conversation.ts";
+import { fromWireTool, toWireTool, type WireMessage } from "../wire/message.ts";
+import { fromWireOptions, toWireOptions } from "../wire/options.ts";
 import { afterLlmReply, beforeLlmReply } from "../wire/reply.ts";
 import { fromWireResponse, toWireResponse } from "../wire/response.ts";
 

@@ -5,7 +5,8 @@
  */
 import * as z from "zod";
 import { isObject } from "../../kit/fields.ts";
-import { wireMessage, wireOptions, wireTool } from "./message.ts";
+import { wireMessage, wireTool } from "./message.ts";
+import { wireOptions } from "./options.ts";
 import { wireResponse } from "./response.ts";
 import { wireResult } from "./result.ts";
 import { fields, flag, struct, text } from "./struct.ts";

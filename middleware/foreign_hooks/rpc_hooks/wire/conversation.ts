@@ -1,0 +1,114 @@
+/**
+ * Converts conversations for the wire and from it.
+ *
+ * @module
+ */
+import {
+  type AnswerPart,
+  type AssistantMessage,
+  type CallResult,
+  callsOf,
+  type ContentPart,
+  type Message,
+  type ModelRequest,
+  textOf,
+  type UserMessage,
+} from "../../../../mod.ts";
+import { mediaOf, refOf } from "./media.ts";
+import { fromWireCall, toWireCall, type WireMessage } from "./message.ts";
+
+/** Returns the text and the media of a message or a result. */
+function contentOf({ parts }: { readonly parts: readonly (AnswerPart | ContentPart)[] }) {
+  const media = parts.flatMap((part) => part.type === "media" ? [refOf(part)] : []);
+  return { content: textOf({ parts }), ...(media.length > 0 && { media }) };
+}
+
+function toWireResult(result: CallResult): WireMessage {
+  return { role: "tool", ...contentOf(result), tool_call_id: result.callId };
+}
+
+function toWireAnswer(message: AssistantMessage): WireMessage {
+  const thought = message.parts.map((part) => part.type === "reasoning" ? part.text : "").join("");
+  const calls = callsOf(message).map(toWireCall);
+  return {
+    role: "assistant",
+    ...contentOf(message),
+    ...(thought !== "" && { reasoning_content: thought }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+function toWire(message: Message): readonly WireMessage[] {
+  if (message.role === "tool") return message.results.map(toWireResult);
+  return [message.role === "user" ? { role: "user", ...contentOf(message) } : toWireAnswer(message)];
+}
+
+/** Converts a conversation for the wire. The instructions are its first message. */
+export function toWireMessages({ instructions, messages }: Pick<ModelRequest, "instructions" | "messages">) {
+  const system: readonly WireMessage[] = instructions === "" ? [] : [{ role: "system", content: instructions }];
+  return [...system, ...messages.flatMap(toWire)];
+}
+
+/** Converts a conversation from the wire. An unchanged message keeps its identity, because the wire cannot carry all of its fields. */
+export function fromWireMessages(
+  wire: readonly WireMessage[],
+  before: readonly Message[],
+): Pick<ModelRequest, "instructions" | "messages"> {
+  const known = new Map(
+    before.filter(({ role }) => role !== "tool").map((message) => [keyOf(toWire(message)), message]),
+  );
+  const results = before.flatMap((message) => message.role === "tool" ? message.results : []);
+  const system = wire.filter(({ role }) => role === "system").map(({ content }) => content);
+  const names = new Map(
+    wire.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id, function: { name } }) => [id, name])),
+  );
+  const messages: Message[] = [];
+  for (const each of wire) {
+    if (each.role === "system") continue;
+    if (each.role !== "tool") {
+      messages.push(known.get(keyOf([each])) ?? fromWire(each));
+      continue;
+    }
+    const result = fromWireResult(each, results, names);
+    const last = messages.at(-1);
+    if (last?.role === "tool") messages[messages.length - 1] = { role: "tool", results: [...last.results, result] };
+    else messages.push({ role: "tool", results: [result] });
+  }
+  return { instructions: system.join("\n\n"), messages };
+}
+
+/** Returns a key that equal messages share. */
+function keyOf(wire: readonly WireMessage[]): string {
+  return JSON.stringify(wire.map(({ role, content, media = [], reasoning_content = "", tool_calls = [] }) => [
+    role,
+    content,
+    media,
+    reasoning_content,
+    tool_calls.map(({ id, function: { name, arguments: written } }) => [id, name, written]),
+  ]));
+}
+
+function fromWire(message: WireMessage): UserMessage | AssistantMessage {
+  const { role, content, media = [], reasoning_content = "", tool_calls = [] } = message;
+  const said: readonly { type: "text"; text: string }[] = content === "" ? [] : [{ type: "text", text: content }];
+  if (role !== "assistant") {
+    return { role: "user", parts: [...said, ...media.flatMap((ref) => mediaOf(ref) ?? [])] };
+  }
+  const thought: readonly AnswerPart[] = reasoning_content === ""
+    ? []
+    : [{ type: "reasoning", text: reasoning_content }];
+  const files = media.flatMap((ref) => mediaOf(ref) ?? []);
+  return { role, parts: [...thought, ...said, ...files, ...tool_calls.map(fromWireCall)] };
+}
+
+function fromWireResult(
+  { content, media = [], tool_call_id: callId = "" }: WireMessage,
+  before: readonly CallResult[],
+  names: ReadonlyMap<string, string>,
+): CallResult {
+  const same = before.find((result) => result.callId === callId);
+  if (same && textOf(same) === content) return same;
+  const name = names.get(callId) ?? same?.name ?? "";
+  const parts = [{ type: "text" as const, text: content }, ...media.flatMap((ref) => mediaOf(ref) ?? [])];
+  return { callId, name, status: same?.status ?? "ok", parts };
+}

@@ -1,0 +1,170 @@
+/**
+ * The hooks of the middleware: each asks the methods of yoi's hooks at its point.
+ *
+ * @module
+ */
+import {
+  allow,
+  cancelled,
+  continueWith,
+  End,
+  type Json,
+  type Middleware,
+  pause,
+  type Scope,
+  state,
+  user,
+  type UserMessage,
+} from "../../../mod.ts";
+import { messageOf, warnFailed } from "../kit/warn.ts";
+import { afterCall, beforeCall, reopenAborted } from "./calls.ts";
+import { consult, type YoiHook } from "./hooks.ts";
+import { contextSchema, fromDrafts, type Message, messageSchema, toDraft, userMessage } from "./messages.ts";
+import { dueResponse, isOpen, markDue, openCalls } from "./open.ts";
+import { answers } from "./results.ts";
+
+/** The hooks of yoi, in the order in which they are asked on the way in and on the way out. */
+export interface Order {
+  readonly inwards: readonly YoiHook[];
+  readonly outwards: readonly YoiHook[];
+}
+
+/** Whether a hook paused the run before it finished. */
+const paused = state("yoi_hooks.paused", () => false);
+/** The message of the last failure. */
+const failure = state("yoi_hooks.failure", () => "");
+
+/** Returns the hooks of every point. */
+export function hooksOf(order: Order): Middleware {
+  return { ...runHooks(order), ...requestHook(order), ...callHooks(order), ...stopHook(order) };
+}
+
+function runHooks({ inwards, outwards }: Order): Pick<Middleware, "session" | "prompt" | "error" | "abort"> {
+  return {
+    async session(ctx, next) {
+      markDue(ctx);
+      const result = await next();
+      reopenAborted(ctx, result.messages);
+      const { status, reason = status } = result;
+      const ended = status === "cancelled" || (status === "failed" && result.error instanceof End);
+      if (ended) await reportAbort(outwards, ctx, reason);
+      const data = openCalls(ctx).map(({ input, ...call }) => ({ ...call, input: input as Json })); // the input of a call is JSON
+      if (data.length > 0) ctx.emit({ type: "data", name: "yoi_hooks.open", data });
+      return result;
+    },
+    async prompt(ctx, next) {
+      if (ctx.resumed) return await next();
+      const { signal } = ctx;
+      const { draft, answer } = await consult(inwards, {
+        ctx,
+        point: "prompt",
+        event: "on_prompt_submit",
+        ask: (hook, message) => hook.on_prompt_submit?.(message, { signal }),
+        draft: toDraft(ctx.prompt),
+        schema: messageSchema,
+        answers: answers.on_prompt_submit,
+      });
+      if (answer?.[0] === "Cancel") return cancelled(answer[1]);
+      return await next({ prompt: userMessage(draft) });
+    },
+    async error(ctx, next) {
+      failure.set(ctx, messageOf(ctx.error));
+      return await next();
+    },
+    async abort(ctx, next) {
+      await next();
+      const { reason, source } = ctx;
+      if (source === "hook") return; // reported where the hook ended the run
+      const why = reason === "failure" ? failure.get(ctx) : reason;
+      await reportAbort(outwards, ctx, ["failure", "deadline", "lost"].includes(reason) ? why : "Cancelled");
+    },
+  };
+}
+
+function requestHook({ inwards }: Order): Pick<Middleware, "model"> {
+  return {
+    async model(ctx, next) {
+      const due = dueResponse(ctx);
+      if (due) return due;
+      if (!inwards.some((hook) => hook.pre_llm_request)) return await next();
+      const { signal, request } = ctx;
+      const { draft, answer } = await consult(inwards, {
+        ctx,
+        point: "model",
+        event: "pre_llm_request",
+        ask: (hook, context) => hook.pre_llm_request?.(context, { signal }),
+        draft: request.messages.map(toDraft),
+        schema: contextSchema,
+        answers: answers.pre_llm_request,
+      });
+      if (answer?.[0] === "Cancel") throw ctx.run.end(answer[1], { as: "cancelled" });
+      const { messages, system } = fromDrafts(draft, request.messages);
+      const instructions = [request.instructions, ...system].filter((text) => text !== "").join("\n\n");
+      return await next({ request: { messages, instructions } });
+    },
+  };
+}
+
+function callHooks({ inwards, outwards }: Order): Pick<Middleware, "tool" | "approval"> {
+  return {
+    async tool(ctx, next) {
+      if (!ctx.tool) return await next(); // unknown tools run no hook
+      const made = await beforeCall(inwards, { ...ctx, tool: ctx.tool });
+      return made.type === "result" ? made : await afterCall(outwards, made, await next(made.change));
+    },
+    async approval(ctx, next) {
+      const inner = await next();
+      // a skipped call does not run, so no person has to be asked
+      return inner.type === "ask" && ctx.proposed && isOpen(ctx, ctx.call.id) ? allow() : inner;
+    },
+  };
+}
+
+function stopHook({ outwards }: Order): Pick<Middleware, "stop"> {
+  return {
+    async stop(ctx, next) {
+      if (ctx.resumed && paused.get(ctx)) {
+        paused.set(ctx, false);
+        return continueWith(...replies(ctx));
+      }
+      const { signal } = ctx;
+      const { answer } = await consult(outwards, {
+        ctx,
+        point: "stop",
+        event: "on_turn_end",
+        ask: (hook, messages) => hook.on_turn_end?.(messages, { signal }),
+        draft: ctx.transcript.map(toDraft),
+        schema: contextSchema,
+        answers: answers.on_turn_end,
+      });
+      if (answer?.[0] === "ContinueWithMessages") return continueWith(...answer[1].map(toUserMessage));
+      if (answer?.[0] !== "Paused") return await next();
+      paused.set(ctx, true);
+      return pause("A hook paused the run before it finished. Go on?");
+    },
+  };
+}
+
+/** Calls `on_abort`. A hook that fails hides neither the first error nor the other hooks. */
+async function reportAbort(hooks: readonly YoiHook[], ctx: Scope, reason: string): Promise<void> {
+  const { signal } = ctx;
+  for (const hook of hooks) {
+    try {
+      await hook.on_abort?.(reason, { signal });
+    } catch (error) {
+      warnFailed(ctx, { middleware: "yoi_hooks", point: "abort", message: "on_abort failed.", error });
+    }
+  }
+}
+
+/** Returns the replies of a person to the pause of the run. */
+function replies({ run }: Scope): readonly UserMessage[] {
+  return run.answers.flatMap((answer) =>
+    answer.type === "reply" && answer.callId === undefined ? [user(answer.text)] : []
+  );
+}
+
+/** Converts a draft to a message of the user, which is from this middleware by default. */
+function toUserMessage(draft: Message): UserMessage {
+  return { from: "yoi_hooks", ...userMessage(draft) };
+}

@@ -1,0 +1,32 @@
+/**
+ * Masks the requests to the model.
+ *
+ * @module
+ */
+import type { ModelContext, ModelRequest } from "../../../mod.ts";
+import type { Mask } from "./mask.ts";
+import { maskEach, maskFields, maskMessage, maskName } from "./values.ts";
+
+/** Returns a function that masks the messages, the instructions and the tools of a request. Each message is masked once. */
+export function requestMask(mask: Mask): (ctx: ModelContext) => Partial<ModelRequest> | undefined {
+  const known = new WeakMap<object, ModelRequest["messages"][number]>();
+  const knownTools = new WeakMap<object, ModelRequest["tools"]>();
+  return ({ request }) => {
+    const messages = maskEach(request.messages, (message) => {
+      const masked = known.get(message) ?? maskMessage(message, mask);
+      known.set(message, masked);
+      return masked;
+    });
+    const tools = knownTools.get(request.tools) ?? maskEach(request.tools, (tool) => maskTool(tool, mask));
+    knownTools.set(request.tools, tools);
+    const instructions = mask.whole(request.instructions);
+    const clean = instructions === request.instructions && messages === request.messages && tools === request.tools;
+    return clean ? undefined : { messages, instructions, tools };
+  };
+}
+
+function maskTool<T extends ModelRequest["tools"][number]>(tool: T, mask: Mask): T {
+  const name = maskName(tool.name, mask);
+  const masked = maskFields(tool, ["description", "schema"], mask);
+  return name === tool.name ? masked : { ...masked, name };
+}
