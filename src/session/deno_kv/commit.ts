@@ -53,6 +53,18 @@ export async function see<H extends Head>(kv: Deno.Kv, key: Deno.KvKey): Promise
   return { head: value && isLive(value) ? value : undefined, versionstamp };
 }
 
+/** Joins the texts of pieces. Returns nothing if one of them was deleted meanwhile. */
+export async function join(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<string | undefined> {
+  const texts: string[] = [];
+  for (let at = 0; at < keys.length; at += 10) { // the most keys of one read
+    for (const { value } of await kv.getMany<string[]>(keys.slice(at, at + 10))) {
+      if (value === null) return undefined;
+      texts.push(value);
+    }
+  }
+  return texts.join("");
+}
+
 /**
  * Writes pieces and, atomically with the last of them, the head that refers to them. Returns the new head, or nothing if another writer has replaced the old
  * one. The pieces are kept for at least `expireIn` milliseconds.

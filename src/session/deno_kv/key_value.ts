@@ -11,6 +11,7 @@ import {
   expectKv,
   forget,
   type Head,
+  join,
   type Piece,
   pieceLength,
   replace,
@@ -46,16 +47,7 @@ export function denoKvKeyValue(kv: Deno.Kv, { prefix = "jizai" }: Pick<DenoKvOpt
 
   /** Returns the text of a head. Returns nothing if one of its pieces was deleted meanwhile. */
   async function textOf(head: ValueHead): Promise<string | undefined> {
-    if (head.pieces === 0) return head.text;
-    const keys = keysOf(head);
-    const texts: string[] = [];
-    for (let at = 0; at < keys.length; at += 10) { // the most keys of one read
-      for (const { value } of await kv.getMany<string[]>(keys.slice(at, at + 10))) {
-        if (value === null) return undefined;
-        texts.push(value);
-      }
-    }
-    return texts.join("");
+    return head.pieces === 0 ? head.text : await join(kv, keysOf(head));
   }
 
   /** Replaces the text that was seen. Returns false if another writer was faster. */

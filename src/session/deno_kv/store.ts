@@ -13,6 +13,7 @@ import {
   forget,
   type Head,
   isLive,
+  join,
   type Piece,
   pieceLength,
   replace,
@@ -60,25 +61,12 @@ export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity
   const leaseKey = (id: string, until: number | null = null): readonly [Deno.KvKey] | readonly [] =>
     until === null ? [] : [[...leases, until, id]];
 
-  /** Joins the pieces of a session. Returns nothing if one was deleted meanwhile. */
-  async function join({ record, pieces }: SessionHead): Promise<string | undefined> {
-    const keys = pieces.map((piece) => pieceOf(record, piece));
-    const texts: string[] = [];
-    for (let at = 0; at < keys.length; at += 10) { // the most keys of one read
-      for (const { value } of await kv.getMany<string[]>(keys.slice(at, at + 10))) {
-        if (value === null) return undefined;
-        texts.push(value);
-      }
-    }
-    return texts.join("");
-  }
-
   return durable({
     async load(id) {
       for (let missed: string | null = null;;) {
         const { head, versionstamp } = await see<SessionHead>(kv, headOf(id));
         if (!head) return undefined;
-        const text = await join(head);
+        const text = await join(kv, head.pieces.map((piece) => pieceOf(head.record, piece)));
         if (text !== undefined) return sessionOf(text, head.version, head.lease ?? null);
         if (missed === versionstamp) throw new Error(`Cannot load session "${id}": a piece of it is missing`);
         missed = versionstamp; // the session was saved in between
