@@ -7,6 +7,7 @@ import { killing } from "./killing.ts";
 
 /** A served program, ended when it is disposed of. */
 export interface Program extends AsyncDisposable {
+  readonly url: string;
   /** Requests a path of it. */
   request(path: string, init?: RequestInit): Promise<Response>;
   /** Returns the next printed line with this beginning. Throws if the program ends first. */
@@ -17,11 +18,11 @@ export interface Program extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-/** Runs the program of the task `name` directly: a task runner would not pass on SIGKILL. */
+/** Runs the program of the task `name` directly: a task runner would not pass on SIGKILL. It serves on a free port, unless `env` has a PORT. */
 export async function started(name: string, env: Readonly<Record<string, string>>): Promise<Program> {
   const process = new Deno.Command(Deno.execPath(), {
     args: await commandOf(name),
-    env: { ...env, PORT: "0", NO_COLOR: "1" },
+    env: { PORT: "0", NO_COLOR: "1", ...env },
     stdout: "piped",
   }).spawn();
   const kill = killing(process);
@@ -35,8 +36,9 @@ export async function started(name: string, env: Readonly<Record<string, string>
     }
   }
 
-  const [url] = (await line("The shop is at ")).match(/http:[^ ]+\d/) ?? [];
+  const [url = ""] = (await line("The shop is at ")).match(/http:[^ ]+\d/) ?? [];
   return {
+    url,
     request: (path, init) => fetch(`${url}${path}`, init),
     line,
     async end() {

@@ -1,0 +1,32 @@
+/**
+ * The part that the wakers of this folder share. A waker continues runs whose process died. It does not replay them: the store knows how far a run is.
+ *
+ * @module
+ */
+import type { Middleware, ServedApp, Store } from "@jizai/jizai";
+import { ownedStore } from "@jizai/jizai/session/log";
+import type { Customer } from "../shop/shop.ts";
+
+/** A session that a waker looks after while it has a run. */
+export interface Watched extends Customer {
+  readonly session: string;
+}
+
+/** Schedules a waker before each run begins or continues. */
+export function watching(schedule: (watched: Watched) => Promise<unknown>): Middleware<Customer> {
+  return {
+    name: "watching",
+    async session({ session, vars: { user } }, next) {
+      await schedule({ session, user });
+      return await next();
+    },
+  };
+}
+
+/** Continues runs whose process died, to their end or pause. Returns true if the session still has a run that works, so the waker has to look again. */
+export async function wake(app: ServedApp, store: Store, { session, user }: Watched): Promise<boolean> {
+  const { over } = await app.recover();
+  await over;
+  const { run } = await ownedStore(store, user).load(session) ?? {};
+  return run !== undefined && run.exit === undefined;
+}

@@ -1,0 +1,17 @@
+/**
+ * The Worker of the example `wakers/workflow.ts`, without the time after a response that `waitUntil()` gives: its runs die with their requests.
+ *
+ * @module
+ */
+import type { ExecutionContext } from "hono";
+import worker from "../../examples/wakers/workflow.ts";
+
+export { Waker } from "../../examples/wakers/workflow.ts";
+
+/** A context that keeps nothing alive. */
+const context: ExecutionContext = { waitUntil() {}, passThroughOnException() {}, props: {} };
+
+export default {
+  ...worker,
+  fetch: (...[request, env]: Parameters<typeof worker.fetch>): Promise<Response> => worker.fetch(request, env, context),
+};
