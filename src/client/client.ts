@@ -103,7 +103,7 @@ export function client(base: string, options: ClientOptions = {}): Client {
     run: ({ signal, ...body }) => clientRun(server, noRun, signal, post("/runs", body)),
     async start({ signal, ...body }) {
       const request = post("/runs", body, { prefer: "respond-async" });
-      const { run, session } = await (await send(server, request, signal ? [signal] : [])).json();
+      const { run, session } = await (await send(server, request, signal)).json();
       return clientRun(server, { ...noRun, run, session }, signal);
     },
     follow: (state, signal) => clientRun(server, state, signal),

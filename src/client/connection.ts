@@ -51,12 +51,12 @@ export function post(path: string, body: unknown, headers?: ServerRequest[1]): S
 export async function send(
   { base, fetch: request = fetch, headers }: Server,
   [path, more, body]: ServerRequest,
-  signals: AbortSignal[] = [],
+  signal?: AbortSignal,
 ): Promise<Response> {
   const response = await request(base + path, {
     ...(body && { method: "POST", body }),
     headers: { ...headers, ...more },
-    signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0] ?? null, // the Edge runtime has no AbortSignal.any()
+    signal: signal ?? null,
   });
   const { status } = response;
   if (response.ok) return response;
@@ -75,11 +75,14 @@ interface ErrorBody {
 
 /** Sends a request and reads the frames of its response. Throws a `ClientError` with status 204 if the response has no content. */
 export async function* readFrames(server: Server, request: ServerRequest, signal?: AbortSignal): AsyncGenerator<Frame> {
-  const silent = new AbortController();
-  const { body } = await within(send(server, request, signal ? [signal, silent.signal] : [silent.signal]));
-  if (!body) throw new ClientError("Cannot read the response: it has no content (status 204)", 204);
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const controller = new AbortController(); // not AbortSignal.any(), which the Edge runtime lacks
+  let reader: ReadableStreamDefaultReader<string> | undefined;
+  signal?.addEventListener("abort", abort);
+  if (signal?.aborted) abort();
   try {
+    const { body } = await within(send(server, request, controller.signal));
+    if (!body) throw new ClientError("Cannot read the response: it has no content (status 204)", 204);
+    reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let id = 0;
     let rest = "";
     for (;;) {
@@ -93,11 +96,21 @@ export async function* readFrames(server: Server, request: ServerRequest, signal
       }
     }
   } finally {
-    reader.cancel().catch(() => {}); // the read that failed has reported the reason
+    signal?.removeEventListener("abort", abort);
+    cancel();
+  }
+
+  function abort(): void {
+    controller.abort(signal?.reason);
+    cancel(); // Deno 2.9 reads on after the abort, if its Response was collected as garbage
+  }
+
+  function cancel(): void {
+    reader?.cancel().catch(() => {}); // the read that failed has reported the reason
   }
 
   async function within<T>(work: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => silent.abort(), server.silence ?? 45_000);
+    const timer = setTimeout(abort, server.silence ?? 45_000);
     try {
       return await work;
     } finally {
