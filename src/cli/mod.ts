@@ -5,19 +5,20 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { chat } from "./chat.ts";
+import { chat } from "./chat/chat.ts";
 import { create, templates } from "./create.ts";
 import { explainFile } from "./explain_file.ts";
 import { replayFile, replayWith } from "./replay_file.ts";
 import { schemaOf } from "./schema.ts";
-import { openTerminal, type Terminal } from "./terminal.ts";
+import { openTerminal } from "./terminal/open_terminal.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
-export type { Terminal } from "./terminal.ts";
+export type { AskOptions, Keyboard, Terminal } from "./terminal/terminal.ts";
 
 const usage = `Usage: jizai COMMAND
 
   create NAME [--template TEMPLATE]      creates a project in the folder NAME; --package TARBALL uses a local package
-  chat URL [--header "NAME: VALUE"]...   converses with the agent that is served at URL; Ctrl-C stops a run
+  chat URL [--header "NAME: VALUE"]...   converses with the agent that is served at URL; a line during a run steers it, Ctrl-C stops it
   explain FILE                           prints the hooks and tools of the agents that FILE exports
   replay FILE [--agent MODULE]           prints a recorded run; with an agent, runs it again and prints the differences
   schema DATABASE                        prints the tables for d1, libsql, postgres or sqlite as SQL

@@ -9,7 +9,7 @@ import { outline } from "../testing/outline.ts";
 import { compare } from "../testing/replay/compare.ts";
 import { readRecording, type Recording } from "../testing/replay/recording.ts";
 import { agentsIn } from "./explain_file.ts";
-import { visible } from "./terminal.ts";
+import { visible } from "./terminal/terminal.ts";
 
 /** Returns the events of a recorded run, one line each. Reads the key of an encrypted recording from `JIZAI_RECORDING_KEY`. */
 export async function replayFile(file: string): Promise<string> {

@@ -52,7 +52,7 @@ Deno.test("chat continues one session and asks about calls", async () => {
         "drop {",
         '  "table": "users"',
         "}",
-        "[y/N, or a reason] y",
+        "[y/N/a/e, or a reason] y",
         "Gone.",
         "> ",
         "> Thanks",
@@ -69,7 +69,19 @@ Deno.test("chat denies a call for the reason that is typed", async () => {
   await serving(app, async (url) => {
     const terminal = typing("Drop the users", "Not today");
     assertEquals(await main(["chat", url], terminal), 0);
-    assertStringIncludes(terminal.screen(), "[y/N, or a reason] Not today\n[drop: denied]\nFine.\n");
+    assertStringIncludes(terminal.screen(), "[y/N/a/e, or a reason] Not today\n[drop: denied]\nFine.\n");
+  });
+});
+
+Deno.test("chat approves a call with another input, and further calls of its tool", async () => {
+  const app = serve(agent({ model: scripted(call, "One.", call, "Two.", call, "Three."), tools: [drop] }));
+  await serving(app, async (url) => {
+    const terminal = typing("Drop", "e", "{table}", '{"table":"logs"}', "Drop", "a", "Drop");
+    assertEquals(await main(["chat", url], terminal), 0);
+    const screen = terminal.screen();
+    assertStringIncludes(screen, "reason] e\ninput: {table}\n[not JSON: ");
+    assertStringIncludes(screen, ']\ninput: {"table":"logs"}\nOne.\n> Drop\n');
+    assertStringIncludes(screen, 'reason] a\nTwo.\n> Drop\n\n[drop {"table":"users"}]\nThree.\n> \n');
   });
 });
 
