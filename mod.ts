@@ -74,14 +74,7 @@ export { type State, state } from "./src/core/hooks/state.ts";
 export { SessionError } from "./src/core/persistence/session_error.ts";
 export { memory } from "./src/core/persistence/memory.ts";
 export type { ExpectedReport, LeasedSession, Rule, Session } from "./src/core/persistence/session.ts";
-export type {
-  LeaseIndex,
-  OpenRecovery,
-  Recover,
-  Recovered,
-  RecoverOptions,
-  RecoveryHost,
-} from "./src/core/persistence/recovery.ts";
+export type { LeaseIndex, OpenRecovery, Recover, Recovered, RecoverOptions } from "./src/core/persistence/recovery.ts";
 export type { Store, StoreAdapter } from "./src/core/persistence/store.ts";
 export type { StopOptions } from "./src/core/run/control.ts";
 export type { OnError } from "./src/core/run/events.ts";
@@ -91,7 +84,6 @@ export type {
   Busy,
   ClientGone,
   OnEnd,
-  RecoveredRun,
   RequestVars,
   RunEnd,
   ServedAgent,
@@ -99,6 +91,7 @@ export type {
 } from "./src/http/options.ts";
 export type { OnFailure } from "./src/http/respond/error_response.ts";
 export { serve, type ServedApp } from "./src/http/serve.ts";
+export type { RecoveredRun } from "./src/session/record/run_host.ts";
 export {
   type Model,
   ModelError,

@@ -11,6 +11,7 @@ import type { Started } from "../core/start/options.ts";
 import { memory } from "../core/persistence/memory.ts";
 import type { Store } from "../core/persistence/store.ts";
 import type { Log } from "../session/log.ts";
+import type { RecoveredRun } from "../session/record/run_host.ts";
 import type { ResumeTokens } from "../session/resume_token/resume_token.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
@@ -103,16 +104,6 @@ export interface ServedAgent<V> {
 
 /** The environment type of a Hono context that may contain anything. */
 export type AnyEnv = Context extends Context<infer E> ? E : never;
-
-/** A run that continues without a request. */
-export interface RecoveredRun {
-  /** The run. */
-  readonly run: string;
-  /** Its session. */
-  readonly session: string;
-  /** The owner of both, if the server has the `owner` option. */
-  readonly owner?: string;
-}
 
 /** The end of a run, or its pause. */
 export interface RunEnd extends RecoveredRun {

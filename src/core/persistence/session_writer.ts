@@ -1,5 +1,5 @@
 /**
- * Durable sessions: a writer that renews a lease, retries, and receives messages from other processes.
+ * The writer of durable sessions, which renews a lease, retries, and receives messages from other processes.
  *
  * @module
  */
@@ -7,34 +7,19 @@ import type { Event } from "../../protocol/event.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
 import { startTimer } from "../lib/cancellation.ts";
 import type { Position } from "../run/position.ts";
-import { recovery } from "./recovery.ts";
 import { saveWithRetries, withRetries } from "./retries.ts";
 import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
 import {
   endedSession,
+  type OpenWriter,
   type SessionWriter,
-  type Store,
   type StoreAdapter,
   type WriterOptions,
   type WriterRun,
 } from "./store.ts";
 
-/**
- * Makes a store of the adapter of a database that outlives the process. Runs save each step, renew a lease while they work, and continue in another
- * process after a crash.
- *
- * ```ts
- * import { memory, type StoreAdapter } from "@jizai/jizai";
- * import { durable } from "@jizai/jizai/session/durable";
- *
- * const { load, save, delete: remove, list, pending, touch } = memory(); // in place of a database
- * const adapter: StoreAdapter = { load, save, delete: remove, list, pending, touch };
- * const store = durable(adapter);
- * ```
- */
-export function durable(adapter: StoreAdapter): Store {
-  return { ...adapter, recovery, writer: (store, run, options) => new DurableWriter(store, run, options) };
-}
+/** Creates the writer of a run in a store that outlives the process. */
+export const durableWriter: OpenWriter = (store, run, options) => new DurableWriter(store, run, options);
 
 /** A session without its version. */
 type Unsaved = Omit<Session, "version">;

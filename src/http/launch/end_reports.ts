@@ -5,34 +5,27 @@
  */
 import { delay } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
-import type { Session } from "../../core/persistence/session.ts";
-import type { Records } from "../../session/record/records.ts";
-import type { Requester, RunHost } from "../../session/record/run_host.ts";
+import type { StoredReports } from "../../session/durable/server_recovery.ts";
+import type { RecoveredRun, Requester } from "../../session/record/run_host.ts";
 import { finalEvent, hasEnded, isRunning, runOf } from "../../session/record/run_state.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
-import type { RecoveredRun, RunEnd, ServerOptions } from "../options.ts";
+import type { RunEnd, ServerOptions } from "../options.ts";
 import { reportError } from "../respond/error_response.ts";
 
 /** Reports the ends of runs to the `onEnd` option. */
-export interface EndReports {
+export interface EndReports extends StoredReports {
   /** Remembers that the end of a run has to be reported. Called before the run begins. */
-  expect(run: RecoveredRun): Promise<void>;
-  /** Forgets a run that has not begun here. */
-  forget(run: RecoveredRun): Promise<void>;
-  /** Returns a sink that notes the last event of a run. */
-  watch<T extends Sink<NumberedEvent>>(run: RecoveredRun, sink: T): Sink<NumberedEvent>;
-  /** Reports the event that was noted, and tries again if that fails. Called when the run is over. Never rejects. */
-  deliver(run: RecoveredRun): Promise<void>;
-  /** True if this process reports the entry, so no other has to. */
-  isPending(entry: Session): boolean;
-  /** Reports the end of a run whose process died after it, if the run has ended. Never rejects. */
-  redeliver(entry: Session, runs: StoredRuns): Promise<void>;
+  expect(run: RecoveredRun): Promise<EndReport>;
 }
 
-/** The part of the runs that tells how a run ended. */
-export interface StoredRuns extends Pick<RunHost, "load"> {
-  /** The records of runs, if the server has a log. */
-  readonly records: Pick<Records, "lastEvent"> | undefined;
+/** The report of one run. */
+export interface EndReport {
+  /** Returns a sink that notes the last event of the run. */
+  watch(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
+  /** Reports the event that was noted, and tries again if that fails. Called when the run is over. Never rejects. */
+  deliver(): Promise<void>;
+  /** Forgets the run: it has not begun here. */
+  forget(): Promise<void>;
 }
 
 /** Milliseconds before each retry of a report in the same process. Later, `recover()` tries again. */
@@ -99,16 +92,12 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
         lease: { until: later() },
       };
       await store?.save({ ...entry, ...(owner !== undefined && { owner }) }); // an earlier process may have saved it
+      return {
+        watch: (sink) => watchEnd(sink, (event, id) => ends.set(key, endOf(run, event, id))),
+        deliver: () => deliver(run).catch((error) => void reportError(onError, error, run.run)),
+        forget: () => remove(key),
+      };
     },
-    forget: (run) => remove(keyOf(run)),
-    watch: (run, sink) =>
-      new SinkFilter(sink, (item) => {
-        const { event, id } = item;
-        const isEnd = event.type.startsWith("run.") && event.type !== "run.started";
-        if (isEnd) ends.set(keyOf(run), endOf(run, event, id));
-        sink.write(item);
-      }),
-    deliver: (run) => deliver(run).catch((error) => void reportError(onError, error, run.run)),
     async redeliver(entry, { load, records }) {
       const { report: expected } = entry;
       if (!expected) return;
@@ -126,6 +115,18 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
       }
     },
   };
+}
+
+/** Returns a sink that passes the last event of a run, with its number, to `onEnd` before it is written. */
+function watchEnd(
+  sink: Sink<NumberedEvent>,
+  onEnd: (event: RunEnd["event"], id: number) => void,
+): Sink<NumberedEvent> {
+  return new SinkFilter(sink, (item) => {
+    const { event, id } = item;
+    if (event.type.startsWith("run.") && event.type !== "run.started") onEnd(event, id);
+    sink.write(item);
+  });
 }
 
 /** Returns the key of an entry. JSON with three elements is the key of no session of an owner. */

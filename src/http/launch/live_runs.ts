@@ -67,8 +67,8 @@ export function liveRuns(
     out?: EventOutput,
   ): Promise<LiveRun> {
     const { owner, vars } = requester;
-    const reported = { run: input.run, session: input.session, ...(owner !== undefined && { owner }) };
-    await reports?.expect(reported);
+    const { run: id, session } = input;
+    const report = await reports?.expect({ run: id, session, ...(owner !== undefined && { owner }) });
     if (signal?.aborted) throw shuttingDown();
     const key = ownedKey(requester.owner, input.run);
     if (live.has(key)) {
@@ -82,7 +82,7 @@ export function liveRuns(
       if (error !== undefined) reportError(onError, error, input.run);
     });
     const given = record ?? out ?? nullSink;
-    const sink = reports?.watch(reported, given) ?? given;
+    const sink = report?.watch(given) ?? given;
     const startOptions = {
       store: held?.store ?? storeOf(requester),
       limits,
@@ -99,12 +99,12 @@ export function liveRuns(
     live.set(key, run);
     try {
       await run.begun;
-      if (reports) requester.outlive(over.then(() => reports.deliver(reported)));
+      if (report) requester.outlive(over.then(report.deliver));
       return run;
     } catch (error) {
       await over;
       const isNew = input.prompt !== undefined || input.messages !== undefined;
-      if (isNew && error instanceof SessionError && error.run !== input.run) await reports?.forget(reported);
+      if (isNew && error instanceof SessionError && error.run !== input.run) await report?.forget();
       throw error;
     }
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { durable } from "../../core/persistence/session_writer.ts";
+import { durable } from "../durable/mod.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";

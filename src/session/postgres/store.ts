@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { durable } from "../../core/persistence/session_writer.ts";
+import { durable } from "../durable/mod.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { leaseEndOf, sessionOf, textOfSession } from "../pieces.ts";
 import { expiry, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";

@@ -18,6 +18,16 @@ export interface Requester {
   outlive(work: Promise<unknown>): void;
 }
 
+/** A run that continues without a request. */
+export interface RecoveredRun {
+  /** The run. */
+  readonly run: string;
+  /** Its session. */
+  readonly session: string;
+  /** The owner of both, if the server has the `owner` option. */
+  readonly owner?: string;
+}
+
 /** The input of a run that begins or resumes. */
 export interface LaunchInput extends
   Partial<

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { durable } from "../../core/persistence/session_writer.ts";
+import { durable } from "../durable/mod.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { leaseEndOf, sessionOf, textOfSession } from "../pieces.ts";
 import { expireFunction, expiryOf, listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";

@@ -1,0 +1,25 @@
+/**
+ * Durable sessions: they outlive the process, and so do their runs.
+ *
+ * @module
+ */
+import { durableWriter } from "../../core/persistence/session_writer.ts";
+import type { Store, StoreAdapter } from "../../core/persistence/store.ts";
+import { serverRecovery } from "./server_recovery.ts";
+
+/**
+ * Makes a store of the adapter of a database that outlives the process. Runs save each step, renew a lease while they work, and continue in another
+ * process after a crash.
+ *
+ * ```ts
+ * import { memory, type StoreAdapter } from "@jizai/jizai";
+ * import { durable } from "@jizai/jizai/session/durable";
+ *
+ * const { load, save, delete: remove, list, pending, touch } = memory(); // in place of a database
+ * const adapter: StoreAdapter = { load, save, delete: remove, list, pending, touch };
+ * const store = durable(adapter);
+ * ```
+ */
+export function durable(adapter: StoreAdapter): Store {
+  return { ...adapter, recovery: serverRecovery, writer: durableWriter };
+}

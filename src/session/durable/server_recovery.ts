@@ -1,0 +1,86 @@
+/**
+ * Recovery on a server: runs whose process died continue without a request.
+ *
+ * @module
+ */
+import type { OpenRecovery, Recover } from "../../core/persistence/recovery.ts";
+import { SessionError } from "../../core/persistence/session_error.ts";
+import type { Session } from "../../core/persistence/session.ts";
+import { idWithoutOwner } from "../owned_store.ts";
+import { RecordError } from "../record/record_error.ts";
+import type { Records } from "../record/records.ts";
+import type { LiveRun, RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
+import { isRunning, leaseEnd, runOf } from "../record/run_state.ts";
+import { recovery } from "./recovery.ts";
+
+/** A server whose runs are recovered. */
+export interface RecoveringServer extends Pick<RunHost, "lease" | "signal" | "get" | "load" | "launch"> {
+  /** True if no other process uses the store. */
+  readonly singleProcess: boolean;
+  /** The records of runs, if the server has a log. */
+  readonly records: Records | undefined;
+  /** The reports of the ends of runs, if the server has the `onEnd` option. */
+  readonly reports: StoredReports | undefined;
+  /** Returns the vars for a run. Default: none. */
+  readonly recoveryVars?: ((run: RecoveredRun) => unknown) | undefined;
+  /** Reports an error to the operator. */
+  report(error: unknown): void;
+}
+
+/** Reports of the ends of runs, which entries of the store remember. */
+export interface StoredReports {
+  /** True if this process reports the entry, so no other has to. */
+  isPending(entry: Session): boolean;
+  /** Reports the end of a run whose process died after it, if the run has ended. Never rejects. */
+  redeliver(entry: Session, server: RecoveringServer): Promise<void>;
+}
+
+/** The recovery that comes with a durable store. A server calls it as `recoveryOf()`. */
+export const serverRecovery: OpenRecovery = recoveryOf;
+
+/** Returns the `recover()` of a server. */
+export function recoveryOf(store: Parameters<OpenRecovery>[0], server: RecoveringServer): Recover {
+  const { lease, singleProcess, signal, recoveryVars, records, reports, report } = server;
+
+  /** Returns the session as its owner's requests know it; undefined if no run of this server can continue it. */
+  function recoverable(session: Session): RecoveredRun | undefined {
+    const [run, id] = [runOf(session), idWithoutOwner(session)];
+    if (run === undefined || id === undefined || !isRunning(session)) return undefined;
+    const { owner } = session;
+    return { run, session: id, ...(owner !== undefined && { owner }) };
+  }
+
+  const isLiveRun = ({ run, owner }: RecoveredRun) =>
+    server.get(run, { owner, vars: undefined, outlive() {} }) !== undefined;
+
+  async function resume(stored: Session): Promise<Pick<LiveRun, "over"> | undefined> {
+    if (stored.report) return { over: reports?.redeliver(stored, server) ?? Promise.resolve() };
+    const recovered = recoverable(stored);
+    if (!recovered || signal?.aborted) return undefined;
+    const { run, session, owner } = recovered;
+    const after: Promise<unknown>[] = [];
+    const outlive = (work: Promise<unknown>) => void after.push(work);
+    const requester: Requester = { owner, vars: await recoveryVars?.(recovered), outlive };
+    try {
+      const last = await records?.catchUp({ ...stored, id: session }, requester);
+      const input = { run, session, answers: [], taken: leaseEnd(stored), ...(last !== undefined && { after: last }) };
+      const { over } = await server.launch(input, requester);
+      return { over: Promise.all([over, ...after]).then(() => {}) };
+    } catch (error) {
+      if (error instanceof SessionError || error instanceof RecordError) return undefined; // another process was faster
+      throw error;
+    }
+  }
+
+  return recovery(store, {
+    lease,
+    singleProcess,
+    report,
+    resume,
+    isLive(session) {
+      if (session.report) return !reports || reports.isPending(session) || isLiveRun(session.report);
+      const recovered = recoverable(session);
+      return !recovered || isLiveRun(recovered);
+    },
+  });
+}
