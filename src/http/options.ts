@@ -146,6 +146,8 @@ export function resolveOptions(
   if (options.store && resumeTokens) {
     throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");
   }
+  expectImport("store", options.store, "writer", "durable(adapter) of @jizai/jizai/session/durable");
+  expectImport("log", options.log, "records", "a log with `records` of @jizai/jizai/session/log");
   limited(defaultLimits, limits);
   for (const [name, ms] of Object.entries({ heartbeat, lease })) {
     // timers count in 31 bits and fire at once beyond
@@ -163,4 +165,10 @@ export function resolveOptions(
   }
   const store = options.store ?? (resumeTokens ? undefined : memory());
   return { ...options, store, wires, onClientGone, singleProcess, limits, lease, grace, heartbeat, maxBody, onError };
+}
+
+/** Throws a `TypeError` if an option lacks the code that its import brings for a server. */
+function expectImport(name: string, option: object | undefined, member: string, expected: string): void {
+  if (!option || member in option) return;
+  throw new TypeError(`Cannot serve with this \`${name}\`: it has no \`${member}\`; expected ${expected}`);
 }

@@ -1,5 +1,6 @@
 import { agent, memory, type Middleware, serve, type Store, tool, type ToolExecutionContext, vars } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
+import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
 import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
@@ -296,6 +297,23 @@ Deno.test("serve() rejects a value that is not an agent", () => {
   const make = serve as (agent?: object) => unknown; // as code without types calls it
   for (const given of [undefined, {}, { model: scripted() }]) {
     assertThrows(() => make(given), TypeError, "Cannot serve: expected an agent, such as agent({ model })");
+  }
+});
+
+Deno.test("serve() rejects a store and a log without the code that comes with their imports", () => {
+  const assistant = agent({ model: scripted() });
+  const { load, save, delete: remove, list, pending, touch } = memory();
+  const { append, read, tail, delete: forget } = memoryLog();
+  const wrong = {
+    store: [{ load, save, delete: remove, list, pending, touch }, "writer", "durable(adapter)"],
+    log: [{ append, read, tail, delete: forget }, "records", "a log with `records` of @jizai/jizai/session/log"],
+  };
+  for (const [name, [value, member, expected]] of Object.entries(wrong)) {
+    assertThrows(
+      () => serve(assistant, { [name]: value }),
+      TypeError,
+      `Cannot serve with this \`${name}\`: it has no \`${member}\`; expected ${expected}`,
+    );
   }
 });
 
