@@ -5,9 +5,8 @@
  */
 import { delay } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
-import type { StoredReports } from "../../session/durable/server_recovery.ts";
-import type { RecoveredRun, Requester } from "../../session/record/run_host.ts";
-import { finalEvent, hasEnded, isRunning, runOf } from "../../session/record/run_state.ts";
+import type { StoredReports } from "../../session/durable/stored_reports.ts";
+import type { RecoveredRun } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
 import type { RunEnd, ServerOptions } from "../options.ts";
 import { reportError } from "../respond/error_response.ts";
@@ -33,9 +32,6 @@ const retryDelays = [1_000, 5_000, 25_000];
 
 /** The leases after which a process that calls `recover()` looks whether a run has ended. */
 const patience = 4;
-
-/** Milliseconds after which a report is given up. */
-const longest = 24 * 60 * 60 * 1_000;
 
 /** Creates the reports of a server. Returns undefined if it has no `onEnd` option. */
 export function endReports({ onEnd, store, lease, onError, signal }: ServerOptions): EndReports | undefined {
@@ -75,12 +71,13 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
 
   /** Waits. Resolves to false if the server shuts down. */
   async function elapsed(ms: number): Promise<boolean> {
-    if (!signal) return await delay(ms, new AbortController().signal).then(() => true);
-    return await delay(ms, signal).then(() => true, () => false); // it rejects only if the signal aborts
+    return await delay(ms, signal ?? new AbortController().signal).then(() => true, () => false); // it rejects only if the signal aborts
   }
 
   return {
     isPending: ({ id }) => ends.has(id),
+    attempt: (run, event, at) => attempt(endOf(run, event, at)),
+    remove,
     async expect(run) {
       const key = keyOf(run);
       const { owner } = run;
@@ -97,22 +94,6 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
         deliver: () => deliver(run).catch((error) => void reportError(onError, error, run.run)),
         forget: () => remove(key),
       };
-    },
-    async redeliver(entry, { load, records }) {
-      const { report: expected } = entry;
-      if (!expected) return;
-      try {
-        const { at, ...run } = expected;
-        const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
-        const session = await load(run.session, requester);
-        if (isRunning(session, run.run)) return;
-        const isKnown = hasEnded(session, run.run) || runOf(session) === run.run;
-        const event = isKnown ? finalEvent(session, run.run) : await records?.lastEvent(run.run, requester);
-        const isDone = event === undefined || await attempt(endOf(run, event, session?.run?.events));
-        if (isDone || Date.now() > at + longest) await remove(entry.id);
-      } catch (error) {
-        reportError(onError, error, expected.run);
-      }
     },
   };
 }

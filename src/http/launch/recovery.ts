@@ -14,7 +14,7 @@ export function recover(
   runs: LiveRuns,
   { store, singleProcess, signal, vars, recoveryVars, onError }: ServerOptions,
 ): Recover {
-  const report = (error: unknown) => void reportError(onError, error);
+  const report = (error: unknown, run?: string) => void reportError(onError, error, run);
   // its type is `recoveryOf` of the same package
   const open = store?.recovery as typeof recoveryOf | undefined;
   const recoverRuns = store && open?.(store, { ...runs, singleProcess, recoveryVars, report });

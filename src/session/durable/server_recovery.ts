@@ -12,9 +12,10 @@ import type { Records } from "../record/records.ts";
 import type { LiveRun, RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
 import { isRunning, leaseEnd, runOf } from "../record/run_state.ts";
 import { recovery } from "./recovery.ts";
+import { redeliver, type StoredReports, type StoredRuns } from "./stored_reports.ts";
 
 /** A server whose runs are recovered. */
-export interface RecoveringServer extends Pick<RunHost, "lease" | "signal" | "get" | "load" | "launch"> {
+export interface RecoveringServer extends StoredRuns, Pick<RunHost, "lease" | "signal" | "get" | "launch"> {
   /** True if no other process uses the store. */
   readonly singleProcess: boolean;
   /** The records of runs, if the server has a log. */
@@ -23,16 +24,6 @@ export interface RecoveringServer extends Pick<RunHost, "lease" | "signal" | "ge
   readonly reports: StoredReports | undefined;
   /** Returns the vars for a run. Default: none. */
   readonly recoveryVars?: ((run: RecoveredRun) => unknown) | undefined;
-  /** Reports an error to the operator. */
-  report(error: unknown): void;
-}
-
-/** Reports of the ends of runs, which entries of the store remember. */
-export interface StoredReports {
-  /** True if this process reports the entry, so no other has to. */
-  isPending(entry: Session): boolean;
-  /** Reports the end of a run whose process died after it, if the run has ended. Never rejects. */
-  redeliver(entry: Session, server: RecoveringServer): Promise<void>;
 }
 
 /** The recovery that comes with a durable store. A server calls it as `recoveryOf()`. */
@@ -54,7 +45,7 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
     server.get(run, { owner, vars: undefined, outlive() {} }) !== undefined;
 
   async function resume(stored: Session): Promise<Pick<LiveRun, "over"> | undefined> {
-    if (stored.report) return { over: reports?.redeliver(stored, server) ?? Promise.resolve() };
+    if (stored.report) return { over: reports ? redeliver(stored, reports, server) : Promise.resolve() };
     const recovered = recoverable(stored);
     if (!recovered || signal?.aborted) return undefined;
     const { run, session, owner } = recovered;
