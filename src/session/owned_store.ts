@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Store } from "../core/persistence/store.ts";
+import type { RunStore, Store } from "../core/persistence/store.ts";
 import type { Session } from "../core/persistence/session.ts";
 
 /**
@@ -44,13 +44,8 @@ export function ifOwnedBy(owner: string | undefined, session: Session | undefine
 export function ownedStore(store: Store, owner: string): Store {
   const prefix = ownedKey(owner, "").slice(0, -2);
   return {
-    writer: store.writer,
+    ...ownedSessions(store, owner),
     recovery: store.recovery,
-    async load(id) {
-      const session = ifOwnedBy(owner, await store.load(ownedKey(owner, id)));
-      return session && { ...session, id };
-    },
-    save: (session) => store.save({ ...session, owner, id: ownedKey(owner, session.id) }),
     delete: (id) => store.delete(ownedKey(owner, id)),
     async list({ after, limit = 100 } = {}) {
       const ids = await store.list({ after: after === undefined ? prefix : ownedKey(owner, after), limit });
@@ -63,6 +58,18 @@ export function ownedStore(store: Store, owner: string): Store {
         if (own.length === limit || ids.length < size) return own.map((id) => JSON.parse(id)[1]);
       }
     },
+  };
+}
+
+/** Returns the operations that runs of `owner` use: those of `ownedStore()`. */
+export function ownedSessions(store: RunStore, owner: string): RunStore {
+  return {
+    writer: store.writer,
+    async load(id) {
+      const session = ifOwnedBy(owner, await store.load(ownedKey(owner, id)));
+      return session && { ...session, id };
+    },
+    save: (session) => store.save({ ...session, owner, id: ownedKey(owner, session.id) }),
     touch: (session, until) => store.touch({ ...session, id: ownedKey(owner, session.id) }, until),
   };
 }

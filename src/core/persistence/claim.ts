@@ -13,7 +13,7 @@ import { type AnsweredQuestion, type Exit, noCounters, type Position, type RunSn
 import { matchAnswers, ruleOf, validateEdits } from "./answers.ts";
 import { isPaused, type Mail, mailedMessages, type Rule, type Session } from "./session.ts";
 import { SessionError } from "./session_error.ts";
-import type { Store } from "./store.ts";
+import type { RunStore } from "./store.ts";
 
 /** The session that a run claims, and how. */
 export interface ClaimOptions {
@@ -30,7 +30,7 @@ export interface ClaimOptions {
   /** The session. Default: a new one, which is saved only if the run pauses. */
   readonly session?: string | undefined;
   /** The store of sessions. */
-  readonly store: Store;
+  readonly store: RunStore;
   /** The owner of the session. Sessions of other owners count as unknown. Default: no owner is checked. */
   readonly owner?: string | undefined;
   /** Milliseconds after which a run that does not renew its lease is lost. Default: 30,000. */

@@ -5,14 +5,17 @@
  */
 import { canonicalJson } from "../lib/canonical_json.ts";
 import type { Session } from "./session.ts";
-import type { StoreAdapter } from "./store.ts";
+import type { RunStore } from "./store.ts";
 
 /** The number of attempts, and the milliseconds by which each delay grows. */
 const attempts = 5;
 const backoff = 100;
 
 /** Saves a session with retries. A save that failed may have been stored all the same, which counts as a success. */
-export async function saveWithRetries(store: StoreAdapter, session: Session): Promise<number | undefined> {
+export async function saveWithRetries(
+  store: Pick<RunStore, "load" | "save">,
+  session: Session,
+): Promise<number | undefined> {
   return await withRetries(async (attempt) => {
     const stored = attempt > 0 ? await store.load(session.id) : undefined;
     return stored && isSaved(session, stored) ? session.version + 1 : await store.save(session);

@@ -12,8 +12,8 @@ import { type Lease, type Mail, mailedMessages, type Session } from "./session.t
 import {
   endedSession,
   type OpenWriter,
+  type RunStore,
   type SessionWriter,
-  type StoreAdapter,
   type WriterOptions,
   type WriterRun,
 } from "./store.ts";
@@ -33,7 +33,7 @@ interface Draft {
 /** Writes the session of one run. Saves run one at a time, in order. */
 class DurableWriter implements SessionWriter {
   readonly durable: boolean;
-  readonly #store: StoreAdapter;
+  readonly #store: Omit<RunStore, "writer">;
   readonly #run: WriterRun;
   readonly #id: string;
   readonly #runId: string;
@@ -59,7 +59,11 @@ class DurableWriter implements SessionWriter {
   /** A checkpoint that waits for the next turn of the event loop. */
   #later: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(store: StoreAdapter, run: WriterRun, { version, always, lease, session, run: id }: WriterOptions) {
+  constructor(
+    store: Omit<RunStore, "writer">,
+    run: WriterRun,
+    { version, always, lease, session, run: id }: WriterOptions,
+  ) {
     this.#store = store;
     this.#run = run;
     this.#id = session;

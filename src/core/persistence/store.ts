@@ -44,6 +44,9 @@ export interface Store extends StoreAdapter {
   readonly recovery: OpenRecovery;
 }
 
+/** The operations of a store that a run uses. */
+export type RunStore = Pick<Store, "writer" | "load" | "save" | "touch">;
+
 /** The options of `list()`. */
 export interface ListOptions {
   /** Returns only ids after this one. Default: all. */
@@ -53,7 +56,7 @@ export interface ListOptions {
 }
 
 /** Creates the writer of a run's session in `store`. */
-export type OpenWriter = (store: StoreAdapter, run: WriterRun, options: WriterOptions) => SessionWriter;
+export type OpenWriter = (store: Omit<RunStore, "writer">, run: WriterRun, options: WriterOptions) => SessionWriter;
 
 /** The options of a writer. */
 export interface WriterOptions {

@@ -5,7 +5,7 @@
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { nullSink, type Started } from "../../core/start/options.ts";
-import { ifOwnedBy, ownedKey, ownedStore } from "../../session/owned_store.ts";
+import { ifOwnedBy, ownedKey, ownedSessions } from "../../session/owned_store.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import type { Recorder } from "../../session/record/recorder.ts";
 import type { Records, recordsOf } from "../../session/record/records.ts";
@@ -39,7 +39,7 @@ export function liveRuns(
   });
 
   /** Returns the store as the requester sees it. */
-  const storeOf = ({ owner }: Requester) => owner === undefined || !store ? store : ownedStore(store, owner);
+  const storeOf = ({ owner }: Requester) => owner === undefined || !store ? store : ownedSessions(store, owner);
 
   const host: RunHost = {
     agent,

@@ -6,7 +6,7 @@
 import type { AgentParts } from "../../core/agent/definition.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Session } from "../../core/persistence/session.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import type { RunStore } from "../../core/persistence/store.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import { noUsage, type Usage } from "../../protocol/message.ts";
@@ -140,7 +140,7 @@ export class Tape {
 }
 
 /** Returns a store whose first loaded session is kept on the tape. */
-export function watchedStore(store: Store, tape: Tape): Store {
+export function watchedStore(store: RunStore, tape: Tape): RunStore {
   let loaded = false;
   return {
     async load(id) {
@@ -150,11 +150,7 @@ export function watchedStore(store: Store, tape: Tape): Store {
       return session;
     },
     save: (session) => store.save(session),
-    delete: (id) => store.delete(id),
-    list: (options) => store.list(options),
-    pending: (before, limit) => store.pending(before, limit),
     touch: (session, until) => store.touch(session, until),
-    recovery: store.recovery,
     writer: (_, run, options) => store.writer(store, run, options),
   };
 }
