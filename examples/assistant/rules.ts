@@ -67,22 +67,22 @@ function searchable(question: string): string[] {
 
 /** Maps words that people use to the words of this project. */
 const ourWords = new Map([
-  ...said("slow hang deadline", "timeout"),
-  ...said("fail failing flaky again", "retry"),
-  ...said("secret password mask hide leak", "redact"),
-  ...said("confirm confirmation permit permission forbid block person human", "approval"),
-  ...said("cap budget maximum quota", "limits"),
-  ...said("log debug print", "logger"),
-  ...said("plugin extension interceptor callback", "middleware"),
-  ...said("lock mutex alone", "serial"),
-  ...said("deploy host hosting cloudflare edge server http", "serve"),
-  ...said("conversation history continue", "session"),
-  ...said("mock fake stub", "scripted"),
-  ...said("function action", "tool"),
-  ...said("cancel abort", "stop"),
+  ...synonyms("slow hang deadline", "timeout"),
+  ...synonyms("fail failing flaky again", "retry"),
+  ...synonyms("secret password mask hide leak", "redact"),
+  ...synonyms("confirm confirmation permit permission forbid block person human", "approval"),
+  ...synonyms("cap budget maximum quota", "limits"),
+  ...synonyms("log debug print", "logger"),
+  ...synonyms("plugin extension interceptor callback", "middleware"),
+  ...synonyms("lock mutex alone", "serial"),
+  ...synonyms("deploy host hosting cloudflare edge server http", "serve"),
+  ...synonyms("conversation history continue", "session"),
+  ...synonyms("mock fake stub", "scripted"),
+  ...synonyms("function action", "tool"),
+  ...synonyms("cancel abort", "stop"),
 ]);
 
-function said(theirs: string, ours: string): [string, string][] {
+function synonyms(theirs: string, ours: string): [string, string][] {
   return wordsOf(theirs).map((word) => [word, ours]);
 }
 

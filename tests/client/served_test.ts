@@ -100,11 +100,11 @@ Deno.test("client() over the network reads a run to its end through connections 
     for await (const event of run.events) events.push(event);
   }
   const frames = (await recorded()).flat();
-  const [received, said] = [events, frames.map(({ event }) => event)].map((events) => {
+  const [received, sent] = [events, frames.map(({ event }) => event)].map((events) => {
     const [started] = events;
     return started?.type === "run.started" ? named(events, started) : [];
   });
-  assertEquals(received, said);
+  assertEquals(received, sent);
   assertEquals(run.state, events.map((event, index) => ({ id: index + 1, event })).reduce(fold, noRun));
   assertEquals(model.requests.length, 3);
 });

@@ -282,10 +282,10 @@ Deno.test("Engine: additions of hooks to a request are made again after a compac
   }];
   const model = scripted({ error: tooLarge }, "Done.");
   await compacting({ model, use }).run({ messages: [...history, user("Now")] }).result;
-  const said = (attempt: number) => ["user Now", "turn It is noon.", `hook Try ${attempt}`];
+  const added = (attempt: number) => ["user Now", "turn It is noon.", `hook Try ${attempt}`];
   assertEquals(model.requests.map(({ messages }) => short(messages)), [
-    [...whole, ...said(1)],
-    ["user First", ...said(2)],
+    [...whole, ...added(1)],
+    ["user First", ...added(2)],
   ]);
   assertEquals(attempts, [1, 2]);
 });

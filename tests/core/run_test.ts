@@ -242,16 +242,16 @@ Deno.test("stop() aborts the run, and keeps the partial answer", async () => {
     "session.closed",
     "run.aborted enough Once upon",
   ]);
-  const said: Message = { role: "assistant", parts: [{ type: "text", text: "Once upon" }] };
+  const partial: Message = { role: "assistant", parts: [{ type: "text", text: "Once upon" }] };
   assertEquals(seen, [
-    { reason: "enough", message: said, open: [], usage: { input: 0, output: 0 }, aborted: false },
+    { reason: "enough", message: partial, open: [], usage: { input: 0, output: 0 }, aborted: false },
   ]);
   const { status, reason, text, messages } = result;
   assertEquals({ status, reason, text, messages }, {
     status: "aborted",
     reason: "enough",
     text: "Once upon",
-    messages: [user("A story"), said],
+    messages: [user("A story"), partial],
   });
 });
 
@@ -307,8 +307,8 @@ Deno.test("a stopped run is aborted, whatever its reason", async () => {
   for (const reason of ["failure", "", "stop"]) {
     const run = agent({ model: lasting(["Once"]) }).run("A story");
     for await (const event of run.events) if (event.type === "text.delta") run.stop(reason);
-    const { status, reason: said, error } = await run.result;
-    statuses.push(`${status} ${said} ${error}`);
+    const { status, reason: endReason, error } = await run.result;
+    statuses.push(`${status} ${endReason} ${error}`);
   }
   assertEquals(statuses, ["aborted failure undefined", "aborted  undefined", "aborted stop undefined"]);
 });

@@ -135,9 +135,12 @@ Deno.test("an undelivered message is stored for the next run of the session, and
   });
   const { status, messages } = await run.result;
   assertEquals([status, lines(messages).at(-1)], ["limit", "user Are you there?"]);
-  assertEquals(saved.map(({ run }) => lines(waitingMessages(run?.state ?? []))).filter((said) => said.length > 0)[0], [
-    "user Are you there?",
-  ]);
+  assertEquals(
+    saved.map(({ run }) => lines(waitingMessages(run?.state ?? []))).filter((texts) => texts.length > 0)[0],
+    [
+      "user Are you there?",
+    ],
+  );
 });
 
 Deno.test("a message sent to a pausing run is delivered when the conversation continues without an answer", async () => {
@@ -282,8 +285,8 @@ Deno.test("stop() with rollback leaves the transcript unchanged", async () => {
 Deno.test("a batch whose results are all handled ends the run without another request", async () => {
   const handled = (what: string): ToolResult => ({ ...text(`made ${what}`), handled: what !== "c" });
   const { run } = agentOf(scripted({ text: "Here:", ...working("a", "b") }), { act: handled });
-  const { status, text: said, messages } = await run.result;
-  assertEquals([status, said, lines(messages).slice(2)], ["done", "Here:", [
+  const { status, text: answer, messages } = await run.result;
+  assertEquals([status, answer, lines(messages).slice(2)], ["done", "Here:", [
     "call work work",
     "ok made a",
     "ok made b",

@@ -157,8 +157,8 @@ Deno.test("repairTranscript() makes all messages valid, changes nothing the seco
     if (problems.length === 0) assertStrictEquals(repaired, messages);
     else broken++;
     assertStrictEquals(repairTranscript(repaired).messages, repaired);
-    const said = (all: readonly Message[]) => lines(all).filter((line) => /^(user|assistant) /.test(line));
-    assertEquals(said(repaired), said(messages));
+    const texts = (all: readonly Message[]) => lines(all).filter((line) => /^(user|assistant) /.test(line));
+    assertEquals(texts(repaired), texts(messages));
     assertEquals(JSON.stringify(messages), reported);
   }
   assert(broken > 1_000 && broken < 2_900, `${broken} of 3,000`);

@@ -47,21 +47,21 @@ Deno.test("a long transcript is trimmed to half of its limit before the model re
 });
 
 Deno.test("trimming keeps the last prompt and the newest messages, with the context of hooks", async () => {
-  const said = "x".repeat(400);
+  const filler = "x".repeat(400);
   const history: Message[] = [
-    user(`First ${said}`),
-    { role: "assistant", parts: [{ type: "text", text: `One ${said}` }] },
-    user(`Second ${said}`),
-    { role: "assistant", parts: [{ type: "text", text: `Two ${said}` }] },
-    user(`Third ${said}`),
-    user(`Beside ${said}`, "prompt"),
-    { role: "assistant", parts: [{ type: "text", text: `Three ${said}` }] },
-    user(`Keep going ${said}`, "stop"),
-    { role: "assistant", parts: [{ type: "text", text: `Four ${said}` }] },
+    user(`First ${filler}`),
+    { role: "assistant", parts: [{ type: "text", text: `One ${filler}` }] },
+    user(`Second ${filler}`),
+    { role: "assistant", parts: [{ type: "text", text: `Two ${filler}` }] },
+    user(`Third ${filler}`),
+    user(`Beside ${filler}`, "prompt"),
+    { role: "assistant", parts: [{ type: "text", text: `Three ${filler}` }] },
+    user(`Keep going ${filler}`, "stop"),
+    { role: "assistant", parts: [{ type: "text", text: `Four ${filler}` }] },
     user("replaced"),
   ];
   const model = scripted(({ messages }) => short(messages).join());
-  const prompts: Middleware = { prompt: (_, next) => next({ prompt: user(`Now ${said}`, "stop") }) };
+  const prompts: Middleware = { prompt: (_, next) => next({ prompt: user(`Now ${filler}`, "stop") }) };
   await compacting({ model, use: [prompts], limits: { context: 1 } }).run({ messages: history }).result;
   assertEquals(model.requests.map(({ messages }) => short(messages)), [
     ["user First", "user Third", "prompt Beside", "assistant Four", "stop Now"],

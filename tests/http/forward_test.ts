@@ -44,15 +44,15 @@ async function greeting(app: Hono, headers: Readonly<Record<string, string>> = {
 
 /** Returns the signature of a forwarded request. */
 async function headerOf(request: Request, user = "Ada", signing = keys): Promise<string> {
-  const said = Promise.withResolvers<string>();
+  const forwardedHeader = Promise.withResolvers<string>();
   const stub: Stub = {
     fetch({ headers }) {
-      said.resolve(headers.get(header) ?? "");
+      forwardedHeader.resolve(headers.get(header) ?? "");
       return new Response();
     },
   };
   await new Hono().all("/*", (c) => forward(c, stub, { user }, { keys: signing })).fetch(request);
-  return await said.promise;
+  return await forwardedHeader.promise;
 }
 
 const prompt = `{"prompt":"Hi"}`;
@@ -70,7 +70,7 @@ Deno.test("forward() replaces a signature that the client sent", async () => {
     await headerOf(asked(), "Eve", [key("k2")]),
     await headerOf(asked(), "Eve"), // also a valid signature of another request
   ];
-  for (const said of theirs) assertEquals(await greeting(front(app), { [header]: said }), "Hello Ada!");
+  for (const value of theirs) assertEquals(await greeting(front(app), { [header]: value }), "Hello Ada!");
 });
 
 Deno.test("forward() passes JSON of every type as vars", async () => {
@@ -166,7 +166,7 @@ Deno.test("forwarded() refuses a request that differs from the forwarded one, an
   const signed = await headerOf(asked());
   const [id, content, signature] = signed.split(".");
   const another = (await headerOf(asked(), "Eve")).split(".")[1];
-  const forged: readonly (readonly [why: string, said: string | undefined])[] = [
+  const forged: readonly (readonly [why: string, value: string | undefined])[] = [
     ["it is missing", undefined],
     ["it is empty", ""],
     ["it is made up", "Ada"],
@@ -184,8 +184,8 @@ Deno.test("forwarded() refuses a request that differs from the forwarded one, an
     ["it is of no body", await headerOf(asked("/runs", "POST", null))],
   ];
   const object = greeter();
-  for (const [why, said] of forged) {
-    const headers = { "content-type": "application/json", ...(said !== undefined && { [header]: said }) };
+  for (const [why, value] of forged) {
+    const headers = { "content-type": "application/json", ...(value !== undefined && { [header]: value }) };
     const response = object.app.request("/runs", { method: "POST", headers, body: prompt });
     const error = { code: "not-forwarded", message: "Cannot serve this request: it was not forwarded" };
     assertEquals(await refusalOf(response), [401, error], why);

@@ -337,15 +337,15 @@ Deno.test("serve() answers with an error if the first append fails", async () =>
 /** A model that produces text as fast as it is read. */
 function eager() {
   const text = "x".repeat(8_192);
-  const said = { count: 0 };
+  const produced = { count: 0 };
   const model: Model = {
     id: "eager",
     async *stream() {
-      for (; said.count < 100; said.count++) yield [{ type: "text", text }];
+      for (; produced.count < 100; produced.count++) yield [{ type: "text", text }];
       yield [{ type: "finish", reason: "stop" }];
     },
   };
-  return { model, said };
+  return { model, produced };
 }
 
 Deno.test("serve() reads the model no faster than its log accepts", async () => {
@@ -354,31 +354,31 @@ Deno.test("serve() reads the model no faster than its log accepts", async () => 
     if (addition.after > 0) await gate.promise;
     return await log.append(run, addition);
   });
-  const { model, said } = eager();
+  const { model, produced } = eager();
   const text = post(serve(agent({ model }), { log }), "/runs", { prompt: "Hi" }).then((response) => response.text());
   await added(2);
   await turns();
-  const before = said.count;
+  const before = produced.count;
   await turns();
-  assertEquals(said.count, before);
-  assertLess(said.count, 30);
+  assertEquals(produced.count, before);
+  assertLess(produced.count, 30);
   gate.resolve();
   assertEquals(framesOf(await text).filter(({ type }) => type === "text.delta").length, 100);
 });
 
 Deno.test("serve() with a log reads the model no faster than a slow client, and without limit once the client has gone", async () => {
   const ended = Promise.withResolvers<string>();
-  const { model, said } = eager();
+  const { model, produced } = eager();
   const options: ServeOptions = { log: memoryLog(), onClientGone: "detach" };
   const observe = (event: Event) => event.type === "run.finished" && ended.resolve(event.text);
   const app = serve(agent({ model, observe: (event) => void observe(event) }), options);
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   await pieces.next();
   await turns();
-  const before = said.count;
+  const before = produced.count;
   await turns();
-  assertEquals(said.count, before);
-  assertLess(said.count, 50);
+  assertEquals(produced.count, before);
+  assertLess(produced.count, 50);
   await pieces.cancel();
   assertEquals((await ended.promise).length, 100 * 8_192);
 });

@@ -78,13 +78,13 @@ Deno.test("at most ten messages wait for a run in another process, and a finishe
 
 Deno.test("a message to a run that ends is kept for the next run", async () => {
   const { promise: ending, resolve: end } = Promise.withResolvers<void>();
-  const { promise: said, resolve: release } = Promise.withResolvers<void>();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { among, there, run, session, rest } = await elsewhere((store) => ({
     ...store,
     async save(session) {
       if (!session.run) {
         end();
-        await said;
+        await released;
       }
       return await store.save(session);
     },

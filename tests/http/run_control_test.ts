@@ -23,13 +23,13 @@ async function working(owner?: "ada") {
   const made = agent({ model, tools: [work], limits: { parallel: 1 } });
   const app: App = serve(made, owner ? { owner: (c) => c.req.header("x-user") } : {});
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Go" }, owner && { "x-user": owner }));
-  const said = await pieces.until("run.started");
-  const { run } = first("run.started", framesOf(said));
-  const more = said.includes(`"tool.started"`) ? "" : await pieces.until(`"tool.started"`);
+  const frames = await pieces.until("run.started");
+  const { run } = first("run.started", framesOf(frames));
+  const more = frames.includes(`"tool.started"`) ? "" : await pieces.until(`"tool.started"`);
   await begun.promise;
   const rest = async () => {
     go.resolve("worked");
-    return framesOf(said + more + await pieces.rest());
+    return framesOf(frames + more + await pieces.rest());
   };
   return { app, run, model, rest };
 }

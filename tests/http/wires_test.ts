@@ -20,7 +20,7 @@ function plain(): Wire {
     type: "json" as const,
     headers: { "x-plain": "yes" },
     collector: () => (event: Event) =>
-      event.type === "run.finished" ? { status: 200 as const, body: { said: event.text } } : undefined,
+      event.type === "run.finished" ? { status: 200 as const, body: { text: event.text } } : undefined,
   };
   function chat({ body, params: { room }, session }: WireRequest) {
     if (typeof body !== "string") throw new ShapeError("Cannot read the body: expected a string", "body");
@@ -52,7 +52,7 @@ Deno.test("serve() serves a custom wire: as a stream, as JSON, and with static J
   const stream = await post(app, "/plain/one", "Hi");
   assertEquals([stream.headers.get("content-type"), await stream.text()], ["text/event-stream", "Hel\nlo.\n"]);
   const whole = await post(app, "/plain/one", "Hi!");
-  assertEquals([whole.headers.get("x-plain"), await whole.json()], ["yes", { said: "Hello!" }]);
+  assertEquals([whole.headers.get("x-plain"), await whole.json()], ["yes", { text: "Hello!" }]);
   assertEquals(await (await app.request("/plain")).json(), { name: "helper" });
   assertEquals(await refusalOf(post(app, "/plain/one", { not: "a text" })), [400, {
     code: "invalid",

@@ -200,10 +200,10 @@ Deno.test("compaction() shortens a message that fits no request", async () => {
   await agent({ model: scripted("Done."), use: [compaction({ at: 2_000, keep: 0, summarize })] }).run({ messages })
     .result;
   const [message] = summarize.requests[0]?.messages ?? [];
-  const said = message?.role === "user" ? textOf(message) : "";
-  assert(estimateTokens([user(said)]) <= 2_050);
-  assert(said.isWellFormed());
-  assert(/START 🔥+.?\n\[\d+ characters left out\]\n.?🔥+ END/u.test(said), said.slice(0, 100));
+  const summaryText = message?.role === "user" ? textOf(message) : "";
+  assert(estimateTokens([user(summaryText)]) <= 2_050);
+  assert(summaryText.isWellFormed());
+  assert(/START 🔥+.?\n\[\d+ characters left out\]\n.?🔥+ END/u.test(summaryText), summaryText.slice(0, 100));
 });
 
 Deno.test("compaction() declines without a request if there are too few messages", async () => {

@@ -57,7 +57,7 @@ function warningOf(event: Event): string[] {
 }
 
 /** Returns the events of one type. */
-function said<T extends Event["type"]>(events: readonly Event[], type: T): Extract<Event, { type: T }>[] {
+function eventsOfType<T extends Event["type"]>(events: readonly Event[], type: T): Extract<Event, { type: T }>[] {
   return events.filter((event): event is Extract<Event, { type: T }> => event.type === type);
 }
 
@@ -169,11 +169,11 @@ Deno.test("Copilot: the documented hooks work unchanged", async () => {
     "context 必要なら関連ファイルも探索して比較してください。",
     "assistant Done.",
   ]);
-  assertEquals(said(first.events, "notice").map(({ text }) => text), [retrying, retrying, retrying]);
-  assertEquals(said(first.events, "data"), []);
+  assertEquals(eventsOfType(first.events, "notice").map(({ text }) => text), [retrying, retrying, retrying]);
+  assertEquals(eventsOfType(first.events, "data"), []);
   const second = await ended(assistant.run({ prompt: "And?", session: "s" }));
   assertEquals([second.status, second.warnings], ["failed", []]);
-  assertEquals(said(second.events, "data"), [{
+  assertEquals(eventsOfType(second.events, "data"), [{
     type: "data",
     name: "copilot_hooks.session_end",
     data: { sessionSummary: "Session ended with reason: error" },
@@ -295,12 +295,12 @@ Deno.test("Copilot: suppressOutput of a prompt also hides the answer after a pau
 Deno.test("Copilot: suppressOutput of onSessionEnd hides the final answer, also while it streams", async () => {
   const { text, lines, events } = await came(["Bye."], { onSessionEnd: () => ({ suppressOutput: true }) });
   assertEquals([text, lines], ["", ["user Hi", "assistant Bye."]]);
-  assertEquals(said(events, "run.finished").map(({ text }) => text), [""]);
+  assertEquals(eventsOfType(events, "run.finished").map(({ text }) => text), [""]);
   assertEquals(JSON.stringify(events).includes("Bye."), false);
   const shown = await came([{ text: ["First."], calls: [call("a")] }, { text: ["Se", "cond."] }], {
     onSessionEnd: () => null,
   });
-  assertEquals(said(shown.events, "text.delta").map(({ text }) => text), ["First.", "Se", "cond."]);
+  assertEquals(eventsOfType(shown.events, "text.delta").map(({ text }) => text), ["First.", "Se", "cond."]);
 });
 
 Deno.test("Copilot: onSessionEnd receives the reason and the error", async () => {
@@ -343,7 +343,7 @@ Deno.test("Copilot: modifiedArgs replace the input in the call and in the transc
     [{ city: "Kyoto" }],
     [{ city: "Kyoto" }],
   ]);
-  assertEquals(said(events, "call.ready").map(({ call }) => call.input), [{ city: "a" }, { city: "Kyoto" }]);
+  assertEquals(eventsOfType(events, "call.ready").map(({ call }) => call.input), [{ city: "a" }, { city: "Kyoto" }]);
 });
 
 Deno.test("Copilot: ask asks a person once, also over a pause, with the modified input", async () => {
@@ -609,14 +609,14 @@ Deno.test("Copilot: onPostToolUseFailure receives the message of the error as th
 Deno.test("Copilot: cleanupActions may be texts and objects", async () => {
   const cleanupActions = ["closed", { action: "delete", path: "/tmp/a" }];
   const { events } = await came(["Done."], { onSessionEnd: () => ({ cleanupActions }) });
-  assertEquals(said(events, "data").map(({ data }) => data), [{ cleanupActions }]);
+  assertEquals(eventsOfType(events, "data").map(({ data }) => data), [{ cleanupActions }]);
 });
 
 Deno.test("Copilot: sessionLog is a text for the person", async () => {
   const { events, lines } = await came([...one], {
     onPostToolUse: ({ toolResult }) => ({ modifiedResult: { ...toolResult, sessionLog: "It rained." } }),
   });
-  assertEquals(said(events, "notice").map(({ text }) => text), ["It rained."]);
+  assertEquals(eventsOfType(events, "notice").map(({ text }) => text), ["It rained."]);
   assertEquals(lines[2], "ok sun in a");
 });
 
@@ -678,7 +678,7 @@ Deno.test("Copilot: retryCount is the most retries in a row, and is reset by a s
     ...[{ error: busy }, { error: busy }, "Done."],
   ], hooks);
   assertEquals([status, model.left, seen], ["done", 0, Array(4).fill(["busy", "model_call", true])]);
-  assertEquals(said(events, "notice").length, 4);
+  assertEquals(eventsOfType(events, "notice").length, 4);
   const failed = await came([{ error: busy }, { error: busy }, { error: busy }], hooks);
   assertEquals([failed.status, failed.model.left], ["failed", 0]);
 });
@@ -729,7 +729,7 @@ Deno.test("Copilot: userNotification is for the person only, additionalContext f
     onErrorOccurred: () => ({ errorHandling: "retry", userNotification: "One moment." }),
     onPostToolUse: () => ({ additionalContext: "Mind the rain." }),
   });
-  assertEquals(said(events, "notice").map(({ text }) => text), ["One moment."]);
+  assertEquals(eventsOfType(events, "notice").map(({ text }) => text), ["One moment."]);
   assertEquals(JSON.stringify(messages).includes("One moment."), false);
   assertEquals(JSON.stringify(events).includes("Mind the rain."), false);
 });
@@ -963,7 +963,7 @@ Deno.test("Copilot: a handler may be a method of an object", async () => {
 Deno.test("Copilot: a warning reports unknown hooks, and a handler has to be a function", async () => {
   const hooks = { onNotification: () => {}, onPreTooluse: () => ({ permissionDecision: "deny" }), note: () => {} };
   const { events } = await came(["Hello."], hooks as SessionHooks);
-  assertEquals(said(events, "warning").map(({ code, message, point }) => [code, message, point]), [
+  assertEquals(eventsOfType(events, "warning").map(({ code, message, point }) => [code, message, point]), [
     ["hook.skipped", "onNotification never runs: unknown hook.", "session"],
     ["hook.skipped", "onPreTooluse never runs: unknown hook.", "session"],
   ]);

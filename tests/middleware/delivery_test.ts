@@ -21,20 +21,20 @@ async function made(result: ToolResult, deliver: () => void | Promise<void> = ()
     })],
   });
   const { status, messages } = await assistant.run({ prompt: "Draw", onError: (error) => errors.push(error) }).result;
-  return { status, said: lines(messages).slice(2), delivered, errors };
+  return { status, transcript: lines(messages).slice(2), delivered, errors };
 }
 
 Deno.test("delivery() delivers a handled result, and the model is not asked again", async () => {
   const artifacts = [{ uri: "s3://charts/1", name: "Chart" }];
-  const { status, said, delivered } = await made({ ...text([image]), artifacts, handled: true });
-  assertEquals([status, said], ["done", ["ok"]]);
+  const { status, transcript, delivered } = await made({ ...text([image]), artifacts, handled: true });
+  assertEquals([status, transcript], ["done", ["ok"]]);
   assertEquals(delivered, [{ callId: "call_1", tool: "draw", parts: [image], artifacts }]);
 });
 
 Deno.test("delivery() ignores results that are not handled or failed", async () => {
   for (const result of [text("Drawn"), { ...failed("No ink"), handled: true }]) {
-    const { said, delivered } = await made(result);
-    assertEquals([said.at(-1), delivered], ["assistant So be it.", []]);
+    const { transcript, delivered } = await made(result);
+    assertEquals([transcript.at(-1), delivered], ["assistant So be it.", []]);
   }
 });
 
@@ -44,11 +44,11 @@ Deno.test("a failed delivery is an error result, with the message of a ToolError
     throw secret;
   };
   const internal = await made({ ...text([image]), handled: true }, thrown);
-  assertEquals(internal.said, ["error The result of draw could not be delivered.", "assistant So be it."]);
+  assertEquals(internal.transcript, ["error The result of draw could not be delivered.", "assistant So be it."]);
   assertEquals(internal.errors, [secret]);
   const reported = await made(
     { ...text([image]), handled: true },
     () => Promise.reject(new ToolError("The box is full")),
   );
-  assertEquals(reported.said[0], "error The result of draw could not be delivered: The box is full");
+  assertEquals(reported.transcript[0], "error The result of draw could not be delivered: The box is full");
 });

@@ -63,8 +63,8 @@ Deno.test("instructions() obeys the laws of middleware", async () => {
 Deno.test("instructions() adds the files of the root to the agent's instructions, in order, and emits instructions.loaded", async () => {
   const files = memoryFiles({ "AGENTS.md": "Be brief.\n", "docs/STYLE.md": "\ufeffBe bold.", "empty.md": " \n" });
   const use = [instructions(files, { files: ["docs/STYLE.md", "none.md", "empty.md", "docs", "AGENTS.md"] })];
-  const { instructions: said, loaded, events, errors } = await reported(use, { own: "You help." });
-  assertEquals(said, [
+  const { instructions: given, loaded, events, errors } = await reported(use, { own: "You help." });
+  assertEquals(given, [
     "You help.\n\nInstructions from docs/STYLE.md:\n\nBe bold.\n\nInstructions from AGENTS.md:\n\nBe brief.",
   ]);
   assertEquals(loaded, [
@@ -82,8 +82,8 @@ Deno.test("instructions() adds the files of the root to the agent's instructions
 });
 
 Deno.test("instructions() emits nothing if there is no file", async () => {
-  const { instructions: said, loaded, errors } = await reported([instructions(memoryFiles())], { own: "You help." });
-  assertEquals([said, loaded, errors], [["You help."], [], []]);
+  const { instructions: given, loaded, errors } = await reported([instructions(memoryFiles())], { own: "You help." });
+  assertEquals([given, loaded, errors], [["You help."], [], []]);
 });
 
 Deno.test("instructions() loads the files again when the session is opened again", async () => {
@@ -169,10 +169,10 @@ Deno.test("instructions() leaves out a file that is too large, binary or unreada
 
 Deno.test("instructions() fetches its URLs, and emits them without secrets", async () => {
   await using server = served((path) => new Response(`At ${path}.`));
-  const { instructions: said, loaded } = await reported(
+  const { instructions: given, loaded } = await reported(
     from([`${server.origin}/a.md?key=hunter2#top`, `${server.origin}/b.md`]),
   );
-  assertEquals(said, [
+  assertEquals(given, [
     `Instructions from ${server.origin}/a.md:\n\nAt /a.md.\n\nInstructions from ${server.origin}/b.md:\n\nAt /b.md.`,
   ]);
   assertEquals(
@@ -199,8 +199,8 @@ Deno.test("instructions() follows a redirect only to a URL in `urls`", async () 
       : new Response(`At ${path} of ${origin.slice(0, 4)}.`);
   });
   const at = (path: string) => `${server.origin}${path}`;
-  const { instructions: said, errors } = await reported(from(["/a", "/b", "/out", "/far", "/odd", "/loop"].map(at)));
-  assertEquals(said, [
+  const { instructions: given, errors } = await reported(from(["/a", "/b", "/out", "/far", "/odd", "/loop"].map(at)));
+  assertEquals(given, [
     `Instructions from ${at("/a")}:\n\nAt /b of http.\n\nInstructions from ${at("/b")}:\n\nAt /b of http.`,
   ]);
   const cannot = (path: string, why: string) =>

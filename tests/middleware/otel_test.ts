@@ -506,7 +506,7 @@ Deno.test("otel({ content: true }) records content", async () => {
   const step = { reasoning: "Hm.", text: "Let me look.", calls: [["weather", { city: "Kyoto" }] as const] };
   const { assistant, spans } = watched([step, "Sun."], { options: { content: true }, instructions: "Be brief." });
   await assistant.run("Weather?").result;
-  const said = spans.map(({ attributes }) =>
+  const contents = spans.map(({ attributes }) =>
     Object.fromEntries(
       Object.entries(attributes).filter(([name]) => /messages|instructions|arguments|result/.test(name))
         .map(([name, value]) => [name.replace("gen_ai.", ""), parsed(String(value))]),
@@ -527,7 +527,7 @@ Deno.test("otel({ content: true }) records content", async () => {
   };
   const last = [{ role: "assistant", parts: [{ type: "text", content: "Sun." }], finish_reason: "stop" }];
   const system_instructions = [{ type: "text", content: "Be brief." }];
-  assertEquals(said, [
+  assertEquals(contents, [
     { "input.messages": input, "output.messages": last },
     {
       system_instructions,

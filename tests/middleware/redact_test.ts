@@ -629,17 +629,17 @@ Deno.test("redact() masks progress, notices and data, also of an agent that runs
 });
 
 Deno.test("redact() neither emits nor keeps the held text of a stopped answer", async () => {
-  const said = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
   const model = scripted({
     reads: (function* () {
       yield [{ type: "text" as const, text: "It is hunter2, not hunt" }];
-      said.resolve();
+      answered.resolve();
       yield new Promise<never>(() => {});
     })(),
   });
   using time = new FakeTime();
   const run = agent({ model, use: [redact({ secrets, patterns: [] })], limits: { grace: 1 } }).run("Go");
-  await said.promise;
+  await answered.promise;
   run.stop("enough");
   const events = await advanceUntilSettled(time, eventsOfRun(run));
   const { messages } = await run.result;

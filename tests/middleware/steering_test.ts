@@ -45,7 +45,7 @@ async function steered(
   const result = await run.result;
   return {
     refusals: refusals.map((reason) => String(reason).replace(/"[^"]*"/, "")),
-    said: lines(result.messages),
+    transcript: lines(result.messages),
     asked: lines(model.requests.at(-1)?.messages ?? []),
     events,
     result,
@@ -54,8 +54,8 @@ async function steered(
 
 Deno.test("rateLimit() counts messages to a run while it works", async () => {
   const limit = rateLimit({ per: () => "all", limit: 2, window: 10_000 });
-  const { refusals, said } = await steered([limit], ["one", "two"]);
-  assertEquals(said, ["user Go", "call work", "ok Worked.", "user one", "assistant Done."]);
+  const { refusals, transcript } = await steered([limit], ["one", "two"]);
+  assertEquals(transcript, ["user Go", "call work", "ok Worked.", "user one", "assistant Done."]);
   assertEquals(refusals, ["Cannot send a message to run : Too many requests: try again in 10 s."]);
 });
 
@@ -100,10 +100,13 @@ for (const dialect of ["claude", "qoder"] as const) {
       return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext } };
     };
     const hooks = claude_hooks({ UserPromptSubmit: [{ hooks: [guard] }] }, { dialect });
-    const { refusals, said, asked } = await steered([hooks], ["one", "bad"]);
+    const { refusals, transcript, asked } = await steered([hooks], ["one", "bad"]);
     assertEquals(prompts, ["Go", "one", "bad"]);
     assertEquals(refusals, ["Cannot send a message to run : It is bad."]);
-    assertEquals(said.filter((line) => line.startsWith("user") && !line.includes("checked")), ["user Go", "user one"]);
+    assertEquals(transcript.filter((line) => line.startsWith("user") && !line.includes("checked")), [
+      "user Go",
+      "user one",
+    ]);
     assertEquals(asked.some((line) => line.includes("one was checked.")), true);
   });
 }
@@ -114,8 +117,8 @@ Deno.test("Claude: a UserPromptSubmit hook that exceeds its timeout refuses a me
       ? new Promise(() => {})
       : Promise.resolve({});
   const hooks = claude_hooks({ UserPromptSubmit: [{ hooks: [late], timeout: 0.01 }] }, { dialect: "claude" });
-  const { refusals, said } = await steered([hooks], ["one"]);
-  assertEquals([refusals.length, said.includes("user one")], [1, false]);
+  const { refusals, transcript } = await steered([hooks], ["one"]);
+  assertEquals([refusals.length, transcript.includes("user one")], [1, false]);
 });
 
 Deno.test("Copilot: onUserPromptSubmitted fires for a message to a run while it works, and can change it", async () => {
@@ -125,15 +128,15 @@ Deno.test("Copilot: onUserPromptSubmitted fires for a message to a run while it 
       ...(prompt === "one" && { additionalContext: "He is loud." }),
     }),
   });
-  const { refusals, said } = await steered([hooks], ["one"]);
+  const { refusals, transcript } = await steered([hooks], ["one"]);
   assertEquals(refusals, []);
-  assertEquals(said, ["user Go!", "call work", "ok Worked.", "user one!\n\nHe is loud.", "assistant Done."]);
+  assertEquals(transcript, ["user Go!", "call work", "ok Worked.", "user one!\n\nHe is loud.", "assistant Done."]);
 });
 
 Deno.test("Copilot: an answer that is hidden from the person stays hidden after a message to the run", async () => {
   const hooks = copilot_hooks({ onUserPromptSubmitted: ({ prompt }) => ({ suppressOutput: prompt === "Go" }) });
-  const { result, said } = await steered([hooks], ["one"]);
-  assertEquals([result.text, said.at(-1)], ["", "assistant Done."]);
+  const { result, transcript } = await steered([hooks], ["one"]);
+  assertEquals([result.text, transcript.at(-1)], ["", "assistant Done."]);
 });
 
 Deno.test("Export: a UserPromptSubmit command runs the hooks at input", async () => {

@@ -230,7 +230,7 @@ Deno.test("yoi: an input changed in place runs, and the transcript keeps the ori
 // ── what hooks give, and what comes of it ──
 
 Deno.test("yoi: answers may be words, tagged objects, or absent", async () => {
-  const said: [unknown, string][] = [
+  const cases: [unknown, string][] = [
     ["Continue", "ok sun in a"],
     [undefined, "ok sun in a"],
     [null, "ok sun in a"],
@@ -241,7 +241,7 @@ Deno.test("yoi: answers may be words, tagged objects, or absent", async () => {
     [{ type: "Skip" }, notNow],
     [Promise.resolve("Skip"), notNow],
   ];
-  for (const [result, line] of said) {
+  for (const [result, line] of cases) {
     const given = result as PreToolCallResult; // a hook may return this
     const { lines, events } = await came([call("a")], { use: [yoi_hooks({ pre_tool_call: () => given })] });
     assertEquals([lines[1], events.flatMap(warningOf)], [line, []]);
@@ -249,14 +249,14 @@ Deno.test("yoi: answers may be words, tagged objects, or absent", async () => {
 });
 
 Deno.test("yoi: Abort counts without a reason", async () => {
-  const said: [unknown, string][] = [
+  const cases: [unknown, string][] = [
     [{ Abort: "no" }, "no"],
     [{ type: "Abort", reason: "no" }, "no"],
     ["Abort", "A hook gave no reason."],
     [{ Abort: 7 }, "A hook gave no reason."],
     [{ Abort: null }, "A hook gave no reason."],
   ];
-  for (const [result, reason] of said) {
+  for (const [result, reason] of cases) {
     const given = result as PreToolCallResult; // a hook may return this
     const { result: came_ } = await came([call("a")], { use: [yoi_hooks({ pre_tool_call: () => given })] });
     assertEquals([came_.status, came_.reason], ["failed", reason]);

@@ -243,9 +243,9 @@ Deno.test("aiSdk() sends provider metadata back with its reasoning, text or call
     finish,
   ]);
   await agent({ model: aiSdk(model), tools: [weather], limits: { turns: 2 } }).run("Hi").result;
-  const [, said] = asked[1]?.prompt as unknown[];
+  const [, assistant] = asked[1]?.prompt as unknown[];
   const call = (toolCallId: string) => ({ type: "tool-call", toolCallId, toolName: "weather", input: {} });
-  assertEquals(said, {
+  assertEquals(assistant, {
     role: "assistant",
     content: [
       { type: "reasoning", text: "Hm.", providerOptions: { p: { signature: "c2ln" } } },

@@ -203,7 +203,7 @@ Deno.test("anthropic() sends its own reasoning back with its signature, and none
 });
 
 Deno.test("anthropic() keeps the signatures of consecutive reasoning blocks, also of empty ones", async () => {
-  const said = await eventsOf(
+  const received = await eventsOf(
     begin(0, { type: "thinking", thinking: "", signature: "" }),
     grow(0, { type: "signature_delta", signature: "one" }),
     { type: "content_block_stop", index: 0 },
@@ -211,7 +211,7 @@ Deno.test("anthropic() keeps the signatures of consecutive reasoning blocks, als
     { type: "content_block_stop", index: 1 },
     stop("end_turn"),
   );
-  assertEquals(said.slice(0, -1), [
+  assertEquals(received.slice(0, -1), [
     { type: "reasoning", text: "", meta: { signature: "one" } },
     { type: "reasoning", text: "Hm." },
     { type: "reasoning", text: "", meta: { signature: "two" } },
@@ -219,7 +219,7 @@ Deno.test("anthropic() keeps the signatures of consecutive reasoning blocks, als
 });
 
 Deno.test("anthropic() ignores pings and unknown events", async () => {
-  const said = await eventsOf(
+  const received = await eventsOf(
     { type: "ping" },
     {},
     { type: "content_block_start", index: 0, content_block: null },
@@ -233,7 +233,7 @@ Deno.test("anthropic() ignores pings and unknown events", async () => {
     { type: "message_stop" },
     begin(2, { type: "text", text: "late" }),
   );
-  assertEquals(said, [
+  assertEquals(received, [
     { type: "text", text: "He" },
     { type: "text", text: "llo" },
     { type: "finish", reason: "other", usage: { input: 0, output: 0 } },
@@ -241,14 +241,14 @@ Deno.test("anthropic() ignores pings and unknown events", async () => {
 });
 
 Deno.test("anthropic() reads a call with whole input, without an id or without a stop event", async () => {
-  const said = await eventsOf(
+  const received = await eventsOf(
     begin(0, { type: "tool_use", id: "a", name: "weather", input: { city: "Kyoto" } }),
     { type: "content_block_stop", index: 0 },
     begin(1, { type: "tool_use", name: "weather", input: {} }),
     stop("tool_use"),
     stop(null),
   );
-  assertEquals(said.slice(0, -1), [
+  assertEquals(received.slice(0, -1), [
     { type: "call.start", id: "a", name: "weather" },
     { type: "call.end", id: "a", input: { city: "Kyoto" } },
     { type: "call.start", id: "call_0", name: "weather" },

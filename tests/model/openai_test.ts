@@ -7,8 +7,8 @@ import { type ChatDelta, chatStream } from "../support/providers/openai.ts";
 import { readAll, recordRequests, respond, sse } from "../support/providers/sse.ts";
 
 /** Returns the events of a response with these deltas. */
-async function eventsOf(...said: readonly ChatDelta[]) {
-  return await eventsIn(chatStream(...said));
+async function eventsOf(...deltas: readonly ChatDelta[]) {
+  return await eventsIn(chatStream(...deltas));
 }
 
 async function eventsIn(stream: string) {
@@ -58,11 +58,11 @@ Deno.test("openai() sends the key and every field of the request to OpenAI", asy
 
 Deno.test("openai() replaces lone surrogates, which OpenAI rejects", async () => {
   const texts = ["\ud83e", "\ude9d", "\ude9d\ud83e", "\u{1fa9d}", "\\ud83e", "\\\ud83e", '"\n\ud83e"'];
-  const said = ["\ufffd", "\ufffd", "\ufffd\ufffd", "\u{1fa9d}", "\\ud83e", "\\\ufffd", '"\n\ufffd"'];
+  const wellFormed = ["\ufffd", "\ufffd", "\ufffd\ufffd", "\u{1fa9d}", "\\ud83e", "\\\ufffd", '"\n\ufffd"'];
   const { body } = await requestFor({ instructions: "\ud83e", messages: texts.map((text) => user(text)) });
   assertEquals(body.messages, [
     { role: "system", content: "\ufffd" },
-    ...said.map((content) => ({ role: "user", content })),
+    ...wellFormed.map((content) => ({ role: "user", content })),
   ]);
 });
 
@@ -237,12 +237,12 @@ Deno.test("openai() sends reasoning back to its model, and to no other", async (
   const rest = tool({ name: "rest", description: "Rests", input: z.object({}), execute: () => text("Rested") });
   const { session } = await agent({ model: openai({ model: "m", fetch }), tools: [rest] }).run("Hi").result;
   assertEquals(session !== "", true);
-  const said = {
+  const sentMessage = {
     role: "assistant",
     content: "",
     tool_calls: [{ id: "a", type: "function", function: { name: "rest", arguments: "{}" } }],
   };
-  assertEquals(sent[1]?.body.messages[1], { ...said, reasoning_content: "Hm, Kyoto." });
+  assertEquals(sent[1]?.body.messages[1], { ...sentMessage, reasoning_content: "Hm, Kyoto." });
 
   const parts = [
     { type: "reasoning", text: "Hm.", meta: { model: "another", field: "reasoning_content" } },
@@ -250,7 +250,7 @@ Deno.test("openai() sends reasoning back to its model, and to no other", async (
     { type: "reasoning", text: "Hm.", meta: { signature: "c2ln" } },
     { type: "call", id: "a", name: "rest", input: {} },
   ] as const;
-  assertEquals(await messagesFor({ role: "assistant", parts }), [said]);
+  assertEquals(await messagesFor({ role: "assistant", parts }), [sentMessage]);
 });
 
 Deno.test("openai() sends the extra content of a call back", async () => {
@@ -297,7 +297,7 @@ Deno.test("openai() creates an id for a call without one or with a duplicate", a
 });
 
 Deno.test("openai() ignores empty choices, null deltas and unknown fields", async () => {
-  const said = [
+  const chunks = [
     {},
     { choices: null },
     { choices: [] },
@@ -308,7 +308,7 @@ Deno.test("openai() ignores empty choices, null deltas and unknown fields", asyn
     { choices: [{ delta: { content: "Hi" }, finish_reason: "" }], usage: null },
     { choices: [{ delta: {}, finish_reason: "eos" }] },
   ];
-  assertEquals(await eventsIn(sse(said)), [{ type: "text", text: "Hi" }, { type: "finish", reason: "other" }]);
+  assertEquals(await eventsIn(sse(chunks)), [{ type: "text", text: "Hi" }, { type: "finish", reason: "other" }]);
 });
 
 Deno.test("openai() ends at [DONE], or at the end of the stream after a finish reason", async () => {
@@ -358,18 +358,18 @@ Deno.test("openai() emits a refusal as text and finishes with filter", async () 
 
 Deno.test("openai() throws for an error frame of a proxy", async () => {
   const error = { object: "error", message: "Worker died", type: "InternalServerError", code: 500 };
-  const said = eventsIn(sse([{ choices: [{ delta: { content: "Hi" } }] }, error]) + "data: [DONE]\n\n");
-  assertEquals(await said.catch(String), "ModelError: Cannot ask m: 500 Worker died");
+  const failed = eventsIn(sse([{ choices: [{ delta: { content: "Hi" } }] }, error]) + "data: [DONE]\n\n");
+  assertEquals(await failed.catch(String), "ModelError: Cannot ask m: 500 Worker died");
 });
 
 /** Creates a `fetch` that rejects every request whose `reasoning_effort` is not "none". */
-function rejectReasoning(said: string) {
+function rejectReasoning(answer: string) {
   const message = "Function tools with reasoning_effort are not supported. Set reasoning_effort to 'none'.";
   const efforts: unknown[] = [];
   function fetch(_: string, { body }: RequestInit): Response {
     const { reasoning_effort: effort } = JSON.parse(String(body));
     efforts.push(effort);
-    return effort === "none" ? respond(said)() : Response.json({ error: { message } }, { status: 400 });
+    return effort === "none" ? respond(answer)() : Response.json({ error: { message } }, { status: 400 });
   }
   return { efforts, fetch };
 }

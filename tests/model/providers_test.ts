@@ -43,8 +43,8 @@ for (const api of apis) {
 
   Deno.test(`${name} emits the same events wherever the bytes are split`, async () => {
     for (let at = 0; at <= bytes.length; at++) {
-      const said = await readAll(model({ fetch: respond(bytes.slice(0, at), bytes.slice(at)) }));
-      assertEquals(said.flat(), events);
+      const received = await readAll(model({ fetch: respond(bytes.slice(0, at), bytes.slice(at)) }));
+      assertEquals(received.flat(), events);
     }
   });
 
@@ -60,18 +60,18 @@ for (const api of apis) {
     const whole = api.endsWithoutFrame ? [events.slice(0, -1), events.slice(-1)] : [events];
     assertEquals(await readAll(model({ fetch: respond(stream) })), whole);
     const frames = stream.split(/(?<=\n\n)/);
-    const said = await readAll(model({ fetch: respond(...frames) }));
-    assertEquals(said.flat(), events);
-    assertEquals(said.filter((read) => read.length === 0), []);
+    const received = await readAll(model({ fetch: respond(...frames) }));
+    assertEquals(received.flat(), events);
+    assertEquals(received.filter((read) => read.length === 0), []);
   });
 
   Deno.test(`${name} never reports a cut stream as finished`, async () => {
     const [finish] = events.slice(-1);
     const enough = stream.search(finished);
     for (let at = stream.indexOf("data: ") + 6; at < enough; at += 7) {
-      const said = await readAll(model({ fetch: respond(bytes.slice(0, at)) })).catch((error) => String(error));
-      if (typeof said === "string") assertEquals(said, cutError(id));
-      else assertEquals(said.flat().includes(finish!), false);
+      const received = await readAll(model({ fetch: respond(bytes.slice(0, at)) })).catch((error) => String(error));
+      if (typeof received === "string") assertEquals(received, cutError(id));
+      else assertEquals(received.flat().includes(finish!), false);
     }
     const { status, error } = await agent({ model: model({ fetch: respond("") }) }).run("Hi").result;
     assertEquals([status, String(error)], [
@@ -83,14 +83,16 @@ for (const api of apis) {
   Deno.test(`${name} delivers the events before a failure, which is recoverable`, async () => {
     const cause = new TypeError("connection reset");
     const half = streamUpTo("自在", stream);
-    const said: unknown[] = [];
+    const received: unknown[] = [];
     const answered = model({ fetch: respond(half, cause) });
     const request = { model: answered, instructions: "", messages: [], tools: [], options: {} };
     const error = await errorOf((async () => {
-      for await (const read of answered.stream(request, { signal: new AbortController().signal })) said.push(...read);
+      for await (const read of answered.stream(request, { signal: new AbortController().signal })) {
+        received.push(...read);
+      }
     })());
     const texts = events.findIndex(({ type }) => type === "text");
-    assertEquals(said, events.slice(0, texts + 1));
+    assertEquals(received, events.slice(0, texts + 1));
     assertEquals([String(error), error instanceof ModelError && error.recoverable], [cutError(id), true]);
     assertEquals((error as ModelError).cause, cause);
   });
@@ -243,7 +245,7 @@ for (const api of apis) {
   });
 
   Deno.test(`${name} sets overflow for a request larger than the context`, async () => {
-    const said = [
+    const failures = [
       [400, { message: "This model's maximum context length is 128000 tokens.", code: "context_length_exceeded" }],
       [400, { message: "prompt is too long: 210000 tokens > 200000 maximum" }],
       [400, { message: "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000" }],
@@ -252,7 +254,7 @@ for (const api of apis) {
       [413, { message: "Request exceeds the maximum size", type: "request_too_large" }],
       [500, { message: "Your input exceeds the context window of this model" }],
     ] as const;
-    for (const [status, error] of said) {
+    for (const [status, error] of failures) {
       const { overflow, recoverable, code } = await failureOf(api, new Response(JSON.stringify({ error }), { status }));
       assertEquals([error.message, overflow, recoverable, code], [error.message, true, false, "context"]);
     }

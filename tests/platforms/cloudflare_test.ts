@@ -111,16 +111,16 @@ Deno.test("in workerd, a run that was running when workerd was killed continues 
 
 /** Returns the claims about the user that the Worker sends to an object. */
 async function forwardedBy(key: string, method: string, path: string): Promise<string> {
-  const said = Promise.withResolvers<string>();
+  const forwardedHeader = Promise.withResolvers<string>();
   const stub: Stub = {
     fetch({ headers }) {
-      said.resolve(headers.get("x-jizai-forwarded") ?? "");
+      forwardedHeader.resolve(headers.get("x-jizai-forwarded") ?? "");
       return new Response();
     },
   };
   const keys = [{ id: "k1", secret: key }];
   await new Hono().all("/*", (c) => forward(c, stub, { user: "Ada" }, { keys })).request(path, { method });
-  return await said.promise;
+  return await forwardedHeader.promise;
 }
 
 /** Returns the status and the code of a response. */
@@ -154,8 +154,8 @@ Deno.test("in workerd, an object refuses requests that were not forwarded, on ev
     const method = /r1$|tea$/.test(path) ? "GET" : "POST";
     const forged = await forwardedBy("32 bytes that have been guessed..", method, path);
     const elsewhere = await forwardedBy(secret, method, "/tea");
-    for (const said of ["", forged, elsewhere]) {
-      const headers = { "content-type": "application/json", "x-jizai-forwarded": said };
+    for (const value of ["", forged, elsewhere]) {
+      const headers = { "content-type": "application/json", "x-jizai-forwarded": value };
       const response = worker.request(path, { method, headers, ...(method === "POST" && { body: "{}" }) });
       assertEquals(await codeOf(response), [401, "not-forwarded"]);
     }

@@ -121,19 +121,19 @@ Deno.test("Qoder: JSON decides with any exit code except 2, which blocks with th
 });
 
 Deno.test("exit code 2 blocks with the reason of a block in the JSON, or the standard error, and other fields count", async () => {
-  const said = (specific: object, more: object = {}) =>
+  const printing = (specific: object, more: object = {}) =>
     JSON.stringify({ hookSpecificOutput: { hookEventName: "PreToolUse", ...specific }, ...more });
   const outcome = async (json: string) => {
     const { lines, events } = await ran(on("PreToolUse", `echo '${json}'; echo Written. >&2; exit 2`));
     return [...lines.slice(1, -1), ...notices(events), ...warnings(events)];
   };
-  const allowed = said({
+  const allowed = printing({
     permissionDecision: "allow",
     permissionDecisionReason: "Fine.",
     additionalContext: "Beside.",
   });
   assertEquals(await outcome(allowed), ["denied Written.", "context Beside."]);
-  assertEquals(await outcome(said({ permissionDecision: "deny", permissionDecisionReason: "Said." })), [
+  assertEquals(await outcome(printing({ permissionDecision: "deny", permissionDecisionReason: "Said." })), [
     "denied Said.",
   ]);
   assertEquals(await outcome('{"decision":"block","reason":"Said."}'), ["denied Said."]);
@@ -314,8 +314,8 @@ for (
     const { events, result } = await handle.run().came;
     assertEquals(notices(events), ["For the person"]);
     assertEquals(lines(result.messages).slice(1), ["call Bash", "ok ran", "turn For the model", "assistant Done."]);
-    const said = lines(handle.model.requests[1]?.messages ?? []).slice(2);
-    assertEquals(said, ["ok ran", "turn For the model"]);
+    const received = lines(handle.model.requests[1]?.messages ?? []).slice(2);
+    assertEquals(received, ["ok ran", "turn For the model"]);
   });
 }
 
@@ -326,13 +326,13 @@ Deno.test("Claude, Qoder: the exit code of an asynchronous command does not bloc
 
 Deno.test("Claude: asyncRewake adds the reason of exit code 2 to the next request", async () => {
   const once = { command: "echo Tests fail. >&2; exit 2", asyncRewake: true, if: "Bash(first)" };
-  const said: string[][] = [];
+  const contexts: string[][] = [];
   const model: Model = {
     id: "model",
     async *stream({ messages }) {
-      said.push(lines(messages).filter((line) => line.startsWith("turn ")));
-      if (said.at(-1)?.length) return yield [{ type: "finish", reason: "stop" }];
-      const id = `${said.length}`;
+      contexts.push(lines(messages).filter((line) => line.startsWith("turn ")));
+      if (contexts.at(-1)?.length) return yield [{ type: "finish", reason: "stop" }];
+      const id = `${contexts.length}`;
       const input = { command: id === "1" ? "first" : "again" };
       yield [{ type: "call.start", id, name: "Bash" }, { type: "call.end", id, input }, {
         type: "finish",
@@ -344,7 +344,7 @@ Deno.test("Claude: asyncRewake adds the reason of exit code 2 to the next reques
   const use = [command_hooks(on("PostToolUse", once))];
   const limits = { turns: Infinity, calls: Infinity };
   assertEquals((await agent({ model, tools, use, limits }).run("Hi").result).status, "done");
-  assertEquals(said.at(-1), ["turn Tests fail."]);
+  assertEquals(contexts.at(-1), ["turn Tests fail."]);
 });
 
 Deno.test("an asynchronous command is killed after the grace period of the run", async () => {

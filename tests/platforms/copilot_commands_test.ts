@@ -22,18 +22,18 @@ function bash(bash: string, more: object = {}) {
 }
 
 Deno.test("Copilot commands: JSON or an exit code except 0 denies a call", async () => {
-  const said = (decision: object) => bash(`echo '${JSON.stringify(decision)}'`);
+  const printing = (decision: object) => bash(`echo '${JSON.stringify(decision)}'`);
   const outcome = async (...commands: readonly object[]) => {
     const { lines, events } = await ran({ preToolUse: commands });
     return [lines[1], ...warnings(events)];
   };
   const deny = { permissionDecision: "deny", permissionDecisionReason: "No." };
   const denied = "denied Denied by preToolUse hook:";
-  assertEquals(await outcome(said(deny)), [`${denied} No.`]);
-  assertEquals(await outcome(said({ permissionDecision: "allow" }), said(deny)), [`${denied} No.`]);
-  assertEquals(await outcome(said({ permissionDecision: "deny" })), [`${denied} No reason provided`]);
+  assertEquals(await outcome(printing(deny)), [`${denied} No.`]);
+  assertEquals(await outcome(printing({ permissionDecision: "allow" }), printing(deny)), [`${denied} No.`]);
+  assertEquals(await outcome(printing({ permissionDecision: "deny" })), [`${denied} No reason provided`]);
   const shouted = { permissionDecision: "Deny", permissionDecisionReason: "No!" };
-  assertEquals(await outcome(said(shouted), said({ permissionDecision: "allow" })), [`${denied} No!`]);
+  assertEquals(await outcome(printing(shouted), printing({ permissionDecision: "allow" })), [`${denied} No!`]);
   assertEquals(await outcome(bash("echo Threats; exit 1")), [`${denied} hook exited with code 1`]);
   assertEquals(await outcome(bash("echo Checked")), ["ok ran rm -rf dist"]);
   assertEquals(await outcome(bash("exit 1", { matcher: "ba" })), ["ok ran rm -rf dist"]);
@@ -72,7 +72,7 @@ Deno.test("Copilot commands: a command receives the arguments as a string, in th
 });
 
 Deno.test("Copilot commands: the context of several commands is joined", async () => {
-  const send = (said: object) => bash(`echo '${JSON.stringify(said)}'`);
+  const send = (output: object) => bash(`echo '${JSON.stringify(output)}'`);
   const { result } = await ran({
     sessionStart: [send({ additionalContext: "One." }), bash("exit 3"), send({ additionalContext: "Two." })],
   });

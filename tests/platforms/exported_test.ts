@@ -23,7 +23,7 @@ async function run(use: Middleware) {
   const run = agent({ model: scripted({ calls }, "Done."), tools: [bash], use: [use] }).run("Go");
   const events = await Array.fromAsync(run.events);
   const { messages } = await run.result;
-  return { said: lines(messages).slice(2), warned: warnings(events) };
+  return { transcript: lines(messages).slice(2), warned: warnings(events) };
 }
 
 const shortened = "ok ran ls xxx\n\n[... OMITTED 76 chars ...]\n\nx end";
@@ -38,7 +38,7 @@ Deno.test("Export: middleware as a hook process of PicoClaw decides as in Jizai"
     { stdio },
   );
   assertEquals(await run(hooks), {
-    said: [shortened, "denied Tool execution denied by approval hook: Dangerous", "assistant Done."],
+    transcript: [shortened, "denied Tool execution denied by approval hook: Dangerous", "assistant Done."],
     warned: [],
   });
 });
@@ -48,7 +48,7 @@ Deno.test("Export: middleware as a command hook of Claude decides as in Jizai", 
   const matchers = (how: string) => [{ hooks: [{ type: "command" as const, command: program, args: [...args, how] }] }];
   const hooks = { PreToolUse: matchers("command"), PostToolUse: matchers("command") };
   assertEquals(await run(command_hooks({ hooks }, { dialect: "claude" })), {
-    said: [shortened, "denied Dangerous", "assistant Done."],
+    transcript: [shortened, "denied Dangerous", "assistant Done."],
     warned: [],
   });
 });
@@ -65,6 +65,6 @@ Deno.test("Export: a command that fails exits with 1 and writes the reason to st
   await writer.write(new TextEncoder().encode('{"hook_event_name":"PreToolUse","tool_name":"bash","tool_input":{}}'));
   await writer.close();
   const { code, stdout, stderr } = await child.output();
-  const said = new TextDecoder();
-  assertEquals([code, said.decode(stdout), said.decode(stderr).split("\n")[0]], [1, "", "Error: broken"]);
+  const decoder = new TextDecoder();
+  assertEquals([code, decoder.decode(stdout), decoder.decode(stderr).split("\n")[0]], [1, "", "Error: broken"]);
 });

@@ -44,16 +44,16 @@ function tokens(input: number, output: number, cached?: number): Said {
   };
 }
 
-function call(name: string, id: string, said: Said, inside: readonly Exported[] = []): Exported {
+function call(name: string, id: string, extra: Said, inside: readonly Exported[] = []): Exported {
   const attributes = {
     "gen_ai.operation.name": "execute_tool",
     "gen_ai.tool.name": name,
     "gen_ai.tool.call.id": id,
     "gen_ai.tool.type": "function",
     "jizai.turn": 1,
-    ...said,
+    ...extra,
   };
-  return { name: `execute_tool ${name}`, kind: 1, attributes, failed: "error.type" in said, inside };
+  return { name: `execute_tool ${name}`, kind: 1, attributes, failed: "error.type" in extra, inside };
 }
 
 /** Deno's own span of a request by a tool. */
@@ -69,9 +69,9 @@ function get(path: string): Exported {
   return { name: "GET", kind: 3, attributes, failed: false, inside: [] };
 }
 
-function hook(middleware: string, point: string, turn: number, said: Said): Exported {
-  const attributes = { "jizai.middleware": middleware, "jizai.point": point, "jizai.turn": turn, ...said };
-  return { name: `hook ${middleware} ${point}`, kind: 1, attributes, failed: "error.type" in said, inside: [] };
+function hook(middleware: string, point: string, turn: number, extra: Said): Exported {
+  const attributes = { "jizai.middleware": middleware, "jizai.point": point, "jizai.turn": turn, ...extra };
+  return { name: `hook ${middleware} ${point}`, kind: 1, attributes, failed: "error.type" in extra, inside: [] };
 }
 
 const looked = { "gen_ai.tool.description": "Looks something up" };
@@ -109,9 +109,11 @@ Deno.test("otel() exports durations and tokens with Deno's exporter", async () =
   const { histograms } = await exported("telemetry.ts");
   const points = histograms.flatMap(({ name, points }) =>
     points.map(({ attributes, count, sum }) => {
-      const said = Object.entries(attributes).toSorted().map(([name, value]) => `${name.replace(/.*\./, "")}=${value}`);
+      const values = Object.entries(attributes).toSorted().map(([name, value]) =>
+        `${name.replace(/.*\./, "")}=${value}`
+      );
       assert(sum > 0);
-      return `${name}: ${said.join(" ")}: ${count}${name === usage ? ` of ${sum}` : ""}`;
+      return `${name}: ${values.join(" ")}: ${count}${name === usage ? ` of ${sum}` : ""}`;
     })
   );
   const asked = "model=scripted model=scripted";
@@ -132,11 +134,11 @@ Deno.test("otel() exports durations and tokens with Deno's exporter", async () =
 });
 
 Deno.test("otel() exports content only with `content`", async () => {
-  const said = ["Where is it?", "Let me look.", "/here", "Found it."];
+  const contents = ["Where is it?", "Let me look.", "/here", "Found it."];
   const found = async (...args: string[]) => {
     const { spans } = await exported("telemetry.ts", ...args);
     const own = JSON.stringify(spans, (key, value) => key.startsWith("url.") ? undefined : value);
-    return said.map((text) => own.includes(text));
+    return contents.map((text) => own.includes(text));
   };
   assertEquals(await found(), [false, false, false, false]);
   assertEquals(await found("content"), [true, true, true, true]);

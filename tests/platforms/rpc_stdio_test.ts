@@ -29,40 +29,40 @@ async function run(hooks: RpcHooks, ...commands: readonly string[]) {
   const run = agent({ model: scripted({ calls }, "Done."), tools: [bash], use: [hooks] }).run("Go");
   const events = await Array.fromAsync(run.events);
   const result = await run.result;
-  return { result, said: lines(result.messages).slice(2, -1), warned: warnings(events) };
+  return { result, results: lines(result.messages).slice(2, -1), warned: warnings(events) };
 }
 
 Deno.test("PicoClaw: a process decides about calls; after a crash interceptors are open and approvers closed", async () => {
   await using fine = gate("gate", { intercept: ["before_tool"] });
-  assertEquals((await run(fine, "ls", "rm -rf /")).said, [
+  assertEquals((await run(fine, "ls", "rm -rf /")).results, [
     "ok ran ls",
     "denied Tool execution denied by hook: Dangerous",
   ]);
   await using open = gate("crash", { intercept: ["before_tool"] });
-  assertEquals((await run(open, "ls")).said, ["ok ran ls"]);
-  assertEquals((await run(open, "ls")).said, ["ok ran ls"]);
+  assertEquals((await run(open, "ls")).results, ["ok ran ls"]);
+  assertEquals((await run(open, "ls")).results, ["ok ran ls"]);
   await using closed = gate("crash", { intercept: ["approve_tool"] });
   const denied = 'denied Tool execution denied by approval hook: tool approval hook "gate" failed';
-  assertEquals((await run(closed, "ls")).said, [denied]);
-  assertEquals((await run(closed, "ls")).said, [denied]);
+  assertEquals((await run(closed, "ls")).results, [denied]);
+  assertEquals((await run(closed, "ls")).results, [denied]);
 });
 
 Deno.test("PicoClaw: noise between the answers of a process is ignored", async () => {
   await using hooks = gate("noise", { intercept: ["before_tool"] });
-  const { said, warned } = await run(hooks, "ls", "rm -rf /");
-  assertEquals([said, warned], [["ok ran ls", "denied Tool execution denied by hook: Dangerous"], []]);
+  const { results, warned } = await run(hooks, "ls", "rm -rf /");
+  assertEquals([results, warned], [["ok ran ls", "denied Tool execution denied by hook: Dangerous"], []]);
 });
 
 Deno.test("PicoClaw: a process has the configured directory and environment", async () => {
   await using disk = await folder();
   await using hooks = gate("place", { dir: disk.path, env: { HOOK_NAME: "kagi" }, intercept: ["before_tool"] });
-  assertEquals((await run(hooks, "ls")).said, [`ok ${await Deno.realPath(disk.path)} kagi true`]);
+  assertEquals((await run(hooks, "ls")).results, [`ok ${await Deno.realPath(disk.path)} kagi true`]);
 });
 
 Deno.test("PicoClaw: a process that does not end with its input is killed after two seconds", async () => {
   const hooks = gate("pid", { intercept: ["before_tool"] });
-  const [said = ""] = (await run(hooks, "ls")).said;
-  const pid = said.replace("ok ", "");
+  const [line = ""] = (await run(hooks, "ls")).results;
+  const pid = line.replace("ok ", "");
   const lives = async () => (await new Deno.Command("kill", { args: ["-0", pid], stderr: "null" }).output()).success;
   assert(await lives());
   const start = performance.now();
@@ -73,8 +73,8 @@ Deno.test("PicoClaw: a process that does not end with its input is killed after 
 
 Deno.test("PicoClaw: a process counts as ended even if its children live", async () => {
   await using hooks = gate("orphan", { intercept: ["before_tool"], env: { PATH: "/usr/bin:/bin" } });
-  const { said, warned } = await run(hooks, "ls");
-  assertEquals([said, warned], [["ok ran ls"], [
+  const { results, warned } = await run(hooks, "ls");
+  assertEquals([results, warned], [["ok ran ls"], [
     'The hook "gate" failed at before_tool and is skipped.',
     'The hook "gate" failed at after_tool and is skipped.',
   ]]);
@@ -101,8 +101,8 @@ Deno.test("PicoClaw: hooks do not keep the program running", async () => {
 Deno.test("commands and processes that are hooks inherit the environment", async () => {
   const args = ["run", "--allow-all", here("inheriting_program.ts"), here("rpc_hook.ts")];
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, env: { GREETING: "Hello" } }).output();
-  const said = new TextDecoder().decode(stdout).split("\n");
-  const seen = said.filter((line) => line.includes("Hello"));
+  const printed = new TextDecoder().decode(stdout).split("\n");
+  const seen = printed.filter((line) => line.includes("Hello"));
   assertEquals(seen, ["prompt command Hello", `ok ${Deno.cwd()} kagi trueHello`], new TextDecoder().decode(stderr));
 });
 

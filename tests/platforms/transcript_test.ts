@@ -26,7 +26,7 @@ async function linesOf(path: string): Promise<Line[]> {
   return lines;
 }
 
-const said = (lines: readonly Line[]) => lines.map(({ type, message: { content } }) => [type, content]);
+const contentsOf = (lines: readonly Line[]) => lines.map(({ type, message: { content } }) => [type, content]);
 
 Deno.test("transcript() obeys the laws of middleware", async () => {
   await using disk = await folder();
@@ -58,7 +58,7 @@ Deno.test("each session has a file with a line per message, over all of its runs
   await assistant.run({ session: "a/b", prompt: "Hi" }).result;
   await assistant.run({ session: "a/b", prompt: "Again" }).result;
   const lines = await linesOf(`${disk.path}/deep/a%2Fb.jsonl`);
-  assertEquals(said(lines), [
+  assertEquals(contentsOf(lines), [
     ["user", "Hi"],
     ["assistant", [
       { type: "thinking", thinking: "Hm." },
@@ -84,7 +84,7 @@ Deno.test("hooks receive the path, and find the earlier messages in the file", a
   await using disk = await folder();
   const found: unknown[] = [];
   const reads = hooks(async ({ hook_event_name, transcript_path }) => {
-    found.push([hook_event_name, transcript_path, said(await linesOf(transcript_path)).at(-1)]);
+    found.push([hook_event_name, transcript_path, contentsOf(await linesOf(transcript_path)).at(-1)]);
   });
   const config = { SessionStart: reads, PreToolUse: reads, Stop: reads };
   const model = scripted({ calls: [["Bash", { command: "ls" }]] }, "Done.");
@@ -113,7 +113,7 @@ Deno.test("a subagent has its own file", async () => {
   const [main, own, id] = paths;
   const here = `${Deno.cwd()}/${disk.path}`;
   assertEquals([main, own], [`${here}/s.jsonl`, `${here}/s/subagents/agent-${id}.jsonl`]);
-  assertEquals(said(await linesOf(String(own))), [["user", "Help"], ["assistant", [{
+  assertEquals(contentsOf(await linesOf(String(own))), [["user", "Help"], ["assistant", [{
     type: "text",
     text: "Helped.",
   }]]]);

@@ -31,8 +31,8 @@ export class Chat extends AbstractChat<UIMessage> {
   get reported(): string[] {
     return (this.lastMessage?.parts ?? []).map((part) => {
       const { type, state, text, data, input, output, errorText } = part as Readonly<Record<string, unknown>>;
-      const said = [text, data, input, output, errorText].filter((value) => value !== undefined);
-      return [type, state, ...said.map((value) => typeof value === "string" ? value : JSON.stringify(value))]
+      const values = [text, data, input, output, errorText].filter((value) => value !== undefined);
+      return [type, state, ...values.map((value) => typeof value === "string" ? value : JSON.stringify(value))]
         .filter((word) => word !== undefined).join(" ");
     });
   }

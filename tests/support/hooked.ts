@@ -83,8 +83,8 @@ export function saying(answer: HookAnswer): HookCallback {
 }
 
 /** A hook that always returns the same `hookSpecificOutput`, for its own event. */
-export function saysOf(said: Omit<HookSpecificOutput, "hookEventName">): HookCallback {
-  return ({ hook_event_name: hookEventName }) => ({ hookSpecificOutput: { hookEventName, ...said } });
+export function saysOf(output: Omit<HookSpecificOutput, "hookEventName">): HookCallback {
+  return ({ hook_event_name: hookEventName }) => ({ hookSpecificOutput: { hookEventName, ...output } });
 }
 
 /** The matchers of an event: one with these hooks. */

@@ -9,9 +9,9 @@ import { callsOf, type Message, textOf } from "@jizai/jizai";
 export function lines(messages: readonly Message[]): string[] {
   return messages.flatMap((message) => {
     if (message.role === "tool") return message.results.map((result) => `${result.status} ${textOf(result)}`.trim());
-    const said = textOf(message);
+    const text = textOf(message);
     const speaker = message.role === "user" ? message.from ?? "user" : "assistant";
     const calls = message.role === "assistant" ? callsOf(message).map(({ name }) => name) : [];
-    return [...said ? [`${speaker} ${said}`] : [], ...calls.length > 0 ? [`call ${calls.join(" ")}`] : []];
+    return [...text ? [`${speaker} ${text}`] : [], ...calls.length > 0 ? [`call ${calls.join(" ")}`] : []];
   });
 }

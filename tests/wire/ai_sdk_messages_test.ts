@@ -47,8 +47,8 @@ function shown({ messages }: Chat): string[] {
   return messages.flatMap(({ role, parts }) =>
     parts.map((part) => {
       const { type, state, parts, text, url, output, errorText, approval } = part as Readonly<Record<string, unknown>>;
-      const said = [text, url, parts, output, errorText, (approval as { reason?: string } | undefined)?.reason];
-      const words = said.filter((value) => value !== undefined)
+      const values = [text, url, parts, output, errorText, (approval as { reason?: string } | undefined)?.reason];
+      const words = values.filter((value) => value !== undefined)
         .map((value) => typeof value === "string" ? value : JSON.stringify(value));
       return [role, type, state, ...words].filter((word) => word !== undefined).join(" ");
     })

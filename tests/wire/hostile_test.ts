@@ -101,9 +101,9 @@ for (const [path, request] of Object.entries(requests)) {
   Deno.test(`${path} answers or refuses a request with any one value replaced`, async () => {
     for (const body of spoiled(request)) {
       const { send, did, troubles } = scene();
-      const said = JSON.stringify(body);
-      await judge(path, await send(path, said), said);
-      assertEquals([said, troubles, did], [said, [], []]);
+      const json = JSON.stringify(body);
+      await judge(path, await send(path, json), json);
+      assertEquals([json, troubles, did], [json, [], []]);
     }
   });
 }
@@ -155,9 +155,9 @@ for (const [path, bodies] of Object.entries(forged)) {
   Deno.test(`${path} ignores forged approvals and results in a conversation`, async () => {
     const { send, did, troubles } = scene();
     for (const body of bodies) {
-      const said = JSON.stringify(body);
-      const status = await judge(path, await send(path, said), said);
-      assertEquals([said, status, did, troubles], [said, 404, [], []]);
+      const json = JSON.stringify(body);
+      const status = await judge(path, await send(path, json), json);
+      assertEquals([json, status, did, troubles], [json, 404, [], []]);
     }
   });
 }

@@ -66,8 +66,8 @@ function textOfAll(messages: readonly Message[]): string {
     }
     if (message.role === "user") return [`[${message.from ?? "person"}] ${shown(message)}`];
     const calls = callsOf(message).map(({ name, input }) => `[assistant calls ${name}] ${JSON.stringify(input)}`);
-    const said = textOf(message);
-    return said === "" ? calls : [`[assistant] ${said}`, ...calls];
+    const text = textOf(message);
+    return text === "" ? calls : [`[assistant] ${text}`, ...calls];
   }).join("\n\n");
 }
 

@@ -181,8 +181,8 @@ async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResu
   parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
   const result = await started.result;
   own.paused = result.status === "paused" ? await store.load(result.session) : undefined;
-  const { status, text: said } = result;
-  const partial = status !== "done" && said !== "" && { text: said }; // for clients: the model does not read it
+  const { status, text: answered } = result;
+  const partial = status !== "done" && answered !== "" && { text: answered }; // for clients: the model does not read it
   parent.events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
   return result;
 }

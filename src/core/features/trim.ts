@@ -58,9 +58,9 @@ export function groupMessages(transcript: readonly Message[]): Message[][] {
 
 /** Returns the number of groups in the opening: up to the first answer, and at most the person's first message. */
 function openingOf(groups: readonly (readonly Message[])[]): number {
-  const said = groups.findIndex(isPersons);
+  const first = groups.findIndex(isPersons);
   const end = groups.findIndex((group, index) =>
-    group[0]?.role === "assistant" || (isPersons(group) && index !== said)
+    group[0]?.role === "assistant" || (isPersons(group) && index !== first)
   );
   return end < 0 ? groups.length : end;
 }

@@ -132,18 +132,18 @@ export async function admitChat(
     return ifOwnedBy(client.owner, await resumeTokens.open(resumeToken, { session: id }));
   }
   const stored = session === undefined ? undefined : await load(session);
-  const said = input(pendingOf(stored));
-  if ("messages" in said) {
-    const { newSession, ...prompt } = said;
+  const parsed = input(pendingOf(stored));
+  if ("messages" in parsed) {
+    const { newSession, ...prompt } = parsed;
     return { ...prompt, type: "prompt", session: newSession ? undefined : session, create, busy: "queue", format };
   }
-  if (stored && said.answers.length === 0) {
+  if (stored && parsed.answers.length === 0) {
     throw new SessionError(`Cannot resume session "${session}": none of its questions is answered`, "unasked");
   }
   if (resumeTokens && resumeToken === undefined) {
     throw new RequestError(400, "invalid", `Cannot resume session "${session}": the resume token is missing`);
   }
-  return { ...said, type: "answers", session: session ?? "", resumeToken, format };
+  return { ...parsed, type: "answers", session: session ?? "", resumeToken, format };
 }
 
 function pendingOf(session: Session | undefined): PendingQuestions {

@@ -124,9 +124,9 @@ const sent = /* @__PURE__ */ lazy(() =>
 
 /** Parses the body of `POST /runs/:id/messages`. */
 export const messageBody: Shape<Extract<Mail, { type: "message" }>> = (value, at) => {
-  const { parts, after, text: said } = sent(value, at);
-  if (parts && said !== undefined) throw invalid("parts", "a text or parts, not both");
-  const message = parts ? { role: "user", parts } as const : user(string(said, "text"));
+  const { parts, after, text: plain } = sent(value, at);
+  if (parts && plain !== undefined) throw invalid("parts", "a text or parts, not both");
+  const message = parts ? { role: "user", parts } as const : user(string(plain, "text"));
   return { type: "message", message, ...(after && { after }) };
 };
 

@@ -93,12 +93,12 @@ Deno.test("Qoder: the documented security hook denies destructive commands only"
 
 for (const dialect of ["qoder", "qodercli", "claude"] as const) {
   Deno.test(`${dialect}: the documented masking hook masks results for the model`, async () => {
-    const said = [
+    const outputs = [
       "key LTAI1234567890abcdefgh",
       { token: "Bearer abc.def==", list: ["AKID0123456789abcdefXYZ"] },
       "nothing",
     ];
-    const tools = [shell({ execute: (index) => said[Number(index)] })];
+    const tools = [shell({ execute: (index) => outputs[Number(index)] })];
     const calls = ["0", "1", "2"].map((index) => command(index));
     const { lines } = await ran({ PostToolUse: [{ hooks: [secretRedactHook] }] }, { calls, tools, dialect });
     assertEquals(lines.slice(1, -1), [

@@ -258,8 +258,8 @@ Deno.test("Qoder: an empty updated output is ignored; qodercli and Claude: it co
 });
 
 Deno.test("an updated output may be a text, content blocks or JSON; updatedMCPToolOutput is for MCP tools", async () => {
-  const outcome = async (said: Parameters<typeof saysOf>[0], name = "Bash") => {
-    const { lines } = await ran({ PostToolUse: hooks(saysOf(said)) }, {
+  const outcome = async (output: Parameters<typeof saysOf>[0], name = "Bash") => {
+    const { lines } = await ran({ PostToolUse: hooks(saysOf(output)) }, {
       calls: [command("a", "ls", name)],
       tools: [shell({ name })],
     });
@@ -281,8 +281,11 @@ Deno.test("Qoder: a block at PostToolUseFailure replaces an error result; otherw
     }),
   ];
   const outcome = async (how: string, dialect: "qoder" | "claude") => {
-    const said = hooks(saying({ decision: "block", reason: "Try ls." }));
-    return (await ran({ PostToolUseFailure: said }, { tools, dialect, calls: [command("a", how)] })).lines.slice(1, -1);
+    const blocking = hooks(saying({ decision: "block", reason: "Try ls." }));
+    return (await ran({ PostToolUseFailure: blocking }, { tools, dialect, calls: [command("a", how)] })).lines.slice(
+      1,
+      -1,
+    );
   };
   assertEquals(await outcome("says", "qoder"), ["error Try ls."]);
   assertEquals(await outcome("throws", "qoder"), ["error Bash failed.", "context Try ls."]);
@@ -317,8 +320,8 @@ Deno.test("Claude, Qoder: context of PostToolBatch is kept in the transcript, an
   const retrying: Middleware = {
     name: "again",
     stop(_, next) {
-      const [said] = more.splice(0);
-      return said === undefined ? next() : Promise.resolve(continueWith(said));
+      const [text] = more.splice(0);
+      return text === undefined ? next() : Promise.resolve(continueWith(text));
     },
   };
   await agent({ model, tools: [shell()], use: [claude_hooks({ PostToolBatch: hooks(once) }), retrying] }).run("Hi")

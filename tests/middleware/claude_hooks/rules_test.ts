@@ -634,7 +634,7 @@ Deno.test("Claude, Qoder: stopping a run aborts its hooks, and does not wait for
 });
 
 Deno.test("Claude, Qoder: systemMessage is for the person only, additionalContext for the model only", async () => {
-  const said: HookCallback = (input) => ({
+  const addsContext: HookCallback = (input) => ({
     systemMessage: `${input.hook_event_name} for the person`,
     hookSpecificOutput: {
       hookEventName: input.hook_event_name,
@@ -645,9 +645,9 @@ Deno.test("Claude, Qoder: systemMessage is for the person only, additionalContex
   });
   const stops = saying({ continue: false, stopReason: "Why, for the person" });
   const { result, events } = await ran({
-    UserPromptSubmit: hooks(said),
-    PreToolUse: hooks(said),
-    PostToolUse: hooks(said, stops),
+    UserPromptSubmit: hooks(addsContext),
+    PreToolUse: hooks(addsContext),
+    PostToolUse: hooks(addsContext, stops),
   });
   assertEquals(notices(events), [
     "UserPromptSubmit for the person",

@@ -28,14 +28,14 @@ function watching(log: string[]): Middleware {
   return {
     name: "watching",
     async tool({ input }, next) {
-      const said = JSON.stringify(input);
-      log.push(`in ${said}`);
+      const json = JSON.stringify(input);
+      log.push(`in ${json}`);
       try {
         const result = await next();
-        log.push(`out ${said} ${result.status}`);
-        return mapText(result, (text) => `${said} ${text}`);
+        log.push(`out ${json} ${result.status}`);
+        return mapText(result, (text) => `${json} ${text}`);
       } catch (error) {
-        log.push(`${isInterrupt(error) ? "left" : "failed"} ${said}`);
+        log.push(`${isInterrupt(error) ? "left" : "failed"} ${json}`);
         throw error;
       }
     },
@@ -115,14 +115,14 @@ Deno.test("Export: after_tool continues the matching call, the first of equal on
   const { ask } = asking(watching(log));
   const before = ["a", "b", "b"].map((command) => ask("before_tool", bash(command)));
   assertEquals(await Promise.all(before), Array(3).fill({ action: "continue" }));
-  const said = async (command: string, for_llm: string) => {
+  const resultAfter = async (command: string, for_llm: string) => {
     const answer = await ask("after_tool", { ...bash(command), ...came(for_llm), duration: 5 });
     return (answer as { result?: { result?: { for_llm?: string } } }).result?.result?.for_llm; // a modification
   };
-  assertEquals(await said("b", "1"), '{"command":"b"} 1');
-  assertEquals(await said("a", "2"), '{"command":"a"} 2');
-  assertEquals(await said("other", "3"), '{"command":"b"} 3'); // another client has changed its input since
-  assertEquals(await said("late", "4"), '{"command":"late"} 4'); // a call that was never announced
+  assertEquals(await resultAfter("b", "1"), '{"command":"b"} 1');
+  assertEquals(await resultAfter("a", "2"), '{"command":"a"} 2');
+  assertEquals(await resultAfter("other", "3"), '{"command":"b"} 3'); // another client has changed its input since
+  assertEquals(await resultAfter("late", "4"), '{"command":"late"} 4'); // a call that was never announced
   assertEquals(log, [
     ...['in {"command":"a"}', 'in {"command":"b"}', 'in {"command":"b"}'],
     ...['out {"command":"b"} ok', 'out {"command":"a"} ok', 'out {"command":"b"} ok'],
@@ -217,26 +217,27 @@ Deno.test("Export: a command ignores unknown events and refuses invalid input", 
 });
 
 Deno.test("Export: a command answers in the words of Claude", async () => {
-  const said = (hook: Omit<Middleware, "name">, event: object) => export_hooks({ name: "one", ...hook }).command(event);
+  const outputOf = (hook: Omit<Middleware, "name">, event: object) =>
+    export_hooks({ name: "one", ...hook }).command(event);
   const pre = { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command: "ls" }, tool_use_id: "1" };
   const decided = (permissionDecision: string, permissionDecisionReason: string, more = {}) => ({
     hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision, permissionDecisionReason, ...more },
   });
-  assertEquals(await said({ tool: (_, next) => next({ input: { command: "pwd" } }) }, pre), {
+  assertEquals(await outputOf({ tool: (_, next) => next({ input: { command: "pwd" } }) }, pre), {
     hookSpecificOutput: { hookEventName: "PreToolUse", updatedInput: { command: "pwd" } },
   });
   assertEquals(
-    await said({ approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }) }, pre),
+    await outputOf({ approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }) }, pre),
     decided("ask", "Sure?"),
   );
   assertEquals(
-    await said({
+    await outputOf({
       tool: (_, next) => next({ input: { command: "pwd" } }),
       approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }),
     }, pre),
     decided("ask", "Sure?", { updatedInput: { command: "pwd" } }),
   );
-  assertEquals(await said({ tool: (ctx) => Promise.reject(ctx.run.end("enough")) }, pre), {
+  assertEquals(await outputOf({ tool: (ctx) => Promise.reject(ctx.run.end("enough")) }, pre), {
     continue: false,
     stopReason: "enough",
   });
@@ -244,12 +245,12 @@ Deno.test("Export: a command answers in the words of Claude", async () => {
     ctx.emit({ type: "notice", text: "Look." });
     return next();
   };
-  assertEquals(await said({ tool: notice }, pre), { systemMessage: "Look." });
+  assertEquals(await outputOf({ tool: notice }, pre), { systemMessage: "Look." });
   const request = { ...pre, hook_event_name: "PermissionRequest" };
   const decision = (decision: object) => ({ hookSpecificOutput: { hookEventName: "PermissionRequest", decision } });
-  assertEquals(await said({ approval: (_, next) => next() }, request), {});
+  assertEquals(await outputOf({ approval: (_, next) => next() }, request), {});
   assertEquals(
-    await said({
+    await outputOf({
       async approval(_, next) {
         await next();
         return allow();
@@ -258,17 +259,17 @@ Deno.test("Export: a command answers in the words of Claude", async () => {
     decision({ behavior: "allow" }),
   );
   assertEquals(
-    await said({ approval: () => Promise.resolve({ type: "deny", reason: "no" }) }, request),
+    await outputOf({ approval: () => Promise.resolve({ type: "deny", reason: "no" }) }, request),
     decision({ behavior: "deny", message: "no" }),
   );
   const post = { ...pre, hook_event_name: "PostToolUse", tool_response: [{ type: "text", text: "out" }] };
   assertEquals(
-    await said({ tool: async (_, next) => ({ ...mapText(await next(), () => "new"), context: ["mind"] }) }, post),
+    await outputOf({ tool: async (_, next) => ({ ...mapText(await next(), () => "new"), context: ["mind"] }) }, post),
     {
       hookSpecificOutput: { hookEventName: "PostToolUse", updatedToolOutput: "new", additionalContext: "mind" },
     },
   );
-  assertEquals(await said({ tool: async (_, next) => ({ ...await next(), status: "error" }) }, post), {
+  assertEquals(await outputOf({ tool: async (_, next) => ({ ...await next(), status: "error" }) }, post), {
     decision: "block",
     reason: "out",
   });

@@ -71,7 +71,7 @@ async function came(use: readonly Middleware[], prompt = "Hi") {
   const reported = (messages: readonly Message[]) =>
     lines(messages).map((line) => line.replace(/Tool execution denied by (approval )?hook: /, ""));
   return {
-    said: reported(result.messages),
+    transcript: reported(result.messages),
     status: result.status,
     asked: result.questions.map(({ questions }) => questions.length > 0),
     requests: model.requests.map(({ messages, instructions }) => [instructions, ...reported(messages)]),
@@ -110,7 +110,7 @@ same("redact", () => [redact({ secrets: ["hunter2"], patterns: [] }), denies()],
 same("redact, if only results contain a secret", () => [
   {
     name: "results",
-    tool: async (_, next) => mapText(await next(), (said) => said.replaceAll("hunter2", "[redacted]")),
+    tool: async (_, next) => mapText(await next(), (text) => text.replaceAll("hunter2", "[redacted]")),
   },
   denies(),
 ]);
@@ -148,7 +148,7 @@ same("a hook that changes requests and responses", () => [
     name: "loud",
     async model(ctx, next) {
       const response = await next({ request: { instructions: `${ctx.request.instructions} Be loud.`.trim() } });
-      return mapText(response, (said) => said.toUpperCase());
+      return mapText(response, (text) => text.toUpperCase());
     },
   },
 ], { claude: false });
@@ -175,32 +175,32 @@ Deno.test("Export: a decision without an equivalent is a refusal with an explana
       Promise.resolve(ctx.name === "weather" ? allow({ input: { city: "oslo" } }) : { type: "deny", reason: "no" }),
   };
   const rpc = await came([throughRpc(() => [edits])]);
-  assertEquals(rpc.said.slice(3, 5), Array(2).fill('denied It is only allowed with {"city":"oslo"}'));
+  assertEquals(rpc.transcript.slice(3, 5), Array(2).fill('denied It is only allowed with {"city":"oslo"}'));
   const claude = await came([throughClaude(() => [edits])]);
-  assertEquals(claude.said.slice(3, 5).map((line) => line.slice(0, 14)), ["ok sun in oslo", "ok sun in oslo"]);
+  assertEquals(claude.transcript.slice(3, 5).map((line) => line.slice(0, 14)), ["ok sun in oslo", "ok sun in oslo"]);
   const asks = () => [permissions({ ask: [{ tool: "*", why: "May it?" }] })];
-  assertEquals((await came([throughRpc(asks)])).said.slice(3), [
+  assertEquals((await came([throughRpc(asks)])).transcript.slice(3), [
     ...Array(4).fill("denied May it?"),
     "assistant Done, hunter2.",
   ]);
   assertEquals((await came([throughClaude(asks)])).status, "paused");
   const renames: Middleware = { name: "renames", tool: (_, next) => next({ name: "weather" }) };
   const renamed = await came([throughClaude(() => [renames])]);
-  assertEquals(renamed.said[5], "denied It is only allowed as weather");
+  assertEquals(renamed.transcript[5], "denied It is only allowed as weather");
   const rewrites: Middleware = {
     name: "rewrites",
     prompt: (_, next) => next({ prompt: { role: "user", parts: [{ type: "text", text: "Ho" }] } }),
   };
   const rewritten = await came([throughClaude(() => [rewrites])]);
-  assertEquals([rewritten.status, rewritten.said], ["cancelled", []]);
+  assertEquals([rewritten.status, rewritten.transcript], ["cancelled", []]);
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
-  assertEquals((await came([throughClaude(() => [cache])])).said.slice(3, 5), ["denied cached", "denied cached"]);
+  assertEquals((await came([throughClaude(() => [cache])])).transcript.slice(3, 5), ["denied cached", "denied cached"]);
   const beside: Middleware = {
     name: "beside",
     tool: async (_, next) => ({ ...await next(), context: ["mind the rain"] }),
   };
   assertEquals(
-    (await came([throughRpc(() => [beside, denies()])])).said[4],
+    (await came([throughRpc(() => [beside, denies()])])).transcript[4],
     "error weather failed.\n\nmind the rain",
   );
 });
@@ -215,8 +215,8 @@ Deno.test("Export: ends and pauses of the run pass through the other system", as
   });
   assertEquals((await came([throughRpc(() => [at("x", "fail")])])).status, "failed");
   const undone = await came([throughRpc(() => [at("x", "undo")])]);
-  assertEquals([undone.status, undone.said], ["cancelled", []]);
-  assertEquals((await came([throughRpc(() => [at("x", "pause")])])).said.slice(3, 4), ["denied Sure?"]);
+  assertEquals([undone.status, undone.transcript], ["cancelled", []]);
+  assertEquals((await came([throughRpc(() => [at("x", "pause")])])).transcript.slice(3, 4), ["denied Sure?"]);
   assertEquals((await came([throughClaude(() => [at("x", "end")])])).status, "done");
   const paused = await came([throughClaude(() => [at("x", "pause")])]);
   assertEquals([paused.status, paused.asked], ["paused", [true]]);

@@ -226,7 +226,7 @@ Deno.test("PicoClaw: unchanged messages keep the fields that the wire does not c
 });
 
 Deno.test("PicoClaw: before_llm can add messages of every role", async () => {
-  const said = [
+  const conversation = [
     { role: "system", content: "Be brief." },
     { role: "user", content: "Hi" },
     {
@@ -239,7 +239,7 @@ Deno.test("PicoClaw: before_llm can add messages of every role", async () => {
     { role: "system", content: "Be kind." },
     { role: "user", content: "And?", media: ["data:image/png;base64,AAAA", "media://unknown"] },
   ];
-  const { requests } = await ran({ before_llm: (params) => ({ request: { ...params, messages: said } }) });
+  const { requests } = await ran({ before_llm: (params) => ({ request: { ...params, messages: conversation } }) });
   const [request] = requests;
   assertEquals([request?.instructions, request?.messages], ["Be brief.\n\nBe kind.", [
     user("Hi"),

@@ -55,15 +55,15 @@ function saidIn(messages: readonly Message[]): string[] {
 
 /** Checks that accepted prompts and answers are stored. */
 export function checkPrompts(messages: readonly Message[], received: readonly Received[]): void {
-  const said = saidIn(messages).filter((text) => !isAside(text));
+  const prompts = saidIn(messages).filter((text) => !isAside(text));
 
   const accepted = received.flatMap(({ events }) =>
     events.flatMap((event) => event.type === "prompt.accepted" ? [textOf(event.prompt)] : [])
   );
-  assertEquals(accepted.filter((prompt) => !said.includes(prompt)), []);
+  assertEquals(accepted.filter((prompt) => !prompts.includes(prompt)), []);
   const over = received.filter(({ state: { status } }) => status !== "aborted" && status !== "paused");
-  assert(said.length >= over.length, "A prompt was lost");
-  assert(said.length <= received.length, "A prompt was taken twice");
+  assert(prompts.length >= over.length, "A prompt was lost");
+  assert(prompts.length <= received.length, "A prompt was taken twice");
 }
 
 /** Checks that an answered question is not asked again. */
@@ -86,8 +86,8 @@ export function checkViews(received: readonly Received[], messages: readonly Mes
   const shown = received.flatMap(({ state }) => state.messages).flatMap(({ role, parts }) =>
     role === "assistant" ? [parts.map((part) => part.type === "text" ? part.text : "").join("")] : []
   );
-  const said = messages.flatMap((message) => message.role === "assistant" ? [textOf(message)] : []);
-  assertEquals(shown.filter(Boolean), said.filter(Boolean));
+  const answers = messages.flatMap((message) => message.role === "assistant" ? [textOf(message)] : []);
+  assertEquals(shown.filter(Boolean), answers.filter(Boolean));
 }
 
 /** Checks that an effect that must not repeat happened once, in one process. */

@@ -15,13 +15,13 @@ interface Received {
 
 /** Records the questions and replies of one hook. */
 function hearing(name: string): Received {
-  const said = state(`${name}.said`, (): Readonly<Record<string, string>> => ({}));
+  const answers = state(`${name}.said`, (): Readonly<Record<string, string>> => ({}));
   return {
     reply(ctx, question) {
-      const { [question]: before } = said.get(ctx);
+      const { [question]: before } = answers.get(ctx);
       const reply = ctx.run.answers.find((answer) => answer.type === "reply" && answer.callId === undefined);
       const now = ctx.vars.atOnce ? word : before === "" && reply?.type === "reply" ? reply.text : before ?? "";
-      said.update(ctx, (said) => ({ ...said, [question]: now }));
+      answers.update(ctx, (answers) => ({ ...answers, [question]: now }));
       return now === "" ? undefined : now;
     },
   };
@@ -80,9 +80,9 @@ export function asksBeforePrompt(_: Chance, name: string): () => Middleware<Vars
   return () => ({
     name,
     async prompt(ctx, next) {
-      const said = reply(ctx, "Which colour?");
-      if (said === undefined) throw ctx.run.pause("Which colour?");
-      return await next({ context: [...ctx.context, `The colour is ${said}.`] });
+      const colour = reply(ctx, "Which colour?");
+      if (colour === undefined) throw ctx.run.pause("Which colour?");
+      return await next({ context: [...ctx.context, `The colour is ${colour}.`] });
     },
   });
 }
@@ -95,9 +95,9 @@ export function asksBeforeEnd(_: Chance, name: string): () => Middleware<Vars> {
     async stop(ctx, next) {
       const verdict = await next();
       if (verdict.type !== "finish" || ctx.continuations > 0) return verdict;
-      const said = reply(ctx, "Is that all?");
-      if (said === undefined) return pause("Is that all?");
-      return continueWith(`${said}, they say.`);
+      const answer = reply(ctx, "Is that all?");
+      if (answer === undefined) return pause("Is that all?");
+      return continueWith(`${answer}, they say.`);
     },
   });
 }

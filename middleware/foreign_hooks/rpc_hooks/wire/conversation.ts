@@ -90,15 +90,15 @@ function keyOf(wire: readonly WireMessage[]): string {
 
 function fromWire(message: WireMessage): UserMessage | AssistantMessage {
   const { role, content, media = [], reasoning_content = "", tool_calls = [] } = message;
-  const said: readonly { type: "text"; text: string }[] = content === "" ? [] : [{ type: "text", text: content }];
+  const texts: readonly { type: "text"; text: string }[] = content === "" ? [] : [{ type: "text", text: content }];
   if (role !== "assistant") {
-    return { role: "user", parts: [...said, ...media.flatMap((ref) => mediaOf(ref) ?? [])] };
+    return { role: "user", parts: [...texts, ...media.flatMap((ref) => mediaOf(ref) ?? [])] };
   }
   const thought: readonly AnswerPart[] = reasoning_content === ""
     ? []
     : [{ type: "reasoning", text: reasoning_content }];
   const files = media.flatMap((ref) => mediaOf(ref) ?? []);
-  return { role, parts: [...thought, ...said, ...files, ...tool_calls.map(fromWireCall)] };
+  return { role, parts: [...thought, ...texts, ...files, ...tool_calls.map(fromWireCall)] };
 }
 
 function fromWireResult(

@@ -73,7 +73,7 @@ export function toWireResponse(response: ModelResponse): WireResponse {
 export function fromWireResponse(wire: WireResponse, before: ModelResponse): ModelResponse {
   const { content, reasoning_content = "", tool_calls = [], finish_reason } = wire;
   const of = (type: AnswerPart["type"]) => before.parts.filter((part) => part.type === type);
-  const said: readonly AnswerPart[] = content === "" ? [] : [{ type: "text", text: content }];
+  const texts: readonly AnswerPart[] = content === "" ? [] : [{ type: "text", text: content }];
   const thought: readonly AnswerPart[] = reasoning_content === ""
     ? []
     : [{ type: "reasoning", text: reasoning_content }];
@@ -85,7 +85,7 @@ export function fromWireResponse(wire: WireResponse, before: ModelResponse): Mod
     ...before,
     parts: [
       ...reasoning_content === thoughtOf(before) ? of("reasoning") : thought,
-      ...content === textOf(before) ? of("text") : said,
+      ...content === textOf(before) ? of("text") : texts,
       ...calls,
     ],
     finish: finish ?? (calls.length > 0 ? "calls" : "stop"),

@@ -66,11 +66,11 @@ export function fromWireResult(wire: WireResult, before?: ToolResult): ToolResul
     ? media.map(artifactOf)
     : [...refs.filter((ref) => typeof ref === "string"), ...artifact_tags].map(artifactOf);
   const { status = "ok", context, input } = before ?? {};
-  const said: readonly ContentPart[] = for_llm === "" ? [] : [{ type: "text", text: for_llm }];
+  const texts: readonly ContentPart[] = for_llm === "" ? [] : [{ type: "text", text: for_llm }];
   return {
     type: "result",
     status: is_error === (status !== "ok") ? status : is_error ? "error" : "ok",
-    parts: [...said, ...noteOf(artifact_tags, for_llm), ...seen],
+    parts: [...texts, ...noteOf(artifact_tags, for_llm), ...seen],
     ...(context && { context }),
     ...(input !== undefined && { input }),
     ...(for_user !== "" && { person: for_user }),
