@@ -19,7 +19,7 @@ export interface CallQuestion extends Question {
 }
 
 /** Answer of a person: yes or no, or an object. */
-export type PersonSays = boolean | {
+export type HumanAnswer = boolean | {
   /** Whether the call may run. */
   readonly allow: boolean;
   /** Reason for a denial, for the model. */
@@ -32,7 +32,7 @@ export type PersonSays = boolean | {
 export type AskPerson = (
   question: CallQuestion,
   options: { readonly signal: AbortSignal },
-) => PersonSays | Promise<PersonSays>;
+) => HumanAnswer | Promise<HumanAnswer>;
 
 /**
  * Answers the questions of later guards and of tools by asking a person, one question at a time over all runs. If the person edits the input, all guards
@@ -81,9 +81,9 @@ export function human(ask: AskPerson): Middleware {
       await person.take(cancellationOf(signal));
       try {
         signal.throwIfAborted();
-        const says = await ask({ callId: call.id, tool, input, questions, call }, { signal });
+        const given = await ask({ callId: call.id, tool, input, questions, call }, { signal });
         signal.throwIfAborted();
-        const answer = answerOf(says);
+        const answer = answerOf(given);
         if (answer.type === "allow" && answer.input !== undefined) edited.set(ctx, keyOf(answer.input));
         return answer;
       } finally {
@@ -94,7 +94,7 @@ export function human(ask: AskPerson): Middleware {
 }
 
 /** Converts an answer to a verdict. Only `true` allows. */
-function answerOf(says: PersonSays): Approval {
-  const { allow: allowed, reason = "A person said no.", input } = typeof says === "boolean" ? { allow: says } : says;
+function answerOf(given: HumanAnswer): Approval {
+  const { allow: allowed, reason = "A person said no.", input } = typeof given === "boolean" ? { allow: given } : given;
   return allowed === true ? allow({ input }) : deny(reason);
 }

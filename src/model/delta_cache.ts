@@ -24,7 +24,7 @@ const unescaped = /^"[\w ,.]+"$/;
 /** Matches exactly one JSON string. */
 const literal = /^"(?:[^"\\]|\\.)+"$/;
 
-/** How many frames are learned in a row without a match before the cache gives up. */
+/** The frames that are learned in a row without a match before the cache gives up. */
 const maxMisses = 32;
 
 /** Creates an empty cache. */

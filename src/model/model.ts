@@ -20,7 +20,7 @@ export interface ToolDefinition {
 /** The tools that a response may or must call: `auto` leaves it to the model, `required` forces a call, and `{ tool }` a call of that tool. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
-/** How much a model reasons before it answers. Each provider supports some of these levels. */
+/** The effort of reasoning before an answer. Each provider supports some of these levels. */
 export type ModelEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
 /**
@@ -40,9 +40,9 @@ export interface ModelOptions {
   readonly stop?: readonly string[];
   /** Makes sampling repeatable, as far as the provider can. */
   readonly seed?: number;
-  /** How much the model reasons. Default: the provider's. */
+  /** The effort of reasoning. Default: the provider's. */
   readonly effort?: ModelEffort;
-  /** How long the provider caches the conversation: `short` is minutes, `long` is an hour or more. Default: the adapter's. */
+  /** The time for which the provider caches the conversation: `short` is minutes, `long` is an hour or more. Default: the adapter's. */
   readonly cache?: "none" | "short" | "long";
   /** JSON Schema that the final answer must match. */
   readonly output?: { readonly [key: string]: unknown };
@@ -99,7 +99,7 @@ export type ModelErrorCode = FailureCode;
 export interface ModelErrorOptions extends ErrorOptions {
   /** Whether the same request may succeed later. Default: false. */
   readonly recoverable?: boolean;
-  /** How long the provider asks to wait, in milliseconds. */
+  /** Milliseconds that the provider asks to wait. */
   readonly retryAfter?: number;
   /** The HTTP status, if there was one. */
   readonly status?: number;
@@ -119,7 +119,7 @@ export class ModelError extends Error {
   override readonly name = "ModelError";
   /** Whether the same request may succeed later. */
   readonly recoverable: boolean;
-  /** How long the provider asks to wait, in milliseconds. */
+  /** Milliseconds that the provider asks to wait. */
   readonly retryAfter: number | undefined;
   /** The HTTP status, if there was one. */
   readonly status: number | undefined;

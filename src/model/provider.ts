@@ -11,7 +11,7 @@ import { ModelError, type ModelEvent } from "./model.ts";
 import { isPage, type ProviderErrors, providerErrors } from "./provider_error.ts";
 import { wholeCharacters } from "./whole_characters.ts";
 
-/** How a provider is reached, and defaults for its requests. */
+/** The address and the credentials of a provider, and defaults for its requests. */
 export interface ProviderOptions {
   /** The provider's name of the model. */
   readonly model: string;

@@ -85,7 +85,7 @@ interface ErrorFields {
   readonly kind: string;
   /** The status within the body. */
   readonly code?: number;
-  /** How long the provider asks to wait, in milliseconds. */
+  /** Milliseconds that the provider asks to wait. */
   readonly retryDelay?: number;
 }
 

@@ -23,7 +23,7 @@ import type { Call, CallResult, Json, MediaPart, SourcePart, Usage, UserMessage 
 import type { OutputChange } from "./output.ts";
 import type { Question } from "./question.ts";
 
-/** Why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
+/** The reason why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
 export type FinishReason = "stop" | "calls" | "length" | "filter" | "other";
 
 /** The decision about one call. */
@@ -103,7 +103,7 @@ export type RunEvent =
     readonly error: string;
     readonly message: string;
     readonly code: FailureCode;
-    /** How long to wait before the next attempt, in milliseconds, if the provider of the model asks for it. */
+    /** Milliseconds to wait before the next attempt, if the provider of the model asks for it. */
     readonly retryAfter?: number;
     readonly usage: Usage;
   }

@@ -104,7 +104,7 @@ export interface ToolMessage {
 /** One entry of a transcript. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
-/** How a call ended. */
+/** The outcome of a call. */
 export type ResultStatus = "ok" | "error" | "denied" | "timeout" | "skipped" | "aborted";
 
 /** A file or page that a tool created, by its address. */
@@ -121,7 +121,7 @@ export interface Artifact {
 export interface ToolResult {
   /** Distinguishes a result from other values that a tool returns. */
   readonly type: "result";
-  /** How the call ended. */
+  /** The outcome of the call. */
   readonly status: ResultStatus;
   /** The content that the model reads. */
   readonly parts: readonly ContentPart[];
@@ -149,7 +149,7 @@ export interface CallResult {
   readonly callId: string;
   /** The name that the model called. */
   readonly name: string;
-  /** How the call ended. */
+  /** The outcome of the call. */
   readonly status: ResultStatus;
   /** The content. */
   readonly parts: readonly ContentPart[];

@@ -27,7 +27,7 @@ async function soon<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const lost: Fate = { type: "lost" };
-const unheard: Fate = { type: "unheard" };
+const unanswered: Fate = { type: "unanswered" };
 
 Deno.test("client() returns each event of a run, and the state after it", async () => {
   const server = logServer(legs);
@@ -130,7 +130,10 @@ Deno.test("client() requests nothing if the connection is lost after the end", a
 
 Deno.test("client() sends an unanswered request again, and the run begins once", async () => {
   for (
-    const fates of [[lost], [unheard], [{ type: "cut", after: 0 }], [lost, unheard, lost], [{ type: "cut", after: 9 }]]
+    const fates of [[lost], [unanswered], [{ type: "cut", after: 0 }], [lost, unanswered, lost], [{
+      type: "cut",
+      after: 9,
+    }]]
   ) {
     const server = faultyNetwork(fates as readonly Fate[]); // a list of one of these kinds
     assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).at, first.length);
@@ -143,11 +146,11 @@ Deno.test("client() checks whether answers arrived before it sends them again", 
   const answering = `POST /sessions/${session}/answers`;
   const looking = `GET /runs/${run} after ${first.length}`;
   const cases: readonly (readonly [Fate[], string[]])[] = [
-    [[unheard], [answering, looking]],
+    [[unanswered], [answering, looking]],
     [[lost], [answering, looking, answering]],
     [[lost, lost, lost], [answering, looking, looking, looking, answering]],
     [[{ type: "ended", after: 0 }], [answering, looking]],
-    [[lost, { type: "well" }, unheard], [answering, looking, answering, looking]],
+    [[lost, { type: "well" }, unanswered], [answering, looking, answering, looking]],
   ];
   for (const keyed of [true, false]) {
     for (const [fates, asked] of cases) {

@@ -13,7 +13,7 @@ const frames = (await recorded()).flat();
 
 /** Returns the fault of one request, most often a bad one. */
 function fateBy({ one, below }: Chance): Fate {
-  const type = one<Fate["type"]>(["well", "lost", "unheard", "refused", "cut", "cut", "cut", "ended", "ended"]);
+  const type = one<Fate["type"]>(["well", "lost", "unanswered", "refused", "cut", "cut", "cut", "ended", "ended"]);
   switch (type) {
     case "refused":
       return { type, status: one([429, 500, 502, 503, 504]) };
@@ -74,7 +74,7 @@ async function read(seed: number) {
     else break;
   }
   const { run: id = "", session = "" } = run.state;
-  return { came: named({ events, state: run.state }, { run: id, session }), asked: model.requests.length, done };
+  return { outcome: named({ events, state: run.state }, { run: id, session }), asked: model.requests.length, done };
 }
 
 Deno.test("client() loses and repeats no event in 200 runs over bad networks", async () => {
@@ -83,15 +83,15 @@ Deno.test("client() loses and repeats no event in 200 runs over bad networks", a
   const { run = "", session = "" } = state;
   const events = frames.map(({ event }) => event);
   const expected = {
-    came: named({ events, state }, { run, session }),
+    outcome: named({ events, state }, { run, session }),
     asked: 3,
     done: ["look_1", "look_2", "drop_1"].map((id) => `${id} 🔥\u2028`),
   };
   const runs = Array.from({ length: 200 }, async (_, seed) => {
-    const came = await read(seed).catch((error) => {
+    const outcome = await read(seed).catch((error) => {
       throw new Error(`Cannot read the run of seed ${seed}`, { cause: error });
     });
-    assertEquals(came, expected, `seed ${seed}`);
+    assertEquals(outcome, expected, `seed ${seed}`);
   });
   let settled = false;
   const over = Promise.all(runs).finally(() => settled = true);

@@ -349,7 +349,7 @@ Deno.test("fold() reaches the same messages as the transcript", async () => {
     name: "look",
     description: "Looks",
     input: z.object({ at: z.number() }),
-    execute: ({ at }) => `Saw ${at}.`,
+    execute: ({ at }) => `Found ${at}.`,
   });
   const child = agent({ name: "child", model: scripted({ text: ["De", "ep."] }) });
   const script = scripted(

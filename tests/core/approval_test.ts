@@ -2,7 +2,7 @@ import { agent, allow, type Approval, ask, denied, deny, memory, type Middleware
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { at, batch, call, came, drop, three, weather } from "../support/batch.ts";
+import { at, batch, call, drop, runBatch, three, weather } from "../support/batch.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 
 /** A guard with one hook. */
@@ -69,7 +69,7 @@ const matrix: readonly (readonly [above: Middleware, below: Middleware, outcome:
 
 /** Returns the outcome of one call: its result, or its question to a person. */
 async function outcome(use: readonly Middleware[], tools = [weather(() => "ran")], name = "weather"): Promise<string> {
-  const { result, lines } = await came([call("a", { name })], { tools, use });
+  const { result, lines } = await runBatch([call("a", { name })], { tools, use });
   if (result.status !== "paused") return lines[1] ?? result.status;
   return `paused: ${result.questions.flatMap(({ questions }) => questions).join(", ")}`;
 }
@@ -98,13 +98,13 @@ Deno.test("a guard may pause the run: no call runs, and on resume the call passe
     return next();
   });
   const started = batch(three, { tools: [weather(({ city }) => log.push(city))], use: [swallows, closed] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals([result.status, log], ["done", []]); // a hook that catches the pause has denied the call
   const strict = batch(three, { tools: [weather(({ city }) => log.push(city))], use: [blind, closed] });
-  const first = await strict.run().came;
+  const first = await strict.run().outcome;
   assertEquals([withoutSchemas(first.result.questions), log], [[{ questions: ["May we?"] }], []]);
   open = true;
-  const second = await strict.resume(first.result.session).came;
+  const second = await strict.resume(first.result.session).outcome;
   assertEquals([second.lines.at(-1), log], ["assistant Done.", ["a", "b", "c"]]);
 });
 
@@ -127,7 +127,7 @@ Deno.test("a tool asks always, for some inputs, or never", async () => {
     ask: ({ city }) => Promise.resolve(city === "B"),
     execute: ({ city }) => city,
   });
-  const { result } = await came([call("a", { name: "picky" }), call("b", { name: "picky" })], { tools: [picky] });
+  const { result } = await runBatch([call("a", { name: "picky" }), call("b", { name: "picky" })], { tools: [picky] });
   assertEquals(withoutSchemas(result.questions), [{
     callId: "b",
     tool: "picky",
@@ -148,7 +148,7 @@ Deno.test("a tool whose ask function throws is denied", async () => {
 });
 
 Deno.test("the failure of a guard is reported to the operator, and clients receive a warning", async () => {
-  const { errors, events } = await came([call("a"), call("b")], { use: [at("a", { approval: broken.approval })] });
+  const { errors, events } = await runBatch([call("a"), call("b")], { use: [at("a", { approval: broken.approval })] });
   assertEquals(errors.map(String), ["Error: the guard broke"]);
   const warnings = events.flatMap((event) => event.type === "warning" ? [{ ...event, error: "an id" }] : []);
   assertEquals(warnings, [{
@@ -187,7 +187,7 @@ Deno.test("a guard sees the final input, once for each call, in the model's orde
     name: "change",
     tool: (ctx, next) => next(ctx.call.id === "b" ? { input: { city: "oslo" } } : {}),
   };
-  await came(three, { use: [look, change] });
+  await runBatch(three, { use: [look, change] });
   assertEquals(seen, [
     'a weather weather {"city":"a"} 1',
     'b weather weather {"city":"oslo"} 1',
@@ -204,7 +204,7 @@ Deno.test("guards also decide about an answer in place of the tool", async () =>
     seen.push(`${ctx.call.id} ${ctx.proposed ? "answered" : "to run"}`);
     return await next();
   });
-  const { lines } = await came(three, { use: [cache, look, at("a", { approval: denies.approval })] });
+  const { lines } = await runBatch(three, { use: [cache, look, at("a", { approval: denies.approval })] });
   assertEquals(seen, ["a answered", "b to run", "c to run"]);
   assertEquals(lines.slice(1), ["denied no", "ok sun in b", "ok sun in c", "assistant Done."]);
 });
@@ -215,7 +215,7 @@ Deno.test("guards do not see a call that was denied at tool, and its decision is
     seen.push(ctx.call.id);
     return next();
   });
-  const { events } = await came([call("a"), call("b")], {
+  const { events } = await runBatch([call("a"), call("b")], {
     use: [at("a", { tool: () => Promise.resolve(denied("no")) }), look],
   });
   assertEquals(seen, ["b"]);
@@ -234,7 +234,7 @@ Deno.test("a tool with an ask function asks about an answer to an invalid input"
     execute: () => "ran",
   });
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
-  const { result } = await came([call("a", { name: "picky", city: 7 }), call("b", { name: "picky" })], {
+  const { result } = await runBatch([call("a", { name: "picky", city: 7 }), call("b", { name: "picky" })], {
     tools: [picky],
     use: [cache],
   });
@@ -260,14 +260,14 @@ Deno.test("guards also decide about an answer made from a guard's failure", asyn
 Deno.test("an answer in place of the tool that a person approves is the result", async () => {
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
   const started = batch([call("a")], { use: [cache, asks] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals(withoutSchemas(result.questions), [{
     callId: "a",
     tool: "weather",
     input: { city: "a" },
     questions: ["Sure?"],
   }]);
-  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(lines, ["call weather", "ok cached", "assistant Done."]);
 });
 
@@ -303,7 +303,7 @@ Deno.test("an edited input passes the guards once more, and then runs", async ()
     seen.push(ctx.input);
     return next();
   });
-  const { lines, result } = await came([call("a")], { use: [look, toRome] });
+  const { lines, result } = await runBatch([call("a")], { use: [look, toRome] });
   assertEquals(seen, [{ city: "a" }, { city: "rome" }]);
   assertEquals(lines, ["call weather", "ok sun in rome", "assistant Done."]);
   assertEquals(result.messages[1], {
@@ -344,7 +344,7 @@ Deno.test("an edit survives an outer guard that allows and an inner guard that a
     assertEquals(await outcome(use, [look]), "ok rome");
   }
   for (const use of [[edits, asks], [asks, edits], [blind, edits, asks], [blind, asks, edits]]) {
-    const { result } = await came([call("a")], { tools: [look], use });
+    const { result } = await runBatch([call("a")], { tools: [look], use });
     assertEquals(withoutSchemas(result.questions), [{
       callId: "a",
       tool: "weather",
@@ -366,7 +366,7 @@ Deno.test("another order of keys is not an edit", async () => {
     seen.push(input);
     return Promise.resolve(allow({ input: { b: { d: 3, c: 2 }, a: 1 } }));
   });
-  const { lines } = await came([{ id: "x", name: "two", input: { a: 1, b: { c: 2, d: 3 } } }], {
+  const { lines } = await runBatch([{ id: "x", name: "two", input: { a: 1, b: { c: 2, d: 3 } } }], {
     tools: [two],
     use: [turned],
   });
@@ -384,9 +384,9 @@ Deno.test("the denial of a person has their reason, or a default", async () => {
   ) {
     const log: string[] = [];
     const started = batch([call("a", { name: "drop" })], { tools: [drop(log)] });
-    const { result } = await started.run().came;
+    const { result } = await started.run().outcome;
     const answer = { callId: "a", type: "deny", ...(reason && { reason }) } as const;
-    const { lines, events } = await started.resume(result.session, [answer]).came;
+    const { lines, events } = await started.resume(result.session, [answer]).outcome;
     assertEquals([lines[1], log], [expected, []]);
     const decided = events.flatMap((event) => event.type === "approval.decided" ? [event] : []);
     assertEquals(decided.map(({ decision, by }) => [decision, by]), [["deny", "person"]]);
@@ -408,22 +408,22 @@ Deno.test("the denial and the edit of a person count even if no guard asks now",
       return "ran";
     });
     const started = batch([call("a")], { tools: [noted], use: [once] });
-    const { result } = await started.run().came;
+    const { result } = await started.run().outcome;
     asking = false;
-    const { lines } = await started.resume(result.session, [answer]).came;
+    const { lines } = await started.resume(result.session, [answer]).outcome;
     assertEquals([lines[1], log], [expected, answer.type === "deny" ? [] : ["b"]]);
   }
 });
 
 Deno.test("approval.asked contains the input that would run, and approval.decided says who decided", async () => {
   const started = batch([call("a", { name: "drop" })], { tools: [drop()], use: [asks] });
-  const first = await started.run().came;
+  const first = await started.run().outcome;
   const question = { callId: "a", tool: "drop", input: { city: "a" }, questions: ["Sure?", "Run drop?"] };
   assertEquals(first.events.filter(({ type }) => type === "approval.asked"), [
     { type: "approval.asked", turn: 1, call: "a", ...question },
   ]);
   assertEquals(withoutSchemas(first.result.questions), [question]);
-  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(second.events.filter(({ type }) => type.startsWith("approval")), [
     { type: "approval.decided", turn: 1, call: "a", decision: "allow", by: "person" },
   ]);
@@ -437,8 +437,8 @@ Deno.test("guards decide again when a run is resumed: a deny overrides the appro
   });
   const log: string[] = [];
   const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [strict] });
-  const { result } = await started.run().came;
-  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result } = await started.run().outcome;
+  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals([lines[1], log], ["denied no longer", []]);
 });
 
@@ -447,9 +447,9 @@ Deno.test("an approval is for the input in the question: a changed input asks ag
   let city = "a";
   const moving: Middleware = { name: "moving", tool: (_, next) => next({ input: { city } }) };
   const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [moving] });
-  const first = await started.run().came;
+  const first = await started.run().outcome;
   city = "b";
-  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(second.result.status, "paused");
   assertEquals(withoutSchemas(second.result.questions), [{
     callId: "a",
@@ -458,7 +458,7 @@ Deno.test("an approval is for the input in the question: a changed input asks ag
     questions: ["Run drop?"],
   }]);
   assertEquals(log, []);
-  const third = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const third = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals([third.lines[1], log], ["ok dropped b", ["drop b"]]);
 });
 
@@ -468,32 +468,32 @@ Deno.test("an approval is for the tool in the question, even if another tool has
   const moving: Middleware = { name: "moving", tool: (_, next) => next({ name }) };
   const worse = weather(({ city }) => log.push(`destroy ${city}`), { name: "destroy", ask: true });
   const started = batch([call("a")], { tools: [weather(), drop(log), worse], use: [moving] });
-  const first = await started.run().came;
+  const first = await started.run().outcome;
   name = "destroy";
-  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals([second.result.status, second.result.questions[0]?.tool, log], ["paused", "destroy", []]);
 });
 
 Deno.test("an answer for a call without a question is refused, and the run stays paused", async () => {
   const log: string[] = [];
   const started = batch([call("a"), call("b", { name: "drop" })], { tools: [weather(), drop(log)] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   for (const callId of ["a", "c", ""]) {
-    const { result: refused } = await started.resume(result.session, [{ callId, type: "approve" }]).came;
+    const { result: refused } = await started.resume(result.session, [{ callId, type: "approve" }]).outcome;
     assertEquals([refused.status, String(refused.error)], [
       "failed",
       `SessionError: Cannot answer call ${callId}: it is not asked`,
     ]);
   }
-  const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+  const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).outcome;
   assertEquals([lines[2], log], ["ok dropped b", ["drop b"]]);
 });
 
 Deno.test("an answer counts once", async () => {
   const started = batch([call("a", { name: "drop" })], { tools: [drop()] });
-  const { result } = await started.run().came;
-  await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
-  const { result: repeated } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result } = await started.run().outcome;
+  await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
+  const { result: repeated } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(String(repeated.error), `SessionError: Cannot resume session "${result.session}": it is not paused`);
 });
 
@@ -501,12 +501,12 @@ Deno.test("questions without an answer are asked again", async () => {
   const log: string[] = [];
   const calls = [call("a", { name: "drop" }), call("b", { name: "drop" }), call("c")];
   const started = batch(calls, { tools: [weather(), drop(log)] });
-  const first = await started.run().came;
+  const first = await started.run().outcome;
   assertEquals(first.result.questions.map(({ callId }) => callId), ["a", "b"]);
-  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).outcome;
   assertEquals(second.result.questions.map(({ callId }) => callId), ["a"]);
   assertEquals(log, ["drop b"]);
-  const third = await started.resume(first.result.session, [{ callId: "a", type: "deny" }]).came;
+  const third = await started.resume(first.result.session, [{ callId: "a", type: "deny" }]).outcome;
   assertEquals(third.lines.slice(1), ["denied A person said no.", "ok dropped b", "ok sun in c", "assistant Done."]);
 });
 
@@ -517,9 +517,9 @@ Deno.test("an input that a person edits passes the guards, and then runs", async
     return next();
   });
   const started = batch([call("a", { name: "drop" })], { tools: [drop()], use: [look] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   const answer = { callId: "a", type: "approve", input: { city: "oslo" } } as const;
-  const { lines } = await started.resume(result.session, [answer]).came;
+  const { lines } = await started.resume(result.session, [answer]).outcome;
   const note = 'context A person changed the input of drop to {"city":"oslo"}.';
   assertEquals(lines, ["call drop", "ok dropped oslo", note, "assistant Done."]);
   assertEquals(seen, [{ city: "a" }, { city: "a" }, { city: "oslo" }]);
@@ -528,16 +528,17 @@ Deno.test("an input that a person edits passes the guards, and then runs", async
 Deno.test("an input that a person edits cannot bypass a guard", async () => {
   const log: string[] = [];
   const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [noRome] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   const answer = { callId: "a", type: "approve", input: { city: "rome" } } as const;
-  const { lines } = await started.resume(result.session, [answer]).came;
+  const { lines } = await started.resume(result.session, [answer]).outcome;
   assertEquals([lines[1], log], ["denied no rome", []]);
 });
 
 Deno.test("an input that a person edits and the schema rejects is refused, and the person may answer again", async () => {
   const started = batch([call("a", { name: "drop" })], { tools: [drop()] });
-  const { result: { session } } = await started.run().came;
-  const edited = (city: unknown) => started.resume(session, [{ callId: "a", type: "approve", input: { city } }]).came;
+  const { result: { session } } = await started.run().outcome;
+  const edited = (city: unknown) =>
+    started.resume(session, [{ callId: "a", type: "approve", input: { city } }]).outcome;
   const { status, error } = (await edited(7)).result;
   const message = "Cannot answer call a: its input is wrong: city: Invalid input: expected string, received number";
   assertEquals([status, `${error}`], ["failed", `SessionError: ${message}`]);
@@ -565,9 +566,9 @@ Deno.test("an edit of a person that a guard edits again asks again", async () =>
   });
   const log: string[] = [];
   const started = batch([call("a", { name: "drop" })], { tools: [drop(log)], use: [north] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   const answer = { callId: "a", type: "approve", input: { city: "oslo" } } as const;
-  const second = await started.resume(result.session, [answer]).came;
+  const second = await started.resume(result.session, [answer]).outcome;
   assertEquals(second.result.questions.map(({ input }) => input), [{ city: "tromso" }]);
   assertEquals(log, []);
 });

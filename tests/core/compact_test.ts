@@ -28,7 +28,7 @@ import { compacting } from "../support/compacting.ts";
 const tooLarge = new ModelError("The prompt is too long", { overflow: true });
 
 /** The outcome of a compaction. */
-interface Came {
+interface Outcome {
   readonly status: string;
   /** The events of compactions, failures and model requests. */
   readonly events: readonly string[];
@@ -64,7 +64,7 @@ async function play(
   trigger: CompactTrigger,
   use: readonly Middleware[] = [],
   signal = new AbortController().signal,
-): Promise<Came> {
+): Promise<Outcome> {
   const { steps, limits = {}, begin } = triggers[trigger];
   const model = scripted(...steps);
   const errors: unknown[] = [];
@@ -136,25 +136,25 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
   const goesOn = trigger !== "manual";
   const end = goesOn ? ["assistant Done."] : [];
   const last = goesOn ? ["user Now"] : ["assistant Two"];
-  const compactions = ({ events }: Came) => events.filter((line) => line.startsWith("compact.finished"));
+  const compactions = ({ events }: Outcome) => events.filter((line) => line.startsWith("compact.finished"));
 
   Deno.test(`${trigger}: a hook replaces the compaction`, async () => {
-    const came = await play(trigger, [{
+    const outcome = await play(trigger, [{
       compact: ({ transcript }) => Promise.resolve(compacted([user("All of it.", "hook"), ...transcript.slice(-1)])),
     }]);
-    assertEquals([came.status, came.messages], ["done", ["hook All of it.", ...last, ...end]]);
-    assert(compactions(came)[0]?.startsWith(`compact.finished ${trigger} compacted`));
+    assertEquals([outcome.status, outcome.messages], ["done", ["hook All of it.", ...last, ...end]]);
+    assert(compactions(outcome)[0]?.startsWith(`compact.finished ${trigger} compacted`));
   });
 
   Deno.test(`${trigger}: a hook declines`, async () => {
-    const came = await play(trigger, [{ compact: () => Promise.resolve(declined("Not now.")) }]);
+    const outcome = await play(trigger, [{ compact: () => Promise.resolve(declined("Not now.")) }]);
     const size = trigger === "manual" ? 434 : 441;
-    assertEquals(compactions(came), [`compact.finished ${trigger} declined ${size} ${size} Not now.`]);
-    assertEquals(came.status, { auto: "done", overflow: "failed", manual: "cancelled" }[trigger]);
-    assertEquals(came.messages, [...whole, ...goesOn ? last : [], ...trigger === "auto" ? end : []]);
-    assertEquals(came.errors, trigger === "overflow" ? [tooLarge] : []);
+    assertEquals(compactions(outcome), [`compact.finished ${trigger} declined ${size} ${size} Not now.`]);
+    assertEquals(outcome.status, { auto: "done", overflow: "failed", manual: "cancelled" }[trigger]);
+    assertEquals(outcome.messages, [...whole, ...goesOn ? last : [], ...trigger === "auto" ? end : []]);
+    assertEquals(outcome.errors, trigger === "overflow" ? [tooLarge] : []);
     assertEquals(
-      came.events.at(-1),
+      outcome.events.at(-1),
       {
         auto: "run.finished done Done.",
         overflow: "run.failed uuid The run failed. context",
@@ -164,7 +164,7 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
   });
 
   Deno.test(`${trigger}: a hook adds to the compaction`, async () => {
-    const came = await play(trigger, [{
+    const outcome = await play(trigger, [{
       async compact(_, next) {
         const compaction = await next();
         if (compaction.type === "declined") return compaction;
@@ -172,49 +172,49 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
       },
     }]);
     const trimmed = goesOn ? ["user First", "user Now"] : ["user First", "user Second", "assistant Two"];
-    assertEquals([came.status, came.messages], ["done", [...trimmed, "adder Mind the names.", ...end]]);
+    assertEquals([outcome.status, outcome.messages], ["done", [...trimmed, "adder Mind the names.", ...end]]);
   });
 
   Deno.test(`${trigger}: a hook that throws fails the compaction, and the run continues if it can`, async () => {
     const boom = new Error("boom");
-    const came = await play(trigger, [{ compact: () => Promise.reject(boom) }]);
+    const outcome = await play(trigger, [{ compact: () => Promise.reject(boom) }]);
     if (goesOn) {
-      assertEquals([came.status, came.messages], ["done", ["user First", ...last, ...end]]);
-      assertEquals(compactions(came), [`compact.finished ${trigger} failed 441 117`]);
+      assertEquals([outcome.status, outcome.messages], ["done", ["user First", ...last, ...end]]);
+      assertEquals(compactions(outcome), [`compact.finished ${trigger} failed 441 117`]);
     } else {
-      assertEquals([came.status, came.messages, compactions(came)], ["failed", whole, []]);
+      assertEquals([outcome.status, outcome.messages, compactions(outcome)], ["failed", whole, []]);
     }
-    assertEquals(came.errors, trigger === "overflow" ? [boom, tooLarge] : [boom]);
-    assertEquals(came.events.filter((line) => line.startsWith("warning")), []);
+    assertEquals(outcome.errors, trigger === "overflow" ? [boom, tooLarge] : [boom]);
+    assertEquals(outcome.events.filter((line) => line.startsWith("warning")), []);
   });
 
   Deno.test(`${trigger}: a run that is stopped during the compaction keeps its transcript`, async () => {
     for (const late of [false, true]) {
       const controller = new AbortController();
-      const came = await play(trigger, [{
+      const outcome = await play(trigger, [{
         async compact({ signal }, next) {
           controller.abort();
           if (!late) signal.throwIfAborted();
           return await next();
         },
       }], controller.signal);
-      assertEquals([came.status, came.messages], ["aborted", [...whole, ...goesOn ? last : []]]);
-      assertEquals([compactions(came), came.events.at(-1)], [[], "run.aborted signal "]);
+      assertEquals([outcome.status, outcome.messages], ["aborted", [...whole, ...goesOn ? last : []]]);
+      assertEquals([compactions(outcome), outcome.events.at(-1)], [[], "run.aborted signal "]);
     }
   });
 
   Deno.test(`${trigger}: a run that a hook ends stops before or after the compaction`, async () => {
     for (const late of [false, true]) {
-      const came = await play(trigger, [{
+      const outcome = await play(trigger, [{
         async compact({ run }, next) {
           const end = run.end("enough");
           if (!late) throw end;
           return await next();
         },
       }]);
-      assertEquals([came.status, came.events.at(-1)], ["done", "run.finished done  enough"]);
-      assertEquals(compactions(came).length, late ? 1 : 0);
-      assertEquals(came.messages.includes("assistant One"), !late);
+      assertEquals([outcome.status, outcome.events.at(-1)], ["done", "run.finished done  enough"]);
+      assertEquals(compactions(outcome).length, late ? 1 : 0);
+      assertEquals(outcome.messages.includes("assistant One"), !late);
     }
   });
 }
@@ -316,7 +316,7 @@ Deno.test("an error hook decides about a failed compaction: continue without it,
   const decide = async (trigger: CompactTrigger, decision: Middleware["error"] & object) => {
     const seen: unknown[] = [];
     let left = 2;
-    const came = await advanceUntilSettled(
+    const outcome = await advanceUntilSettled(
       time,
       play(trigger, [{
         error(ctx, next) {
@@ -326,7 +326,7 @@ Deno.test("an error hook decides about a failed compaction: continue without it,
         compact: () => left-- > 0 ? Promise.reject(busy) : Promise.resolve(compacted([user("Less")])),
       }]),
     );
-    return [seen, came.status, came.messages, came.errors];
+    return [seen, outcome.status, outcome.messages, outcome.errors];
   };
   const first = "compact true 1";
   const trimmed = ["user First", "user Now", "assistant Done."];
@@ -342,8 +342,8 @@ Deno.test("an error hook decides about a failed compaction: continue without it,
     busy,
   ]]);
   for (const decision of [skip(), tryAgain(), abortRun()]) { // the caller that requested the compaction receives the error again
-    const came = [["compact false 1"], "failed", whole, [busy]];
-    assertEquals(await decide("manual", () => Promise.resolve(decision)), came);
+    const outcome = [["compact false 1"], "failed", whole, [busy]];
+    assertEquals(await decide("manual", () => Promise.resolve(decision)), outcome);
   }
 });
 

@@ -15,7 +15,19 @@ import {
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { at, barrier, batch, call, came, drop, malformed, settled, three, watch, weather } from "../support/batch.ts";
+import {
+  at,
+  barrier,
+  batch,
+  call,
+  drop,
+  malformed,
+  runBatch,
+  settled,
+  three,
+  watch,
+  weather,
+} from "../support/batch.ts";
 import { eventLines, named } from "../support/run_events.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 
@@ -27,7 +39,7 @@ Deno.test("calls enter one after another, run in parallel, and leave one after a
     await both();
     return `sun in ${city}`;
   });
-  const { lines } = await came([...three, call("d"), call("e", { name: "nope" })], {
+  const { lines } = await runBatch([...three, call("d"), call("e", { name: "nope" })], {
     tools: [parallel],
     use: [
       watch(log),
@@ -64,7 +76,7 @@ Deno.test("the events of a call are emitted outside its hooks", async () => {
     progress("half");
     return `sun in ${city}`;
   });
-  const { events, result } = await came([call("a"), call("b")], { tools: [busy], use: [at("a", quiet)] });
+  const { events, result } = await runBatch([call("a"), call("b")], { tools: [busy], use: [at("a", quiet)] });
   const start = events.findIndex(({ type }) => type === "tool.started");
   const end = events.findIndex(({ type }) => type === "turn.finished");
   assertEquals(eventLines(named(events.slice(start, end), result)), [
@@ -130,7 +142,7 @@ Deno.test("every call has one result, in the model's order, whatever its outcome
     ],
   }).run();
   await time.tickAsync(50);
-  const { lines, result } = await running.came;
+  const { lines, result } = await running.outcome;
   assertEquals(lines, [
     `call ${calls.map(({ name }) => name).join(" ")}`,
     "ok sun in fine",
@@ -168,7 +180,7 @@ Deno.test("the return value of a tool reaches the model as text, as JSON, or as 
     }
   });
   const calls = ["text", "object", "number", "nothing", "result"].map((id) => call(id));
-  const { lines } = await came(calls, { tools: [plain] });
+  const { lines } = await runBatch(calls, { tools: [plain] });
   assertEquals(lines.slice(1), [
     "ok sun",
     'ok {"sun":true}',
@@ -189,7 +201,7 @@ Deno.test("a schema that throws fails only its own call", async () => {
     }),
     execute: () => "never",
   });
-  const { lines, errors } = await came([call("a", { name: "picky" }), call("b")], { tools: [picky, weather()] });
+  const { lines, errors } = await runBatch([call("a", { name: "picky" }), call("b")], { tools: [picky, weather()] });
   assertEquals(lines, [
     "call picky weather",
     "error The input of picky could not be checked.",
@@ -207,7 +219,7 @@ Deno.test("the context of hooks and results becomes one message after the batch,
       return { ...result, context: [...result.context ?? [], `after ${ctx.call.id}`] };
     },
   };
-  const { lines, result } = await came([call("a"), call("b")], { use: [guide] });
+  const { lines, result } = await runBatch([call("a"), call("b")], { use: [guide] });
   assertEquals(lines, [
     "call weather weather",
     "ok sun in a",
@@ -220,7 +232,7 @@ Deno.test("the context of hooks and results becomes one message after the batch,
 
 Deno.test("a hook throws before next(): no call runs, all hooks unwind, every call has a result", async () => {
   const log: string[] = [];
-  const { lines, errors, result, events } = await came(three, {
+  const { lines, errors, result, events } = await runBatch(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [watch(log), at("b", { tool: () => Promise.reject(new Error("boom")) })],
   });
@@ -243,7 +255,7 @@ Deno.test("a hook throws before next(): no call runs, all hooks unwind, every ca
 
 Deno.test("a hook that throws after next() loses its own result, and the original result is never emitted", async () => {
   const log: string[] = [];
-  const { lines, result, events } = await came(three, {
+  const { lines, result, events } = await runBatch(three, {
     use: [
       watch(log),
       at("b", {
@@ -262,7 +274,7 @@ Deno.test("a hook that throws after next() loses its own result, and the origina
 
 Deno.test("each hook that throws after next() reaches the error hooks and the operator", async () => {
   const judged: string[] = [];
-  const { errors, result } = await came(three, {
+  const { errors, result } = await runBatch(three, {
     use: [
       {
         name: "judge",
@@ -286,7 +298,7 @@ Deno.test("each hook that throws after next() reaches the error hooks and the op
 });
 
 Deno.test("a hook that failed loses only its result if an error hook decides to skip", async () => {
-  const { lines, errors } = await came(three, {
+  const { lines, errors } = await runBatch(three, {
     use: [
       { error: () => Promise.resolve(skip()) },
       at("b", {
@@ -303,7 +315,7 @@ Deno.test("a hook that failed loses only its result if an error hook decides to 
 
 Deno.test("an execute hook that returns no result is named in the error", async () => {
   const wrong = "sun" as never; // a hook written in JavaScript may return this
-  const { lines, errors } = await came([call("a")], {
+  const { lines, errors } = await runBatch([call("a")], {
     use: [{ name: "wrong", execute: () => Promise.resolve(wrong) }],
   });
   assertEquals(lines, ["call weather", "error weather failed.", "assistant Done."]);
@@ -315,7 +327,7 @@ Deno.test("an execute hook that returns no result is named in the error", async 
 Deno.test("a tool hook that returns no result is named in the error", async () => {
   for (const given of ["sun", { ok: true }, { type: "result", status: "ok" }, { ...text("sun"), parts: "sun" }]) {
     const wrong = given as never; // a hook written in JavaScript may return this
-    const { result } = await came([call("a")], { use: [{ name: "wrong", tool: () => Promise.resolve(wrong) }] });
+    const { result } = await runBatch([call("a")], { use: [{ name: "wrong", tool: () => Promise.resolve(wrong) }] });
     assertEquals(
       String(result.error),
       'TypeError: Cannot leave tool: "wrong" returned no result; expected text(), denied() or failed()',
@@ -332,7 +344,7 @@ Deno.test("a hook that does not await next() at tool is named in the error, and 
       return Promise.resolve(text("x"));
     },
   };
-  const { lines, result } = await came([call("a")], { tools: [weather(() => log.push("run"))], use: [lazy] });
+  const { lines, result } = await runBatch([call("a")], { tools: [weather(() => log.push("run"))], use: [lazy] });
   assertEquals(String(result.error), 'TypeError: Cannot leave tool: "lazy" did not await next()');
   assertEquals(lines, ["call weather", "error Withheld: a hook failed."]);
   await settled();
@@ -342,7 +354,7 @@ Deno.test("a hook that does not await next() at tool is named in the error, and 
 Deno.test("an event filter that drops a required event fails the run, and all hooks unwind", async () => {
   for (const type of ["tool.started", "approval.decided", "tool.finished"] satisfies Event["type"][]) {
     const log: string[] = [];
-    const { result, lines } = await came(three, {
+    const { result, lines } = await runBatch(three, {
       use: [watch(log), {
         name: "filter",
         turn: (ctx, next) =>
@@ -363,7 +375,7 @@ Deno.test("an event filter that drops a required event fails the run, and all ho
 
 Deno.test("a run that ends before the calls executes nothing, and all hooks unwind", async () => {
   const log: string[] = [];
-  const { lines, result } = await came(three, {
+  const { lines, result } = await runBatch(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [
       watch(log),
@@ -384,7 +396,7 @@ Deno.test("a run that ends before the calls executes nothing, and all hooks unwi
 
 Deno.test("an End that a hook constructs ends the run too", async () => {
   const log: string[] = [];
-  const { result, lines } = await came(three, {
+  const { result, lines } = await runBatch(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [at("b", { tool: () => Promise.reject(new End("enough")) })],
   });
@@ -394,7 +406,7 @@ Deno.test("an End that a hook constructs ends the run too", async () => {
 
 Deno.test("a run that a guard ends executes nothing", async () => {
   const log: string[] = [];
-  const { lines, result } = await came(three, {
+  const { lines, result } = await runBatch(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [at("b", {
       async approval(ctx, next) {
@@ -409,7 +421,7 @@ Deno.test("a run that a guard ends executes nothing", async () => {
 });
 
 Deno.test("a run that ends after the calls keeps every reviewed result", async () => {
-  const { lines, result } = await came(three, {
+  const { lines, result } = await runBatch(three, {
     use: [at("a", {
       async tool(ctx, next) {
         const reviewed = await next();
@@ -423,7 +435,7 @@ Deno.test("a run that ends after the calls keeps every reviewed result", async (
 });
 
 Deno.test("a hook that throws the end after next() has not reviewed its result", async () => {
-  const { lines, result } = await came(three, {
+  const { lines, result } = await runBatch(three, {
     use: [at("b", {
       async tool(ctx, next) {
         await next();
@@ -436,7 +448,7 @@ Deno.test("a hook that throws the end after next() has not reviewed its result",
 });
 
 Deno.test("a run that ends while its calls run lets them finish", async () => {
-  const { lines, result } = await came(three, {
+  const { lines, result } = await runBatch(three, {
     use: [at("b", {
       execute(ctx) {
         throw ctx.run.end("enough");
@@ -458,7 +470,7 @@ Deno.test("a renamed call gets its new tool and passes the outer hooks again, un
     },
   };
   const started = batch([call("a")], { tools: [weather(), drop()], use: [look, rename, look] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   const again = 'drop drop weather a {"city":"z"}';
   assertEquals(seen, ['weather weather weather a {"city":"a"}', again, again]);
   assertEquals(withoutSchemas(result.questions), [{
@@ -467,13 +479,13 @@ Deno.test("a renamed call gets its new tool and passes the outer hooks again, un
     input: { city: "z" },
     questions: ["Run drop?"],
   }]);
-  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { lines } = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(lines, ["call weather", "ok dropped z", "assistant Done."]);
 });
 
 Deno.test("a call renamed to an unknown tool gets an error with the names of the tools", async () => {
   const rename: Middleware = { name: "rename", tool: (_, next) => next({ name: "nope" }) };
-  const { lines } = await came([call("a")], { use: [rename] });
+  const { lines } = await runBatch([call("a")], { use: [rename] });
   assertEquals(lines, ["call weather", 'error There is no tool "nope". The tools are: weather', "assistant Done."]);
 });
 
@@ -497,7 +509,7 @@ Deno.test("a hook's input is parsed, and the transcript keeps the input of the m
       return result;
     },
   };
-  const { result } = await came([call("a")], { tools: [parse], use: [change] });
+  const { result } = await runBatch([call("a")], { tools: [parse], use: [change] });
   assertEquals(inputs, [{ city: "OSLO", days: 3 }]);
   assertEquals(finals, [{ city: "oslo" }]);
   assertEquals(result.messages[1], {
@@ -508,7 +520,7 @@ Deno.test("a hook's input is parsed, and the transcript keeps the input of the m
 
 Deno.test("a hook can repair a malformed input", async () => {
   const repairs: Middleware = { name: "mend", tool: (_, next) => next({ input: { city: "oslo" } }) };
-  const { lines } = await came([malformed], { use: [repairs] });
+  const { lines } = await runBatch([malformed], { use: [repairs] });
   assertEquals(lines, ["call weather", "ok sun in oslo", "assistant Done."]);
 });
 
@@ -549,7 +561,7 @@ Deno.test("a run that ends after the calls may drop all results of its batch", a
       return result;
     },
   };
-  const { lines, result } = await batch(three, { use: [leak] }).run().came;
+  const { lines, result } = await batch(three, { use: [leak] }).run().outcome;
   assertEquals([result.status, result.reason], ["failed", "leak"]);
   assertEquals(lines.slice(1), Array(3).fill("error Withheld: leak."));
 });

@@ -39,8 +39,8 @@ const careful: Middleware = { name: "careful", groups: ({ parallel }) => paralle
 /** Runs calls, given as `id tool`, and returns the log of their hooks and their work. */
 async function logOf(calls: readonly string[], use: readonly Middleware[] = []): Promise<string> {
   const log: string[] = [];
-  const { came } = batch(callsOf(calls), { tools: tools(log), use: [...use, watched(log)] }).run();
-  assertEquals((await came).result.status, "done");
+  const { outcome } = batch(callsOf(calls), { tools: tools(log), use: [...use, watched(log)] }).run();
+  assertEquals((await outcome).result.status, "done");
   return log.join(", ");
 }
 
@@ -115,14 +115,14 @@ Deno.test("a call runs alone if a function about groups throws, and the operator
     },
   };
   const use = [broken, watched(log)];
-  const { errors } = await batch(callsOf(["a plain", "b plain"]), { tools: tools(log), use }).run().came;
+  const { errors } = await batch(callsOf(["a plain", "b plain"]), { tools: tools(log), use }).run().outcome;
   assertEquals(log.join(", "), [alone("a"), alone("b")].join(", "));
   assertEquals(errors.map(String), ["Error: Broken", "Error: Broken"]);
 });
 
 Deno.test("groups keep one batch id, the indices of the response, and one message of results", async () => {
-  const { came } = batch(callsOf(["a write", "b plain", "c write"]), { tools: tools([]) }).run();
-  const { events, result, lines } = await came;
+  const { outcome } = batch(callsOf(["a write", "b plain", "c write"]), { tools: tools([]) }).run();
+  const { events, result, lines } = await outcome;
   const started = events.flatMap((event) => event.type === "tool.started" ? [[event.batch, event.index]] : []);
   assertEquals(started, [0, 1, 2].map((index) => [`${result.run}:1`, index]));
   assertEquals(lines, ["call write plain write", "ok write a", "ok plain b", "ok write c", "assistant Done."]);
@@ -139,12 +139,12 @@ for (const [index, name] of names.entries()) {
     const log: string[] = [];
     const calls = callsOf(names.map((id) => `${id} ${id === name ? "ask" : "write"}`));
     const { run, resume } = batch(calls, { tools: tools(log), use: [watch(log)] });
-    const first = (await run().came).result;
+    const first = (await run().outcome).result;
     assertEquals(first.status, "paused");
     const done = (id: string) => [`in ${id}`, `start ${id}`, `end ${id}`, `out ${id} ok`, `finally ${id}`];
     assertEquals(log.splice(0), [...before.flatMap(done), `in ${name}`, `finally ${name}`]);
     const answers = [{ callId: name, type: "approve" }] as const;
-    const { result, lines } = await resume(first.session, answers).came;
+    const { result, lines } = await resume(first.session, answers).outcome;
     assertEquals(result.status, "done");
     assertEquals(log, [`in ${name} again`, ...done(name).slice(1), ...after.flatMap(done)]);
     assertEquals(lines.slice(1, 4), names.map((id) => `ok ${id === name ? "ask" : "write"} ${id}`));
@@ -159,10 +159,10 @@ for (const [index, name] of names.entries()) {
       },
     });
     const { run, resume } = batch(writes(), { tools: tools(log), use: [pausing] });
-    const { result: paused } = await run().came;
+    const { result: paused } = await run().outcome;
     assertEquals([paused.status, paused.questions.length], ["paused", 1]);
     assertEquals(log, before.flatMap((id) => [`start ${id}`, `end ${id}`]));
-    const { result, lines } = await resume(paused.session, [{ type: "reply", text: "Yes" }]).came;
+    const { result, lines } = await resume(paused.session, [{ type: "reply", text: "Yes" }]).outcome;
     assertEquals(result.status, "done");
     assertEquals(log, names.flatMap((id) => [`start ${id}`, `end ${id}`]));
     assertEquals(lines.slice(1, 4), names.map((id) => `ok write ${id}`));
@@ -177,7 +177,7 @@ for (const [index, name] of names.entries()) {
         return result;
       },
     });
-    const { events, lines } = await batch(writes(), { tools: tools(log), use: [ending] }).run().came;
+    const { events, lines } = await batch(writes(), { tools: tools(log), use: [ending] }).run().outcome;
     assertEquals(log, [...before, name].flatMap((id) => [`start ${id}`, `end ${id}`]));
     assertEquals(lines, [
       "call write write write",
@@ -191,7 +191,7 @@ for (const [index, name] of names.entries()) {
   Deno.test(`a hook that fails in group ${index + 1} ends the run before the later groups`, async () => {
     const log: string[] = [];
     const failing = at(name, { tool: () => Promise.reject(new Error("Broken")) });
-    const { result, lines } = await batch(writes(), { tools: tools(log), use: [failing] }).run().came;
+    const { result, lines } = await batch(writes(), { tools: tools(log), use: [failing] }).run().outcome;
     assertEquals(result.status, "failed");
     assertEquals(log, before.flatMap((id) => [`start ${id}`, `end ${id}`]));
     assertEquals(lines.slice(1), [
@@ -210,7 +210,7 @@ for (const [index, name] of names.entries()) {
       },
     });
     const begun = batch(writes(), { tools: tools(log), use: [stopping] }).run();
-    const { result, lines } = await begun.came;
+    const { result, lines } = await begun.outcome;
     assertEquals(result.status, "aborted");
     assertEquals(log, before.flatMap((id) => [`start ${id}`, `end ${id}`]));
     assertEquals(lines.slice(1), [
@@ -230,14 +230,14 @@ for (const [index, name] of names.entries()) {
       },
     });
     const begun = batch(writes(), { tools: tools(log), use: [stopping] }).run();
-    const { result, lines } = await begun.came;
+    const { result, lines } = await begun.outcome;
     assertEquals([result.status, lines.length], ["aborted", 4]);
     assertEquals(log, [...before, name].flatMap((id) => [`start ${id}`, `end ${id}`]));
   });
 
   Deno.test(`a limit of ${index + 1} calls skips the calls of later groups`, async () => {
     const log: string[] = [];
-    const { lines } = await batch(writes(), { tools: tools(log), limits: { calls: index + 1 } }).run().came;
+    const { lines } = await batch(writes(), { tools: tools(log), limits: { calls: index + 1 } }).run().outcome;
     assertEquals(log, [...before, name].flatMap((id) => [`start ${id}`, `end ${id}`]));
     assertEquals(
       lines.slice(1, 4),
@@ -252,7 +252,7 @@ for (const [index, name] of names.entries()) {
 Deno.test("a deny in one group does not affect the others", async () => {
   const deny = at("b", { tool: () => Promise.resolve(denied("No.")) });
   const { lines } = await batch(callsOf(["a write", "b write", "c write"]), { tools: tools([]), use: [deny] }).run()
-    .came;
+    .outcome;
   assertEquals(lines.slice(1, 4), ["ok write a", "denied No.", "ok write c"]);
 });
 

@@ -1,7 +1,7 @@
 import { agent, type Middleware, reply, state, text, textOf } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
-import { at, batch, type Begun, call, came, drop, three, watch, weather } from "../support/batch.ts";
+import { at, batch, type Begun, call, drop, runBatch, three, watch, weather } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 
@@ -17,7 +17,7 @@ Deno.test("a call waits for a person: its siblings run, and the code after next(
   };
   const calls = [call("a"), call("b", { name: "drop" }), call("c")];
   const started = batch(calls, { tools: [weather(), drop(log)], use: [watch(log), post] });
-  const first = await started.run().came;
+  const first = await started.run().outcome;
   assertEquals(log.splice(0), [
     ...["in a", "in b", "in c"],
     ...["post sun in a", "out a ok", "finally a", "finally b", "post sun in c", "out c ok", "finally c"],
@@ -28,7 +28,7 @@ Deno.test("a call waits for a person: its siblings run, and the code after next(
   ]);
   assertEquals(first.lines, []);
 
-  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).came;
+  const second = await started.resume(first.result.session, [{ callId: "b", type: "approve" }]).outcome;
   assertEquals(log, ["in b again", "drop b", "post dropped b", "out b ok", "finally b"]);
   assertEquals(second.lines, [
     "call weather drop weather",
@@ -47,8 +47,8 @@ Deno.test("context that hooks add before a pause is kept until the batch is done
   };
   const calls = [call("a", { name: "drop" }), call("b")];
   const started = batch(calls, { tools: [weather(), drop()], use: [guide] });
-  const { result: { session } } = await started.run().came;
-  const { lines } = await started.resume(session, [{ callId: "a", type: "deny" }]).came;
+  const { result: { session } } = await started.run().outcome;
+  const { lines } = await started.resume(session, [{ callId: "a", type: "deny" }]).outcome;
   assertEquals(lines.slice(1), [
     "denied A person said no.",
     "ok sun in b",
@@ -109,9 +109,9 @@ Deno.test("a hook that catches a pause cannot change it", async () => {
   for (const hook of hooks) {
     const log: string[] = [];
     const started = batch([call("a"), call("b", { name: "drop" })], { tools: [weather(), drop(log)], use: [hook] });
-    const { result } = await started.run().came;
+    const { result } = await started.run().outcome;
     assertEquals([result.status, result.questions.length], ["paused", 1]);
-    const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+    const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).outcome;
     assertEquals(lines, ["call weather drop", "ok sun in a", "ok dropped b", "assistant Done."]);
     assertEquals(log, ["drop b"]);
   }
@@ -133,10 +133,10 @@ Deno.test("a run paused before next() executes nothing, and all calls of the bat
     })],
     use: [watch(log), gate],
   });
-  const { result, lines } = await started.run().came;
+  const { result, lines } = await started.run().outcome;
   assertEquals(log.splice(0), ["in a", "in b", "finally b", "finally a"]);
   assertEquals([result.status, withoutSchemas(result.questions), lines], ["paused", [{ questions: ["Go on?"] }], []]);
-  const second = await started.resume(result.session).came;
+  const second = await started.resume(result.session).outcome;
   assertEquals(log, [
     ...["in a again", "in b again", "in c again"],
     ...["run a", "run b", "run c"],
@@ -160,13 +160,13 @@ Deno.test("a run paused while its calls run: siblings finish, and the paused cal
       }),
     ],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Log in first."] }]]);
   assertEquals(log.splice(0), [
     ...["in a", "in b", "in c"],
     ...["out a ok", "finally a", "finally b", "out c ok", "finally c"],
   ]);
-  const { lines } = await started.resume(result.session).came;
+  const { lines } = await started.resume(result.session).outcome;
   assertEquals(log, ["in b again", "out b ok", "finally b"]);
   assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", "ok sun in c", "assistant Done."]);
 });
@@ -195,7 +195,7 @@ Deno.test("a run paused after next(): the call leaves again with its result, and
   ];
   const calls = [call("a"), call("b"), call("c"), call("d", { name: "drop" })];
   const started = batch(calls, { tools, use: [watch(log), asksAfter("b")] });
-  const { result, lines } = await started.run().came;
+  const { result, lines } = await started.run().outcome;
   assertEquals([result.status, lines], ["paused", []]);
   assertEquals(withoutSchemas(result.questions), [
     { questions: ["Is this right?"] },
@@ -205,7 +205,7 @@ Deno.test("a run paused after next(): the call leaves again with its result, and
     ...["in a", "in b", "in c", "in d", "run a", "run b", "run c"],
     ...["out a ok", "finally a", "finally b", "out c ok", "finally c", "finally d"],
   ]);
-  const second = await started.resume(result.session, [{ callId: "d", type: "approve" }]).came;
+  const second = await started.resume(result.session, [{ callId: "d", type: "approve" }]).outcome;
   assertEquals(log, ["in b again", "in d again", "drop d", "out b ok", "finally b", "out d ok", "finally d"]);
   assertEquals(second.lines.slice(1), ["ok sun in a", "ok sun in b", "ok sun in c", "ok dropped d", "assistant Done."]);
 });
@@ -218,7 +218,7 @@ Deno.test("the result of a call that a hook paused after next() is withheld if t
       return result;
     },
   });
-  const { result, lines } = await came(three, { use: [asksAfter("b"), ends] });
+  const { result, lines } = await runBatch(three, { use: [asksAfter("b"), ends] });
   assertEquals([result.status, lines.slice(1)], [
     "done",
     ["ok sun in a", "error Withheld: the run was ended.", "ok sun in c"],
@@ -235,8 +235,8 @@ Deno.test("a call that enters again after a pause is over the limit if it was be
     },
   });
   const started = batch(three, { use: [gate], limits: { calls: 2 } });
-  const { result } = await started.run().came;
-  const { lines } = await started.resume(result.session).came;
+  const { result } = await started.run().outcome;
+  const { lines } = await started.resume(result.session).outcome;
   const over = "skipped Not run: this run may make 2 calls.";
   assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", over, "assistant Done."]);
 });
@@ -263,7 +263,7 @@ Deno.test("a run paused after next() pauses, even if an outer hook catches the p
       }),
     ],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Is this right?"] }]]);
 });
 
@@ -281,10 +281,10 @@ Deno.test("a run paused by an error hook: the failed call enters again", async (
       },
     }],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals([result.status, withoutSchemas(result.questions)], ["paused", [{ questions: ["Log in, please."] }]]);
   broken = false;
-  const { lines } = await started.resume(result.session).came;
+  const { lines } = await started.resume(result.session).outcome;
   assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
 });
 
@@ -316,7 +316,7 @@ Deno.test("a run that fails or is stopped does not wait for a person: the call i
     },
   });
   const calls = [call("a"), call("b", { name: "drop" }), call("c")];
-  const first = await came(calls, { tools: [weather(), drop()], use: [fails] });
+  const first = await runBatch(calls, { tools: [weather(), drop()], use: [fails] });
   assertEquals([first.result.status, first.result.questions], ["failed", []]);
   assertEquals(first.lines.slice(1), [
     "ok sun in a",
@@ -341,14 +341,14 @@ Deno.test("a run that fails or is stopped does not wait for a person: the call i
       }
     },
   };
-  const second = await came(calls, { tools: [weather(), drop()], use: [swallow, ends] });
+  const second = await runBatch(calls, { tools: [weather(), drop()], use: [swallow, ends] });
   assertEquals([second.result.status, second.result.reason], ["done", "enough"]);
   assertEquals(second.lines.slice(1), ["ok sun in a", "aborted Not run: enough.", "ok sun in c"]);
 
   const log: string[] = [];
   const leave = weather(({ city }) => city === "c" ? running.stop("leave") : "sun");
   const running: Begun = batch(calls, { tools: [leave, drop()], use: [watch(log)] }).run();
-  const third = await running.came;
+  const third = await running.outcome;
   assertEquals(log.slice(-4), ["out b aborted", "finally b", "out c ok", "finally c"]);
   assertEquals([third.result.status, third.result.reason], ["aborted", "leave"]);
   assertEquals(third.lines.slice(1), ["ok sun", "aborted Not run: the run was stopped.", "ok"]);

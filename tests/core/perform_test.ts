@@ -12,7 +12,7 @@ import {
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { at, batch, call, came, drop, gauge, settled, three, watch, weather } from "../support/batch.ts";
+import { at, batch, call, drop, gauge, runBatch, settled, three, watch, weather } from "../support/batch.ts";
 import { named } from "../support/run_events.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
@@ -52,8 +52,8 @@ Deno.test("a call that enters again after a pause has a new batch, and the same 
     },
   };
   const started = batch([call("a"), call("b", { name: "drop" })], { tools: [weather(), drop()], use: [look] });
-  const { result } = await started.run().came;
-  await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+  const { result } = await started.run().outcome;
+  await started.resume(result.session, [{ callId: "b", type: "approve" }]).outcome;
   assertEquals(named(seen, result), [
     "tool a run:1 0 1 false",
     "tool b run:1 1 1 false",
@@ -93,7 +93,7 @@ Deno.test("a retry enters execute again, under the same key and with a fresh sig
       }
     },
   };
-  const { lines } = await came(three, { tools: [flaky], use: [retry] });
+  const { lines } = await runBatch(three, { tools: [flaky], use: [retry] });
   assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
   assertEquals(tries, ["a 0 false", "b 1 false", "c 2 false", "b 1 false", "b 1 false"]);
 });
@@ -101,7 +101,7 @@ Deno.test("a retry enters execute again, under the same key and with a fresh sig
 Deno.test("an execute hook can answer without running the tool", async () => {
   const log: string[] = [];
   const cache = at("b", { execute: () => Promise.resolve(text("cached")) });
-  const { lines } = await came(three, { tools: [weather(({ city }) => log.push(city))], use: [cache] });
+  const { lines } = await runBatch(three, { tools: [weather(({ city }) => log.push(city))], use: [cache] });
   assertEquals(lines.slice(1), ["ok 1", "ok cached", "ok 2", "assistant Done."]);
   assertEquals(log, ["a", "c"]);
 });
@@ -118,7 +118,7 @@ Deno.test("progress passes the event filter of its own attempt", async () => {
         emit: (event) => ctx.emit(event.type === "tool.progress" ? { ...event, data: "masked" } : event),
       }),
   };
-  const { events } = await came([call("a")], { tools: [loud], use: [mask] });
+  const { events } = await runBatch([call("a")], { tools: [loud], use: [mask] });
   assertEquals(events.filter(({ type }) => type === "tool.progress"), [
     { type: "tool.progress", turn: 1, call: "a", data: "masked" },
   ]);
@@ -126,7 +126,7 @@ Deno.test("progress passes the event filter of its own attempt", async () => {
 
 Deno.test("calls beyond the limit are answered as skipped, and still pass the hooks", async () => {
   const log: string[] = [];
-  const { lines } = await came(three, { use: [watch(log)], limits: { calls: 2 } });
+  const { lines } = await runBatch(three, { use: [watch(log)], limits: { calls: 2 } });
   assertEquals(lines.slice(1), [
     "ok sun in a",
     "ok sun in b",
@@ -148,7 +148,7 @@ Deno.test("no more calls run at once than the limit allows, in the model's order
     })
   );
   const calls = ["a", "b", "c", "d", "e"].map((id) => call(id));
-  const { lines } = await came(calls, { tools: [slow], limits: { parallel: 2 } });
+  const { lines } = await runBatch(calls, { tools: [slow], limits: { parallel: 2 } });
   assertEquals(inside.peak, 2);
   assertEquals(order, ["a", "b", "c", "d", "e"]);
   assertEquals(lines.slice(1), ["ok a", "error weather failed.", "ok c", "ok d", "ok e", "assistant Done."]);
@@ -172,7 +172,7 @@ Deno.test("a slot is held only during the work, not while a retry waits", async 
       }
     },
   };
-  await came([call("a"), call("b")], { tools: [flaky], use: [retry], limits: { parallel: 1 } });
+  await runBatch([call("a"), call("b")], { tools: [flaky], use: [retry], limits: { parallel: 1 } });
   assertEquals(order, ["a", "b", "a"]);
 });
 
@@ -186,7 +186,7 @@ Deno.test("a subagent does not hold the slot that its own tools need", async () 
     { name: "child", description: "Helps" },
   );
   const calls = [{ id: "a", name: "child", input: { prompt: "Help" } }, call("b")];
-  const { lines } = await came(calls, { tools: [child, weather()], limits: { parallel: 1 } });
+  const { lines } = await runBatch(calls, { tools: [child, weather()], limits: { parallel: 1 } });
   assertEquals(lines, ["call child weather", "ok Helped.", "ok sun in b", "assistant Done."]);
 });
 
@@ -199,7 +199,7 @@ Deno.test("subagents share the slots of the run", async () => {
       description: "Helps",
     });
   const calls = ["one", "two"].map((name) => ({ id: name, name, input: { prompt: "Help" } }));
-  await came([...calls, call("c")], {
+  await runBatch([...calls, call("c")], {
     tools: [child("one"), child("two"), slow("weather")],
     limits: { parallel: 2 },
   });
@@ -214,7 +214,7 @@ Deno.test("a call that stops waiting for a slot leaves it to the next call", asy
   });
   const running = batch(three, { tools: [slow], use: [hurried], limits: { parallel: 1 } }).run();
   for (let step = 0; step < 4; step++) await time.tickAsync(50);
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(lines.slice(1), ["ok a", "timeout weather did not finish in time.", "ok c", "assistant Done."]);
 });
 
@@ -229,7 +229,7 @@ Deno.test("a call that waits for a slot is answered when the run is stopped", as
   }).run();
   await settled();
   running.stop();
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(log, ["a"]);
   assertEquals(lines.slice(1), Array(3).fill("aborted Stopped before it was done."));
 });
@@ -243,7 +243,7 @@ Deno.test("a run stopped while its calls run answers every call, and reviews tho
   await time.tickAsync(199);
   assertEquals(log.filter((line) => line.startsWith("out")), []);
   await time.tickAsync(1);
-  const { lines, result } = await running.came;
+  const { lines, result } = await running.outcome;
   assertEquals(lines.slice(1), ["ok sun in a", "aborted Stopped before it was done.", "ok sun in c"]);
   assertEquals(log.filter((line) => line.startsWith("out")), ["out a ok", "out b aborted", "out c ok"]);
   assertEquals([result.status, result.reason], ["aborted", "leave"]);
@@ -273,7 +273,7 @@ Deno.test("a tool that ignores its signal is abandoned and reported, and its lat
     const running = batch(three, { tools: [ignoresSignal], use: [wait, hurried], limits: { grace: 200 } }).run();
     await time.tickAsync(50);
     await time.tickAsync(200);
-    const { lines, events } = await running.came;
+    const { lines, events } = await running.outcome;
     late[settle]("late");
     await time.runMicrotasks();
     assertEquals(lines.slice(1), [
@@ -311,7 +311,7 @@ Deno.test("a signal narrowed at tool reaches the work of that call only", async 
   const running = batch(three, { tools: [wait], use: [hurried] }).run();
   await time.tickAsync(50);
   await time.tickAsync(50);
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(lines.slice(1), [
     "ok sun in a",
     "timeout weather did not finish in time.",
@@ -347,7 +347,7 @@ Deno.test("parallel calls share one listener on the run's signal, which is remov
     await settled();
     return "sun";
   });
-  const { lines } = await came(calls, { tools: [slow], use: [count], limits: { parallel: 10 } });
+  const { lines } = await runBatch(calls, { tools: [slow], use: [count], limits: { parallel: 10 } });
   assertEquals(lines.filter((line) => line === "ok sun").length, 100);
   assertEquals([added, removed], [0, 0]);
 });
@@ -382,7 +382,7 @@ Deno.test("a hook that hangs before next() is abandoned when the run is stopped,
   await time.tickAsync();
   running.stop();
   await time.tickAsync(300);
-  const { lines, result, events } = await running.came;
+  const { lines, result, events } = await running.outcome;
   await time.runMicrotasks();
   assertEquals(result.status, "aborted");
   assertEquals(lines.slice(1), Array(3).fill("aborted Stopped before it was done."));
@@ -407,7 +407,7 @@ Deno.test("results of calls that left before a hook hung are kept", async () => 
   await time.tickAsync();
   running.stop();
   await time.tickAsync(300);
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(lines.slice(1), [
     "ok sun in a",
     "aborted Stopped before it was done.",
@@ -435,7 +435,7 @@ Deno.test("the cleanup receives the interrupted calls", async () => {
   }).run();
   await settled();
   running.stop();
-  await running.came;
+  await running.outcome;
   assertEquals(open, [["b"]]);
 });
 
@@ -452,7 +452,7 @@ Deno.test("a subagent that is stopped with its parent is an aborted call", async
   const running = batch([{ id: "a", name: "child", input: { prompt: "Help" } }], { tools: [child] }).run();
   await settled();
   running.stop();
-  const { lines, events } = await running.came;
+  const { lines, events } = await running.outcome;
   assertEquals(lines, ["call child", "aborted Stopped before it was done."]);
   assertEquals(events.filter(({ type }) => type === "warning"), []);
 });
@@ -470,7 +470,7 @@ Deno.test("the parent waits for a subagent with a tool that ignores its signal",
   await time.tickAsync();
   running.stop();
   await time.tickAsync(100);
-  const { lines, events } = await running.came;
+  const { lines, events } = await running.outcome;
   assertEquals(lines, ["call child", "aborted Stopped before it was done."]);
   assertEquals(events.filter(({ type }) => type === "warning"), []);
 });
@@ -493,7 +493,7 @@ Deno.test("an error hook decides about a failed tool: retry, retry later, or not
   const running = batch(three, { tools: [flaky], use: [decide] }).run();
   await time.tickAsync(100);
   await time.tickAsync(100);
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(lines.slice(1), ["ok sun in a", "ok sun in b", "error weather failed.", "assistant Done."]);
   assertEquals(seen, [
     "execute weather 1 true Error: flaky b",
@@ -517,7 +517,7 @@ Deno.test("a tool failure that ends the run reaches the error hooks once, and it
     if (city !== "c") throw new Error(city);
     return "sun in c";
   });
-  const { lines, result, errors } = await came(three, { tools: [broken], use: [severe] });
+  const { lines, result, errors } = await runBatch(three, { tools: [broken], use: [severe] });
   assertEquals(judged, ["Error: a", "Error: b"]);
   assertEquals(lines.slice(1), ["error weather failed.", "error weather failed.", "ok sun in c"]);
   assertEquals([result.status, String(result.error)], ["failed", "Error: a"]);
@@ -541,7 +541,7 @@ Deno.test("a failure is not retried after its signal has aborted", async () => {
     ],
   }).run();
   for (let step = 0; step < 5; step++) await time.tickAsync(20);
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(lines, ["call weather", "timeout weather did not finish in time.", "assistant Done."]);
   assertEquals(tries, 2);
 });
@@ -555,7 +555,7 @@ Deno.test("a run stopped while a retry waits answers the call", async () => {
   }).run();
   await settled();
   running.stop();
-  const { lines, result } = await running.came;
+  const { lines, result } = await running.outcome;
   assertEquals([result.status, lines], ["aborted", ["call weather", "aborted Stopped before it was done."]]);
 });
 
@@ -567,7 +567,7 @@ Deno.test("a subagent that is refused or fails is a failed call", async () => {
     subagent: async (ctx, next) => ctx.child === "forbidden" ? refused("not that one") : await next(),
   };
   const calls = ["forbidden", "broken", "fine"].map((name) => ({ id: name, name, input: { prompt: "Help" } }));
-  const { lines } = await came(calls, {
+  const { lines } = await runBatch(calls, {
     tools: [
       child("forbidden", "never"),
       child("broken", { error: new Error("secret") }),

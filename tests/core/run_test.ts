@@ -45,7 +45,7 @@ function meeting(size: number): AnyTool {
 }
 
 /** A model that sends `text` and then waits, until its signal aborts or, if `ignoresSignal`, forever. */
-function lasting(text: readonly string[], { ignoresSignal = false } = {}): Model {
+function waitingModel(text: readonly string[], { ignoresSignal = false } = {}): Model {
   return {
     id: "lasting",
     async *stream(_request, { signal }) {
@@ -220,7 +220,7 @@ Deno.test("stop() aborts the run, and keeps the partial answer", async () => {
       await next();
     },
   };
-  const run = agent({ model: lasting(["Once ", "upon"]), use: [watch] }).run("A story");
+  const run = agent({ model: waitingModel(["Once ", "upon"]), use: [watch] }).run("A story");
   const events: Event[] = [];
   for await (const event of run.events) {
     events.push(event);
@@ -296,7 +296,7 @@ Deno.test("a run stops with its signal, and removes its listener at the end", as
   const done = agent({ model: scripted("Hello!") }).run({ prompt: "Hi", signal });
   assertEquals([(await done.result).status, listeners], ["done", 0]);
 
-  const cut = agent({ model: lasting(["Once"]) }).run({ prompt: "Hi", signal });
+  const cut = agent({ model: waitingModel(["Once"]) }).run({ prompt: "Hi", signal });
   for await (const event of cut.events) if (event.type === "text.delta") controller.abort();
   const { status, reason, text } = await cut.result;
   assertEquals([status, reason, text, listeners], ["aborted", "signal", "Once", 0]);
@@ -305,7 +305,7 @@ Deno.test("a run stops with its signal, and removes its listener at the end", as
 Deno.test("a stopped run is aborted, whatever its reason", async () => {
   const statuses: string[] = [];
   for (const reason of ["failure", "", "stop"]) {
-    const run = agent({ model: lasting(["Once"]) }).run("A story");
+    const run = agent({ model: waitingModel(["Once"]) }).run("A story");
     for await (const event of run.events) if (event.type === "text.delta") run.stop(reason);
     const { status, reason: endReason, error } = await run.result;
     statuses.push(`${status} ${endReason} ${error}`);
@@ -323,9 +323,10 @@ Deno.test("a run over its time limit ends as limit, after its cleanup", async ()
       await next();
     },
   };
-  const run = agent({ model: lasting(["Once"], { ignoresSignal: true }), use: [watch], limits: { time: 5_000 } }).run(
-    "A story",
-  );
+  const run = agent({ model: waitingModel(["Once"], { ignoresSignal: true }), use: [watch], limits: { time: 5_000 } })
+    .run(
+      "A story",
+    );
   await time.tickAsync(4_999);
   await time.runMicrotasks();
   assertEquals(reasons, []);

@@ -192,7 +192,7 @@ async function through(
   const log: string[] = [];
   const named = hooks.map((make, index): Named<string, string, string> => ({ name: `h${index}`, hook: make(log) }));
   const onion = compose<string, string, string>(named);
-  const came = await onion("a", undefined, {
+  const outcome = await onion("a", undefined, {
     point: "tool",
     ...law,
     change: (_, change) => change,
@@ -202,7 +202,7 @@ async function through(
       return review ? review(`(${ctx})`) : `(${ctx})`;
     },
   }).catch(String);
-  return [...log, came];
+  return [...log, outcome];
 }
 
 /** Adds a mark to the change and to the result. */
@@ -299,12 +299,12 @@ Deno.test("a hook that returns the promise of next() adds no promise", async () 
   let promise: Promise<string> | undefined;
   const pass: Hook<string, string, string> = (_, next) => promise = next();
   const onion = compose([{ name: "pass", hook: pass }]);
-  const came = onion("a", undefined, {
+  const outcome = onion("a", undefined, {
     point: "tool",
     late: true,
     change: (_, change) => change,
     core: (ctx) => Promise.resolve(ctx),
   });
-  assertStrictEquals(came, promise);
-  assertEquals(await came, "a");
+  assertStrictEquals(outcome, promise);
+  assertEquals(await outcome, "a");
 });

@@ -41,7 +41,7 @@ const tools = [
   tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" }),
 ];
 
-/** A model that pays and looks, once. */
+/** A model that calls `pay` and `look` in its first response. */
 function paying() {
   return scripted({ text: "I pay.", calls: [["pay", { sum: 5 }], ["look", {}]] }, "Done.");
 }

@@ -19,7 +19,7 @@ function answering(...ids: string[]): ToolMessage {
   return { role: "tool", results: ids.map((id) => result(id)) };
 }
 
-function saying(text: string): AssistantMessage {
+function returning(text: string): AssistantMessage {
   return { role: "assistant", parts: [{ type: "text", text }] };
 }
 
@@ -30,7 +30,7 @@ const skipped = (callId: string): CallResult => ({
   parts: [{ type: "text", text: "There is no result." }],
 });
 
-/** Asserts that `messages` are repaired to `mended`, with these problems. */
+/** Asserts that `messages` are repaired to `repaired`, with these problems. */
 function assertRepaired(messages: readonly Message[], repaired: readonly Message[], ...problems: string[]) {
   assertEquals(repairTranscript(messages), { messages: repaired, problems });
 }
@@ -43,7 +43,7 @@ Deno.test("repairTranscript() returns a valid transcript as the same object", ()
     user("It is noon.", "context"),
     calling("c"),
     answering("c"),
-    saying("Done."),
+    returning("Done."),
     user("Thanks"),
     user("And?"),
   ];
@@ -66,7 +66,7 @@ Deno.test("repairTranscript() answers a call without a result as skipped", () =>
 
 Deno.test("repairTranscript() removes a result without a call", () => {
   assertRepaired([user("Hi"), answering("a")], [user("Hi")], "results without calls: a");
-  assertRepaired([saying("Hi"), answering("a", "b")], [saying("Hi")], "results without calls: a, b");
+  assertRepaired([returning("Hi"), answering("a", "b")], [returning("Hi")], "results without calls: a, b");
   assertRepaired(
     [calling("a"), answering("x", "a", "y")],
     [calling("a"), answering("a")],
@@ -128,7 +128,7 @@ function garbage(roll: (end: number) => number): Message[] {
     if (kind === 0) return user(`u${roll(100)}`);
     if (kind === 1) return answering(...some(id));
     if (kind === 2) return calling(...some(id));
-    return { role: "assistant", parts: [...saying("Hm.").parts, ...calling(...some(id)).parts] };
+    return { role: "assistant", parts: [...returning("Hm.").parts, ...calling(...some(id)).parts] };
   });
 }
 

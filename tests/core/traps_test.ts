@@ -17,7 +17,7 @@ import {
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { at, batch, call, came, drop, gauge, settled, three, watch, weather } from "../support/batch.ts";
+import { at, batch, call, drop, gauge, runBatch, settled, three, watch, weather } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
 
 /** A lock that one caller holds; `release` admits the next one. */
@@ -56,7 +56,7 @@ Deno.test("Engine: a lock taken at tool blocks the batch until the run is stoppe
   await settled();
   assertEquals(log, ["in a", "in b"]);
   running.stop();
-  const { result } = await running.came;
+  const { result } = await running.outcome;
   assertEquals(result.status, "aborted");
   assertEquals(log, ["in a", "in b", "finally b", "out a aborted", "finally a"]);
 });
@@ -65,7 +65,7 @@ Deno.test("Engine: a lock taken at execute is held while the work runs, in the o
   const log: string[] = [];
   const inside = gauge();
   const take = lock();
-  const { lines } = await came(three, {
+  const { lines } = await runBatch(three, {
     tools: [weather(({ city }, { callIndex }) =>
       inside.during(async () => {
         log.push(`${callIndex} ${city}`);
@@ -110,7 +110,7 @@ Deno.test("Engine: two tools of 100 ms take 100 ms, and their hooks never overla
   }).run();
   const { start } = time;
   await time.tickAsync(100);
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(lines.slice(1), ["ok a", "ok b", "assistant Done."]);
   assertEquals([tools.peak, hooks.peak, time.now - start], [2, 1, 100]);
 });
@@ -131,19 +131,19 @@ Deno.test("Engine: code after next() at tool waits for the slowest tool", async 
   await settled();
   assertEquals(log, ["in a", "in b"]);
   slowest.resolve("slow");
-  await running.came;
+  await running.outcome;
   assertEquals(log, ["in a", "in b", "out a ok", "finally a", "out b ok", "finally b"]);
 });
 
 Deno.test("Engine: a skipped call stops the inner hooks for itself only", async () => {
   const log: string[] = [];
-  await came(three, { use: [at("b", { tool: () => Promise.resolve(skipped("not now")) }), watch(log)] });
+  await runBatch(three, { use: [at("b", { tool: () => Promise.resolve(skipped("not now")) }), watch(log)] });
   assertEquals(log, ["in a", "in c", "out a ok", "finally a", "out c ok", "finally c"]);
 });
 
 Deno.test("Engine: a run ended at the third call runs neither of the first two", async () => {
   const log: string[] = [];
-  await came(three, {
+  await runBatch(three, {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [at("c", {
       tool(ctx) {
@@ -174,16 +174,16 @@ Deno.test("Engine: a run paused at the third call runs nothing, and all calls en
       },
     }],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals(log.splice(0), ["in a", "in b", "in c"]);
-  await started.resume(result.session).came;
+  await started.resume(result.session).outcome;
   assertEquals(log, ["in a", "in b", "in c", "run a", "run b", "run c"]);
   assertEquals(batches.size, 2);
 });
 
 Deno.test("Engine: a call that was answered consumes its index", async () => {
   const places: string[] = [];
-  await came(three, {
+  await runBatch(three, {
     tools: [weather((_, { callId, callIndex }) => places.push(`${callId} ${callIndex}`))],
     use: [at("b", { tool: () => Promise.resolve(text("answered")) })],
   });
@@ -202,13 +202,13 @@ Deno.test("Engine: the first deny ends the approval, and all guards must allow",
     },
   });
   const some = at("a", { approval: () => Promise.resolve(deny("no")) });
-  await came([call("a"), call("b")], { use: [guard("first", allow()), some, guard("last", allow())] });
+  await runBatch([call("a"), call("b")], { use: [guard("first", allow()), some, guard("last", allow())] });
   assertEquals(log, ["first a", "first b", "last b"]);
 });
 
 Deno.test("Engine: an answer in place of a tool is approved, reported as a call, and reviewed", async () => {
   const log: string[] = [];
-  const { events, lines } = await came([call("a")], {
+  const { events, lines } = await runBatch([call("a")], {
     tools: [weather(() => log.push("run"))],
     use: [
       watch(log),
@@ -231,13 +231,13 @@ Deno.test("Engine: an answer in place of a tool is approved, reported as a call,
 Deno.test("Engine: an empty answer is an answer; a missing answer is an error", async () => {
   const log: string[] = [];
   const tools = [weather(() => log.push("run"))];
-  const empty = await came([call("a")], {
+  const empty = await runBatch([call("a")], {
     tools,
     use: [{ name: "empty", tool: () => Promise.resolve(text("")) }],
   });
   assertEquals(empty.lines, ["call weather", "ok", "assistant Done."]);
   const missing = undefined as never; // a hook written in JavaScript may return this
-  const none = await came([call("a")], { tools, use: [{ name: "none", tool: () => Promise.resolve(missing) }] });
+  const none = await runBatch([call("a")], { tools, use: [{ name: "none", tool: () => Promise.resolve(missing) }] });
   assertEquals(
     String(none.result.error),
     `TypeError: Cannot leave tool: "none" returned nothing; return the result of next(), or an answer`,
@@ -247,7 +247,7 @@ Deno.test("Engine: an empty answer is an answer; a missing answer is an error", 
 
 Deno.test("Engine: a denied call does not end the turn; the model receives the reason", async () => {
   const started = batch([call("a")], { use: [{ name: "guard", approval: () => Promise.resolve(deny("not here")) }] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals(result.status, "done");
   assertEquals(started.model.requests.map(({ messages }) => lines(messages)), [
     ["user Hi"],
@@ -268,7 +268,7 @@ Deno.test("Engine: a denied call comes out through tool, and never enters execut
       return next();
     },
   };
-  await came(three, {
+  await runBatch(three, {
     use: [
       watch(log),
       inner,
@@ -337,7 +337,7 @@ Deno.test("Engine: denying a call, continuing and adding context happen at three
 Deno.test("Engine: an unknown verdict of a guard denies the call", async () => {
   for (const word of [{ decision: "approve" }, { decision: "block" }, { permissionDecision: "allow" }, {}]) {
     const foreign = word as never; // a hook written for another system may return this
-    const { lines } = await came([call("a")], {
+    const { lines } = await runBatch([call("a")], {
       use: [{ name: "foreign", approval: () => Promise.resolve(foreign) }],
     });
     assertEquals(lines, ["call weather", "denied A guard failed.", "assistant Done."]);
@@ -347,24 +347,24 @@ Deno.test("Engine: an unknown verdict of a guard denies the call", async () => {
 Deno.test("Engine: a deny without a reason has a default text", async () => {
   const speechless = { type: "deny" } as never; // a guard written in JavaScript may return this
   for (const verdict of [speechless, deny("")]) {
-    const { lines } = await came([call("a")], {
+    const { lines } = await runBatch([call("a")], {
       use: [{ name: "speechless", approval: () => Promise.resolve(verdict) }],
     });
     assertEquals(lines, ["call weather", "denied It is not allowed.", "assistant Done."]);
   }
   const started = batch([call("a", { name: "drop" })], { tools: [drop()] });
-  const { result: { session } } = await started.run().came;
-  const { lines } = await started.resume(session, [{ callId: "a", type: "deny", reason: "" }]).came;
+  const { result: { session } } = await started.run().outcome;
+  const { lines } = await started.resume(session, [{ callId: "a", type: "deny", reason: "" }]).outcome;
   assertEquals(lines, ["call drop", "denied A person said no.", "assistant Done."]);
 });
 
 Deno.test("Engine: a changed input is no approval; it is validated, and every guard sees it", async () => {
   const log: string[] = [];
   const elsewhere: Middleware = { name: "elsewhere", tool: (_, next) => next({ input: { city: "oslo" } }) };
-  const asked = await came([call("a", { name: "drop" })], { tools: [drop(log)], use: [elsewhere] });
+  const asked = await runBatch([call("a", { name: "drop" })], { tools: [drop(log)], use: [elsewhere] });
   assertEquals(asked.result.questions.map(({ input }) => input), [{ city: "oslo" }]);
   const wrong: Middleware = { name: "wrong", tool: (_, next) => next({ input: {} }) };
-  const invalid = await came([call("a", { name: "drop" })], { tools: [drop(log)], use: [wrong] });
+  const invalid = await runBatch([call("a", { name: "drop" })], { tools: [drop(log)], use: [wrong] });
   assertEquals(
     invalid.lines[1],
     "error The input of drop is not valid: city: Invalid input: expected string, received undefined",
@@ -374,10 +374,10 @@ Deno.test("Engine: a changed input is no approval; it is validated, and every gu
     name: "noOslo",
     approval: async ({ input }, next) => JSON.stringify(input).includes("oslo") ? deny("no oslo") : await next(),
   };
-  const recheck = await came([call("a")], { use: [edits, noOslo] });
+  const recheck = await runBatch([call("a")], { use: [edits, noOslo] });
   assertEquals(recheck.lines[1], "denied no oslo");
   const denies: Middleware = { name: "denies", approval: () => Promise.resolve(deny("no")) };
-  const discarded = await came([call("a")], { use: [denies, edits] });
+  const discarded = await runBatch([call("a")], { use: [denies, edits] });
   assertEquals(discarded.lines[1], "denied no");
   assertEquals(log, []);
 });
@@ -386,7 +386,7 @@ Deno.test("Engine: no allow overrides a deny, wherever it stands", async () => {
   const bypass: Middleware = { name: "bypass", approval: () => Promise.resolve(allow()) };
   const rule: Middleware = { name: "rule", approval: () => Promise.resolve(deny("by rule")) };
   for (const use of [[bypass, rule], [rule, bypass], [bypass, rule, bypass]]) {
-    const { lines } = await came([call("a")], { use });
+    const { lines } = await runBatch([call("a")], { use });
     assertEquals(lines[1], "denied by rule");
   }
 });
@@ -465,8 +465,8 @@ Deno.test("Engine: a prompt enters once; in a resumed run its changes are ignore
       },
     }],
   });
-  const first = await started.run().came;
-  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).came;
+  const first = await started.run().outcome;
+  const second = await started.resume(first.result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(log, ["prompt false user Hi", "model 1", "prompt true user 1", "model 2"]);
   assertEquals(lines(second.result.messages), [
     "user 1",
@@ -578,7 +578,7 @@ Deno.test("Engine: an error in the cleanup or in an error hook never hides the f
 // ── what comes meanwhile ──
 
 Deno.test("Engine: a message during a batch skips none of its calls and is delivered after them", async () => {
-  const { lines } = await came(three, {
+  const { lines } = await runBatch(three, {
     use: [at("b", {
       async tool(_, next) {
         const result = await next();
@@ -601,7 +601,7 @@ Deno.test("Engine: a run stopped during a batch answers every call", async () =>
     tools: [weather(({ city }) => city === "b" ? running.stop() : city)],
   });
   const running: ReturnType<typeof started.run> = started.run();
-  const { result } = await running.came;
+  const { result } = await running.outcome;
   const [, message, results] = result.messages;
   const calls = message?.role === "assistant" ? callsOf(message).map(({ id }) => id) : [];
   assertEquals(results?.role === "tool" && results.results.map(({ callId }) => callId), calls);
@@ -667,7 +667,7 @@ Deno.test("Engine: stopping a run aborts the signal of every hook in flight", as
   }).run();
   await inside.promise;
   running.stop();
-  const { result } = await running.came;
+  const { result } = await running.outcome;
   assertEquals(result.status, "aborted");
   assertEquals(aborted.sort(), ["approval", "execute", "prompt", "session", "tool", "turn", "work"]);
 });
@@ -682,7 +682,7 @@ Deno.test("Engine: a hook that ignores its signal is abandoned and reported", as
     await time.tickAsync();
     running.stop("enough");
     await time.tickAsync(300);
-    const { result, events } = await running.came;
+    const { result, events } = await running.outcome;
     assertEquals([point, result.status, result.reason], [point, "aborted", "enough"]);
     assertEquals(events.at(-1)?.type, "run.aborted");
     const warnings = events.flatMap((event) => event.type === "warning" ? [event.code] : []);
@@ -701,7 +701,7 @@ Deno.test("Engine: a cleanup that hangs is abandoned", async () => {
   running.stop("enough");
   await time.tickAsync(100);
   await time.tickAsync(100);
-  const { result, events } = await running.came;
+  const { result, events } = await running.outcome;
   assertEquals([result.status, result.reason], ["aborted", "enough"]);
   const warnings = events.flatMap((event) => event.type === "warning" ? [`${event.code} ${event.point}`] : []);
   assertEquals(warnings, ["tool.abandoned execute", "hook.abandoned abort"]);

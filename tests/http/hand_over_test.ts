@@ -73,11 +73,11 @@ Deno.test("a shutdown waits for a response within grace, and hands the run over 
   };
   const one = closing(among, agent({ model, use: [watch] }));
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
-  const heard = await pieces.until("Half");
+  const received = await pieces.until("Half");
   one.shutdown();
   await advance(time, 1_000);
   finish();
-  const all = framesOf(heard + await advanceUntilSettled(time, pieces.rest()));
+  const all = framesOf(received + await advanceUntilSettled(time, pieces.rest()));
   assertEquals(outline(all), [...opening, "text.delta Half", "text.delta  and half.", "model.finished"]);
   const { run } = first("run.started", all);
   const two = processOf(among, agent({ model: scripted("Twice."), use: [watch] }));
@@ -99,13 +99,13 @@ Deno.test("a shutdown discards a response that takes longer than grace; the next
   const among = shared();
   const one = closing(among, agent({ model: slow().model }), { grace: 2_000 });
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
-  const heard = await pieces.until("Half");
+  const received = await pieces.until("Half");
   one.shutdown();
   await advance(time, 1_900);
-  const { run, session } = first("run.started", framesOf(heard));
+  const { run, session } = first("run.started", framesOf(received));
   const busy = processOf(among, agent({ model: scripted("Not now.") }));
   assertEquals((await refusalOf(post(busy.app, "/runs", { prompt: "Me", session })))[0], 409);
-  const all = framesOf(heard + await advanceUntilSettled(time, pieces.rest()));
+  const all = framesOf(received + await advanceUntilSettled(time, pieces.rest()));
   assertEquals(outline(all), [...opening, "text.delta Half"]);
   const two = processOf(among, agent({ model: scripted("Whole.") }));
   const rest = framesOf(
@@ -168,8 +168,8 @@ for (
     const done: string[] = [];
     const one = closing(among, working(idempotent, done, first));
     const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Go" }));
-    const heard = await pieces.until("tool.started");
-    const { run } = framesOf(heard).find((event) => event.type === "run.started") ?? { run: "" };
+    const received = await pieces.until("tool.started");
+    const { run } = framesOf(received).find((event) => event.type === "run.started") ?? { run: "" };
     await advance(time, 0);
     one.shutdown();
     await advanceUntilSettled(time, pieces.rest());
@@ -228,8 +228,8 @@ Deno.test("stop() ends a run during a shutdown, and a run in memory is aborted",
   const among = shared();
   const one = closing(among, agent({ model: slow().model }));
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
-  const heard = framesOf(await pieces.until("Half"));
-  const { run } = first("run.started", heard);
+  const received = framesOf(await pieces.until("Half"));
+  const { run } = first("run.started", received);
   const two = processOf(among, agent({ model: scripted() }));
   one.shutdown();
   await two.app.request(`/runs/${run}/stop`, { method: "POST" });

@@ -10,7 +10,7 @@ import { storedRun } from "../support/stored_run.ts";
 
 const lease = 30_000;
 
-/** A model that says "Half", and nothing more until it is told to stop. */
+/** A model that streams "Half" and then waits for its signal. */
 const stuck: Model = {
   id: "stuck",
   async *stream(_request, { signal }) {
@@ -22,9 +22,9 @@ const stuck: Model = {
 /** Begins a run in a process of its own, which dies in the middle of the answer. */
 async function dead(among: Shared, options: ServeOptions = {}, prompt = "Hi") {
   const process = processOf(among, agent({ model: stuck }), options);
-  const heard = framesOf(await piecesOf(await post(process.app, "/runs", { prompt })).until("Half"));
+  const received = framesOf(await piecesOf(await post(process.app, "/runs", { prompt })).until("Half"));
   process.kill();
-  return first("run.started", heard);
+  return first("run.started", received);
 }
 
 /** All events of a run, from its record. */
@@ -76,7 +76,7 @@ Deno.test("recover() of several processes at once takes a run over once", async 
   assertEquals([endOf(await recordOf(among, run)), model.requests.length], [["run.finished", "Whole."], 1]);
 });
 
-Deno.test("recover() takes over as many runs as it is told, those that were lost first", async () => {
+Deno.test("recover() takes over at most `limit` runs, those that were lost first", async () => {
   using time = new FakeTime();
   const among = shared();
   const lost: string[] = [];
@@ -100,7 +100,7 @@ Deno.test("recover() takes over as many runs as it is told, those that were lost
   );
 });
 
-Deno.test("recover() with singleProcess takes over at once what the process does not execute, and nothing else", async () => {
+Deno.test("recover() with singleProcess takes over at once the runs that the process does not execute, and no others", async () => {
   using time = new FakeTime();
   const among = shared();
   const { run } = await dead(among);
@@ -167,7 +167,7 @@ Deno.test("recover() leaves paused runs to a person, and finds nothing in the me
   assertEquals((await app.recover()).runs, []);
 });
 
-/** A process whose agent dies whenever its model is asked for a prompt "kill", and otherwise answers after a second. */
+/** A process that dies when its model receives the prompt "kill". It answers other prompts after a second. */
 function deadly(among: Shared, asked: string[], options: ServeOptions = {}): Process {
   const model: Model = {
     id: "deadly",
@@ -184,7 +184,7 @@ function deadly(among: Shared, asked: string[], options: ServeOptions = {}): Pro
   return process;
 }
 
-Deno.test("recover() ends a run that keeps dying after limits.recoveries, and it does not keep others from their end", async () => {
+Deno.test("recover() ends a run that keeps dying after limits.recoveries, and the other runs end as usual", async () => {
   using time = new FakeTime();
   const among = shared();
   const prompts = ["one", "two", "kill", "three", "four"];
@@ -194,7 +194,7 @@ Deno.test("recover() ends a run that keeps dying after limits.recoveries, and it
   for (let n = 0; n < 12; n++) {
     await advance(time, lease);
     const { app } = deadly(among, asked, { limits: { recoveries: 3 } });
-    app.recover(); // it does not settle where its process dies
+    app.recover(); // its promise never settles in a process that dies
     await advance(time, 10_000);
   }
   assertEquals(asked.filter((prompt) => prompt === "kill").length, 3);

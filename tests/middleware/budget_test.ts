@@ -37,7 +37,7 @@ function looking(calls: number, input = 1, output = 1): ScriptedStep {
 
 const finish = "The budget is spent. Answer now with what you have. You can no longer use tools.";
 
-/** How a request differs from one of its run before the budget was spent. */
+/** The differences of a request from one of its run before the budget was spent. */
 const isLast = ({ messages, tools }: ModelRequest) => {
   const last = messages.at(-1);
   return tools.length === 0 && last?.role === "user" && textOf(last) === finish && last.from === "budget";

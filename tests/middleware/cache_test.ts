@@ -44,8 +44,8 @@ Deno.test("cache() answers the same request once, and streams the cached text wi
   const { model, ask } = cached([{ reasoning: "Hm.", text: ["Hel", "lo"], usage: { input: 5, output: 7 } }]);
   await ask("Hi").result;
   const run = ask("Hi");
-  const told = eventLines(await eventsOfRun(run));
-  assertEquals(told.slice(4, -3), [
+  const logged = eventLines(await eventsOfRun(run));
+  assertEquals(logged.slice(4, -3), [
     "model.started 1 scripted",
     "reasoning.delta 1 0 Hm.",
     "text.delta 1 1 Hello",

@@ -35,7 +35,7 @@ import { asTool } from "@jizai/jizai/subagents";
 type Options = Partial<AgentOptions<unknown, Schema>>;
 
 /** Runs a prompt with hooks. */
-async function came(steps: readonly ScriptedAnswer[], hooks: SessionHooks, options: Options = {}) {
+async function runWith(steps: readonly ScriptedAnswer[], hooks: SessionHooks, options: Options = {}) {
   return await under(steps, [copilot_hooks(hooks)], options);
 }
 
@@ -191,7 +191,7 @@ Deno.test("Copilot: context of onSessionStart is before the prompt of a new sess
     },
     onSessionEnd: ({ reason, finalMessage }) => void seen.push([reason, finalMessage]),
   };
-  const { assistant } = await came(["Hello.", "Hello again."], hooks);
+  const { assistant } = await runWith(["Hello.", "Hello again."], hooks);
   const { lines } = await ended(assistant.run({ prompt: "And?", session: "s" }));
   assertEquals(lines, [
     ...["session It is startup.", "user Hi", "assistant Hello."],
@@ -213,9 +213,9 @@ Deno.test("Copilot: a pause fires no onSessionEnd, and a resume no onSessionStar
       onSessionEnd: () => void seen.push("end"),
     })],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals(seen, ["start", "prompt"]);
-  await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(seen, ["start", "prompt", "end"]);
 });
 
@@ -243,7 +243,7 @@ Deno.test("Copilot: modifiedConfig changes the instructions, the tools and the m
 });
 
 Deno.test("Copilot: a warning reports fields of modifiedConfig that have no effect", async () => {
-  const { warnings, status } = await came(["Done."], {
+  const { warnings, status } = await runWith(["Done."], {
     onSessionStart: () => ({ modifiedConfig: { model: "gpt-5", availableTools: "all", reasoningEffort: "high" } }),
   });
   const left = "session onSessionStart returned an invalid output: modifiedConfig.";
@@ -275,7 +275,7 @@ Deno.test("Copilot: a prompt is modified, then transformed, then stored with its
 });
 
 Deno.test("Copilot: suppressOutput of a prompt hides the answer from the person and keeps it in the transcript", async () => {
-  const { text, lines, events } = await came([{ reasoning: "hm", text: ["Se", "cret"] }], {
+  const { text, lines, events } = await runWith([{ reasoning: "hm", text: ["Se", "cret"] }], {
     onUserPromptSubmitted: () => ({ suppressOutput: true }),
   });
   assertEquals([text, lines], ["", ["user Hi", "assistant Secret"]]);
@@ -287,17 +287,17 @@ Deno.test("Copilot: suppressOutput of a prompt also hides the answer after a pau
     tools: [drop()],
     use: [copilot_hooks({ onUserPromptSubmitted: () => ({ suppressOutput: true }) })],
   });
-  const { result: { session } } = await started.run().came;
-  const { result, events } = await started.resume(session, [{ callId: "a", type: "approve" }]).came;
+  const { result: { session } } = await started.run().outcome;
+  const { result, events } = await started.resume(session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals([result.text, JSON.stringify(events).includes("Done.")], ["", false]);
 });
 
 Deno.test("Copilot: suppressOutput of onSessionEnd hides the final answer, also while it streams", async () => {
-  const { text, lines, events } = await came(["Bye."], { onSessionEnd: () => ({ suppressOutput: true }) });
+  const { text, lines, events } = await runWith(["Bye."], { onSessionEnd: () => ({ suppressOutput: true }) });
   assertEquals([text, lines], ["", ["user Hi", "assistant Bye."]]);
   assertEquals(eventsOfType(events, "run.finished").map(({ text }) => text), [""]);
   assertEquals(JSON.stringify(events).includes("Bye."), false);
-  const shown = await came([{ text: ["First."], calls: [call("a")] }, { text: ["Se", "cond."] }], {
+  const shown = await runWith([{ text: ["First."], calls: [call("a")] }, { text: ["Se", "cond."] }], {
     onSessionEnd: () => null,
   });
   assertEquals(eventsOfType(shown.events, "text.delta").map(({ text }) => text), ["First.", "Se", "cond."]);
@@ -307,14 +307,14 @@ Deno.test("Copilot: onSessionEnd receives the reason and the error", async () =>
   const seen: unknown[] = [];
   const hooks: SessionHooks = { onSessionEnd: ({ reason, error }) => void seen.push(error ? [reason, error] : reason) };
   const hang = weather((_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject)));
-  await came(["Done."], hooks);
-  await came([{ error: new Error("offline") }], hooks);
+  await runWith(["Done."], hooks);
+  await runWith([{ error: new Error("offline") }], hooks);
   for (const reason of [undefined, "client-gone"]) {
     const running = agent({ model: scripted(...one), tools: [hang], use: [copilot_hooks(hooks)] }).run("Hi");
     for await (const event of running.events) if (event.type === "tool.started") running.stop(reason);
   }
-  await came([...one], hooks, { tools: [hang], limits: { time: 5 } });
-  await came([...one], hooks, { limits: { turns: 1 } });
+  await runWith([...one], hooks, { tools: [hang], limits: { time: 5 } });
+  await runWith([...one], hooks, { limits: { turns: 1 } });
   assertEquals(seen, ["complete", ["error", "offline"], "abort", "user_exit", "timeout", "complete"]);
 });
 
@@ -359,7 +359,7 @@ Deno.test("Copilot: ask asks a person once, also over a pause, with the modified
       },
     }, { groups: false })],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals(result.questions.map(({ questions, input }) => [questions, input]), [
     [["Really?"], { city: "c" }],
     [["Run weather?"], { city: "b" }],
@@ -367,7 +367,7 @@ Deno.test("Copilot: ask asks a person once, also over a pause, with the modified
   const { lines } = await started.resume(result.session, [
     { callId: "a", type: "approve" },
     { callId: "b", type: "deny" },
-  ]).came;
+  ]).outcome;
   assertEquals([lines.slice(1), seen], [["ok sun in c", "denied A person said no.", "assistant Done."], ["a", "b"]]);
 });
 
@@ -382,9 +382,9 @@ Deno.test("Copilot: a call that waits for a person keeps its modified input over
       },
     })],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals([result.questions.map(({ input }) => input), seen], [[{ city: "c" }], ["a"]]);
-  const resumed = await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const resumed = await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(resumed.lines.slice(1), ["ok sun in c", "ok sun in b", "assistant Done."]);
   assertEquals([inputsOf(resumed.result.messages), seen], [[{ city: "c" }, { city: "b" }], ["a", "b"]]);
 });
@@ -396,12 +396,12 @@ Deno.test("Copilot: a guard against overwriting denies the second of two calls f
       disk.has((toolArgs as { city: string }).city) ? { permissionDecision: "deny" } : { permissionDecision: "allow" },
   });
   const tools = [weather(({ city }) => void disk.add(city))];
-  const { lines } = await batch([call("a"), call("b", { city: "a" })], { tools, use: [hooks] }).run().came;
+  const { lines } = await batch([call("a"), call("b", { city: "a" })], { tools, use: [hooks] }).run().outcome;
   assertEquals(lines.slice(1, 3), ["ok", "denied Denied by preToolUse hook: No reason provided"]);
 });
 
 Deno.test("Copilot: suppressOutput of onPreToolUse withholds the result and keeps the context", async () => {
-  const { lines, events } = await came([...one], {
+  const { lines, events } = await runWith([...one], {
     onPreToolUse: () => ({ permissionDecision: "allow", suppressOutput: true, additionalContext: "It is a secret." }),
   });
   const withheld = "The output was withheld by a hook.";
@@ -440,7 +440,7 @@ Deno.test("Copilot: a denial is final", async () => {
 
 Deno.test("Copilot: a denial without a reason has the text of the home system", async () => {
   for (const permissionDecisionReason of [undefined, ""]) {
-    const { lines } = await came([...one], {
+    const { lines } = await runWith([...one], {
       onPreToolUse: () => ({
         permissionDecision: "deny",
         ...(permissionDecisionReason !== undefined && { permissionDecisionReason }),
@@ -454,15 +454,15 @@ Deno.test("Copilot: modifiedArgs are no approval, are dropped by a denial, and a
   const steps = [{ calls: [call("a", { name: "drop" })] }, "Done."];
   const log: string[] = [];
   const tools = [drop(log)];
-  const asked = await came(steps, { onPreToolUse: () => ({ modifiedArgs: { city: "oslo" } }) }, { tools });
+  const asked = await runWith(steps, { onPreToolUse: () => ({ modifiedArgs: { city: "oslo" } }) }, { tools });
   assertEquals(asked.questions.map(({ input }) => input), [{ city: "oslo" }]);
-  const denied = await came(
+  const denied = await runWith(
     steps,
     { onPreToolUse: () => ({ permissionDecision: "deny", modifiedArgs: { city: "oslo" } }) },
     { tools },
   );
   assertEquals(inputsOf(denied.messages), [{ city: "a" }]);
-  const wrong = await came(
+  const wrong = await runWith(
     steps,
     { onPreToolUse: () => ({ permissionDecision: "allow", modifiedArgs: { town: "oslo" } }) },
     { tools },
@@ -505,7 +505,7 @@ Deno.test("Copilot: metaToUse replaces, removes or keeps the metadata of an MCP 
       },
     });
   const names = ["mcp__docs__find_all", "mcp__docs__drop", "mcp__web__get", "plain"];
-  const { lines } = await came([{ calls: names.map((name) => [name, { q: name }] as const) }, "Done."], {
+  const { lines } = await runWith([{ calls: names.map((name) => [name, { q: name }] as const) }, "Done."], {
     onPreMcpToolCall: ({ toolCallId, serverName, toolName, arguments: args }) => {
       seen.push([toolCallId, serverName, toolName, args]);
       if (serverName === "web") return null;
@@ -535,7 +535,7 @@ Deno.test("Copilot: the option mcp names the server of a tool", async () => {
 Deno.test("Copilot: toolResult has the text, the images and the type of the result", async () => {
   const seen: ToolResultObject[] = [];
   const picture = { type: "media", mediaType: "image/png", data: "AAAA" } as const;
-  const { messages } = await came([...one], {
+  const { messages } = await runWith([...one], {
     onPostToolUse: ({ toolResult }) => {
       seen.push(toolResult);
       return { modifiedResult: { ...toolResult, textResultForLlm: "changed" }, additionalContext: "Compare." };
@@ -569,13 +569,13 @@ Deno.test("Copilot: modifiedResult may be an object, a part of one, a text, or J
     [undefined, "ok sun in a"],
   ];
   for (const [modifiedResult, line] of results) {
-    const { lines, warnings } = await came([...one], { onPostToolUse: () => ({ modifiedResult }) });
+    const { lines, warnings } = await runWith([...one], { onPostToolUse: () => ({ modifiedResult }) });
     assertEquals([lines[2], warnings], [line, []]);
   }
 });
 
 Deno.test("Copilot: suppressOutput of onPostToolUse withholds the result from the conversation", async () => {
-  const { lines, events } = await came([...one], { onPostToolUse: () => ({ suppressOutput: true }) });
+  const { lines, events } = await runWith([...one], { onPostToolUse: () => ({ suppressOutput: true }) });
   assertEquals(lines[2], "ok The output was withheld by a hook.");
   assertEquals(JSON.stringify(events).includes("sun in"), false);
 });
@@ -589,7 +589,7 @@ Deno.test("Copilot: with the option document, suppressOutput of onPostToolUse hi
 
 Deno.test("Copilot: suppressOutput of onErrorOccurred hides a failed result from the person", async () => {
   const tools = [weather(() => Promise.reject(new ToolError("It rains.")))];
-  const { lines, events } = await came([...one], {
+  const { lines, events } = await runWith([...one], {
     onErrorOccurred: () => ({ suppressOutput: true }),
     onPostToolUseFailure: () => null,
   }, { tools });
@@ -600,7 +600,7 @@ Deno.test("Copilot: suppressOutput of onErrorOccurred hides a failed result from
 Deno.test("Copilot: onPostToolUseFailure receives the message of the error as thrown", async () => {
   const seen: string[] = [];
   const tools = [weather(() => Promise.reject(new Error("socket closed")))];
-  const { lines } = await came([...one], { onPostToolUseFailure: ({ error }) => void seen.push(error) }, {
+  const { lines } = await runWith([...one], { onPostToolUseFailure: ({ error }) => void seen.push(error) }, {
     tools,
   });
   assertEquals([seen, lines[2]], [["socket closed"], "error weather failed."]);
@@ -608,12 +608,12 @@ Deno.test("Copilot: onPostToolUseFailure receives the message of the error as th
 
 Deno.test("Copilot: cleanupActions may be texts and objects", async () => {
   const cleanupActions = ["closed", { action: "delete", path: "/tmp/a" }];
-  const { events } = await came(["Done."], { onSessionEnd: () => ({ cleanupActions }) });
+  const { events } = await runWith(["Done."], { onSessionEnd: () => ({ cleanupActions }) });
   assertEquals(eventsOfType(events, "data").map(({ data }) => data), [{ cleanupActions }]);
 });
 
 Deno.test("Copilot: sessionLog is a text for the person", async () => {
-  const { events, lines } = await came([...one], {
+  const { events, lines } = await runWith([...one], {
     onPostToolUse: ({ toolResult }) => ({ modifiedResult: { ...toolResult, sessionLog: "It rained." } }),
   });
   assertEquals(eventsOfType(events, "notice").map(({ text }) => text), ["It rained."]);
@@ -622,7 +622,7 @@ Deno.test("Copilot: sessionLog is a text for the person", async () => {
 
 Deno.test("Copilot: guidance about a failure has the text of the home system", async () => {
   const seen: unknown[] = [];
-  const { lines } = await came([...one], {
+  const { lines } = await runWith([...one], {
     onPostToolUse: () => void seen.push("success"),
     onPostToolUseFailure: ({ toolName, toolArgs, error }) => {
       seen.push([toolName, toolArgs, error]);
@@ -673,13 +673,13 @@ Deno.test("Copilot: retryCount is the most retries in a row, and is reset by a s
       return { errorHandling: "retry", retryCount: 2, userNotification: "Again." };
     },
   };
-  const { status, model, events } = await came([
+  const { status, model, events } = await runWith([
     ...[{ error: busy }, { error: busy }, { calls: [call("a")] }],
     ...[{ error: busy }, { error: busy }, "Done."],
   ], hooks);
   assertEquals([status, model.left, seen], ["done", 0, Array(4).fill(["busy", "model_call", true])]);
   assertEquals(eventsOfType(events, "notice").length, 4);
-  const failed = await came([{ error: busy }, { error: busy }, { error: busy }], hooks);
+  const failed = await runWith([{ error: busy }, { error: busy }, { error: busy }], hooks);
   assertEquals([failed.status, failed.model.left], ["failed", 0]);
 });
 
@@ -690,7 +690,7 @@ Deno.test("Copilot: a call is retried, and a skipped call is answered", async ()
     return "sun";
   });
   const seen: string[] = [];
-  const { lines, status } = await came([{ calls: [call("a"), call("b")] }, "Done."], {
+  const { lines, status } = await runWith([{ calls: [call("a"), call("b")] }, "Done."], {
     onErrorOccurred: ({ errorContext }) => {
       seen.push(errorContext);
       return seen.length <= 3 ? { errorHandling: "retry", retryCount: 2 } : { errorHandling: "skip" };
@@ -702,10 +702,10 @@ Deno.test("Copilot: a call is retried, and a skipped call is answered", async ()
 
 Deno.test("Copilot: abort fails the run, skip continues, and no answer changes nothing", async () => {
   const tools = [weather(() => Promise.reject(new Error("broken")))];
-  const abort = await came([...one], { onErrorOccurred: () => ({ errorHandling: "abort" }) }, { tools });
+  const abort = await runWith([...one], { onErrorOccurred: () => ({ errorHandling: "abort" }) }, { tools });
   assertEquals([abort.status, String(abort.error)], ["failed", "Error: broken"]);
-  assertEquals((await came([...one], { onErrorOccurred: () => null }, { tools })).status, "done");
-  const skip = await came([{ error: busy }], { onErrorOccurred: () => ({ errorHandling: "skip" }) });
+  assertEquals((await runWith([...one], { onErrorOccurred: () => null }, { tools })).status, "done");
+  const skip = await runWith([{ error: busy }], { onErrorOccurred: () => ({ errorHandling: "skip" }) });
   assertEquals([skip.status, skip.lines], ["done", ["user Hi"]]);
 });
 
@@ -725,7 +725,7 @@ Deno.test("Copilot: retry without retryCount retries once, after the delay of th
 });
 
 Deno.test("Copilot: userNotification is for the person only, additionalContext for the model only", async () => {
-  const { events, messages } = await came([{ error: busy }, { calls: [call("a")] }, "Done."], {
+  const { events, messages } = await runWith([{ error: busy }, { calls: [call("a")] }, "Done."], {
     onErrorOccurred: () => ({ errorHandling: "retry", userNotification: "One moment." }),
     onPostToolUse: () => ({ additionalContext: "Mind the rain." }),
   });
@@ -738,7 +738,7 @@ Deno.test("Copilot: userNotification is for the person only, additionalContext f
 
 Deno.test("Copilot: a block of onAgentStop continues with its reason and sets stopHookActive", async () => {
   const seen: unknown[] = [];
-  const { lines, status } = await came(["1", { calls: [call("a")] }, "2"], {
+  const { lines, status } = await runWith(["1", { calls: [call("a")] }, "2"], {
     onAgentStop: ({ stopReason, stopHookActive }) => {
       seen.push([stopReason, stopHookActive]);
       return stopHookActive ? null : { decision: "block", reason: "Go on." };
@@ -746,7 +746,7 @@ Deno.test("Copilot: a block of onAgentStop continues with its reason and sets st
   });
   assertEquals(lines, ["user Hi", "assistant 1", "copilot_hooks Go on.", "call weather", "ok sun in a", "assistant 2"]);
   assertEquals([status, seen], ["done", [["end_turn", false], ["end_turn", true]]]);
-  const tireless = await came(["1", "2", "3"], { onAgentStop: () => ({ decision: "block" }) }, {
+  const tireless = await runWith(["1", "2", "3"], { onAgentStop: () => ({ decision: "block" }) }, {
     limits: { continuations: 2 },
   });
   assertEquals([tireless.status, tireless.reason], ["limit", "continuations"]);
@@ -775,7 +775,7 @@ Deno.test("Copilot: calls of a subagent fire the hooks of its caller with the su
     tools: [weather(), drop()],
   });
   const pre = note("pre");
-  const { lines } = await came([{ calls: [{ id: "c", name: "child", input: { prompt: "Go" } }] }, "Done."], {
+  const { lines } = await runWith([{ calls: [{ id: "c", name: "child", input: { prompt: "Go" } }] }, "Done."], {
     onSessionStart: note("start"),
     onUserPromptSubmitted: note("prompt"),
     onPreToolUse: (input, invocation) => {
@@ -803,7 +803,7 @@ Deno.test("Copilot: calls of a subagent fire the hooks of its caller with the su
 Deno.test("Copilot: the time is in milliseconds, or a Date in the dialect node", async () => {
   using _ = new FakeTime(1_000);
   const seen: unknown[] = [];
-  await came(["Done."], {
+  await runWith(["Done."], {
     onSessionStart: (input) => void seen.push(input),
   });
   const hooks = copilot_hooks({
@@ -856,7 +856,7 @@ Deno.test("Copilot: nothing, an empty object, unknown fields and the input itsel
   ];
   for (const output of outputs) {
     const same = (input: unknown) => (output === "input" ? input : output) as null; // a hook may return this
-    const { lines, warnings, status } = await came([...one], {
+    const { lines, warnings, status } = await runWith([...one], {
       onSessionStart: same,
       onUserPromptSubmitted: same,
       onUserPromptTransformed: same,
@@ -927,7 +927,7 @@ Deno.test("Copilot: an invalid field is ignored and does not remove a denial", a
     [[], "ok sun in a", ["expected an object, received object"]],
   ];
   for (const [output, line, complaints] of outputs) {
-    const { lines, warnings } = await came([...one], { onPreToolUse: () => output as null }); // a hook may return this
+    const { lines, warnings } = await runWith([...one], { onPreToolUse: () => output as null }); // a hook may return this
     assertEquals([lines[2], warnings], [
       line,
       complaints.map((complaint) => `tool onPreToolUse returned an invalid output: ${complaint}`),
@@ -936,7 +936,7 @@ Deno.test("Copilot: an invalid field is ignored and does not remove a denial", a
 });
 
 Deno.test("Copilot: changes that a handler makes in its input are lost", async () => {
-  const { lines, messages } = await came([...one], {
+  const { lines, messages } = await runWith([...one], {
     onPreToolUse: (input) => {
       Object.assign(input.toolArgs as object, { city: "Kyoto" });
       input.toolName = "drop";
@@ -962,7 +962,7 @@ Deno.test("Copilot: a handler may be a method of an object", async () => {
 
 Deno.test("Copilot: a warning reports unknown hooks, and a handler has to be a function", async () => {
   const hooks = { onNotification: () => {}, onPreTooluse: () => ({ permissionDecision: "deny" }), note: () => {} };
-  const { events } = await came(["Hello."], hooks as SessionHooks);
+  const { events } = await runWith(["Hello."], hooks as SessionHooks);
   assertEquals(eventsOfType(events, "warning").map(({ code, message, point }) => [code, message, point]), [
     ["hook.skipped", "onNotification never runs: unknown hook.", "session"],
     ["hook.skipped", "onPreTooluse never runs: unknown hook.", "session"],
@@ -976,7 +976,7 @@ Deno.test("Copilot: a warning reports unknown hooks, and a handler has to be a f
 
 Deno.test("Copilot: no output of onUserPromptSubmitted refuses the prompt", async () => {
   for (const output of [{ decision: "block" }, { continue: false }, { permissionDecision: "deny" }]) {
-    const { lines, status } = await came(["Hello."], { onUserPromptSubmitted: () => output as object });
+    const { lines, status } = await runWith(["Hello."], { onUserPromptSubmitted: () => output as object });
     assertEquals([lines, status], [["user Hi", "assistant Hello."], "done"]);
   }
 });
@@ -989,26 +989,29 @@ Deno.test("Copilot: a handler that never answers does not keep a stopped run ope
     await time.tickAsync();
     running.stop("enough");
     await time.tickAsync(300);
-    const { result, events } = await running.came;
+    const { result, events } = await running.outcome;
     assertEquals([name, result.status, events.at(-1)?.type], [name, "aborted", "run.aborted"]);
   }
 });
 
 Deno.test("Copilot: a denial stays, whatever nested middleware of the same kind decide", async () => {
-  const says = (permissionDecision: "allow" | "ask" | "deny") =>
+  const deciding = (permissionDecision: "allow" | "ask" | "deny") =>
     copilot_hooks({ onPreToolUse: () => ({ permissionDecision, permissionDecisionReason: `${permissionDecision}.` }) });
   const outcome = async (...use: readonly Middleware[]) => {
     const tool = weather();
-    const { lines, result } = await batch([call("a")], { tools: [tool], use }).run().came;
+    const { lines, result } = await batch([call("a")], { tools: [tool], use }).run().outcome;
     return [lines[1]?.split(" ")[0], result.status];
   };
-  assertEquals(await outcome(says("deny"), says("allow")), ["denied", "done"]);
-  assertEquals(await outcome(says("allow"), says("deny")), ["denied", "done"]);
-  assertEquals((await outcome(says("allow"), says("ask")))[1], "paused");
-  assertEquals((await outcome(says("allow"), copilot_hooks({ onPreToolUse: () => {} }), says("allow")))[0], "ok");
+  assertEquals(await outcome(deciding("deny"), deciding("allow")), ["denied", "done"]);
+  assertEquals(await outcome(deciding("allow"), deciding("deny")), ["denied", "done"]);
+  assertEquals((await outcome(deciding("allow"), deciding("ask")))[1], "paused");
+  assertEquals(
+    (await outcome(deciding("allow"), copilot_hooks({ onPreToolUse: () => {} }), deciding("allow")))[0],
+    "ok",
+  );
   const asks: Middleware = { name: "asks", approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }) };
-  assertEquals((await outcome(copilot_hooks({ onPreToolUse: () => {} }), asks, says("allow")))[1], "paused");
+  assertEquals((await outcome(copilot_hooks({ onPreToolUse: () => {} }), asks, deciding("allow")))[1], "paused");
   const withholds = copilot_hooks({ onPreToolUse: () => ({ suppressOutput: true }) });
-  const { lines } = await batch([call("a")], { tools: [weather()], use: [says("allow"), withholds] }).run().came;
+  const { lines } = await batch([call("a")], { tools: [weather()], use: [deciding("allow"), withholds] }).run().outcome;
   assertEquals(lines[1], "ok The output was withheld by a hook.");
 });

@@ -1,5 +1,5 @@
 import { agent, allow, ask, deny, type Middleware, tool } from "@jizai/jizai";
-import { type CallQuestion, human, type PersonSays } from "@jizai/jizai/middleware/human";
+import { type CallQuestion, human, type HumanAnswer } from "@jizai/jizai/middleware/human";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
@@ -30,11 +30,11 @@ function remover(use: readonly Middleware[], ...paths: readonly string[]) {
 }
 
 /** A person who records the questions. */
-function noting(says: PersonSays | ((question: CallQuestion) => PersonSays)) {
+function noting(given: HumanAnswer | ((question: CallQuestion) => HumanAnswer)) {
   const asked: unknown[] = [];
   const person = human((question) => {
     asked.push([...question.questions, question.input]);
-    return typeof says === "function" ? says(question) : says;
+    return typeof given === "function" ? given(question) : given;
   });
   return { asked, person };
 }

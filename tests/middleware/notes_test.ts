@@ -110,7 +110,7 @@ Deno.test("notes() uses the owner of a served request, also in a child agent", a
     use: [notes({ keyValue })],
   });
   const app = serve(parent, { owner: (c) => c.req.header("who") });
-  const say = async (who: string) => await (await post(app, "/runs", { prompt: "Hi" }, { who })).text();
-  await say("ada");
-  assertEquals((await say("ada")).includes("1. From Ada"), true);
+  const runAs = async (who: string) => await (await post(app, "/runs", { prompt: "Hi" }, { who })).text();
+  await runAs("ada");
+  assertEquals((await runAs("ada")).includes("1. From Ada"), true);
 });

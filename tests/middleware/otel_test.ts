@@ -69,7 +69,7 @@ function watched(steps: readonly ScriptedAnswer[], { before = [], use = [], opti
   return { assistant, ...recorded };
 }
 
-/** How the first run ended, and why. */
+/** The end of the first run, and its reason. */
 function endOf([run]: readonly Recorded[]) {
   return [run?.attributes["jizai.run.status"], run?.attributes["jizai.run.reason"]];
 }

@@ -33,8 +33,8 @@ async function decided(names: readonly string[], ...use: readonly Middleware[]):
 }
 
 /** Creates a guard with a fixed decision. */
-function guard(says: ReturnType<typeof allow>): Middleware {
-  return { name: "guard", approval: () => Promise.resolve(says) };
+function guard(approval: ReturnType<typeof allow>): Middleware {
+  return { name: "guard", approval: () => Promise.resolve(approval) };
 }
 
 Deno.test("permissions() obeys the laws of middleware", async () => {

@@ -724,15 +724,15 @@ Deno.test("no hostile path reaches the files through any tool, from any current 
 Deno.test("no hostile edit damages a file", async () => {
   const edits = [
     ...Object.entries(refusedEdits).flatMap(([why, edits]) =>
-      edits.map(([text, old, by]) => ({ text, old, by, says: `error: ${why}`, after: text }))
+      edits.map(([text, old, by]) => ({ text, old, by, expected: `error: ${why}`, after: text }))
     ),
-    ...literalEdits.map(([text, old, by, after]) => ({ text, old, by, says: "Edited.", after })),
+    ...literalEdits.map(([text, old, by, after]) => ({ text, old, by, expected: "Edited.", after })),
   ];
   assert(edits.length >= 100, `there are ${edits.length}`);
   const files = memoryFiles(Object.fromEntries(edits.map(({ text }, index) => [`${index}`, text])));
   const { results } = await work(files, [
     edits.map(({ old, by }, index): Call => ["edit_file", { path: `${index}`, old, new: by }]),
   ]);
-  assertEquals(results, edits.map(({ says }, index) => says.replace("PATH", `"${index}"`)));
+  assertEquals(results, edits.map(({ expected }, index) => expected.replace("PATH", `"${index}"`)));
   for (const [index, { after }] of edits.entries()) assertEquals(await read(files, `${index}`), after);
 });

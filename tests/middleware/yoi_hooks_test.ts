@@ -27,7 +27,7 @@ import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { batch, call, came, drop, gauge, settled, three, weather } from "../support/batch.ts";
+import { batch, call, drop, gauge, runBatch, settled, three, weather } from "../support/batch.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
@@ -184,7 +184,7 @@ Deno.test("yoi: the documented TimestampHook adds the time to every request, and
 
 Deno.test("yoi: the documented ToolBlocker skips a tool and ResultFormatter marks results", async () => {
   const log: string[] = [];
-  const { lines } = await came([call("a", { name: "drop" }), call("b")], {
+  const { lines } = await runBatch([call("a", { name: "drop" }), call("b")], {
     tools: [drop(log), weather()],
     use: [yoi_hooks([new ToolBlocker(new Set(["drop"])), new ResultFormatter()])],
   });
@@ -221,7 +221,7 @@ Deno.test("yoi: an input changed in place runs, and the transcript keeps the ori
       return await next();
     },
   };
-  const { result } = await came([call("a")], { use: [yoi_hooks(sanitizer), look] });
+  const { result } = await runBatch([call("a")], { use: [yoi_hooks(sanitizer), look] });
   assertEquals(inputs, [{ city: "a", sanitized: true }]);
   const calls = result.messages.flatMap((message) => message.role === "assistant" ? message.parts : []);
   assertEquals(calls[0], { type: "call", ...call("a") });
@@ -243,7 +243,7 @@ Deno.test("yoi: answers may be words, tagged objects, or absent", async () => {
   ];
   for (const [result, line] of cases) {
     const given = result as PreToolCallResult; // a hook may return this
-    const { lines, events } = await came([call("a")], { use: [yoi_hooks({ pre_tool_call: () => given })] });
+    const { lines, events } = await runBatch([call("a")], { use: [yoi_hooks({ pre_tool_call: () => given })] });
     assertEquals([lines[1], events.flatMap(warningOf)], [line, []]);
   }
 });
@@ -258,7 +258,7 @@ Deno.test("yoi: Abort counts without a reason", async () => {
   ];
   for (const [result, reason] of cases) {
     const given = result as PreToolCallResult; // a hook may return this
-    const { result: came_ } = await came([call("a")], { use: [yoi_hooks({ pre_tool_call: () => given })] });
+    const { result: came_ } = await runBatch([call("a")], { use: [yoi_hooks({ pre_tool_call: () => given })] });
     assertEquals([came_.status, came_.reason], ["failed", reason]);
   }
 });
@@ -275,7 +275,7 @@ Deno.test("yoi: invalid answers and drafts are ignored with a warning", async ()
     },
     on_turn_end: () => ({ ContinueWithMessages: [{ role: "robot" }] }) as never,
   };
-  const { events, lines } = await came([call("a")], { use: [yoi_hooks(hooks)] });
+  const { events, lines } = await runBatch([call("a")], { use: [yoi_hooks(hooks)] });
   assertEquals(lines, ["call weather", "ok changed", "assistant Done."]);
   assertEquals(events.flatMap(warningOf), [
     "tool pre_tool_call returned an invalid output: call.name: Invalid input: expected string, received number",
@@ -287,7 +287,7 @@ Deno.test("yoi: invalid answers and drafts are ignored with a warning", async ()
 
 Deno.test("yoi: hooks run in their order, also after a call", async () => {
   const log: string[] = [];
-  await came([call("a"), call("b")], { use: [yoi_hooks([noting(log, " 1"), noting(log, " 2")])] });
+  await runBatch([call("a"), call("b")], { use: [yoi_hooks([noting(log, " 1"), noting(log, " 2")])] });
   assertEquals(log, [
     ...["pre 1 a", "pre 2 a", "pre 1 b", "pre 2 b"],
     ...["post 1 a", "post 2 a", "post 1 b", "post 2 b"],
@@ -300,7 +300,7 @@ Deno.test("yoi: with outward onion, hooks after a call run in reverse order", as
     ...noting(log, name),
     on_turn_end: () => void log.push(`end${name}`),
   });
-  await came([call("a")], { use: [yoi_hooks([hook(" 1"), hook(" 2")], { outward: "onion" })] });
+  await runBatch([call("a")], { use: [yoi_hooks([hook(" 1"), hook(" 2")], { outward: "onion" })] });
   assertEquals(log, ["pre 1 a", "pre 2 a", "post 2 a", "post 1 a", "end 2", "end 1"]);
 });
 
@@ -316,11 +316,11 @@ Deno.test("yoi: each hook sees the changes of those before it, and the first dec
       result.content = `${result.content}!`;
     },
   });
-  const { lines } = await came([call("a")], { use: [yoi_hooks([move("b"), move("c")])] });
+  const { lines } = await runBatch([call("a")], { use: [yoi_hooks([move("b"), move("c")])] });
   assertEquals(seen, [{ city: "a" }, { city: "b" }, `sun in c {"city":"c"}`, `sun in c! {"city":"c"}`]);
   assertEquals(lines[1], "ok sun in c!!");
   const log: string[] = [];
-  await came([call("a"), call("b")], { use: [yoi_hooks([before("a", "Skip"), noting(log)])] });
+  await runBatch([call("a"), call("b")], { use: [yoi_hooks([before("a", "Skip"), noting(log)])] });
   assertEquals(log, ["pre b", "post b"]);
 });
 
@@ -333,7 +333,7 @@ Deno.test("yoi: a hook can send a call to another tool", async () => {
     },
   };
   const tools = [weather(), weather(({ city }) => `rain in ${city}`, { name: "forecast" })];
-  assertEquals((await came([call("a")], { tools, use: [yoi_hooks(hook)] })).lines[1], "ok rain in a");
+  assertEquals((await runBatch([call("a")], { tools, use: [yoi_hooks(hook)] })).lines[1], "ok rain in a");
 });
 
 Deno.test("yoi: post_tool_call can turn a result into an error and back", async () => {
@@ -346,14 +346,14 @@ Deno.test("yoi: post_tool_call can turn a result into an error and back", async 
     if (city === "b") throw new Error("broken");
     return text([{ type: "text", text: city }, { type: "media", mediaType: "image/png", data: "" }]);
   })];
-  const { lines } = await came([call("a"), call("b")], { tools, use: [yoi_hooks(flip)] });
+  const { lines } = await runBatch([call("a"), call("b")], { tools, use: [yoi_hooks(flip)] });
   assertEquals(lines, ["call weather weather", "error a", "ok weather failed.", "assistant Done."]);
 });
 
 Deno.test("yoi: post_tool_call receives the message of the error as thrown, and the model does not", async () => {
   const seen: unknown[] = [];
   const hooks = yoi_hooks({ post_tool_call: ({ result }) => void seen.push([result.content, result.is_error]) });
-  const { lines } = await came([call("a")], {
+  const { lines } = await runBatch([call("a")], {
     tools: [weather(() => Promise.reject(new Error("socket closed")))],
     use: [hooks],
   });
@@ -367,13 +367,13 @@ Deno.test("yoi: a denial stays a denial", async () => {
       result.content = "fine";
     },
   };
-  const { lines } = await came([call("a")], { use: [yoi_hooks(flip), permissions({ deny: ["weather"] })] });
+  const { lines } = await runBatch([call("a")], { use: [yoi_hooks(flip), permissions({ deny: ["weather"] })] });
   assertEquals(lines[1], "denied fine");
 });
 
 Deno.test("yoi: unknown tools run no hook", async () => {
   const log: string[] = [];
-  const { lines } = await came([call("a", { name: "nothing" })], { use: [yoi_hooks(noting(log))] });
+  const { lines } = await runBatch([call("a", { name: "nothing" })], { use: [yoi_hooks(noting(log))] });
   assertEquals([log, lines[1]], [[], `error There is no tool "nothing". The tools are: weather`]);
 });
 
@@ -512,8 +512,8 @@ Deno.test("yoi: no person is asked about a skipped call, and a guard may deny it
   const log: string[] = [];
   const skip = yoi_hooks(before("a", "Skip"));
   const calls = [call("a", { name: "drop" })];
-  assertEquals((await came(calls, { tools: [drop(log)], use: [skip] })).lines[1], notNow);
-  const denied = await came(calls, { tools: [drop(log)], use: [skip, permissions({ deny: ["drop"] })] });
+  assertEquals((await runBatch(calls, { tools: [drop(log)], use: [skip] })).lines[1], notNow);
+  const denied = await runBatch(calls, { tools: [drop(log)], use: [skip, permissions({ deny: ["drop"] })] });
   assertEquals([denied.lines[1], log], ["denied drop is not permitted here.", []]);
 });
 
@@ -523,16 +523,16 @@ Deno.test("yoi: a call skipped while another one waits is submitted again on res
     tools: [weather(), drop()],
     use: [yoi_hooks({ pre_tool_call: ({ call }) => allowed || call.name === "drop" ? "Continue" : "Skip" })],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals(result.status, "paused");
   allowed = true;
-  const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+  const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).outcome;
   assertEquals(lines, ["call weather drop", notNow, "ok dropped b", "call weather", "ok sun in a", "assistant Done."]);
 });
 
 Deno.test("yoi: Skip ends the chain for its own call only", async () => {
   const log: string[] = [];
-  const { lines } = await came(three, { use: [yoi_hooks([before("b", "Skip"), noting(log)])] });
+  const { lines } = await runBatch(three, { use: [yoi_hooks([before("b", "Skip"), noting(log)])] });
   assertEquals(log, ["pre a", "pre c", "post a", "post c"]);
   assertEquals(lines.slice(1), ["ok sun in a", notNow, "ok sun in c", "assistant Done."]);
 });
@@ -604,13 +604,13 @@ Deno.test("yoi: Pause at the third call runs nothing, and all calls enter again 
     on_abort: () => void log.push("abort"),
   };
   const started = batch(three, { tools: [weather(({ city }) => log.push(`run ${city}`))], use: [yoi_hooks(hook)] });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals(result.questions.map(({ questions }) => questions), [[
     "A hook paused the run before weather. Go on?",
   ]]);
   assertEquals([result.status, log.splice(0)], ["paused", ["batch 1 a 0", "batch 1 b 1", "batch 1 c 2"]]);
   waiting = false;
-  await started.resume(result.session).came;
+  await started.resume(result.session).outcome;
   assertEquals(log, ["batch 2 a 0", "batch 2 b 1", "batch 2 c 2", "run a", "run b", "run c"]);
 });
 
@@ -686,8 +686,8 @@ Deno.test("yoi: on_prompt_submit fires once, not on resume; pre_llm_request fire
     pre_llm_request: (context) => void log.push(`request ${context.length}`),
   };
   const started = batch([call("a", { name: "drop" })], { tools: [drop()], use: [yoi_hooks(hook)] });
-  const { result } = await started.run().came;
-  await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result } = await started.run().outcome;
+  await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(log, ["prompt", "request 1", "request 3"]);
 });
 
@@ -705,7 +705,7 @@ Deno.test("yoi: additions to one request are not in the next", async () => {
 
 Deno.test("yoi: hooks see the whole result before it is truncated", async () => {
   const lengths: number[] = [];
-  const { lines } = await came([call("a")], {
+  const { lines } = await runBatch([call("a")], {
     tools: [weather(() => "x".repeat(100))],
     limits: { output: 10 },
     use: [yoi_hooks({ post_tool_call: ({ result }) => void lengths.push(result.content.length) })],
@@ -732,7 +732,7 @@ Deno.test("yoi: of three calls, one skipped and one answered, the indexes stay a
     name: "answering",
     tool: (ctx, next) => ctx.call.id === "b" ? Promise.resolve(text("cached")) : next(),
   };
-  const { lines } = await came(three, {
+  const { lines } = await runBatch(three, {
     tools: [weather((_, { callId, callIndex }) => log.push(`run ${callId} ${callIndex}`))],
     use: [yoi_hooks([noting(log), before("a", "Skip")]), answering],
   });
@@ -752,7 +752,7 @@ Deno.test("yoi: calls run in parallel, and their hooks never overlap", async () 
   const running = batch(three, { tools: [slow], use: [yoi_hooks(hook)] }).run();
   const { start } = time;
   await time.tickAsync(100);
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
   assertEquals([tools.peak, hooks.peak, time.now - start], [3, 1, 100]);
 });
@@ -767,7 +767,7 @@ Deno.test("yoi: post_tool_call waits for the slowest tool", async () => {
   await settled();
   assertEquals(log, ["pre a", "pre b"]);
   slowest.resolve("slow");
-  await running.came;
+  await running.outcome;
   assertEquals(log, ["pre a", "pre b", "post a", "post b"]);
 });
 
@@ -786,7 +786,7 @@ Deno.test("yoi: a lock that one hook waits for and another call holds is release
   }).run();
   await settled();
   running.stop();
-  assertEquals([(await running.came).result.status, log], ["aborted", []]);
+  assertEquals([(await running.outcome).result.status, log], ["aborted", []]);
 });
 
 Deno.test("yoi: a subagent submits its skipped calls again on resume", async () => {
@@ -814,17 +814,17 @@ Deno.test("yoi: a hook that throws fails the run, runs nothing of its batch, and
     on_abort: (reason) => void log.push(reason),
   };
   const tools = [weather(() => log.push("run"))];
-  const { result } = await came(three, { tools, use: [yoi_hooks(hook)] });
+  const { result } = await runBatch(three, { tools, use: [yoi_hooks(hook)] });
   assertEquals([result.status, result.error, log.splice(0)], ["failed", broken, ["broken"]]);
-  const without = await came(three, { tools, use: [optional(yoi_hooks(hook))] });
+  const without = await runBatch(three, { tools, use: [optional(yoi_hooks(hook))] });
   assertEquals([without.result.status, log], ["done", ["run", "run", "run"]]);
 });
 
 Deno.test("yoi: the order of hooks decides what each of them sees", async () => {
   const upper: YoiHook = { post_tool_call: ({ result }) => void (result.content = result.content.toUpperCase()) };
   const quote: YoiHook = { post_tool_call: ({ result }) => void (result.content = `says ${result.content}`) };
-  const one = await came([call("a")], { use: [yoi_hooks([upper, quote])] });
-  const two = await came([call("a")], { use: [yoi_hooks([quote, upper])] });
+  const one = await runBatch([call("a")], { use: [yoi_hooks([upper, quote])] });
+  const two = await runBatch([call("a")], { use: [yoi_hooks([quote, upper])] });
   assertEquals([one.lines[1], two.lines[1]], ["ok says SUN IN A", "ok SAYS SUN IN A"]);
 });
 
@@ -842,13 +842,13 @@ Deno.test("yoi: a hook has a signal, and is abandoned if it ignores the signal",
   };
   const late = batch([call("a")], { use: [within(50, yoi_hooks(slow))] }).run();
   await time.tickAsync(50);
-  assertEquals([(await late.came).result.status, reasons.splice(0)], ["failed", ["TimeoutError"]]);
+  assertEquals([(await late.outcome).result.status, reasons.splice(0)], ["failed", ["TimeoutError"]]);
   const ignoresSignal: YoiHook = { pre_tool_call: () => new Promise(() => {}) };
   const stuck = batch([call("a")], { use: [yoi_hooks(ignoresSignal)], limits: { grace: 100 } }).run();
   await time.tickAsync();
   stuck.stop();
   await time.tickAsync(300);
-  assertEquals((await stuck.came).result.status, "aborted");
+  assertEquals((await stuck.outcome).result.status, "aborted");
 });
 
 Deno.test("yoi: a changed prompt is seen by all later hooks, a changed request by this request only", async () => {
@@ -888,7 +888,7 @@ Deno.test("yoi: continuations count as turns, so the limit of turns bounds them"
 Deno.test("yoi: the first hook runs first, in the list and in use", async () => {
   const log: string[] = [];
   const hook = (name: string): YoiHook => ({ pre_tool_call: () => void log.push(name) });
-  await came([call("a")], { use: [yoi_hooks([hook("1"), hook("2")]), yoi_hooks(hook("3"))] });
+  await runBatch([call("a")], { use: [yoi_hooks([hook("1"), hook("2")]), yoi_hooks(hook("3"))] });
   assertEquals(log, ["1", "2", "3"]);
 });
 

@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { folder } from "./folder.ts";
 import { cut, type KillableApp, linesOf, rest } from "./received_events.ts";
-import { begun, forEver, goneOnWith, prompt } from "./shop.ts";
+import { begun, prompt, resumedEvents, unlimited } from "./shop.ts";
 import { bundled, type Served, served } from "./workerd.ts";
 
 const secret = "32 bytes that cannot be guessed..";
@@ -103,10 +103,10 @@ Deno.test("in workerd, a paused run continues with the answer after workerd was 
 
 Deno.test("in workerd, a run that was running when workerd was killed continues when a client requests the rest", async () => {
   await using disk = await folder();
-  await using killed = await shop(disk.path, forEver);
+  await using killed = await shop(disk.path, unlimited);
   const received = await cut(tea(killed), prompt, `"type":"tool.progress","turn":1,"call":"call_2"`);
   await using worker = await shop(disk.path, 0);
-  assertEquals(linesOf([...received, ...await rest(tea(worker), received)]), [...begun, ...goneOnWith]);
+  assertEquals(linesOf([...received, ...await rest(tea(worker), received)]), [...begun, ...resumedEvents]);
 });
 
 /** Returns the claims about the user that the Worker sends to an object. */

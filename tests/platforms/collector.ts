@@ -6,14 +6,14 @@
 import * as z from "zod";
 
 /** The fields of a span or a measurement. */
-export type Said = Readonly<Record<string, unknown>>;
+export type Attributes = Readonly<Record<string, unknown>>;
 
 /** An exported span. */
 export interface Exported {
   readonly name: string;
   /** The kind in OpenTelemetry: 1 is internal, 3 is a client's request. */
   readonly kind: number;
-  readonly attributes: Said;
+  readonly attributes: Attributes;
   /** Whether it ended with an error. */
   readonly failed: boolean;
   readonly inside: readonly Exported[];
@@ -21,7 +21,7 @@ export interface Exported {
 
 /** The count for some attributes. */
 export interface Point {
-  readonly attributes: Said;
+  readonly attributes: Attributes;
   readonly count: number;
   readonly sum: number;
 }
@@ -85,7 +85,7 @@ const value = z.union([
 const list = z.object({ arrayValue: z.object({ values: z.array(value) }) })
   .transform(({ arrayValue }) => arrayValue.values);
 const attributes = z.array(z.object({ key: z.string(), value: z.union([value, list]) }))
-  .transform((pairs): Said => Object.fromEntries(pairs.map(({ key, value }) => [key, value])));
+  .transform((pairs): Attributes => Object.fromEntries(pairs.map(({ key, value }) => [key, value])));
 
 const traces = z.object({
   resourceSpans: z.array(z.object({

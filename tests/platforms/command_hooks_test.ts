@@ -6,7 +6,7 @@ import {
   type CommandSettings,
 } from "@jizai/jizai/middleware/command_hooks";
 import { assertEquals, assertThrows } from "@std/assert";
-import { type Batch, batch, type Came, settled } from "../support/batch.ts";
+import { type Batch, batch, type Outcome, settled } from "../support/batch.ts";
 import { command, notices, shell, warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
@@ -33,8 +33,8 @@ function hooked(
   return batch(calls, { tools, use: [command_hooks(settings, options)] });
 }
 
-async function ran(settings: CommandSettings, options?: Options): Promise<Came> {
-  return await hooked(settings, options).run().came;
+async function ran(settings: CommandSettings, options?: Options): Promise<Outcome> {
+  return await hooked(settings, options).run().outcome;
 }
 
 /** Whether a process runs. */
@@ -176,7 +176,7 @@ Deno.test("Qoder: exit code 2 has a different effect at each event", async () =>
   ]);
   const once = "grep -q '\"stop_hook_active\":true' || { echo Go on. >&2; exit 2; }";
   const agent = hooked(on("Stop", once));
-  const { result, events } = await agent.run().came;
+  const { result, events } = await agent.run().outcome;
   assertEquals([result.status, warnings(events)], ["failed", []]); // the script has no second answer
   assertEquals(lines(agent.model.requests[2]?.messages ?? []).at(-1), "stop Go on.");
   for (const event of ["SessionStart", "SessionEnd"]) {
@@ -208,7 +208,7 @@ Deno.test("Claude, Qoder: stopping a run kills its commands with their children"
   const written = async () => (await Deno.readTextFile(`${disk.path}/own`).catch(() => "")) !== "";
   await until(written);
   running.stop();
-  assertEquals((await running.came).result.status, "aborted");
+  assertEquals((await running.outcome).result.status, "aborted");
   for (const file of ["own", "child"]) assertEquals(await ends(`${disk.path}/${file}`), true);
 });
 
@@ -218,7 +218,7 @@ Deno.test("a stopped run starts no further command", async () => {
   const running = hooked({ hooks: { PreToolUse: [{ sequential: true, hooks }] } }, { cwd: disk.path }).run();
   await until(async () => (await Deno.readTextFile(`${disk.path}/own`).catch(() => "")) !== "");
   running.stop();
-  assertEquals((await running.came).result.status, "aborted");
+  assertEquals((await running.outcome).result.status, "aborted");
   assertEquals(await ends(`${disk.path}/own`), true);
   assertEquals(await runs(`${disk.path}/after`), false);
 });
@@ -311,7 +311,7 @@ for (
       use: [command_hooks(on("PreToolUse", hook))],
       observe: (event: Event) => event.type === "notice" && done.resolve(),
     });
-    const { events, result } = await handle.run().came;
+    const { events, result } = await handle.run().outcome;
     assertEquals(notices(events), ["For the person"]);
     assertEquals(lines(result.messages).slice(1), ["call Bash", "ok ran", "turn For the model", "assistant Done."]);
     const received = lines(handle.model.requests[1]?.messages ?? []).slice(2);
@@ -441,11 +441,11 @@ Deno.test("several files are joined, and one may disable all hooks", async () =>
     on("PreToolUse", change("two")),
     on("SessionStart", "echo Word."),
   ];
-  const came = async (settings: readonly CommandSettings[]) =>
-    (await batch([command("a", "ls")], { tools: [shell()], use: [command_hooks(settings)] }).run().came).result
+  const outcomeWith = async (settings: readonly CommandSettings[]) =>
+    (await batch([command("a", "ls")], { tools: [shell()], use: [command_hooks(settings)] }).run().outcome).result
       .messages;
-  assertEquals(lines(await came(files)).slice(0, 4), ["session Word.", "user Hi", "call Bash", "ok ran two"]);
-  assertEquals(lines(await came([...files, { disableAllHooks: true }])).slice(0, 3), [
+  assertEquals(lines(await outcomeWith(files)).slice(0, 4), ["session Word.", "user Hi", "call Bash", "ok ran two"]);
+  assertEquals(lines(await outcomeWith([...files, { disableAllHooks: true }])).slice(0, 3), [
     "user Hi",
     "call Bash",
     "ok ran ls",

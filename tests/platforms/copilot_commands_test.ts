@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { command_hooks, type CommandSettings } from "@jizai/jizai/middleware/command_hooks";
-import { batch, type Came } from "../support/batch.ts";
+import { batch, type Outcome } from "../support/batch.ts";
 import { command, shell, warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
@@ -11,9 +11,9 @@ function settings(hooks: Readonly<Record<string, unknown>>): CommandSettings {
   return file as CommandSettings; // as `JSON.parse` returns it
 }
 
-async function ran(hooks: Readonly<Record<string, unknown>>, cwd?: string): Promise<Came> {
+async function ran(hooks: Readonly<Record<string, unknown>>, cwd?: string): Promise<Outcome> {
   const use = [command_hooks(settings(hooks), { dialect: "copilot", cwd })];
-  return await batch([command("a", "rm -rf dist", "bash")], { tools: [shell({ name: "bash" })], use }).run().came;
+  return await batch([command("a", "rm -rf dist", "bash")], { tools: [shell({ name: "bash" })], use }).run().outcome;
 }
 
 /** A command as a file contains it. */
@@ -88,7 +88,7 @@ Deno.test("Copilot commands: stopping a run kills the running command", async ()
   const read = (name: string) => Deno.readTextFile(`${disk.path}/${name}`).catch(() => "");
   while (await read("own") === "") await new Promise((resolve) => setTimeout(resolve, 10));
   running.stop();
-  assertEquals((await running.came).result.status, "aborted");
+  assertEquals((await running.outcome).result.status, "aborted");
   const pid = (await read("own")).trim();
   const lives = async () => {
     const { stdout } = await new Deno.Command("ps", { args: ["-o", "stat=", "-p", pid] }).output();

@@ -4,7 +4,7 @@ import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.t
 import { folder } from "./folder.ts";
 import { cut, linesOf, rest } from "./received_events.ts";
 import { type Program, started } from "./program.ts";
-import { begun, forEver, goneOnWith, prompt } from "./shop.ts";
+import { begun, prompt, resumedEvents, unlimited } from "./shop.ts";
 
 /** Serves the shop in a process of its own. `pace` is the duration of a step in milliseconds. */
 function shop(path: string, pace: number): Promise<Program> {
@@ -60,13 +60,13 @@ Deno.test("on Deno, a paused run continues in another process after the first wa
 
 Deno.test("on Deno, of two calls that were killed, the idempotent one runs again with its key, and the other is answered", async () => {
   await using disk = await folder();
-  await using killed = await shop(disk.path, forEver);
+  await using killed = await shop(disk.path, unlimited);
   const received = await cut(killed, prompt, `"type":"tool.progress","turn":1,"call":"call_2"`);
   const ran = [await killed.line("runs "), await killed.line("runs ")];
   const { run } = first("run.started", received);
   assertEquals(ran, [`runs count call_1 ${run}:1:0`, `runs deliver call_2 ${run}:1:1`]);
   await using program = await shop(disk.path, 0);
-  assertEquals(linesOf([...received, ...await rest(program, received)]), [...begun, ...goneOnWith]);
+  assertEquals(linesOf([...received, ...await rest(program, received)]), [...begun, ...resumedEvents]);
   assertEquals(await program.line("runs "), ran[0]);
 });
 
@@ -102,7 +102,7 @@ Deno.test("on Deno, a client receives the whole answer although the server is ki
 
 Deno.test("on Deno, a server that receives SIGTERM hands its runs over: the client receives the rest from the next one", async () => {
   await using disk = await folder();
-  await using program = await shop(disk.path, forEver);
+  await using program = await shop(disk.path, unlimited);
   const pieces = piecesOf(await post(program, "/runs", { prompt: "Count the kettles" }));
   const text = await pieces.until(`"type":"tool.progress"`);
   const code = program.end();

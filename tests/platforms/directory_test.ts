@@ -111,16 +111,16 @@ Deno.test("on disk, no hostile path leaves the directory", async () => {
 Deno.test("on disk, no hostile edit damages a file", async () => {
   await using at = await place();
   const refused = Object.entries(refusedEdits).flatMap(([why, edits]) =>
-    edits.map(([text, old, by]) => ({ text, old, by, says: `error: ${why}`, after: text }))
+    edits.map(([text, old, by]) => ({ text, old, by, expected: `error: ${why}`, after: text }))
   );
-  const literal = literalEdits.map(([text, old, by, after]) => ({ text, old, by, says: "Edited.", after }));
+  const literal = literalEdits.map(([text, old, by, after]) => ({ text, old, by, expected: "Edited.", after }));
   const edits = [...refused, ...literal];
   assert(edits.length >= 100, `there are ${edits.length}`);
   for (const [index, { text }] of edits.entries()) await write(at.files, `${index}`, text);
   const { results } = await work(at.files, [
     edits.map(({ old, by }, index): Call => ["edit_file", { path: `${index}`, old, new: by }]),
   ]);
-  assertEquals(results, edits.map(({ says }, index) => says.replace("PATH", `"${index}"`)));
+  assertEquals(results, edits.map(({ expected }, index) => expected.replace("PATH", `"${index}"`)));
   for (const [index, { after }] of edits.entries()) assertEquals(await read(at.files, `${index}`), after);
 });
 

@@ -5,7 +5,7 @@ import { agent } from "@jizai/jizai";
 import { command_hooks, type CommandHooksOptions, type HandlerConfig } from "@jizai/jizai/middleware/command_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
-import { batch, type Came } from "../support/batch.ts";
+import { batch, type Outcome } from "../support/batch.ts";
 import { command, notices, shell, warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { folder } from "./folder.ts";
@@ -20,12 +20,12 @@ async function ran(
   event: string,
   handlers: readonly (string | HandlerConfig)[],
   { calls = [command("a", "ls")], tools = [shell()], ...options }: Options = {},
-): Promise<Came> {
+): Promise<Outcome> {
   const hooks = handlers.map((each): HandlerConfig =>
     typeof each === "string" ? { type: "command", command: each } : each
   );
   const use = [command_hooks({ hooks: { [event]: [{ hooks }] } }, options)];
-  return await batch(calls, { tools, use }).run().came;
+  return await batch(calls, { tools, use }).run().outcome;
 }
 
 const claude = { dialect: "claude" } as const;
@@ -80,7 +80,7 @@ Deno.test("Claude: systemMessage of an asynchronous command goes to the model", 
     const tools = [shell({ execute: () => new Promise((resolve) => setTimeout(() => resolve("ran"), 300)) })];
     const use = [command_hooks({ hooks: { PreToolUse: [{ hooks: [hook] }] } }, { dialect })];
     const handle = batch([command("a")], { tools, use });
-    const { events } = await handle.run().came;
+    const { events } = await handle.run().outcome;
     return [notices(events), lines(handle.model.requests[1]?.messages ?? []).slice(3)];
   };
   assertEquals(await reported("claude"), [[], ["turn Tests fail."]]);

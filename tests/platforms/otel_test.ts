@@ -1,10 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
-import { type Exported, exported, type Said } from "./collector.ts";
+import { type Attributes, type Exported, exported } from "./collector.ts";
 
 const duration = "gen_ai.client.operation.duration s";
 const usage = "gen_ai.client.token.usage {token}";
 
-function run(agent: string, session: string, tokens: Said, inside: readonly Exported[]): Exported {
+function run(agent: string, session: string, tokens: Attributes, inside: readonly Exported[]): Exported {
   const attributes = {
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.agent.name": agent,
@@ -19,7 +19,7 @@ function run(agent: string, session: string, tokens: Said, inside: readonly Expo
   return { name: `invoke_agent ${agent}`, kind: 1, attributes, failed: false, inside };
 }
 
-function chat(session: string, turn: number, attempt: number, outcome: Said): Exported {
+function chat(session: string, turn: number, attempt: number, outcome: Attributes): Exported {
   const attributes = {
     "gen_ai.operation.name": "chat",
     "gen_ai.request.model": "scripted",
@@ -32,11 +32,11 @@ function chat(session: string, turn: number, attempt: number, outcome: Said): Ex
   return { name: "chat scripted", kind: 3, attributes, failed: "error.type" in outcome, inside: [] };
 }
 
-function answer(finish: string, tokens: Said): Said {
+function answer(finish: string, tokens: Attributes): Attributes {
   return { "gen_ai.response.model": "scripted", "gen_ai.response.finish_reasons": [finish], ...tokens };
 }
 
-function tokens(input: number, output: number, cached?: number): Said {
+function tokens(input: number, output: number, cached?: number): Attributes {
   return {
     "gen_ai.usage.input_tokens": input,
     "gen_ai.usage.output_tokens": output,
@@ -44,7 +44,7 @@ function tokens(input: number, output: number, cached?: number): Said {
   };
 }
 
-function call(name: string, id: string, extra: Said, inside: readonly Exported[] = []): Exported {
+function call(name: string, id: string, extra: Attributes, inside: readonly Exported[] = []): Exported {
   const attributes = {
     "gen_ai.operation.name": "execute_tool",
     "gen_ai.tool.name": name,
@@ -69,7 +69,7 @@ function get(path: string): Exported {
   return { name: "GET", kind: 3, attributes, failed: false, inside: [] };
 }
 
-function hook(middleware: string, point: string, turn: number, extra: Said): Exported {
+function hook(middleware: string, point: string, turn: number, extra: Attributes): Exported {
   const attributes = { "jizai.middleware": middleware, "jizai.point": point, "jizai.turn": turn, ...extra };
   return { name: `hook ${middleware} ${point}`, kind: 1, attributes, failed: "error.type" in extra, inside: [] };
 }

@@ -1,6 +1,6 @@
 import { assert } from "@std/assert";
 import { linesOf } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
-import { type Came, type Leg, likeAtOnce } from "../support/random_agent/legs.ts";
+import { type Leg, likeAtOnce, type Outcome } from "../support/random_agent/legs.ts";
 import { seeds, withSeed } from "../support/seeded.ts";
 import { killing } from "./killing.ts";
 
@@ -15,7 +15,7 @@ function walker() {
   const input = process.stdin.getWriter();
   const lines = linesOf(process.stdout.values(), Infinity);
   return {
-    async walk(leg: Leg): Promise<Came> {
+    async walk(leg: Leg): Promise<Outcome> {
       await input.write(new TextEncoder().encode(`${JSON.stringify(leg)}\n`));
       const { value, done } = await lines.next();
       if (done) throw new Error("Cannot walk any more: the process has ended");

@@ -5,7 +5,7 @@
  */
 
 /** Milliseconds of a step that does not finish before the shop is killed. */
-export const forEver = 2 ** 30;
+export const unlimited = 2 ** 30;
 
 /** Makes the shop run two calls in parallel, each in three steps. */
 export const prompt = "Count the kettles and deliver 2 hooks";
@@ -31,7 +31,7 @@ export const begun: readonly string[] = [
 ];
 
 /** The expected events after a kill: the count starts again, the delivery does not. */
-export const goneOnWith: readonly string[] = [
+export const resumedEvents: readonly string[] = [
   "run.started resumed",
   "session.opened resume",
   "turn.started 1",

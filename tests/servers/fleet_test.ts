@@ -50,10 +50,10 @@ async function killTheHolder(program: Program): Promise<{ readonly events: Frame
   const [{ run } = { run: "" }] = framesOf(begin).filter((event) => event.type === "run.started");
   const killed = await holderOf(program, run);
   assertEquals(await statusOf(program.request(`/fleet/${killed}/kill`, { method: "POST" })), 204);
-  const heard = framesOf(begin + await untilCut(pieces));
+  const received = framesOf(begin + await untilCut(pieces));
   const holders = [killed, await nextHolderOf(program, run)];
-  const response = await program.request(`/runs/${run}`, { headers: { "last-event-id": `${heard.length}` } });
-  return { events: [...heard, ...framesOf(await response.text())], holders };
+  const response = await program.request(`/runs/${run}`, { headers: { "last-event-id": `${received.length}` } });
+  return { events: [...received, ...framesOf(await response.text())], holders };
 }
 
 /** Tests that the rules of sessions hold between processes: each request reaches the next process. */

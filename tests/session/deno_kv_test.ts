@@ -6,7 +6,7 @@ import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
 
 /** A session with a text per letter, each 30 KB in a piece of its own. */
-function saying(version: number, ...letters: readonly string[]): Session {
+function sessionOf(version: number, ...letters: readonly string[]): Session {
   return { id: "s", version, messages: [user(letters.map((letter) => letter.repeat(30_000)).join(""))] };
 }
 
@@ -33,9 +33,9 @@ Deno.test("denoKvLog() keeps the laws of logs", async () => {
 Deno.test("denoKvStore() writes only the pieces that have changed", async () => {
   using kv = await Deno.openKv(":memory:");
   const store = denoKvStore(kv);
-  await store.save(saying(0, "a", "b", "c"));
+  await store.save(sessionOf(0, "a", "b", "c"));
   const before = await kept(kv);
-  await store.save(saying(1, "a", "b", "d", "e"));
+  await store.save(sessionOf(1, "a", "b", "d", "e"));
   const after = await kept(kv);
   assertEquals([before.length, after.length], [5, 6]);
   assertEquals(after.filter((each) => before.includes(each)).length, 2);
@@ -49,7 +49,7 @@ Deno.test("denoKvStore() writes a piece again before it expires", async () => {
   const written: number[] = [];
   for (let version = 0; version < 6; version++) {
     const from = sets.calls.length;
-    await store.save(saying(version, "a", "b"));
+    await store.save(sessionOf(version, "a", "b"));
     written.push(sets.calls.length - from - 1);
     time.tick(6_000);
   }
@@ -66,9 +66,9 @@ Deno.test("denoKvStore() leaves no keys behind", async () => {
   using kv = await Deno.openKv(":memory:");
   const [store, other] = [denoKvStore(kv), denoKvStore(kv)];
   const letters = [..."abcdefghijklmnopqrstuvwxyz"];
-  const saves = await Promise.all([store.save(saying(0, ...letters)), other.save(saying(0, ...letters, "!"))]);
+  const saves = await Promise.all([store.save(sessionOf(0, ...letters)), other.save(sessionOf(0, ...letters, "!"))]);
   assertEquals(saves.filter((version) => version === 1).length, 1);
-  await store.save(saying(1, "a"));
+  await store.save(sessionOf(1, "a"));
   assertEquals((await kept(kv)).length, 3);
   await other.delete("s");
   assertEquals(await kept(kv), []);
@@ -77,7 +77,7 @@ Deno.test("denoKvStore() leaves no keys behind", async () => {
 Deno.test("denoKvStore() throws if a piece is missing, instead of searching forever", async () => {
   using kv = await Deno.openKv(":memory:");
   const store = denoKvStore(kv);
-  await store.save(saying(0, "a"));
+  await store.save(sessionOf(0, "a"));
   for await (const { key } of kv.list({ prefix: ["jizai", "session_piece"] })) await kv.delete(key);
   await assertRejects(() => store.load("s"), Error, 'Cannot load session "s": a piece of it is missing');
 });

@@ -6,7 +6,7 @@ import { logLaws, storeLaws } from "@jizai/jizai/testing";
 import { storage } from "../support/sql.ts";
 
 /** A session with a text per letter, each 100 KB in a piece of its own. */
-function saying(version: number, ...letters: readonly string[]) {
+function sessionOf(version: number, ...letters: readonly string[]) {
   return { id: "s", version, messages: [user(letters.map((letter) => letter.repeat(100_000)).join(""))] };
 }
 
@@ -35,16 +35,16 @@ Deno.test("durableObjectLog() keeps the laws of logs", async () => {
 Deno.test("durableObjectStore() writes only the rows that have changed", async () => {
   const disk = storage();
   const store = durableObjectStore(disk);
-  await store.save(saying(0, "a", "b", "c"));
+  await store.save(sessionOf(0, "a", "b", "c"));
   const before = written(disk);
-  await store.save(saying(1, "a", "b", "d", "e"));
+  await store.save(sessionOf(1, "a", "b", "d", "e"));
   assertEquals(written(disk) - before, 4); // one row for the session, two changed rows, and a new one
 });
 
 Deno.test("durableObjectStore() and durableObjectLog() remove deleted rows", async () => {
   const disk = storage();
   const [store, log] = [durableObjectStore(disk), durableObjectLog(disk)];
-  await store.save(saying(0, "a", "b"));
+  await store.save(sessionOf(0, "a", "b"));
   await log.append("r", { after: 0, lines: ["1", "2"], ended: true });
   assertEquals(rows(disk), [1, 1, 1, 3]);
   await store.delete("s");
@@ -55,7 +55,7 @@ Deno.test("durableObjectStore() and durableObjectLog() remove deleted rows", asy
 Deno.test("durableObjectStore() and durableObjectLog() remove expired rows when the object starts", async () => {
   using time = new FakeTime();
   const disk = storage();
-  await durableObjectStore(disk, { expireIn: 1_000 }).save(saying(0, "a", "b"));
+  await durableObjectStore(disk, { expireIn: 1_000 }).save(sessionOf(0, "a", "b"));
   await durableObjectLog(disk, { expireIn: 1_000 }).append("r", { after: 0, lines: ["1"], ended: false });
   time.tick(999);
   durableObjectStore(disk);
@@ -72,14 +72,14 @@ Deno.test("durableObjectStore() adds the leases to the schema of an earlier vers
   disk.sql.exec("CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER)");
   const store = durableObjectStore(disk);
   durableObjectStore(disk);
-  await store.save({ ...saying(0, "a"), lease: { until: 1_000 } });
+  await store.save({ ...sessionOf(0, "a"), lease: { until: 1_000 } });
   assertEquals(await store.pending(1_000, 10), ["s"]);
 });
 
 Deno.test("durableObjectStore() stores a session completely or not at all", async () => {
   const disk = storage();
   const store = durableObjectStore(disk);
-  await store.save(saying(0, "a"));
+  await store.save(sessionOf(0, "a"));
   const failing = durableObjectStore({
     transactionSync: disk.transactionSync,
     sql: {
@@ -89,8 +89,8 @@ Deno.test("durableObjectStore() stores a session completely or not at all", asyn
       },
     },
   });
-  await assertRejects(() => failing.save(saying(1, "b", "c")), Error, "disk full");
-  assertEquals(await store.load("s"), saying(1, "a"));
+  await assertRejects(() => failing.save(sessionOf(1, "b", "c")), Error, "disk full");
+  assertEquals(await store.load("s"), sessionOf(1, "a"));
 });
 
 Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes it with the last one", async () => {
@@ -101,8 +101,12 @@ Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes 
     deleteAlarm: () => Promise.resolve(void alarms.push(undefined)),
   };
   const store = durableObjectStore(storage(), { alarm });
-  const leased = (id: string, version: number) => ({ ...saying(version, "a"), id, lease: { until: Date.now() + 300 } });
-  await store.save(saying(0, "a"));
+  const leased = (id: string, version: number) => ({
+    ...sessionOf(version, "a"),
+    id,
+    lease: { until: Date.now() + 300 },
+  });
+  await store.save(sessionOf(0, "a"));
   await store.save(leased("s", 1));
   await store.save(leased("other", 0));
   time.tick(100);
@@ -112,7 +116,7 @@ Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes 
   time.tick(300);
   await store.touch({ ...leased("other", 1), lease: { until: 500 } }, 700);
   assertEquals(alarms, [300, 700]);
-  await store.save({ ...saying(3, "a"), id: "s" });
+  await store.save({ ...sessionOf(3, "a"), id: "s" });
   assertEquals(alarms, [300, 700]);
   await store.delete("other");
   assertEquals(alarms, [300, 700, undefined]);

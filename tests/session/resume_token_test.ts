@@ -27,7 +27,7 @@ const secret = "a secret of at least thirty-two bytes";
 const keys = [{ id: "k1", secret }];
 
 const input = z.object({ at: z.string() });
-const look = tool({ name: "look", description: "Looks", input, execute: ({ at }) => `Saw ${at}.` });
+const look = tool({ name: "look", description: "Looks", input, execute: ({ at }) => `Found ${at}.` });
 const drop = tool({ name: "drop", description: "Drops", input, ask: true, execute: ({ at }) => `Dropped ${at}.` });
 const call = (id: string) => ({ id, name: id.split("_")[0] ?? "", input: { at: `${id} 自在鉤` } });
 
@@ -84,7 +84,7 @@ Deno.test("resumeTokens() returns the sealed session", async () => {
 Deno.test("resumeTokens() makes tokens that contain nothing readable, and no token twice", async () => {
   const repeated = await resumeTokens({ keys }).seal(session);
   const bytes = (token: string) => atob((token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/"));
-  const words = ["session", "messages", "look_1", "Dropped", "Saw", 's1"', session.id];
+  const words = ["session", "messages", "look_1", "Dropped", "Found", 's1"', session.id];
   for (const token of [text, repeated]) {
     assertEquals(words.filter((word) => word.length > 2 && bytes(token).includes(word)), []);
   }

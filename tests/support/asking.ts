@@ -35,7 +35,7 @@ export const order: AnyTool = tool({
 
 /**
  * Two tools, `look` and `drop`, of which `drop` asks; and their effects.
- * For a table they return `Saw a.` and `Dropped a.`; in JSON, `{ saw: "a" }` and `{ dropped: "a" }`.
+ * For a table they return `Found a.` and `Dropped a.`; in JSON, `{ found: "a" }` and `{ dropped: "a" }`.
  */
 export function lookAndDrop({ json = false } = {}): { readonly did: readonly string[]; readonly tools: AnyTool[] } {
   const did: string[] = [];
@@ -48,7 +48,7 @@ export function lookAndDrop({ json = false } = {}): { readonly did: readonly str
   return {
     did,
     tools: [
-      tool({ name: "look", description: "Looks", input, execute: does("Saw") }),
+      tool({ name: "look", description: "Looks", input, execute: does("Found") }),
       tool({ name: "drop", description: "Drops", input, ask: true, execute: does("Dropped") }),
     ],
   };

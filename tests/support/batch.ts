@@ -35,7 +35,7 @@ export const three = [call("a"), call("b"), call("c")];
 export const malformed = { id: "malformed", name: "weather", input: '{"city":' };
 
 /** The outcome of a run. */
-export interface Came {
+export interface Outcome {
   readonly result: RunResult;
   readonly events: readonly Event[];
   /** The errors that the operator received. */
@@ -55,7 +55,7 @@ export interface Batch {
 
 /** A run that has begun. */
 export interface Begun {
-  readonly came: Promise<Came>;
+  readonly outcome: Promise<Outcome>;
   readonly stop: (reason?: string) => void;
 }
 
@@ -76,21 +76,21 @@ export function batch(
 function begun(begin: (onError: (error: unknown) => void) => RunHandle<unknown>): Begun {
   const errors: unknown[] = [];
   const handle = begin((error) => errors.push(error));
-  return { came: cameOf(handle, errors), stop: handle.stop };
+  return { outcome: outcomeOf(handle, errors), stop: handle.stop };
 }
 
-async function cameOf({ events, result }: RunHandle<unknown>, errors: readonly unknown[]): Promise<Came> {
+async function outcomeOf({ events, result }: RunHandle<unknown>, errors: readonly unknown[]): Promise<Outcome> {
   const all = await Array.fromAsync(events);
-  const came = await result;
-  return { result: came, events: all, errors, lines: lines(came.messages.slice(1)) };
+  const outcome = await result;
+  return { result: outcome, events: all, errors, lines: lines(outcome.messages.slice(1)) };
 }
 
 /** Runs `calls` once and returns the outcome. */
-export async function came(
+export async function runBatch(
   calls: readonly ScriptedCall[],
   options?: Parameters<typeof batch>[1],
-): Promise<Came> {
-  return await batch(calls, options).run().came;
+): Promise<Outcome> {
+  return await batch(calls, options).run().outcome;
 }
 
 type Execute = (input: { city: string }, ctx: ToolExecutionContext) => unknown;

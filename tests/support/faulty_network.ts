@@ -7,7 +7,7 @@ import type { App } from "./requests.ts";
 
 /** A fault of a request: it is lost, its response is lost, a proxy refuses it, or its stream is cut or ended early. */
 export type Fate =
-  | { readonly type: "well" | "lost" | "unheard" }
+  | { readonly type: "well" | "lost" | "unanswered" }
   | { readonly type: "refused"; readonly status: number }
   | { readonly type: "cut" | "ended"; readonly after: number };
 
@@ -38,7 +38,7 @@ export function faultyNetwork(
       if (isFault.type === "lost") throw new TypeError("The network is down");
       if (isFault.type === "refused") return refusal(isFault.status, "elsewhere");
       const response = await app.request(url, init);
-      if (isFault.type === "unheard") throw new TypeError("The network is down");
+      if (isFault.type === "unanswered") throw new TypeError("The network is down");
       if (!response.ok || response.status === 204) return response;
       return new Response(flow(pieces(await response.text()), isFault));
     },

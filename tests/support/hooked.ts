@@ -14,7 +14,7 @@ import {
 import type { ClaudeHooksOptions } from "@jizai/jizai/middleware/claude_hooks";
 import type { ScriptedCall } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
-import { type Batch, batch, type Came } from "./batch.ts";
+import { type Batch, batch, type Outcome } from "./batch.ts";
 
 /** A call of `Bash`. */
 export function command(id: string, command = id, name = "Bash"): Required<ScriptedCall> {
@@ -62,8 +62,8 @@ export function hooked(config: HookConfig, options: HookedOptions = {}): Batch {
 }
 
 /** Runs an agent with hooks once. */
-export async function ran(config: HookConfig, options?: HookedOptions): Promise<Came> {
-  return await hooked(config, options).run().came;
+export async function ran(config: HookConfig, options?: HookedOptions): Promise<Outcome> {
+  return await hooked(config, options).run().outcome;
 }
 
 /** Runs an agent with hooks and resumes it with `answers`. */
@@ -71,19 +71,19 @@ export async function resumed(
   config: HookConfig,
   answers: readonly PersonAnswer[],
   options?: HookedOptions,
-): Promise<readonly [Came, Came]> {
+): Promise<readonly [Outcome, Outcome]> {
   const agent = hooked(config, options);
-  const first = await agent.run().came;
-  return [first, await agent.resume(first.result.session, answers).came];
+  const first = await agent.run().outcome;
+  return [first, await agent.resume(first.result.session, answers).outcome];
 }
 
 /** A hook that always returns `answer`. */
-export function saying(answer: HookAnswer): HookCallback {
+export function returning(answer: HookAnswer): HookCallback {
   return () => answer;
 }
 
 /** A hook that always returns the same `hookSpecificOutput`, for its own event. */
-export function saysOf(output: Omit<HookSpecificOutput, "hookEventName">): HookCallback {
+export function returningOutput(output: Omit<HookSpecificOutput, "hookEventName">): HookCallback {
   return ({ hook_event_name: hookEventName }) => ({ hookSpecificOutput: { hookEventName, ...output } });
 }
 

@@ -13,7 +13,7 @@ export interface Recorded {
   readonly attributes: Record<string, unknown>;
   /** Whether it ended with an error. */
   failed: boolean;
-  /** How often it was ended. */
+  /** The number of times that it was ended. */
   ends: number;
   readonly startTime: number | undefined;
 }

@@ -10,12 +10,12 @@ export function storedRun(session: Session | undefined) {
   return session?.run && { id: session.run.id, status: session.run.exit ? "paused" : "running" };
 }
 
-/** Why the run is being stopped, if it is. */
+/** The reason for which the run is being stopped, if it is. */
 export function storedReason(session: Session | undefined): string | undefined {
   return session?.lease?.closing;
 }
 
-/** How many messages and requests other processes have saved for the run. */
+/** The number of messages and requests that other processes have saved for the run. */
 export function storedMail(session: Session | undefined): number {
   return session?.mail?.length ?? 0;
 }

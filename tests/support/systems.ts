@@ -14,9 +14,9 @@ export async function under(
   systems: Readonly<Record<string, Middleware>>,
   situation: (hooks: Middleware) => Promise<unknown>,
 ): Promise<Record<string, unknown>> {
-  const came: Record<string, unknown> = {};
-  for (const [system, hooks] of Object.entries(systems)) came[system] = await situation(hooks);
-  return came;
+  const outcome: Record<string, unknown> = {};
+  for (const [system, hooks] of Object.entries(systems)) outcome[system] = await situation(hooks);
+  return outcome;
 }
 
 /** The outcome of a run. */

@@ -38,7 +38,7 @@ function until(signal: AbortSignal): Promise<never> {
 }
 
 /** A person who answers after a moment. */
-function soon<T>(says: T, signal: AbortSignal): Promise<T> {
+function soon<T>(value: T, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = () => {
       clearTimeout(timer);
@@ -46,7 +46,7 @@ function soon<T>(says: T, signal: AbortSignal): Promise<T> {
     };
     const timer = setTimeout(() => {
       signal.removeEventListener("abort", leave);
-      resolve(says);
+      resolve(value);
     }, 1);
     signal.addEventListener("abort", leave, { once: true });
   });

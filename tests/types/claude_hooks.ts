@@ -18,7 +18,7 @@ is<[Wrong<claude.HookInput, ours.HookEvent>] extends [never] ? true : false>();
 is<[Wrong<qoder.HookInput, qoder.HookEvent>] extends [never] ? true : false>();
 
 // every event is known as supported or as unsupported; all events of Qoder are supported
-is<claude.HookEvent extends ours.HookEvent | ours.UnheardEvent ? true : false>();
+is<claude.HookEvent extends ours.HookEvent | ours.UnsupportedEvent ? true : false>();
 is<qoder.HookEvent extends ours.HookEvent ? true : false>();
 
 // every output of the SDK is accepted

@@ -100,7 +100,7 @@ Deno.test("agUi() streams reasoning, text, calls, results and the answer", async
     "user Go",
     "reasoning Hm.",
     `assistant Let me look. {"name":"look","arguments":"{\\"table\\":\\"京都\\"}"}`,
-    "tool Saw 京都.",
+    "tool Found 京都.",
     "assistant Done.",
   ]);
 });
@@ -148,7 +148,7 @@ for (const [how, payload] of Object.entries(yes)) {
       "Run drop?",
       "call_1",
       { table: "a" },
-      ["Saw b"],
+      ["Found b"],
     ]);
     assertEquals(typeof interrupt.responseSchema, "object");
     const { types, result } = await answer(client, payload);
@@ -164,13 +164,13 @@ for (const [how, payload] of Object.entries(yes)) {
       "STEP_FINISHED",
       "RUN_FINISHED",
     ]);
-    assertEquals([result, did, client.pendingInterrupts], ["Done.", ["Saw b", "Dropped a"], []]);
+    assertEquals([result, did, client.pendingInterrupts], ["Done.", ["Found b", "Dropped a"], []]);
     const calls =
       `{"name":"drop","arguments":"{\\"table\\":\\"a\\"}"} {"name":"look","arguments":"{\\"table\\":\\"b\\"}"}`;
     assertEquals(held(client.messages), [
       "user Go",
       `assistant See. ${calls}`,
-      "tool Saw b.",
+      "tool Found b.",
       "tool Dropped a.",
       "assistant Done.",
     ]);
@@ -182,7 +182,7 @@ Deno.test("agUi() accepts a changed input, a denial, a reply in place of the too
     const { client, did, interrupt, model } = await interrupted();
     await run(client, { resume: [{ interruptId: interrupt.id, status: "resolved", ...entry }] });
     const last = lines(model.requests[1]?.messages ?? []);
-    return [last.find((line) => !/^(user|assistant|call|ok Saw)/.test(line)), did.slice(1)];
+    return [last.find((line) => !/^(user|assistant|call|ok Found)/.test(line)), did.slice(1)];
   };
   assertEquals(await resumed({ payload: { type: "approve", input: { table: "z" } } }), ["ok Dropped z.", [
     "Dropped z",
@@ -213,9 +213,9 @@ Deno.test("agUi() ignores an answer to another pause or call, and one without co
   assertEquals(await refused({ interruptId: interrupt.id.replace("call_1", "call_2") }), [409, "unasked"]);
   assertEquals(await refused({ payload: undefined }), [400, "invalid"]);
   assertEquals(await refused({ payload: { type: "allow" } }), [400, "invalid"]);
-  assertEquals(did, ["Saw b"]);
+  assertEquals(did, ["Found b"]);
   await (await send({})).text();
-  assertEquals([await refused({}), did], [[409, "unasked"], ["Saw b", "Dropped a"]]);
+  assertEquals([await refused({}), did], [[409, "unasked"], ["Found b", "Dropped a"]]);
 });
 
 Deno.test("agUi() interrupts a run for a question of a hook", async () => {
@@ -245,12 +245,12 @@ Deno.test("agUi() returns calls of a declared tool to the client, and resumes wi
     },
   });
   await send(client, "Go", { tools: [paint] });
-  assertEquals([pending, did], [[["call_1"]], ["Saw a"]]);
+  assertEquals([pending, did], [[["call_1"]], ["Found a"]]);
   assertEquals(model.requests[0]?.tools[2]?.schema, paint.parameters);
   client.addMessage({ id: "t1", role: "tool", toolCallId: "call_1", content: "wet" });
   const { result } = await run(client); // and no longer declares tools
-  assertEquals(result, "ok wet; ok Saw a.");
-  assertEquals(held(client.messages).filter((line) => line.startsWith("tool")), ["tool Saw a.", "tool wet"]);
+  assertEquals(result, "ok wet; ok Found a.");
+  assertEquals(held(client.messages).filter((line) => line.startsWith("tool")), ["tool Found a.", "tool wet"]);
   assertEquals(pending, [["call_1"], []]);
 });
 
@@ -334,7 +334,7 @@ Deno.test("agUi() removes the text of a failed attempt, and text that a hook cha
   const first = [
     "user Go",
     `assistant Second {"name":"look","arguments":"{\\"table\\":\\"a\\"}"}`,
-    "tool Saw a.",
+    "tool Found a.",
     "assistant [changed]",
   ];
   assertEquals(held(client.messages), first);
@@ -385,7 +385,7 @@ Deno.test("agUi() streams subagents, and questions about their calls", async () 
   const [interrupt] = client.pendingInterrupts;
   assertEquals([interrupt?.toolCallId, interrupt?.metadata?.path], ["call_1/call_1", ["child"]]);
   await answer(client, true);
-  assertEquals(did, ["Saw b", "Dropped a"]);
+  assertEquals(did, ["Found b", "Dropped a"]);
   const mine = (message: Message) => "subagentRunId" in message && message.subagentRunId !== undefined;
   assertEquals(held(client.messages.filter(mine)).map((line) => line.split(" ")[0]), [
     "assistant",

@@ -87,7 +87,7 @@ Deno.test("aiSdkMessages() returns texts, reasoning, files and results of calls"
     "assistant step-start",
     "assistant reasoning done Hm.",
     "assistant text done Let me.",
-    `assistant tool-look output-available {"saw":"a"}`,
+    `assistant tool-look output-available {"found":"a"}`,
     "assistant tool-print output-error No ink.",
     "assistant step-start",
     "assistant text done Done.",
@@ -111,19 +111,19 @@ for (const log of [undefined, memoryLog()]) {
     await new Chat(app).sendMessage({ text: "Go" });
     const chat = await loaded(app);
     const before = ["user text Go", "assistant step-start", "assistant text done See."];
-    const saw = `assistant tool-look output-available {"saw":"b"}`;
-    assertEquals(shown(chat), [...before, "assistant tool-drop approval-requested", saw]);
+    const lookResult = `assistant tool-look output-available {"found":"b"}`;
+    assertEquals(shown(chat), [...before, "assistant tool-drop approval-requested", lookResult]);
     await chat.resumeStream();
-    assertEquals(shown(chat), [...before, "assistant tool-drop approval-requested", saw]);
+    assertEquals(shown(chat), [...before, "assistant tool-drop approval-requested", lookResult]);
     await answer(chat, true);
-    const after = [...before, `assistant tool-drop output-available {"dropped":"a"}`, saw];
+    const after = [...before, `assistant tool-drop output-available {"dropped":"a"}`, lookResult];
     assertEquals(shown(chat), [...after, "assistant step-start", "assistant text done Done."]);
     const anew = await loaded(app);
     await anew.resumeStream();
     assertEquals(shown(anew), shown(chat));
     await anew.sendMessage({ text: "More" });
     assertEquals(shown(anew).slice(-3), ["user text More", "assistant step-start", "assistant text done Again."]);
-    assertEquals([anew.messages.length, anew.status, did], [4, "ready", ["saw b", "dropped a"]]);
+    assertEquals([anew.messages.length, anew.status, did], [4, "ready", ["found b", "dropped a"]]);
   });
 }
 
@@ -194,7 +194,7 @@ Deno.test("aiSdkMessages() returns questions about the calls of subagents", asyn
     "assistant tool-drop approval-requested",
   ]);
   await answer(chat, true);
-  assertEquals([chat.status, did], ["ready", ["saw b", "dropped a"]]);
+  assertEquals([chat.status, did], ["ready", ["found b", "dropped a"]]);
   assertEquals(shown(chat).at(-1), "assistant text done Done.");
 });
 

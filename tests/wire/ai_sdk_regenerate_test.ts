@@ -83,7 +83,7 @@ Deno.test("useChat's regenerate() replaces an answer with calls, and a question 
   await chat.regenerate();
   assertEquals(await stored(app), ["user Go", "assistant Without calls."]);
   assertEquals((await refusalOf(post(app, "/chat", { id: "chat", messages: answered })))[0], 409);
-  assertEquals(did, ["Saw a"]);
+  assertEquals(did, ["Found a"]);
 });
 
 Deno.test("useChat's regenerate() sends a prompt again that failed", async () => {

@@ -65,7 +65,7 @@ Deno.test("aiSdkUi() streams reasoning, text, calls, results and the answer", as
     { type: "tool-input-delta", toolCallId: "call_1", inputTextDelta: JSON.stringify({ table: "京都 \u2028" }) },
     { type: "text-end", id: "1.1" },
     { type: "tool-input-available", toolCallId: "call_1", toolName: "look", input: { table: "京都 \u2028" } },
-    { type: "tool-output-available", toolCallId: "call_1", output: { saw: "京都 \u2028" } },
+    { type: "tool-output-available", toolCallId: "call_1", output: { found: "京都 \u2028" } },
     { type: "finish-step" },
     { type: "start-step" },
     { type: "text-start", id: "2.0" },
@@ -123,20 +123,20 @@ Deno.test("aiSdkUi() asks for approval, and continues the same message after it"
     "step-start",
     "text done See.",
     `tool-drop approval-requested {"table":"a"}`,
-    `tool-look output-available {"table":"b"} {"saw":"b"}`,
+    `tool-look output-available {"table":"b"} {"found":"b"}`,
   ]);
-  assertEquals(did, ["saw b"]);
+  assertEquals(did, ["found b"]);
   await approve(chat, true);
   assertEquals(chat.messages.length, 2);
   assertEquals(chat.reported, [
     "step-start",
     "text done See.",
     `tool-drop output-available {"table":"a"} {"dropped":"a"}`,
-    `tool-look output-available {"table":"b"} {"saw":"b"}`,
+    `tool-look output-available {"table":"b"} {"found":"b"}`,
     "step-start",
     "text done Done.",
   ]);
-  assertEquals(did, ["saw b", "dropped a"]);
+  assertEquals(did, ["found b", "dropped a"]);
 });
 
 /** Answers the last question of a chat, and waits for the response. */
@@ -333,7 +333,7 @@ Deno.test("aiSdkUi() removes the text of a failed attempt, and text that a hook 
   assertEquals(chat.reported, [
     "step-start",
     "text done Second",
-    `tool-look output-available {"table":"a"} {"saw":"a"}`,
+    `tool-look output-available {"table":"a"} {"found":"a"}`,
     "step-start",
     "text done [changed]",
   ]);
@@ -496,7 +496,7 @@ Deno.test("aiSdkUi() streams the calls of subagents as parts, with the questions
     data: { call: "call_1", agent: "child", event: { type: "text.delta", turn: 1, part: 0, text: "Hm." } },
     transient: true,
   }]);
-  const look = `tool-look output-available {"table":"b"} {"saw":"b"}`;
+  const look = `tool-look output-available {"table":"b"} {"found":"b"}`;
   assertEquals(chat.reported, [
     "step-start",
     `tool-child output-available {"prompt":"Help"} Run drop?`,
@@ -504,7 +504,7 @@ Deno.test("aiSdkUi() streams the calls of subagents as parts, with the questions
     look,
   ]);
   await approve(chat, true);
-  assertEquals(did, ["saw b", "dropped a"]);
+  assertEquals(did, ["found b", "dropped a"]);
   assertEquals(chat.reported, [
     "step-start",
     `tool-child output-available {"prompt":"Help"} Both.`,

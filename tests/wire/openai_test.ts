@@ -60,7 +60,7 @@ Deno.test("chatCompletions() returns the text of all turns", async () => {
     }],
     usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, prompt_tokens_details: { cached_tokens: 3 } },
   });
-  assertEquals([/^chatcmpl-[\w-]+$/.test(id), typeof created, did], [true, "number", ["Saw 京都"]]);
+  assertEquals([/^chatcmpl-[\w-]+$/.test(id), typeof created, did], [true, "number", ["Found 京都"]]);
 });
 
 Deno.test("chatCompletions() streams the text of all turns", async () => {
@@ -137,7 +137,7 @@ Deno.test("chatCompletions() returns calls of a declared tool to the client, and
   const first = await client.chat.completions.create({ ...hi, tools: declared });
   const [choice] = first.choices;
   const calls = choice?.message.tool_calls ?? [];
-  assertEquals([choice?.finish_reason, choice?.message.content, did], ["tool_calls", "See.", ["Saw a"]]);
+  assertEquals([choice?.finish_reason, choice?.message.content, did], ["tool_calls", "See.", ["Found a"]]);
   assertEquals(calls.map((call) => call.type === "function" && call.function), [
     { name: "paint", arguments: `{"color":"red"}` },
     { name: "paint", arguments: `{"color":"blue"}` },
@@ -147,8 +147,8 @@ Deno.test("chatCompletions() returns calls of a declared tool to the client, and
   const outcomes = calls.map(({ id }, index) => ({ role: "tool" as const, tool_call_id: id, content: `wet ${index}` }));
   const messages = [...hi.messages, { role: "assistant" as const, tool_calls: calls }, ...outcomes];
   const second = await client.chat.completions.create({ model: "any", messages }); // and no longer declares tools
-  assertEquals(second.choices[0]?.message.content, "ok wet 0; ok Saw a.; ok wet 1");
-  assertEquals([did, model.requests.length], [["Saw a"], 2]);
+  assertEquals(second.choices[0]?.message.content, "ok wet 0; ok Found a.; ok wet 1");
+  assertEquals([did, model.requests.length], [["Found a"], 2]);
 });
 
 Deno.test("chatCompletions() streams calls for its client, and works in the client's own loop", async () => {
@@ -336,8 +336,8 @@ Deno.test("chatCompletions() applies guards to client tools", async () => {
     ...hi,
     tools: [{ type: "function", function: paint }],
   });
-  assertEquals([choice?.message.content, choice?.finish_reason, did], ["Done.", "stop", ["Saw a"]]);
-  assertEquals(lines(model.requests[1]?.messages ?? []).slice(-2), ["denied Not here.", "ok Saw a."]);
+  assertEquals([choice?.message.content, choice?.finish_reason, did], ["Done.", "stop", ["Found a"]]);
+  assertEquals(lines(model.requests[1]?.messages ?? []).slice(-2), ["denied Not here.", "ok Found a."]);
 });
 
 Deno.test("chatCompletions() accepts the result of a client tool once, and no result of an unknown call", async () => {
@@ -526,14 +526,14 @@ Deno.test("responses() returns calls of a declared tool to the client, and resum
   const first = await stream.finalResponse();
   const [call] = first.output;
   if (call?.type !== "function_call") throw new Error(`Cannot go on with ${JSON.stringify(first.output)}`);
-  assertEquals([call.name, call.arguments, call.status, did], ["paint", `{"color":"red"}`, "completed", ["Saw a"]]);
+  assertEquals([call.name, call.arguments, call.status, did], ["paint", `{"color":"red"}`, "completed", ["Found a"]]);
   const second = await client.responses.create({
     previous_response_id: first.id,
     tools: declared,
     input: [{ type: "function_call_output", call_id: call.call_id, output: "wet" }],
   });
   assertEquals(second.output_text, "Done.");
-  assertEquals(lines(model.requests[1]?.messages ?? []), ["user Go", "call paint look", "ok wet", "ok Saw a."]);
+  assertEquals(lines(model.requests[1]?.messages ?? []), ["user Go", "call paint look", "ok wet", "ok Found a."]);
 });
 
 /** Returns the approvals that a response asks for. */

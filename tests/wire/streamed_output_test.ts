@@ -107,12 +107,12 @@ Deno.test("a model is asked again for JSON, and a stream that has begun another 
   });
   assertEquals(parsed.choices[0]?.message.parsed, kyoto);
   const object = { type: "json_object" as const };
-  const told = await client("{", '{"a":1}').openai.chat.completions.create({
+  const completion = await client("{", '{"a":1}').openai.chat.completions.create({
     model: "a",
     messages,
     response_format: object,
   });
-  assertEquals(told.choices[0]?.message.content, '{"a":1}');
+  assertEquals(completion.choices[0]?.message.content, '{"a":1}');
   const twice = client('{"city":', json).openai.chat.completions.stream({ model: "any", messages, response_format });
   await assertRejects(() => twice.finalChatCompletion(), OpenAI.OpenAIError, "Cannot stream the JSON answer");
 });

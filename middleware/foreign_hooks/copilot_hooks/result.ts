@@ -19,7 +19,7 @@ export interface ToolBinaryResult {
   description?: string;
 }
 
-/** How a call ended. */
+/** The outcome of a call. */
 export type ToolResultType = "success" | "failure" | "rejected" | "denied" | "timeout";
 
 /** A result. */
@@ -30,7 +30,7 @@ export interface ToolResultObject {
   resultForAssistant?: unknown[];
   /** Images and files for the model. */
   binaryResultsForLlm?: ToolBinaryResult[];
-  /** How the call ended. */
+  /** The outcome of the call. */
   resultType: ToolResultType;
   /** The message of the error. */
   error?: string;

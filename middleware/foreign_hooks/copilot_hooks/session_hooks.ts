@@ -75,7 +75,7 @@ export interface ErrorOccurredHookOutput {
 
 /** The input before the agent stops. */
 export interface AgentStopHookInput<T = number> extends HookInput<T> {
-  /** Why it stops. */
+  /** The reason for the stop. */
   stopReason?: string;
   /** The file that `transcript()` writes. */
   transcriptPath?: string;
@@ -93,7 +93,7 @@ export interface AgentStopHookOutput {
 
 /** The input when a run ends. */
 export interface SessionEndHookInput<T = number> extends HookInput<T> {
-  /** Why it ends. */
+  /** The reason for the end. */
   reason: "complete" | "error" | "abort" | "timeout" | "user_exit";
   /** The final answer, or the part of it that exists. */
   finalMessage?: string;

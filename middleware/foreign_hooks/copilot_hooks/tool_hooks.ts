@@ -18,7 +18,7 @@ export interface PreToolUseHookInput<T = number> extends HookInput<T> {
 export interface PreToolUseHookOutput {
   /** Allows the call without a question, denies it, or asks a person. */
   permissionDecision?: "allow" | "deny" | "ask";
-  /** Why; for the model after a deny, for the person after an ask. */
+  /** The reason: for the model after a deny, for the person after an ask. */
   permissionDecisionReason?: string;
   /** Replaces the input, in the transcript too. */
   modifiedArgs?: unknown;

@@ -44,7 +44,7 @@ export interface Failure {
   readonly error?: unknown;
 }
 
-/** How hooks are asked. */
+/** Options of asking hooks. */
 export interface ChainOptions {
   /** Milliseconds for one hook. */
   readonly timeouts: { readonly interceptor: number; readonly approval: number };

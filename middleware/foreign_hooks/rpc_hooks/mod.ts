@@ -39,7 +39,7 @@ export interface RpcHooksOptions {
   readonly builtins?: Readonly<Record<string, (config: unknown) => Builtin>>;
   /** The version of the wire: that of the document, or "head", in which events have another form and system messages and tools cannot be changed. Default: "document". */
   readonly wire?: WireVersion;
-  /** How the kinds of events are written: `tool_exec_start`, 8, or `agent.tool.exec_start`. Default: "names" in "document", "dotted" in "head". */
+  /** The form of the kinds of events: `tool_exec_start`, 8, or `agent.tool.exec_start`. Default: "names" in "document", "dotted" in "head". */
   readonly kinds?: KindForm;
   /** The channel of the conversation. Default: "jizai". */
   readonly channel?: string;

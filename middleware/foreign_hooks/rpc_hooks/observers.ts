@@ -23,7 +23,7 @@ export interface Observers {
 /** The data of an event. */
 export type Payload = Readonly<Record<string, unknown>>;
 
-/** How events are sent. */
+/** Options of sending events. */
 export interface ObserverOptions extends WireForm {
   /** Milliseconds for one hook. */
   readonly timeout: number;

@@ -89,7 +89,7 @@ export interface YoiHook {
   readonly on_abort?: (reason: string, options: HookOptions) => Given<void>;
 }
 
-/** How hooks are asked about one event. */
+/** Options of asking hooks about one event. */
 export interface Asking<D, A> {
   readonly event: keyof YoiHook;
   readonly point: Point;

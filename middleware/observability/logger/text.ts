@@ -9,7 +9,7 @@ import type { LogLine } from "./line.ts";
 /** The importance of a line. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** How a line is written. */
+/** The form of a line. */
 export interface TextOptions {
   /** The number of agents above the run. */
   readonly depth: number;

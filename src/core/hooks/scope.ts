@@ -61,7 +61,7 @@ export interface Used {
   readonly turns: number;
   /** The number of tool calls. */
   readonly calls: number;
-  /** How often `stop` has continued since the last batch of calls. */
+  /** The number of times that `stop` has continued since the last batch of calls. */
   readonly continuations: number;
 }
 

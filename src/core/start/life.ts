@@ -18,7 +18,7 @@ import { type Beginning, type CloseOther, open, type Ready } from "./open.ts";
 import { settingsOf } from "./settings.ts";
 import { savedForm, type StoredRun } from "./stored_run.ts";
 
-/** How many grace periods the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
+/** The grace periods that the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
 const graceFactor = 3;
 
 /** Runs a run from its claim to its last event. Never rejects. */

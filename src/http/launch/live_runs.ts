@@ -44,7 +44,7 @@ export function liveRuns(
   const host: RunHost = {
     agent,
     onError,
-    keeps: store !== undefined,
+    hasStore: store !== undefined,
     lease,
     signal,
     async load(id, requester) {

@@ -17,7 +17,7 @@ export type { ProviderOptions } from "../provider.ts";
 export interface AnthropicOptions extends ProviderOptions {
   /** Maximum number of tokens in a response, if the request sets none. Default: 32,000. */
   readonly maxTokens?: number;
-  /** How long the provider caches the tools, the instructions and the conversation so far; `false` turns it off. Default: "5m". */
+  /** The time for which the provider caches the tools, the instructions and the conversation so far; `false` turns it off. Default: "5m". */
   readonly cache?: "5m" | "1h" | false;
   /** Tools that the provider runs, such as `{ type: "web_search_20250305", name: "web_search" }`. Default: none. */
   readonly builtInTools?: readonly { readonly [name: string]: Json }[];

@@ -29,7 +29,7 @@ function declarationOf(tool: ToolDefinition): UnknownObject {
   return { name, description, parametersJsonSchema: toolSchema(tool) };
 }
 
-/** The API rejects content without parts. */
+/** Converts a message. A content without parts is left out, because the API rejects it. */
 function contentsOf(message: Message, model: string): readonly UnknownObject[] {
   const contents = message.role === "user"
     ? [{ role: "user", parts: message.parts.flatMap(partFields) }]

@@ -1,5 +1,5 @@
 /**
- * Sessions, logs and texts by key in libSQL, such as Turso, by `@libsql/client`.
+ * Sessions, logs and texts by key in libSQL, such as Turso, with the client `@libsql/client`.
  *
  * @module
  */

@@ -23,7 +23,7 @@ export interface KeyedRequest {
   readonly released?: boolean;
 }
 
-/** How a request with a key is handled. */
+/** The handling of a request with a key. */
 export interface KeyedActions<T> {
   /** Begins or resumes a run. `request` is the id under which the run is stored with its request. */
   begin(position: Required<RunPosition> | undefined, request: string): Promise<T>;
@@ -74,7 +74,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
       if (await belongsTo(claim, requester, id)) return await join(claim);
       throw new SessionError(`Cannot resume session "${claim.session}": it is not paused`, "not-paused");
     }
-    if (!isOwn && !host.keeps && Date.now() < claim.at + host.lease) {
+    if (!isOwn && !host.hasStore && Date.now() < claim.at + host.lease) {
       throw new RecordError("Cannot repeat the request: its run may have begun in another process", "repeated");
     }
     try {

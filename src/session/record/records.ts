@@ -100,7 +100,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
     const page = host.get(run, requester) ? undefined : await readEnd(run, requester);
     if (!page || page.ended) return;
     const id = named ?? await sessionIdOf(run, requester);
-    if (host.keeps ? id === undefined : !host.isDead(run, requester)) return; // nothing tells how the run ended
+    if (host.hasStore ? id === undefined : !host.isDead(run, requester)) return; // nothing tells how the run ended
     const session = id === undefined ? undefined : await host.load(id, requester);
     const { last: after } = page;
     if (!session || !isRunning(session, run)) {

@@ -73,7 +73,7 @@ export interface RunHost {
   /** Receives the errors of runs. */
   readonly onError: OnError;
   /** Whether sessions are stored. If not, nothing can tell how a run of another process ended. */
-  readonly keeps: boolean;
+  readonly hasStore: boolean;
   /** Milliseconds without an event after which a run of another process is checked. */
   readonly lease: number;
   /** Ends every stream when it aborts. */

@@ -15,7 +15,7 @@ export interface SqlStorage {
   transactionSync<T>(work: () => T): T;
 }
 
-/** How long entries are kept. */
+/** The expiry of entries. */
 export interface SqlOptions {
   /** Milliseconds after its last change that an entry expires. */
   readonly expireIn: number;

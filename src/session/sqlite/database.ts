@@ -8,7 +8,7 @@ import { valueTables } from "../sql/key_value.ts";
 import { addSessionTables, logTables, sessionTables, type SqlStorage } from "../sql/storage.ts";
 
 /**
- * The part of an SQLite database that is used: `DatabaseSync` of `node:sqlite` has it. The adapters open transactions, so no other code opens one on the same
+ * The methods of an SQLite database that are used, such as those of `DatabaseSync` of `node:sqlite`. The adapters open transactions, so no other code opens one on the same
  * connection across an `await`.
  */
 export interface SqliteDatabase {
@@ -36,7 +36,7 @@ const missing =
   'Cannot use the database: expected a DatabaseSync of "node:sqlite", which Deno and Node 22.13 or later have, ' +
   'or a Database of the package "libsql"';
 
-/** The schema, as SQL that changes nothing where it exists. An older schema needs `migrate()`. */
+/** The schema as SQL. It changes nothing in a database that has the schema. An older schema needs `migrate()`. */
 export const schema: string = [...sessionTables, ...logTables, ...valueTables]
   .map((statement) => `${statement};\n`).join("");
 

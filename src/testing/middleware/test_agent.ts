@@ -71,7 +71,7 @@ function testModel({ calls, first, onRequest }: TestModelOptions): Model {
       const answered = calls.length === 0 || request.messages.some(({ role }) => role === "tool");
       const usual: ScriptedStep = answered
         ? { reasoning: "Hm.", text: ["That ", "is all."] }
-        : { text: ["I look ", "it up."], calls: [["echo", { said: text }], ...calls] };
+        : { text: ["I look ", "it up."], calls: [["echo", { text }], ...calls] };
       return scripted(asked === 1 && first ? first : usual).stream(request, options);
     },
   };
@@ -82,7 +82,7 @@ export const anyInput: Schema = schemaOf({ type: "object" });
 
 const echo = tool({
   name: "echo",
-  description: "Says what it is told",
+  description: "Repeats its input",
   input: anyInput,
   async execute(input, { progress }) {
     progress("on it");

@@ -20,7 +20,7 @@ import { type Execution, Player } from "./player.ts";
 import { withoutInnermost } from "./tape.ts";
 import type { RecordedOrder, Recording } from "./recording.ts";
 
-/** The outside of a recorded run. */
+/** The recorded responses and results, as a model and tools. */
 export interface Replay {
   /** A model that answers each request with the next recorded response. */
   readonly model: Model;
@@ -51,7 +51,7 @@ export function replay(recording: Recording): Replay {
       name,
       description,
       input: schemaOf<unknown>(schema),
-      execute: (input: unknown, ctx) => player.execute({ ...ctx, input, tool: replayed } as ExecuteContext), // it reads no more
+      execute: (input: unknown, ctx) => player.execute({ ...ctx, input, tool: replayed } as ExecuteContext), // the player reads no other fields
     });
     return replayed;
   });
@@ -125,7 +125,7 @@ function playing(
   });
 }
 
-/** Repeats an order of the caller. */
+/** Repeats what the recorded caller did: a stop, a message, a request to finish. */
 function obey(started: ReturnType<typeof start>, order: RecordedOrder): void {
   switch (order.type) {
     case "stop":
@@ -135,7 +135,7 @@ function obey(started: ReturnType<typeof start>, order: RecordedOrder): void {
     case "drain":
       return started.drain(order.reason);
     case "send":
-      // a message that is refused now was refused then
+      // a refusal was recorded too: the run behaves as it did then
       started.send(order.message, order.after ? { after: order.after } : {}).catch(() => {});
   }
 }

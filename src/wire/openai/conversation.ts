@@ -28,7 +28,7 @@ export type Entry =
 
 /** An answer to a call: its result, or a person's approval or denial. */
 export interface CallAnswer {
-  /** Tells it from messages. */
+  /** Distinguishes an answer from a message. */
   readonly role: "answer";
   /** The call's id, as the client received it. */
   readonly id: string;

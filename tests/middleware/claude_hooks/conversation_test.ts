@@ -7,7 +7,7 @@ import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { settled } from "../../support/batch.ts";
-import { hooked, hooks, ran, saying, saysOf, shell, warnings } from "../../support/hooked.ts";
+import { hooked, hooks, ran, returning, returningOutput, shell, warnings } from "../../support/hooked.ts";
 import { lines } from "../../support/transcript_lines.ts";
 import { compacting } from "../../support/compacting.ts";
 
@@ -34,7 +34,7 @@ Deno.test("context of SessionStart is before the first prompt of a new session, 
 Deno.test("initialUserMessage is put before the first prompt", async () => {
   const prompts: unknown[] = [];
   const config: HookConfig = {
-    SessionStart: hooks(saysOf({ initialUserMessage: "Read the plan." })),
+    SessionStart: hooks(returningOutput({ initialUserMessage: "Read the plan." })),
     UserPromptSubmit: hooks((input) => void ("prompt" in input && prompts.push(input.prompt))),
   };
   const { messages } = await agent({ model: scripted("Yes."), use: [claude_hooks(config)] }).run("Go").result;
@@ -69,7 +69,7 @@ Deno.test("context of SessionStart after a compaction is at the end of the kept 
 });
 
 Deno.test("Claude: a block at PreCompact declines the compaction; Qoder: it has no effect", async () => {
-  const config = { PreCompact: hooks(saying({ decision: "block", reason: "Not now." })) };
+  const config = { PreCompact: hooks(returning({ decision: "block", reason: "Not now." })) };
   const kept = async (dialect: "qoder" | "claude") => {
     const model = scripted("One.", "Two.");
     const short: Middleware = {
@@ -100,7 +100,7 @@ Deno.test("Qoder: sequential hooks of UserPromptSubmit receive the context of th
 
 Deno.test("initialUserMessage is added once, also with nested middleware", async () => {
   const use = ["One.", "Two."].map((initialUserMessage) =>
-    claude_hooks({ SessionStart: hooks(saysOf({ initialUserMessage })) })
+    claude_hooks({ SessionStart: hooks(returningOutput({ initialUserMessage })) })
   );
   const { messages } = await agent({ model: scripted("Yes."), use }).run("Go").result;
   assertEquals(lines(messages), ["user Two.\n\nGo", "assistant Yes."]);
@@ -112,8 +112,11 @@ Deno.test("nested middleware receive the inputs with which the calls of a batch 
     if (input.hook_event_name === "PostToolBatch") reported.push(input.tool_calls.map(({ tool_input }) => tool_input));
   };
   const before = [claude_hooks({ PostToolBatch: hooks(look) })];
-  const config = { PreToolUse: hooks(saysOf({ updatedInput: { command: "pwd" } })), PostToolBatch: hooks(look) };
-  await hooked(config, { before }).run().came;
+  const config = {
+    PreToolUse: hooks(returningOutput({ updatedInput: { command: "pwd" } })),
+    PostToolBatch: hooks(look),
+  };
+  await hooked(config, { before }).run().outcome;
   assertEquals(reported, [[{ command: "pwd" }], [{ command: "pwd" }]]);
 });
 
@@ -125,14 +128,14 @@ Deno.test("Qoder: no further sequential hook runs after the run was stopped", as
   };
   const after: HookCallback = () => void asked.push("after");
   const running = hooked({ PreToolUse: [{ sequential: true, hooks: [stops, after] }] }).run();
-  assertEquals([(await running.came).result.status, asked], ["aborted", ["stops"]]);
+  assertEquals([(await running.outcome).result.status, asked], ["aborted", ["stops"]]);
 });
 
 Deno.test("a block at UserPromptExpansion refuses the prompt, and its context is added", async () => {
   const config = {
     UserPromptExpansion: [
-      { matcher: "deploy", hooks: [saying({ decision: "block", reason: "Not on Fridays." })] },
-      { matcher: "review", hooks: [saysOf({ additionalContext: "Be kind." })] },
+      { matcher: "deploy", hooks: [returning({ decision: "block", reason: "Not on Fridays." })] },
+      { matcher: "review", hooks: [returningOutput({ additionalContext: "Be kind." })] },
     ],
   };
   const run = async (prompt: string) => {
@@ -181,7 +184,7 @@ Deno.test("Qoder: FileChanged fires for all files, for names in matchers, or for
     const receive: HookCallback = (input) => void ("file_path" in input && files.push(input.file_path));
     const config: HookConfig = {
       FileChanged: [{ matcher, hooks: [receive] }],
-      ...(paths && { SessionStart: hooks(saysOf({ watchPaths: paths })) }),
+      ...(paths && { SessionStart: hooks(returningOutput({ watchPaths: paths })) }),
     };
     const writes = ["a.md", ".env", "docs/b.md"].map((path) => ["write_file", { path, content: "x" }] as const);
     const use = [claude_hooks(config), workspace(memoryFiles())];
@@ -201,9 +204,9 @@ Deno.test("context of Notification is in the next request, and the run waits for
     return { hookSpecificOutput: { hookEventName: "Notification", additionalContext: "They were asked." } };
   };
   const agent = hooked({ Notification: hooks(receive) }, { tools: [shell({ ask: true })] });
-  const { result } = await agent.run().came;
+  const { result } = await agent.run().outcome;
   assertEquals([result.status, log], ["paused", ["Notification"]]);
-  const { result: { messages } } = await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result: { messages } } = await agent.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(lines(messages).slice(1), ["call Bash", "ok ran ls", "turn They were asked.", "assistant Done."]);
   assertEquals(lines(agent.model.requests[1]?.messages ?? []).slice(1), [
     "call Bash",
@@ -216,7 +219,9 @@ Deno.test("context of Notification is in the next request, and the run waits for
 
 Deno.test("a hook that fails has no opinion, and onError receives the error", async () => {
   const error = new Error("secret detail");
-  const config = { PreToolUse: hooks(() => Promise.reject(error), saysOf({ additionalContext: "Still here." })) };
+  const config = {
+    PreToolUse: hooks(() => Promise.reject(error), returningOutput({ additionalContext: "Still here." })),
+  };
   const { lines, events, errors } = await ran(config);
   assertEquals(lines, ["call Bash", "ok ran ls", "context Still here.", "assistant Done."]);
   assertEquals([warnings(events), errors], [["A hook of PreToolUse failed."], [error]]);
@@ -228,7 +233,7 @@ for (const event of ["PreToolUse", "PermissionRequest", "UserPromptSubmit"] as c
     const fails: HookCallback = () => {
       throw new Error("broken");
     };
-    const wrong = saying("yes" as never);
+    const wrong = returning("yes" as never);
     for (const hook of [fails, wrong]) {
       const config = { [event]: [{ hooks: [hook], onFailure: "block" }] } as HookConfig;
       const { result, lines } = await ran(config, { tools: [shell({ ask: true })] });
@@ -258,5 +263,5 @@ Deno.test("SessionEnd fires after a stopped run, within the grace period", async
   const running = hooked(config).run();
   await started.promise;
   running.stop();
-  assertEquals([(await running.came).result.status, log], ["aborted", ["ended false"]]);
+  assertEquals([(await running.outcome).result.status, log], ["aborted", ["ended false"]]);
 });

@@ -15,8 +15,8 @@ import {
   notices,
   ran,
   resumed,
-  saying,
-  saysOf,
+  returning,
+  returningOutput,
   shell,
   warnings,
 } from "../../support/hooked.ts";
@@ -51,7 +51,7 @@ const events = [
 
 for (const dialect of ["qoder", "qodercli", "claude"] as const) {
   Deno.test(`claude_hooks() keeps the laws of middleware, in ${dialect}`, async () => {
-    const config = Object.fromEntries(events.map((event) => [event, hooks(saying({}))])) as HookConfig;
+    const config = Object.fromEntries(events.map((event) => [event, hooks(returning({}))])) as HookConfig;
     await testMiddleware(() => claude_hooks(config, { dialect }));
   });
 }
@@ -116,7 +116,7 @@ Deno.test("neither an inner guard, an outer cache nor a changed input bypasses a
 });
 
 Deno.test("a question of a hook is answered by a person, or pauses the run", async () => {
-  const asks = saysOf({ permissionDecision: "ask", permissionDecisionReason: "Really?" });
+  const asks = returningOutput({ permissionDecision: "ask", permissionDecisionReason: "Really?" });
   const config = { PreToolUse: hooks(asks) };
   const asked: unknown[] = [];
   const person = human(({ questions, input }) => {
@@ -142,17 +142,17 @@ Deno.test("Claude: defer pauses the run and asks the hook again on resume; Qoder
   };
   assertEquals((await ran({ PreToolUse: hooks(defers) })).lines[1], "ok ran never");
   const agent = hooked({ PreToolUse: hooks(defers) }, { dialect: "claude", calls: [command("a")] });
-  const { result } = await agent.run().came;
+  const { result } = await agent.run().outcome;
   assertEquals([result.status, result.questions.map(({ questions }) => questions)], ["paused", [["Run Bash?"]]]);
   known = true;
-  const { lines } = await agent.resume(result.session).came;
+  const { lines } = await agent.resume(result.session).outcome;
   assertEquals(lines, ["call Bash", "ok ran a", "assistant Done."]);
   assertEquals(log.length, 3);
 });
 
 Deno.test("Claude: deny beats defer, and defer beats ask", async () => {
   const send = (permissionDecision: "deny" | "defer" | "ask") =>
-    saysOf({ permissionDecision, permissionDecisionReason: permissionDecision });
+    returningOutput({ permissionDecision, permissionDecisionReason: permissionDecision });
   const denied = await ran({ PreToolUse: hooks(send("defer"), send("deny"), send("ask")) }, { dialect: "claude" });
   assertEquals(denied.lines[1], "denied deny");
   const deferred = await ran({ PreToolUse: hooks(send("ask"), send("defer")) }, { dialect: "claude" });
@@ -160,7 +160,7 @@ Deno.test("Claude: deny beats defer, and defer beats ask", async () => {
 });
 
 Deno.test("an allow answers a question of the tool, not of an outer guard", async () => {
-  const config = { PreToolUse: hooks(saysOf({ permissionDecision: "allow" })) };
+  const config = { PreToolUse: hooks(returningOutput({ permissionDecision: "allow" })) };
   assertEquals((await ran(config, { tools: [shell({ ask: true })] })).lines[1], "ok ran ls");
   assertEquals((await ran(config, { before: [permissions({ ask: ["Bash"] })] })).result.status, "paused");
 });
@@ -251,15 +251,15 @@ Deno.test("setMode changes the default decision and permission_mode", async () =
 });
 
 Deno.test("Qoder: an empty updated output is ignored; qodercli and Claude: it counts", async () => {
-  const outputs = hooks(saysOf({ updatedToolOutput: "first" }), saysOf({ updatedToolOutput: "" }));
+  const outputs = hooks(returningOutput({ updatedToolOutput: "first" }), returningOutput({ updatedToolOutput: "" }));
   const outcome = async (dialect: "qoder" | "qodercli" | "claude") =>
     (await ran({ PostToolUse: outputs }, { dialect })).lines[1];
   assertEquals([await outcome("qoder"), await outcome("qodercli"), await outcome("claude")], ["ok first", "ok", "ok"]);
 });
 
 Deno.test("an updated output may be a text, content blocks or JSON; updatedMCPToolOutput is for MCP tools", async () => {
-  const outcome = async (output: Parameters<typeof saysOf>[0], name = "Bash") => {
-    const { lines } = await ran({ PostToolUse: hooks(saysOf(output)) }, {
+  const outcome = async (output: Parameters<typeof returningOutput>[0], name = "Bash") => {
+    const { lines } = await ran({ PostToolUse: hooks(returningOutput(output)) }, {
       calls: [command("a", "ls", name)],
       tools: [shell({ name })],
     });
@@ -281,7 +281,7 @@ Deno.test("Qoder: a block at PostToolUseFailure replaces an error result; otherw
     }),
   ];
   const outcome = async (how: string, dialect: "qoder" | "claude") => {
-    const blocking = hooks(saying({ decision: "block", reason: "Try ls." }));
+    const blocking = hooks(returning({ decision: "block", reason: "Try ls." }));
     return (await ran({ PostToolUseFailure: blocking }, { tools, dialect, calls: [command("a", how)] })).lines.slice(
       1,
       -1,
@@ -293,7 +293,7 @@ Deno.test("Qoder: a block at PostToolUseFailure replaces an error result; otherw
 });
 
 Deno.test("Qoder: suppressOutput hides the result and the message from the person; Claude: it has no effect", async () => {
-  const quiet = hooks(saying({ suppressOutput: true, systemMessage: "Psst." }));
+  const quiet = hooks(returning({ suppressOutput: true, systemMessage: "Psst." }));
   const text = [{ type: "text", text: "ran ls" }];
   for (const [dialect, seen, reported] of [["qoder", [], []], ["claude", text, ["Psst."]]] as const) {
     const { lines, events } = await ran({ PostToolUse: quiet }, { dialect });
@@ -303,7 +303,7 @@ Deno.test("Qoder: suppressOutput hides the result and the message from the perso
 });
 
 Deno.test("Qoder: retry at PermissionDenied tells the model to try again", async () => {
-  const { lines } = await ran({ PermissionDenied: hooks(saysOf({ retry: true })) }, {
+  const { lines } = await ran({ PermissionDenied: hooks(returningOutput({ retry: true })) }, {
     after: [permissions({ deny: ["Bash"] })],
   });
   assertEquals(lines.slice(1), [
@@ -314,7 +314,7 @@ Deno.test("Qoder: retry at PermissionDenied tells the model to try again", async
 });
 
 Deno.test("Claude, Qoder: context of PostToolBatch is kept in the transcript, and a block ends the run", async () => {
-  const once = saysOf({ additionalContext: "All done?" });
+  const once = returningOutput({ additionalContext: "All done?" });
   const model = scripted({ calls: [["Bash", { command: "a" }]] }, "One.", "Two.");
   const more = ["More"];
   const retrying: Middleware = {
@@ -331,14 +331,14 @@ Deno.test("Claude, Qoder: context of PostToolBatch is kept in the transcript, an
     ["context All done?"],
     ["context All done?", "assistant One.", "stop More"],
   ]);
-  const blocks = saying({ decision: "block", reason: "Enough." });
+  const blocks = returning({ decision: "block", reason: "Enough." });
   const { result, lines: reported } = await ran({ PostToolBatch: hooks(blocks) });
   assertEquals([result.status, result.reason, reported], ["done", "Enough.", ["call Bash", "ok ran ls"]]);
 });
 
 Deno.test("the run's reason is that of the middleware that ends it", async () => {
-  const stops = claude_hooks({ PostToolUse: hooks(saying({ continue: false, stopReason: "Enough." })) });
-  const other = claude_hooks({ PostToolUse: hooks(saying({})) });
+  const stops = claude_hooks({ PostToolUse: hooks(returning({ continue: false, stopReason: "Enough." })) });
+  const other = claude_hooks({ PostToolUse: hooks(returning({})) });
   for (const use of [{ before: [other], after: [stops] }, { before: [stops], after: [other] }]) {
     const { result } = await ran({}, use);
     assertEquals([result.status, result.reason], ["done", "Enough."]);
@@ -358,7 +358,7 @@ Deno.test("a warning names the invalid fields of an output and the expected valu
     updatedInput: "ls",
     additionalContext: 5,
   };
-  const { events } = await ran({ PreToolUse: hooks(saying({ hookSpecificOutput: specific } as never)) });
+  const { events } = await ran({ PreToolUse: hooks(returning({ hookSpecificOutput: specific } as never)) });
   assertEquals(warnings(events), [
     'A hook of PreToolUse returned an invalid output: permissionDecision (Invalid option: expected one of "allow"|"deny"|"ask"|"defer"), ' +
     "updatedInput (Invalid input: expected object, received string), additionalContext (Invalid input: expected string, received number).",

@@ -21,8 +21,8 @@ import {
   notices,
   ran,
   resumed,
-  saying,
-  saysOf,
+  returning,
+  returningOutput,
   shell,
   warnings,
 } from "../../support/hooked.ts";
@@ -53,14 +53,14 @@ for (
     const config = { [event]: [{ hooks: [never], timeout: 1 }] } as HookConfig;
     const running = hooked(config, { ...claude, tools: [shell({ ask: event === "PermissionRequest" })] }).run();
     await time.tickAsync(1_100);
-    const { result, lines, events } = await running.came;
+    const { result, lines, events } = await running.outcome;
     assertEquals([lines[1] ?? result.reason, warnings(events)], [outcome, [`A hook of ${event} failed.`]]);
   });
 }
 
 Deno.test("Claude: an invalid field voids the whole output, except a deny", async () => {
   const outcome = async (output: object) => {
-    const { lines, result, events } = await ran({ PreToolUse: hooks(saying(output as never)) }, { // as untyped code returns it
+    const { lines, result, events } = await ran({ PreToolUse: hooks(returning(output as never)) }, { // as untyped code returns it
       ...claude,
       tools: [shell({ ask: true })],
     });
@@ -75,7 +75,7 @@ Deno.test("Claude: an invalid field voids the whole output, except a deny", asyn
 });
 
 Deno.test("Claude: defer is ignored if the response has several calls", async () => {
-  const defers = saysOf({ permissionDecision: "defer" });
+  const defers = returningOutput({ permissionDecision: "defer" });
   const calls = [command("a"), command("b")];
   const { result, lines } = await ran({ PreToolUse: hooks(defers) }, { ...claude, calls });
   assertEquals([result.status, lines.slice(1, 3)], ["done", ["ok ran a", "ok ran b"]]);
@@ -108,7 +108,7 @@ Deno.test("Claude: only files that a matcher or watchPaths name are watched", as
     const hook: HookCallback = (input) => void ("file_path" in input && files.push(input.file_path));
     const config: HookConfig = {
       FileChanged: [{ matcher, hooks: [hook] }],
-      ...(watchPaths && { SessionStart: hooks(saysOf({ watchPaths })) }),
+      ...(watchPaths && { SessionStart: hooks(returningOutput({ watchPaths })) }),
     };
     const writes = ["a.md", ".env", "b.md"].map((path) => ["write_file", { path, content: "x" }] as const);
     const use = [claude_hooks(config, claude), workspace(memoryFiles())];
@@ -122,7 +122,7 @@ Deno.test("Claude: only files that a matcher or watchPaths name are watched", as
 });
 
 Deno.test("Claude: systemMessage of Notification, PreCompact and SessionEnd is discarded", async () => {
-  const message = hooks(saying({ systemMessage: "Psst." }));
+  const message = hooks(returning({ systemMessage: "Psst." }));
   const config = { Notification: message, SessionEnd: message, PreCompact: message };
   const asking = { tools: [shell({ ask: true })] };
   const reported = async (dialect: "qoder" | "claude") => {
@@ -135,7 +135,7 @@ Deno.test("Claude: systemMessage of Notification, PreCompact and SessionEnd is d
 
 Deno.test("Claude, Qoder: PreToolUse fires once for a call about which a person is asked", async () => {
   for (const dialect of ["qoder", "claude"] as const) {
-    const { log, hook } = counter(saysOf({
+    const { log, hook } = counter(returningOutput({
       permissionDecision: "ask",
       updatedInput: { command: "pwd" },
       additionalContext: "Mind it.",
@@ -155,23 +155,23 @@ Deno.test("Claude, Qoder: the outputs of nested middleware are kept apart over a
       return answer(...args);
     }),
   });
-  const agent = hooked(forA(saysOf({ permissionDecision: "deny", permissionDecisionReason: "No." })), {
-    before: [claude_hooks(forA(saysOf({ permissionDecision: "allow" })))],
+  const agent = hooked(forA(returningOutput({ permissionDecision: "deny", permissionDecisionReason: "No." })), {
+    before: [claude_hooks(forA(returningOutput({ permissionDecision: "allow" })))],
     calls: [command("a"), command("b")],
     tools: [shell({ ask: true })],
   });
-  const { result } = await agent.run().came;
+  const { result } = await agent.run().outcome;
   assertEquals([result.status, asked], ["paused", 2]);
-  const { lines } = await agent.resume(result.session, [{ callId: "b", type: "approve" }]).came;
+  const { lines } = await agent.resume(result.session, [{ callId: "b", type: "approve" }]).outcome;
   assertEquals([lines.slice(1, 3), asked], [["denied No.", "ok ran b"], 2]);
 });
 
 Deno.test("Claude, Qoder: a pause fires no SessionEnd, and SessionEnd fires once at the end", async () => {
   const { log, hook } = counter();
   const agent = hooked({ SessionEnd: hooks(hook), SessionStart: hooks(hook) }, { tools: [shell({ ask: true })] });
-  const { result } = await agent.run().came;
+  const { result } = await agent.run().outcome;
   assertEquals([result.status, log], ["paused", ["SessionStart"]]);
-  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  await agent.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   assertEquals(log, ["SessionStart", "SessionEnd"]);
 });
 
@@ -212,13 +212,13 @@ Deno.test("Claude, Qoder: asyncTimeout aborts the signal of a callback that cont
   assertEquals(reasons, [[200, "TimeoutError"]]);
   finish();
   await time.tickAsync(0);
-  assertEquals((await running.came).result.status, "done");
+  assertEquals((await running.outcome).result.status, "done");
   await time.tickAsync(10_000);
   assertEquals(reasons, [[200, "TimeoutError"]]);
 });
 
 Deno.test("Claude, Qoder: context of PostToolBatch is kept if a call of the batch pauses", async () => {
-  const { log, hook } = counter(saysOf({ additionalContext: "Batch done." }));
+  const { log, hook } = counter(returningOutput({ additionalContext: "Batch done." }));
   const tools = [shell(), shell({ name: "Ask", ask: true })];
   const calls = [command("a", "x", "Ask"), command("b")];
   const [first, second] = await resumed({ PostToolBatch: hooks(hook) }, [{ callId: "a", type: "approve" }], {
@@ -267,7 +267,7 @@ Deno.test("Claude: rules about paths are relative to the working directory and m
     name: "Edit",
     input: { file_path },
   }));
-  const { lines } = await ran({ PermissionRequest: hooks(saysOf({ decision })) }, {
+  const { lines } = await ran({ PermissionRequest: hooks(returningOutput({ decision })) }, {
     ...claude,
     cwd: "/repo",
     tools: [edit],
@@ -277,6 +277,6 @@ Deno.test("Claude: rules about paths are relative to the working directory and m
 });
 
 Deno.test("Claude: matchers have the type HookCallbackMatcher", async () => {
-  const matcher: HookCallbackMatcher = { matcher: "Bash", hooks: [saying({ decision: "block", reason: "No." })] };
+  const matcher: HookCallbackMatcher = { matcher: "Bash", hooks: [returning({ decision: "block", reason: "No." })] };
   assertEquals((await ran({ PreToolUse: [matcher] }, claude)).lines[1], "denied No.");
 });

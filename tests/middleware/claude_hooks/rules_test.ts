@@ -12,17 +12,17 @@ import {
   notices,
   ran,
   resumed,
-  saying,
-  saysOf,
+  returning,
+  returningOutput,
   shell,
   warnings,
 } from "../../support/hooked.ts";
 import { lines } from "../../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
-const denies = saysOf({ permissionDecision: "deny", permissionDecisionReason: "Not here." });
-const asks = saysOf({ permissionDecision: "ask", permissionDecisionReason: "Sure?" });
-const allows = saysOf({ permissionDecision: "allow" });
+const denies = returningOutput({ permissionDecision: "deny", permissionDecisionReason: "Not here." });
+const asks = returningOutput({ permissionDecision: "ask", permissionDecisionReason: "Sure?" });
+const allows = returningOutput({ permissionDecision: "allow" });
 
 /** A hook that answers when it is released. */
 function held(answer: HookCallback) {
@@ -44,11 +44,12 @@ function received(...events: readonly (keyof HookConfig)[]) {
 // ── order and parallelism ──
 
 Deno.test("Claude, Qoder: a deny does not cancel the other hooks, and their context is kept", async () => {
-  const late = held(saysOf({ additionalContext: "Late word." }));
-  const running = hooked({ PreToolUse: hooks(denies, late.hook, saysOf({ additionalContext: "Word." })) }).run();
+  const late = held(returningOutput({ additionalContext: "Late word." }));
+  const running = hooked({ PreToolUse: hooks(denies, late.hook, returningOutput({ additionalContext: "Word." })) })
+    .run();
   await settled();
   late.resolve();
-  const { lines } = await running.came;
+  const { lines } = await running.outcome;
   assertEquals(lines, ["call Bash", "denied Not here.", "context Late word.Word.", "assistant Done."]);
 });
 
@@ -72,12 +73,12 @@ for (
 ) {
   Deno.test(`${dialect}: of two updated inputs, the one ${ran} replaces the whole input`, async () => {
     const log: string[] = [];
-    const first = held(saysOf({ updatedInput: { command: "given last", cwd: "/" } }));
-    const second = saysOf({ updatedInput: { command: "listed last" } });
+    const first = held(returningOutput({ updatedInput: { command: "given last", cwd: "/" } }));
+    const second = returningOutput({ updatedInput: { command: "listed last" } });
     const running = hooked({ PreToolUse: hooks(first.hook, second) }, { dialect, tools: [shell({ log })] }).run();
     await settled();
     first.resolve();
-    await running.came;
+    await running.outcome;
     assertEquals(log, [ran]);
   });
 }
@@ -87,7 +88,7 @@ Deno.test("Qoder: sequential hooks receive and merge the updated inputs of the h
   const adds = (fields: Record<string, unknown>): HookCallback => (input) => {
     if (input.hook_event_name !== "PreToolUse") return;
     seen.push(input.tool_input);
-    return saysOf({ updatedInput: fields })(input, undefined, { signal: new AbortController().signal });
+    return returningOutput({ updatedInput: fields })(input, undefined, { signal: new AbortController().signal });
   };
   const inputs: unknown[] = [];
   const look: Middleware = {
@@ -132,7 +133,7 @@ Deno.test("Claude, Qoder: deny beats ask and ask beats allow, in any order", asy
       const running = hooked({ PreToolUse: hooks(last.hook, ...order.slice(1)) }, { dialect }).run();
       await settled();
       last.resolve();
-      const { result, lines } = await running.came;
+      const { result, lines } = await running.outcome;
       outcomes.push(result.status === "paused" ? `paused ${result.questions[0]?.questions}` : lines[1] ?? "");
     }
   }
@@ -142,8 +143,8 @@ Deno.test("Claude, Qoder: deny beats ask and ask beats allow, in any order", asy
 });
 
 Deno.test("Claude, Qoder: of two answers to a PermissionRequest the deny counts, in qodercli the last", async () => {
-  const no = saysOf({ decision: { behavior: "deny", message: "No." } });
-  const yes = saysOf({ decision: { behavior: "allow" } });
+  const no = returningOutput({ decision: { behavior: "deny", message: "No." } });
+  const yes = returningOutput({ decision: { behavior: "allow" } });
   const tools = [shell({ ask: true })];
   const outcome = async (dialect: "qoder" | "qodercli" | "claude") => {
     const { lines } = await ran({ PermissionRequest: hooks(no, yes) }, { dialect, tools });
@@ -166,7 +167,7 @@ Deno.test("Claude, Qoder: a denied call fires neither PostToolUse nor PostToolUs
 });
 
 Deno.test("Claude, Qoder: continue false is ignored by observing events and overrides decisions elsewhere", async () => {
-  const stops = saying({ continue: false, stopReason: "Stop." });
+  const stops = returning({ continue: false, stopReason: "Stop." });
   const watching = {
     SessionStart: hooks(stops),
     SessionEnd: hooks(stops),
@@ -176,13 +177,13 @@ Deno.test("Claude, Qoder: continue false is ignored by observing events and over
   const { result } = await ran({ ...watching, PermissionDenied: hooks(stops), Notification: hooks(stops) });
   assertEquals([result.status, result.reason], ["done", undefined]);
 
-  const both = saying({ continue: false, stopReason: "Enough.", decision: "approve" });
+  const both = returning({ continue: false, stopReason: "Enough.", decision: "approve" });
   const log: string[] = [];
   const ended = await ran({ PreToolUse: hooks(both, denies) }, { tools: [shell({ log })] });
   assertEquals([ended.result.status, ended.result.reason, log], ["done", "Enough.", []]);
   assertEquals(ended.lines, ["call Bash", "aborted Not run: a hook stopped the run."]);
 
-  const stopped = await ran({ Stop: hooks(saying({ continue: false, decision: "block", reason: "Go on." })) });
+  const stopped = await ran({ Stop: hooks(returning({ continue: false, decision: "block", reason: "Go on." })) });
   assertEquals([stopped.result.status, stopped.result.reason], ["done", "Stopped by a hook."]);
 });
 
@@ -207,7 +208,7 @@ for (const event of ["PostToolUse", "PostToolUseFailure"] as const) {
 }
 
 Deno.test("Claude, Qoder: block denies at PreToolUse, adds feedback at PostToolUse, and continues at Stop", async () => {
-  const blocks = hooks(saying({ decision: "block", reason: "Because." }));
+  const blocks = hooks(returning({ decision: "block", reason: "Because." }));
   assertEquals((await ran({ PreToolUse: blocks })).lines, ["call Bash", "denied Because.", "assistant Done."]);
   assertEquals((await ran({ PostToolUse: blocks })).lines, [
     "call Bash",
@@ -231,17 +232,17 @@ Deno.test("Claude, Qoder: the legacy decision decides a call unless permissionDe
   const specific = (permissionDecision: "allow" | "deny") => ({
     hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision },
   });
-  assertEquals(await outcome(saying({ decision: "block", reason: "No." })), "denied No.");
-  assertEquals(await outcome(saying({ decision: "approve" })), "ok ran ls");
-  assertEquals(await outcome(saying({ decision: "block", ...specific("allow") })), "ok ran ls");
-  assertEquals(await outcome(saying({ decision: "approve", reason: "No.", ...specific("deny") })), "denied No.");
+  assertEquals(await outcome(returning({ decision: "block", reason: "No." })), "denied No.");
+  assertEquals(await outcome(returning({ decision: "approve" })), "ok ran ls");
+  assertEquals(await outcome(returning({ decision: "block", ...specific("allow") })), "ok ran ls");
+  assertEquals(await outcome(returning({ decision: "approve", reason: "No.", ...specific("deny") })), "denied No.");
 });
 
 Deno.test("Claude, Qoder: a deny without a reason has a default text", async () => {
-  const { lines } = await ran({ PreToolUse: hooks(saysOf({ permissionDecision: "deny" })) });
+  const { lines } = await ran({ PreToolUse: hooks(returningOutput({ permissionDecision: "deny" })) });
   assertEquals(lines, ["call Bash", "denied Blocked by a hook.", "assistant Done."]);
   const asked = { tools: [shell({ ask: true })] };
-  const request = await ran({ PermissionRequest: hooks(saysOf({ decision: { behavior: "deny" } })) }, asked);
+  const request = await ran({ PermissionRequest: hooks(returningOutput({ decision: { behavior: "deny" } })) }, asked);
   assertEquals(request.lines[1], "denied Permission denied by hook.");
 });
 
@@ -249,19 +250,21 @@ Deno.test("Claude, Qoder: updatedInput is no approval, is dropped by a deny, and
   const updatedInput = { command: "pwd" };
   const log: string[] = [];
   const asking = { tools: [shell({ ask: true, log })] };
-  const paused = await ran({ PreToolUse: hooks(saysOf({ updatedInput })) }, asking);
+  const paused = await ran({ PreToolUse: hooks(returningOutput({ updatedInput })) }, asking);
   assertEquals([paused.result.status, paused.result.questions.map(({ input }) => input)], ["paused", [updatedInput]]);
-  await ran({ PreToolUse: hooks(saysOf({ updatedInput, permissionDecision: "deny" })) }, asking);
+  await ran({ PreToolUse: hooks(returningOutput({ updatedInput, permissionDecision: "deny" })) }, asking);
   assertEquals(log.splice(0), []);
-  await ran({ PreToolUse: hooks(saysOf({ updatedInput, permissionDecision: "allow" })) }, asking);
+  await ran({ PreToolUse: hooks(returningOutput({ updatedInput, permissionDecision: "allow" })) }, asking);
   assertEquals(log.splice(0), ["pwd"]);
 
   const rules = permissions({ deny: [{ tool: "Bash", when: (input) => JSON.stringify(input).includes("pwd") }] });
-  const denied = await ran({ PreToolUse: hooks(saysOf({ updatedInput, permissionDecision: "allow" })) }, {
+  const denied = await ran({ PreToolUse: hooks(returningOutput({ updatedInput, permissionDecision: "allow" })) }, {
     after: [rules],
   });
   assertEquals(denied.lines[1], "denied Bash is not permitted here.");
-  const wrong = await ran({ PreToolUse: hooks(saysOf({ updatedInput: { command: 1 }, permissionDecision: "allow" })) });
+  const wrong = await ran({
+    PreToolUse: hooks(returningOutput({ updatedInput: { command: 1 }, permissionDecision: "allow" })),
+  });
   assertEquals(
     wrong.lines[1],
     "error The input of Bash is not valid: command: Invalid input: expected string, received number",
@@ -274,7 +277,7 @@ Deno.test("Claude, Qoder: an allow overrides no deny of a rule, and a deny count
     const { lines } = await ran({ PreToolUse: hooks(allows) }, { [place]: [rules] });
     assertEquals(lines[1], "denied Bash is not permitted here.");
   }
-  const bypass = saysOf({
+  const bypass = returningOutput({
     decision: {
       behavior: "allow",
       updatedPermissions: [{ type: "setMode", mode: "bypassPermissions", destination: "session" }],
@@ -296,11 +299,11 @@ Deno.test("Claude, Qoder: output without its event name, or at the wrong level, 
     { updatedInput: { command: "rm" }, additionalContext: "Beside." },
   ];
   for (const answer of wrong) {
-    const { lines, events } = await ran({ PreToolUse: hooks(saying(answer as never)) }); // untyped code may return this
+    const { lines, events } = await ran({ PreToolUse: hooks(returning(answer as never)) }); // untyped code may return this
     assertEquals(lines, ["call Bash", "ok ran ls", "assistant Done."]);
     assertEquals(warnings(events).length, 1);
   }
-  const { events } = await ran({ PreToolUse: hooks(saying(wrong[0] as never)) });
+  const { events } = await ran({ PreToolUse: hooks(returning(wrong[0] as never)) });
   assertEquals(warnings(events), [
     "A hook of PreToolUse returned an invalid output: hookSpecificOutput has no hookEventName.",
   ]);
@@ -310,7 +313,7 @@ Deno.test("Qoder: an invalid field does not remove a deny", async () => {
   const answer = {
     hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "deny", permissionDecisionReason: 4 },
   };
-  const { lines, events } = await ran({ PreToolUse: hooks(saying(answer as never)) });
+  const { lines, events } = await ran({ PreToolUse: hooks(returning(answer as never)) });
   assertEquals(lines[1], "denied Blocked by a hook.");
   assertEquals(warnings(events), [
     "A hook of PreToolUse returned an invalid output: permissionDecisionReason (Invalid input: expected string, received number).",
@@ -323,15 +326,15 @@ Deno.test("Claude, Qoder: nothing, an empty object and unknown fields are no opi
   }];
   for (const answer of answers.slice(0, -1)) {
     const { lines, events } = await ran({
-      PreToolUse: hooks(saying(answer as never)),
-      Stop: hooks(saying(answer as never)),
+      PreToolUse: hooks(returning(answer as never)),
+      Stop: hooks(returning(answer as never)),
     });
     assertEquals([lines, warnings(events)], [["call Bash", "ok ran ls", "assistant Done."], []]);
   }
   const echo: HookCallback = (input) => input as never;
   assertEquals((await ran({ PreToolUse: hooks(echo), Stop: hooks(echo) })).lines[1], "ok ran ls");
   for (const answer of ["yes", 1, true, ["deny"]]) {
-    const { lines, events } = await ran({ PreToolUse: hooks(saying(answer as never)) });
+    const { lines, events } = await ran({ PreToolUse: hooks(returning(answer as never)) });
     assertEquals([lines[1], warnings(events)], [
       "ok ran ls",
       ["A hook of PreToolUse returned an invalid output: it is no object."],
@@ -342,7 +345,7 @@ Deno.test("Claude, Qoder: nothing, an empty object and unknown fields are no opi
 Deno.test("Claude, Qoder: the first answer to a PermissionRequest counts, and the other is aborted", async () => {
   const tools = [shell({ ask: true })];
   let aborted = false;
-  const slow = held(saysOf({ decision: { behavior: "deny", message: "Too late." } }));
+  const slow = held(returningOutput({ decision: { behavior: "deny", message: "Too late." } }));
   const hook: HookCallback = (input, id, options) => {
     options.signal.addEventListener("abort", () => aborted = true);
     return slow.hook(input, id, options);
@@ -355,17 +358,19 @@ Deno.test("Claude, Qoder: the first answer to a PermissionRequest counts, and th
   await settled();
   assertEquals([first.lines[1], aborted, first.errors], ["ok ran pwd", true, []]);
 
-  let toldOf: unknown;
-  const second = await ran({ PermissionRequest: hooks(saysOf({ decision: { behavior: "deny", message: "No." } })) }, {
+  let received: unknown;
+  const second = await ran({
+    PermissionRequest: hooks(returningOutput({ decision: { behavior: "deny", message: "No." } })),
+  }, {
     tools,
     canUseTool: (name, input, { signal, suggestions, toolUseID }) => {
-      toldOf = [name, input, suggestions, toolUseID];
+      received = [name, input, suggestions, toolUseID];
       return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     },
   });
   const suggestions = [{ type: "addRules", rules: [{ toolName: "Bash" }], behavior: "allow", destination: "session" }];
   assertEquals([second.lines[1], second.errors], ["denied No.", []]);
-  assertEquals(toldOf, ["Bash", { command: "ls" }, suggestions, "a"]);
+  assertEquals(received, ["Bash", { command: "ls" }, suggestions, "a"]);
 });
 
 Deno.test("Claude, Qoder: updatedPermissions need an allow, message and interrupt need a deny", async () => {
@@ -431,7 +436,7 @@ Deno.test("Claude: stop_hook_active is set after a block, and eight blocks in a 
 });
 
 Deno.test("Qoder: blocks of Stop are limited by the run", async () => {
-  const blocks = hooks(saying({ decision: "block", reason: "More." }));
+  const blocks = hooks(returning({ decision: "block", reason: "More." }));
   const model = scripted("1", "2", "3");
   const { status, reason } = await agent({ model, use: [claude_hooks({ Stop: blocks })], limits: { continuations: 2 } })
     .run("Hi").result;
@@ -467,7 +472,7 @@ Deno.test("Qoder: a timeout is in seconds, and a late hook has no opinion", asyn
   await time.tickAsync(1_999);
   assertEquals(reason, undefined);
   await time.tickAsync(1);
-  const { lines, events, errors } = await running.came;
+  const { lines, events, errors } = await running.outcome;
   assertEquals(reason, "TimeoutError");
   assertEquals(lines[1], "denied Not here.");
   assertEquals(warnings(events), ["A hook of PreToolUse failed."]);
@@ -486,11 +491,11 @@ for (
     const never: HookCallback = () => new Promise(() => {});
     const running = hooked({ [event]: hooks(never) }, { dialect, limits: { time: Infinity } }).run();
     let over = false;
-    running.came.then(() => over = true);
+    running.outcome.then(() => over = true);
     await time.tickAsync(seconds * 1_000);
     assertEquals(over, false);
     await time.tickAsync(50); // in which it may stop
-    await running.came;
+    await running.outcome;
   });
 }
 
@@ -588,7 +593,10 @@ Deno.test("Claude, Qoder: a subagent inherits the hooks, which receive its agent
     model: scripted({ calls: [["child", { prompt: "Help" }]] }, "Done."),
     tools: [asTool(child)],
     use: [
-      claude_hooks({ ...config, SubagentStart: [...all, { hooks: [saysOf({ additionalContext: "Be brief." })] }] }),
+      claude_hooks({
+        ...config,
+        SubagentStart: [...all, { hooks: [returningOutput({ additionalContext: "Be brief." })] }],
+      }),
     ],
   });
   const { messages, session } = await parent.run({ prompt: "Hi", session: "s" }).result;
@@ -614,7 +622,7 @@ Deno.test("Claude, Qoder: an asynchronous output decides nothing", async () => {
     additionalContext: "No.",
   } as const;
   const answer = { async: true, decision: "block", continue: false, systemMessage: "No.", hookSpecificOutput } as const;
-  const { lines, events } = await ran({ PreToolUse: hooks(saying(answer)) });
+  const { lines, events } = await ran({ PreToolUse: hooks(returning(answer)) });
   assertEquals([lines, warnings(events)], [["call Bash", "ok ran ls", "assistant Done."], []]);
 });
 
@@ -629,7 +637,7 @@ Deno.test("Claude, Qoder: stopping a run aborts its hooks, and does not wait for
   const running = hooked({ PreToolUse: hooks(watches("one"), watches("two")) }).run();
   await started.promise;
   running.stop();
-  const { result } = await running.came;
+  const { result } = await running.outcome;
   assertEquals([result.status, aborted], ["aborted", ["one", "two"]]);
 });
 
@@ -643,7 +651,7 @@ Deno.test("Claude, Qoder: systemMessage is for the person only, additionalContex
       permissionDecisionReason: "for no reader",
     },
   });
-  const stops = saying({ continue: false, stopReason: "Why, for the person" });
+  const stops = returning({ continue: false, stopReason: "Why, for the person" });
   const { result, events } = await ran({
     UserPromptSubmit: hooks(addsContext),
     PreToolUse: hooks(addsContext),

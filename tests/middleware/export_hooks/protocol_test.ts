@@ -42,7 +42,7 @@ function watching(log: string[]): Middleware {
   };
 }
 
-const came = (for_llm: string) => ({ result: { for_llm } });
+const resultWith = (for_llm: string) => ({ result: { for_llm } });
 
 Deno.test("Export: a hook process answers hook.hello and requests, and nothing else", async () => {
   const { rpc, ask } = asking(permissions({ deny: ["rm"] }));
@@ -116,7 +116,7 @@ Deno.test("Export: after_tool continues the matching call, the first of equal on
   const before = ["a", "b", "b"].map((command) => ask("before_tool", bash(command)));
   assertEquals(await Promise.all(before), Array(3).fill({ action: "continue" }));
   const resultAfter = async (command: string, for_llm: string) => {
-    const answer = await ask("after_tool", { ...bash(command), ...came(for_llm), duration: 5 });
+    const answer = await ask("after_tool", { ...bash(command), ...resultWith(for_llm), duration: 5 });
     return (answer as { result?: { result?: { for_llm?: string } } }).result?.result?.for_llm; // a modification
   };
   assertEquals(await resultAfter("b", "1"), '{"command":"b"} 1');
@@ -197,8 +197,8 @@ Deno.test("Export: a thousand runs are kept, and the oldest is forgotten", async
   for (let run = 0; run <= 1_000; run++) await ask("before_tool", bash(`${run}`), { TurnID: `${run}` });
   await settled();
   assertEquals(log.splice(0).at(-1), 'left {"command":"0"}');
-  await ask("after_tool", { ...bash("0"), ...came("") }, { TurnID: "0" });
-  await ask("after_tool", { ...bash("9"), ...came("") }, { TurnID: "9" });
+  await ask("after_tool", { ...bash("0"), ...resultWith("") }, { TurnID: "0" });
+  await ask("after_tool", { ...bash("9"), ...resultWith("") }, { TurnID: "9" });
   assertEquals(log, [
     ...['in {"command":"0"}', 'left {"command":"1"}', 'out {"command":"0"} ok'],
     'out {"command":"9"} ok',

@@ -56,7 +56,7 @@ function throughClaude(make: () => readonly Middleware[], options: ExportOptions
 const calls = [call("a"), call("b"), call("c", { name: "drop" }), call("d", { name: "drop" })];
 
 /** Returns the outcome of a run, without the prefix that the other systems add to each denial. */
-async function came(use: readonly Middleware[], prompt = "Hi") {
+async function runThrough(use: readonly Middleware[], prompt = "Hi") {
   const model = scripted({ text: "Let me see, hunter2.", calls }, "Done, hunter2.", "Done again.");
   const tools = [
     weather(({ city }) => {
@@ -79,22 +79,22 @@ async function came(use: readonly Middleware[], prompt = "Hi") {
   };
 }
 
-type Came = Partial<Awaited<ReturnType<typeof came>>>;
+type Outcome = Partial<Awaited<ReturnType<typeof runThrough>>>;
 
 /** Tests that middleware behaves the same through another system, except for the given differences. */
 function same(
   name: string,
   make: () => readonly Middleware[],
-  { claude = {}, rpc = {} }: { readonly claude?: Came | false; readonly rpc?: Came | false } = {},
+  { claude = {}, rpc = {} }: { readonly claude?: Outcome | false; readonly rpc?: Outcome | false } = {},
 ) {
   if (rpc) {
     Deno.test(`Export: ${name} is the same through PicoClaw`, async () => {
-      assertEquals(await came([throughRpc(make)]), { ...await came(make()), ...rpc });
+      assertEquals(await runThrough([throughRpc(make)]), { ...await runThrough(make()), ...rpc });
     });
   }
   if (claude) {
     Deno.test(`Export: ${name} is the same through Claude`, async () => {
-      assertEquals(await came([throughClaude(make)]), { ...await came(make()), ...claude });
+      assertEquals(await runThrough([throughClaude(make)]), { ...await runThrough(make()), ...claude });
     });
   }
 }
@@ -174,33 +174,36 @@ Deno.test("Export: a decision without an equivalent is a refusal with an explana
     approval: (ctx) =>
       Promise.resolve(ctx.name === "weather" ? allow({ input: { city: "oslo" } }) : { type: "deny", reason: "no" }),
   };
-  const rpc = await came([throughRpc(() => [edits])]);
+  const rpc = await runThrough([throughRpc(() => [edits])]);
   assertEquals(rpc.transcript.slice(3, 5), Array(2).fill('denied It is only allowed with {"city":"oslo"}'));
-  const claude = await came([throughClaude(() => [edits])]);
+  const claude = await runThrough([throughClaude(() => [edits])]);
   assertEquals(claude.transcript.slice(3, 5).map((line) => line.slice(0, 14)), ["ok sun in oslo", "ok sun in oslo"]);
   const asks = () => [permissions({ ask: [{ tool: "*", why: "May it?" }] })];
-  assertEquals((await came([throughRpc(asks)])).transcript.slice(3), [
+  assertEquals((await runThrough([throughRpc(asks)])).transcript.slice(3), [
     ...Array(4).fill("denied May it?"),
     "assistant Done, hunter2.",
   ]);
-  assertEquals((await came([throughClaude(asks)])).status, "paused");
+  assertEquals((await runThrough([throughClaude(asks)])).status, "paused");
   const renames: Middleware = { name: "renames", tool: (_, next) => next({ name: "weather" }) };
-  const renamed = await came([throughClaude(() => [renames])]);
+  const renamed = await runThrough([throughClaude(() => [renames])]);
   assertEquals(renamed.transcript[5], "denied It is only allowed as weather");
   const rewrites: Middleware = {
     name: "rewrites",
     prompt: (_, next) => next({ prompt: { role: "user", parts: [{ type: "text", text: "Ho" }] } }),
   };
-  const rewritten = await came([throughClaude(() => [rewrites])]);
+  const rewritten = await runThrough([throughClaude(() => [rewrites])]);
   assertEquals([rewritten.status, rewritten.transcript], ["cancelled", []]);
   const cache: Middleware = { name: "cache", tool: () => Promise.resolve(text("cached")) };
-  assertEquals((await came([throughClaude(() => [cache])])).transcript.slice(3, 5), ["denied cached", "denied cached"]);
+  assertEquals((await runThrough([throughClaude(() => [cache])])).transcript.slice(3, 5), [
+    "denied cached",
+    "denied cached",
+  ]);
   const beside: Middleware = {
     name: "beside",
     tool: async (_, next) => ({ ...await next(), context: ["mind the rain"] }),
   };
   assertEquals(
-    (await came([throughRpc(() => [beside, denies()])])).transcript[4],
+    (await runThrough([throughRpc(() => [beside, denies()])])).transcript[4],
     "error weather failed.\n\nmind the rain",
   );
 });
@@ -213,12 +216,12 @@ Deno.test("Export: ends and pauses of the run pass through the other system", as
       throw run.end("enough", { as: how === "fail" ? "failed" : "ended", rollback: how === "undo" });
     },
   });
-  assertEquals((await came([throughRpc(() => [at("x", "fail")])])).status, "failed");
-  const undone = await came([throughRpc(() => [at("x", "undo")])]);
+  assertEquals((await runThrough([throughRpc(() => [at("x", "fail")])])).status, "failed");
+  const undone = await runThrough([throughRpc(() => [at("x", "undo")])]);
   assertEquals([undone.status, undone.transcript], ["cancelled", []]);
-  assertEquals((await came([throughRpc(() => [at("x", "pause")])])).transcript.slice(3, 4), ["denied Sure?"]);
-  assertEquals((await came([throughClaude(() => [at("x", "end")])])).status, "done");
-  const paused = await came([throughClaude(() => [at("x", "pause")])]);
+  assertEquals((await runThrough([throughRpc(() => [at("x", "pause")])])).transcript.slice(3, 4), ["denied Sure?"]);
+  assertEquals((await runThrough([throughClaude(() => [at("x", "end")])])).status, "done");
+  const paused = await runThrough([throughClaude(() => [at("x", "pause")])]);
   assertEquals([paused.status, paused.asked], ["paused", [true]]);
 });
 

@@ -16,7 +16,7 @@ import {
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { call, drop, three, weather } from "../../support/batch.ts";
-import { hooks, saying, saysOf } from "../../support/hooked.ts";
+import { hooks, returning, returningOutput } from "../../support/hooked.ts";
 import { builtins } from "../../support/rpc.ts";
 import { ended, under } from "../../support/systems.ts";
 import { lines } from "../../support/transcript_lines.ts";
@@ -45,11 +45,11 @@ Deno.test("Table: hooks before a model request change this request only, or end 
     yoi: yoi_hooks({ pre_llm_request: () => PreLlmRequestResult.Cancel("No.") }),
     rpc: builtins({ a: { before_llm: () => ({ action: "abort_turn", reason: "No." }) } }),
   };
-  const came = await under(ending, async (hooks) => {
+  const outcome = await under(ending, async (hooks) => {
     const { requests, result } = await ended(hooks, ["Done."]);
     return [requests.length, result.status, result.reason];
   });
-  assertEquals(came, {
+  assertEquals(outcome, {
     yoi: [0, "cancelled", "No."],
     rpc: [0, "failed", "hook aborted turn during before_llm: No."],
   });
@@ -66,11 +66,11 @@ Deno.test("Table: hooks after a model response change it (PicoClaw after_llm)", 
       },
     }),
   };
-  const came = await under(changing, async (hooks) => {
+  const outcome = await under(changing, async (hooks) => {
     const { requests, lines } = await ended(hooks, one);
     return [requests.length, lines];
   });
-  assertEquals(came, { rpc: [1, ["user Hi", "assistant No."]] });
+  assertEquals(outcome, { rpc: [1, ["user Hi", "assistant No."]] });
 });
 
 Deno.test("Table: hooks before a call change its input; the transcript keeps the original, except for Copilot", async () => {
@@ -81,7 +81,9 @@ Deno.test("Table: hooks before a call change its input; the transcript keeps the
         return PreToolCallResult.Continue;
       },
     }),
-    claude: claude_hooks({ PreToolUse: hooks(saysOf({ permissionDecision: "allow", updatedInput: { city: "b" } })) }),
+    claude: claude_hooks({
+      PreToolUse: hooks(returningOutput({ permissionDecision: "allow", updatedInput: { city: "b" } })),
+    }),
     copilot: copilot_hooks({ onPreToolUse: () => ({ permissionDecision: "allow", modifiedArgs: { city: "b" } }) }),
     rpc: builtins({
       a: { before_tool: ({ tool }) => ({ action: "modify", call: { tool, arguments: { city: "b" } } }) },
@@ -107,7 +109,7 @@ Deno.test("Table: a deny before a call is final; a call that yoi skips is submit
   const denying = () => ({
     yoi: yoi_hooks({ pre_tool_call: ({ call }) => call.id === "a" ? PreToolCallResult.Skip : undefined }),
     claude: claude_hooks({
-      PreToolUse: hooks(saysOf({ permissionDecision: "deny", permissionDecisionReason: "No." })),
+      PreToolUse: hooks(returningOutput({ permissionDecision: "deny", permissionDecisionReason: "No." })),
     }),
     copilot: copilot_hooks({
       onPreToolUse: () => ({ permissionDecision: "deny", permissionDecisionReason: "No." }),
@@ -161,11 +163,11 @@ Deno.test("Table: PicoClaw respond answers a call without running it, and guards
     },
   };
   const systems = { rpc: builtins({ a: responding }), asking: builtins({ a: responding }, { approveResponses: true }) };
-  const came = await under(systems, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     const { lines } = await ended(hooks, one, { tools, use: [guard] });
     return [lines[2], ...log.splice(0)];
   });
-  assertEquals(came, { rpc: ["ok cached", "guard"], asking: ["ok cached", "approver", "guard"] });
+  assertEquals(outcome, { rpc: ["ok cached", "guard"], asking: ["ok cached", "approver", "guard"] });
   const refusing: Middleware = { name: "refusing", approval: () => Promise.resolve(deny("No.")) };
   const refused = await under(systems, async (hooks) => (await ended(hooks, one, { use: [refusing] })).lines[2]);
   assertEquals(refused, { rpc: "denied No.", asking: "denied No." });
@@ -175,19 +177,19 @@ Deno.test("Table: hooks before a call can end or pause the run, and no call of t
   const ending = {
     "yoi Abort": yoi_hooks({ pre_tool_call: ({ call }) => call.id === "c" ? { Abort: "No." } : undefined }),
     "yoi Pause": yoi_hooks({ pre_tool_call: ({ call }) => call.id === "c" ? "Pause" : undefined }),
-    "claude continue": claude_hooks({ PreToolUse: hooks(saying({ continue: false, stopReason: "No." })) }),
-    "claude ask": claude_hooks({ PreToolUse: hooks(saysOf({ permissionDecision: "ask" })) }),
+    "claude continue": claude_hooks({ PreToolUse: hooks(returning({ continue: false, stopReason: "No." })) }),
+    "claude ask": claude_hooks({ PreToolUse: hooks(returningOutput({ permissionDecision: "ask" })) }),
     "copilot ask": copilot_hooks({ onPreToolUse: () => ({ permissionDecision: "ask" }) }),
     "rpc abort_turn": builtins({ a: { before_tool: () => ({ action: "abort_turn", reason: "No." }) } }),
     "rpc hard_abort": builtins({ a: { before_tool: () => ({ action: "hard_abort", reason: "No." }) } }),
   };
   const log: string[] = [];
-  const came = await under(ending, async (hooks) => {
+  const outcome = await under(ending, async (hooks) => {
     const tools = [weather(({ city }) => log.push(city))];
     const { result, lines } = await ended(hooks, [{ calls: three }, "Done."], { tools });
     return [result.status, result.reason ?? result.questions.length, lines[0]];
   });
-  assertEquals([came, log], [{
+  assertEquals([outcome, log], [{
     "yoi Abort": ["failed", "No.", "user Hi"],
     "yoi Pause": ["paused", 1, "user Hi"],
     "claude continue": ["done", "No.", "user Hi"],
@@ -196,7 +198,9 @@ Deno.test("Table: hooks before a call can end or pause the run, and no call of t
     "rpc abort_turn": ["failed", "hook aborted turn during before_tool: No.", "user Hi"],
     "rpc hard_abort": ["cancelled", "hook aborted turn during before_tool: No.", undefined],
   }, []]);
-  const defers = claude_hooks({ PreToolUse: hooks(saysOf({ permissionDecision: "defer" })) }, { dialect: "claude" });
+  const defers = claude_hooks({ PreToolUse: hooks(returningOutput({ permissionDecision: "defer" })) }, {
+    dialect: "claude",
+  });
   const { result } = await ended(defers, one, { tools: [weather(({ city }) => log.push(city))] });
   assertEquals([result.status, result.questions.length, log], ["paused", 1, []]);
 });
@@ -238,12 +242,12 @@ Deno.test("Table: hooks after a call change its result, with a separate hook for
     if (city === "b") throw new Error("broken");
     return city;
   })];
-  const came = await under(changing, async (hooks) => {
+  const outcome = await under(changing, async (hooks) => {
     const { lines } = await ended(hooks, [{ calls: [call("a"), call("b")] }, "Done."], { tools });
     return [...lines.slice(2, 4), ...received.splice(0)];
   });
   const both = ["ok changed", "error weather failed.", "success a", "failure b"];
-  assertEquals(came, { yoi: both, claude: both, copilot: both, rpc: both });
+  assertEquals(outcome, { yoi: both, claude: both, copilot: both, rpc: both });
 });
 
 Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, approve_tool)", async () => {
@@ -252,7 +256,7 @@ Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, 
   const judging = {
     claude: claude_hooks({
       PermissionRequest: hooks((input, id, options) =>
-        saysOf({
+        returningOutput({
           decision: isA(Object(input).tool_input) ? { behavior: "allow" } : { behavior: "deny", message: "Not b." },
         })(input, id, options)
       ),
@@ -266,14 +270,14 @@ Deno.test("Table: approval hooks decide whether a call runs (PermissionRequest, 
   };
   const calls = ["a", "b", "c"].map((id) => call(id, { name: "drop" }));
   const guard = permissions({ deny: [{ when: (input) => Object(input).city === "c", why: "Not c." }] });
-  const came = await under(judging, async (hooks) => {
+  const outcome = await under(judging, async (hooks) => {
     const { result, events } = await ended(hooks, [{ calls }, "Done."], { tools: [drop()], use: [guard] });
     const decided = events.flatMap((event) =>
       event.type === "approval.decided" ? [[event.decision, event.call, event.reason ?? ""].join(" ").trim()] : []
     );
     return [...decided, ...result.questions.map(({ callId }) => `asked about ${callId}`), ...received.splice(0)];
   });
-  assertEquals(came, {
+  assertEquals(outcome, {
     claude: ["allow a", "deny b Not b.", "deny c Not c.", "denied c"],
     copilot: ["allow a", "deny b Not b.", "deny c Not c."],
     rpc: ["deny b Tool execution denied by approval hook: Not b.", "deny c Not c.", "asked about a"],

@@ -10,7 +10,7 @@ import { Message, OnPromptSubmitResult, OnTurnEndResult, yoi_hooks } from "@jiza
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { batch, call, settled, weather } from "../../support/batch.ts";
-import { hooks, saying, saysOf } from "../../support/hooked.ts";
+import { hooks, returning, returningOutput } from "../../support/hooked.ts";
 import { builtins } from "../../support/rpc.ts";
 import { ended, observer, under } from "../../support/systems.ts";
 import { asTool } from "@jizai/jizai/subagents";
@@ -46,12 +46,12 @@ Deno.test("Table: session hooks run around everything else", async () => {
       return await next();
     },
   };
-  const came = await under(telling, async (hooks) => {
+  const outcome = await under(telling, async (hooks) => {
     await ended(hooks, one, { use: [inner] });
     return log.splice(0);
   });
   const around = ["start", "session", "prompt", "out", "end"];
-  assertEquals(came, {
+  assertEquals(outcome, {
     claude: around,
     copilot: around,
     rpc: ["session", "agent.turn.start", "prompt", "out", "agent.turn.end"],
@@ -66,7 +66,7 @@ Deno.test("Table: prompt hooks change the prompt, add context, or refuse it", as
         return OnPromptSubmitResult.Continue;
       },
     }),
-    claude: claude_hooks({ UserPromptSubmit: hooks(saysOf({ additionalContext: "Be brief." })) }),
+    claude: claude_hooks({ UserPromptSubmit: hooks(returningOutput({ additionalContext: "Be brief." })) }),
     copilot: copilot_hooks({
       onUserPromptSubmitted: () => ({ modifiedPrompt: "Hello", additionalContext: "Be brief." }),
     }),
@@ -78,7 +78,7 @@ Deno.test("Table: prompt hooks change the prompt, add context, or refuse it", as
   });
   const refusing = {
     yoi: yoi_hooks({ on_prompt_submit: () => OnPromptSubmitResult.Cancel("No.") }),
-    claude: claude_hooks({ UserPromptSubmit: hooks(saying({ decision: "block", reason: "No." })) }),
+    claude: claude_hooks({ UserPromptSubmit: hooks(returning({ decision: "block", reason: "No." })) }),
   };
   const refused = await under(refusing, async (hooks) => {
     const { result, lines, requests } = await ended(hooks, ["Done."]);
@@ -138,15 +138,15 @@ Deno.test("Table: abort hooks fire for a run that is cut short", async () => {
   const tools = [
     weather((_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject("late")))),
   ];
-  const came = await under(telling, async (hooks) => {
+  const outcome = await under(telling, async (hooks) => {
     const running = batch([call("a")], { tools, use: [hooks] }).run();
     await settled();
     running.stop();
-    const { result } = await running.came;
+    const { result } = await running.outcome;
     await settled();
     return [result.status, ...log.splice(0)];
   });
-  assertEquals(came, {
+  assertEquals(outcome, {
     yoi: ["aborted", "Cancelled"],
     claude: ["aborted", "signal"],
     copilot: ["aborted", "abort"],
@@ -202,13 +202,13 @@ Deno.test("Table: error hooks observe failures, and Copilot retries, skips or ab
       return city;
     })];
   };
-  const came = await under(telling, async (hooks) => {
+  const outcome = await under(telling, async (hooks) => {
     const { result, lines } = await ended(hooks, [{ calls: [call("a")] }, busy, "Done."], { tools: failing() });
     return [result.status, ...lines.slice(2), ...log.splice(0)];
   });
   const tool = "tool_execution no tool";
   const model = "model_call busy";
-  assertEquals(came, {
+  assertEquals(outcome, {
     yoi: ["failed", "broken"],
     claude: ["failed", "error weather failed.", "PostToolUseFailure", "StopFailure"],
     "copilot retry": ["done", "ok a", "assistant Done.", tool, model],
@@ -235,11 +235,11 @@ Deno.test("Table: compaction hooks fire around a compaction", async () => {
     },
   };
   const long = { calls: [call("a", { city: "x".repeat(400) })] };
-  const came = await under(telling, async (hooks) => {
+  const outcome = await under(telling, async (hooks) => {
     await ended(hooks, [long, "Done."], { use: [compaction({ summarize: false }), short], limits: { context: 150 } });
     return log.splice(0);
   });
-  assertEquals(came, {
+  assertEquals(outcome, {
     claude: ["PreCompact", "compacted", "PostCompact"],
     rpc: ["compacted", "agent.context.compress"],
   });
@@ -260,13 +260,13 @@ Deno.test("Table: subagent hooks fire for a child run", async () => {
     }),
     rpc: observer(log, "agent.subturn.spawn", "agent.subturn.end", "agent.tool.exec_start"),
   };
-  const came = await under(telling, async (hooks) => {
+  const outcome = await under(telling, async (hooks) => {
     const child = agent({ name: "child", model: scripted(...one), tools: [weather()] });
     const asking = { calls: [{ id: "c", name: "child", input: { prompt: "Weather?" } }] };
     await ended(hooks, [asking, "Done."], { tools: [asTool(child)] });
     return log.splice(0);
   });
-  assertEquals(came, {
+  assertEquals(outcome, {
     claude: ["call of parent", "start child", "call of child", "stop child"],
     copilot: ["call of parent within s", "call of child within s"],
     rpc: ["agent.tool.exec_start", "agent.subturn.spawn", "agent.tool.exec_start", "agent.subturn.end"],
@@ -282,7 +282,7 @@ Deno.test("Table: CwdChanged, FileChanged and InstructionsLoaded come from works
       FileChanged: hooks(() => void log.push("FileChanged")),
     }),
   };
-  const came = await under(telling, async (hooks) => {
+  const outcome = await under(telling, async (hooks) => {
     const files = memoryFiles({ "AGENTS.md": "Be brief.", "docs/a.md": "A" });
     const steps = [
       { calls: [["change_directory", { path: "docs" }] as const] },
@@ -293,7 +293,7 @@ Deno.test("Table: CwdChanged, FileChanged and InstructionsLoaded come from works
     const reported = events.flatMap(({ type }) => /^(cwd|file|instructions)/.test(type) ? [type] : []);
     return [reported, log.splice(0)];
   });
-  assertEquals(came, {
+  assertEquals(outcome, {
     claude: [
       ["instructions.loaded", "cwd.changed", "file.changed"],
       ["InstructionsLoaded", "CwdChanged", "FileChanged"],

@@ -7,7 +7,7 @@ import { copilot_hooks } from "@jizai/jizai/middleware/copilot_hooks";
 import type { ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { call } from "../../support/batch.ts";
-import { hooks, notices, saying, saysOf } from "../../support/hooked.ts";
+import { hooks, notices, returning, returningOutput } from "../../support/hooked.ts";
 import { builtins } from "../../support/rpc.ts";
 import { ended, under } from "../../support/systems.ts";
 
@@ -16,19 +16,19 @@ const busy: ScriptedAnswer = { error: new ModelError("busy", { recoverable: true
 
 Deno.test("Table: texts for the person are notices and never reach the model", async () => {
   const telling = {
-    "claude systemMessage": claude_hooks({ PostToolUse: hooks(saying({ systemMessage: "Psst." })) }),
-    "claude stopReason": claude_hooks({ PostToolUse: hooks(saying({ continue: false, stopReason: "Psst." })) }),
+    "claude systemMessage": claude_hooks({ PostToolUse: hooks(returning({ systemMessage: "Psst." })) }),
+    "claude stopReason": claude_hooks({ PostToolUse: hooks(returning({ continue: false, stopReason: "Psst." })) }),
     copilot: copilot_hooks({ onErrorOccurred: () => ({ errorHandling: "retry", userNotification: "Psst." }) }),
     rpc: builtins({
       a: { before_tool: () => ({ action: "respond", result: { for_llm: "sun", for_user: "Psst." } }) },
     }),
   };
-  const came = await under(telling, async (hooks) => {
+  const outcome = await under(telling, async (hooks) => {
     const { events, requests, lines } = await ended(hooks, [{ calls: [call("a")] }, busy, "Done."]);
     return [notices(events), JSON.stringify([requests, lines]).includes("Psst.")];
   });
   const reported = [["Psst."], false];
-  assertEquals(came, {
+  assertEquals(outcome, {
     "claude systemMessage": reported,
     "claude stopReason": reported,
     copilot: reported,
@@ -38,8 +38,8 @@ Deno.test("Table: texts for the person are notices and never reach the model", a
 
 Deno.test("Table: context for the model never reaches the person", async () => {
   const telling = {
-    "claude additionalContext": claude_hooks({ PostToolUse: hooks(saysOf({ additionalContext: "Mind." })) }),
-    "claude reason": claude_hooks({ PreToolUse: hooks(saying({ decision: "block", reason: "Mind." })) }),
+    "claude additionalContext": claude_hooks({ PostToolUse: hooks(returningOutput({ additionalContext: "Mind." })) }),
+    "claude reason": claude_hooks({ PreToolUse: hooks(returning({ decision: "block", reason: "Mind." })) }),
     copilot: copilot_hooks({ onPostToolUse: () => ({ additionalContext: "Mind." }) }),
     rpc: builtins({
       a: {
@@ -50,11 +50,11 @@ Deno.test("Table: context for the model never reaches the person", async () => {
       },
     }),
   };
-  const came = await under(telling, async (hooks) => {
+  const outcome = await under(telling, async (hooks) => {
     const { requests, events } = await ended(hooks, one);
     return [requests.at(-1)?.slice(2), notices(events)];
   });
-  assertEquals(came, {
+  assertEquals(outcome, {
     "claude additionalContext": [["ok sun in a", "context Mind."], []],
     "claude reason": [["denied Mind."], []],
     copilot: [["ok sun in a", "context Mind."], []],
@@ -64,7 +64,7 @@ Deno.test("Table: context for the model never reaches the person", async () => {
 
 Deno.test("Table: suppressOutput hides a result from the person, or from the conversation for Copilot", async () => {
   const hiding = {
-    claude: claude_hooks({ PostToolUse: hooks(saying({ suppressOutput: true })) }),
+    claude: claude_hooks({ PostToolUse: hooks(returning({ suppressOutput: true })) }),
     copilot: copilot_hooks({ onPostToolUse: () => ({ suppressOutput: true }) }),
     rpc: builtins({
       a: {
@@ -72,13 +72,13 @@ Deno.test("Table: suppressOutput hides a result from the person, or from the con
       },
     }),
   };
-  const came = await under(hiding, async (hooks) => {
+  const outcome = await under(hiding, async (hooks) => {
     const { events, lines } = await ended(hooks, one);
     const shown = events.flatMap((event) => event.type === "tool.finished" ? event.result.parts : []);
     return [lines[2], shown, notices(events)];
   });
   const withheld = "The output was withheld by a hook.";
-  assertEquals(came, {
+  assertEquals(outcome, {
     claude: ["ok sun in a", [], []],
     copilot: [`ok ${withheld}`, [{ type: "text", text: withheld }], []],
     rpc: ["ok sun in a", [], []],

@@ -4,7 +4,7 @@ import { type Builtin, rpc_hooks, type RpcHooksConfig } from "@jizai/jizai/middl
 import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { FakeTime } from "@std/testing/time";
-import { batch, call, came, weather } from "../../support/batch.ts";
+import { batch, call, runBatch, weather } from "../../support/batch.ts";
 import { answering, programs, warnings } from "../../support/rpc.ts";
 
 Deno.test("PicoClaw: hooks in the process run first, then by priority, then by name", async () => {
@@ -28,7 +28,7 @@ Deno.test("PicoClaw: hooks in the process run first, then by priority, then by n
     stdio,
     builtins: { zoe: () => own("zoe"), ann: () => own("ann"), max: () => own("max"), off: () => own("off") },
   });
-  await came([call("a")], { use: [hooks] });
+  await runBatch([call("a")], { use: [hooks] });
   assertEquals(log, ["max", "ann", "zoe", "early", "a", "b", "late"]);
 });
 
@@ -39,12 +39,12 @@ Deno.test("PicoClaw: a process replaces a builtin of the same name, and a builti
   const process = { enabled: true, command: ["gate"], intercept: ["before_tool"] };
   const builtins = { gate: { enabled: true, config: { log_file: "x" } } };
   await using both = rpc_hooks({ builtins, processes: { gate: process } }, { stdio, builtins: { gate: builtin } });
-  await came([call("a")], { use: [both] });
+  await runBatch([call("a")], { use: [both] });
   await using one = rpc_hooks({ hooks: { builtins, processes: { gate: { ...process, enabled: false } } } }, {
     stdio,
     builtins: { gate: builtin },
   });
-  await came([call("a")], { use: [one] });
+  await runBatch([call("a")], { use: [one] });
   assertEquals(log, ["process", { log_file: "x" }]);
 });
 
@@ -62,7 +62,7 @@ Deno.test("PicoClaw: null in a configuration counts as absent, and names count i
   };
   const config: unknown = { enabled: null, defaults: null, builtins: null, processes: { gate } };
   await using hooks = rpc_hooks({ hooks: config as RpcHooksConfig }, { stdio }); // as it comes from a file
-  assertEquals((await came([call("a")], { use: [hooks] })).lines[1], "denied Tool execution denied by hook: No.");
+  assertEquals((await runBatch([call("a")], { use: [hooks] })).lines[1], "denied Tool execution denied by hook: No.");
 });
 
 Deno.test("PicoClaw: an invalid configuration is refused", () => {
@@ -102,7 +102,7 @@ Deno.test("PicoClaw: an invalid configuration is refused", () => {
 Deno.test("PicoClaw: disabled hooks are not validated", async () => {
   const hooks = rpc_hooks({ enabled: false, processes: { p: { enabled: true } } });
   assertEquals(Object.keys(hooks), ["name", "inherit"]);
-  const { lines } = await came([call("a")], { use: [hooks, rpc_hooks({ processes: { p: { command: [] } } })] });
+  const { lines } = await runBatch([call("a")], { use: [hooks, rpc_hooks({ processes: { p: { command: [] } } })] });
   assertEquals(lines[1], "ok sun in a");
 });
 
@@ -118,7 +118,7 @@ Deno.test("PicoClaw: hook.hello is the first request, and its modes decide which
   await using some = rpc_hooks({ processes: { gate: { ...process, intercept: ["approve_tool", "after_tool"] } } }, {
     stdio,
   });
-  await came([call("a")], { use: [some] });
+  await runBatch([call("a")], { use: [some] });
   assertEquals(log.splice(0), [
     ["hook.hello", 1, { name: "gate", version: 1, modes: ["tool", "approve"] }],
     ...["hook.before_tool", "hook.approve_tool", "hook.after_tool"],
@@ -128,7 +128,7 @@ Deno.test("PicoClaw: hook.hello is the first request, and its modes decide which
       gate: { ...process, observe: ["turn_end"], intercept: ["approve_tool", "before_tool", "before_llm"] },
     },
   }, { stdio });
-  await came([call("a")], { use: [all] });
+  await runBatch([call("a")], { use: [all] });
   assertEquals(log, [
     ["hook.hello", 1, { name: "gate", version: 1, modes: ["observe", "llm", "tool", "approve"] }],
     ...["hook.before_llm", "hook.after_llm"],
@@ -147,7 +147,7 @@ Deno.test("PicoClaw: a hook that refuses hook.hello is stopped with all others, 
   const hooks = rpc_hooks({ processes: { fine: process("fine"), refuses: process("refuses") } }, { stdio });
   const started = batch([call("a")], { use: [hooks] });
   for (let run = 0; run < 2; run++) {
-    const { result, lines } = await started.run().came;
+    const { result, lines } = await started.run().outcome;
     assertEquals([result.status, String(result.error), lines], [
       "failed",
       'Error: Cannot start the hook "refuses"',
@@ -164,7 +164,7 @@ Deno.test("PicoClaw: a hook that does not answer hook.hello is stopped", async (
   const running = batch([call("a")], { use: [rpc_hooks({ processes }, { stdio })] }).run();
   await time.tickAsync(30_000);
   await time.tickAsync(0);
-  assertEquals((await running.came).result.status, "failed");
+  assertEquals((await running.outcome).result.status, "failed");
 });
 
 Deno.test("PicoClaw: hooks are started once, by the first run, and stopped with the middleware", async () => {
@@ -190,12 +190,12 @@ Deno.test("PicoClaw: timeouts are in milliseconds, and 0 means the default", asy
     await time.tickAsync(ms - 1);
     await time.tickAsync(0);
     let over = false;
-    void running.came.then(() => over = true);
+    void running.outcome.then(() => over = true);
     await time.tickAsync(0);
     assertEquals(over, false);
     await time.tickAsync(1);
     await time.tickAsync(0);
-    const { lines, events } = await running.came;
+    const { lines, events } = await running.outcome;
     return [time.now - start, lines[1], ...warnings(events)];
   };
   const before = 'The hook "slow" took too long at before_tool and is skipped.';
@@ -225,7 +225,7 @@ Deno.test("PicoClaw: a stopped run does not wait for hooks", async () => {
     const running = batch([call("a")], { use: [hooks] }).run();
     const signal = await asked.promise;
     running.stop("enough");
-    const { result, events } = await running.came;
+    const { result, events } = await running.outcome;
     assertEquals([result.status, result.reason, signal.aborted, warnings(events)], ["aborted", "enough", true, []]);
   }
 });

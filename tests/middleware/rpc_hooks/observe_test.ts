@@ -38,7 +38,7 @@ Deno.test("PicoClaw: the kind of an event is a name, a number or a dotted name",
       ear: { enabled: true, command: ["ear"], observe: ["turn_start", "agent.tool.exec_start", "error"] },
     };
     await using hooks = rpc_hooks({ processes }, { stdio, wire, ...(kinds && { kinds }) });
-    await batch([call("a")], { use: [hooks] }).run().came;
+    await batch([call("a")], { use: [hooks] }).run().outcome;
     await settled();
   };
   await run("document");
@@ -97,7 +97,7 @@ Deno.test("PicoClaw: an observer receives denied calls, retries and aborted runs
   const { received, hook } = ears();
   const gate = { before_tool: () => ({ action: "deny_tool", reason: "no" }) };
   const denied = batch([call("a")], { use: [builtins({ ear: hook, gate })] });
-  await denied.run().came;
+  await denied.run().outcome;
   const reason = "Tool execution denied by hook: no";
   const skipped = () =>
     received.splice(0).flatMap(({ Kind, Payload }) =>
@@ -119,7 +119,7 @@ Deno.test("PicoClaw: an observer receives denied calls, retries and aborted runs
     "turn_end",
   ]);
   const aborting = builtins({ ear: hook, gate: { before_tool: () => ({ action: "abort_turn" }) } });
-  await batch([call("a")], { use: [aborting] }).run().came;
+  await batch([call("a")], { use: [aborting] }).run().outcome;
   await settled();
   assertEquals(
     received.slice(-2).map(({ Kind, Payload: { Stage, Message, Status } }) => [Kind, Stage, Message, Status]),
@@ -139,7 +139,7 @@ Deno.test("PicoClaw: an observer receives denied calls, retries and aborted runs
   }).run();
   await inside.promise;
   running.stop();
-  await running.came;
+  await running.outcome;
   await settled();
   assertEquals(received.slice(-2).map(({ Kind, Payload: { Kind: what, Status } }) => [Kind, what ?? Status]), [
     ["interrupt_received", "hard_abort"],
@@ -220,8 +220,8 @@ Deno.test("PicoClaw: a pause is no turn_end, and a resume no turn_start", async 
       approval: () => Promise.resolve({ type: "ask", questions: ["Sure?"] }),
     }],
   });
-  const { result } = await started.run().came;
-  await started.resume(result.session, [{ callId: "a", type: "approve" }]).came;
+  const { result } = await started.run().outcome;
+  await started.resume(result.session, [{ callId: "a", type: "approve" }]).outcome;
   await settled();
   assertEquals(kinds(), [
     "turn_start",
@@ -273,7 +273,7 @@ Deno.test("PicoClaw: onError receives the failure of an observer, and the other 
     },
     b: { event: ({ Kind }) => void received.push(String(Kind)) },
   });
-  const { events, errors } = await batch([call("a")], { use: [hooks] }).run().came;
+  const { events, errors } = await batch([call("a")], { use: [hooks] }).run().outcome;
   await settled();
   assertEquals([received, warnings(events)], [[
     "turn_start",
@@ -329,7 +329,7 @@ Deno.test("PicoClaw: a process that only observes is asked nothing", async () =>
   const { stdio } = programs({ ear: answering({ "hook.event": ({ Kind }) => void reported.push(`${Kind}`) }) });
   const processes = { ear: { enabled: true, command: ["ear"], observe: ["*"] } };
   await using hooks = rpc_hooks({ processes }, { stdio });
-  await batch([call("a")], { use: [hooks] }).run().came;
+  await batch([call("a")], { use: [hooks] }).run().outcome;
   await settled();
   assertEquals(reported, [
     "turn_start",

@@ -4,7 +4,7 @@ import { delivery } from "@jizai/jizai/middleware/delivery";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import type { Builtin, BuiltinOptions } from "@jizai/jizai/middleware/rpc_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { batch, call, came, drop, three, weather } from "../../support/batch.ts";
+import { batch, call, drop, runBatch, three, weather } from "../../support/batch.ts";
 import { builtins, warnings } from "../../support/rpc.ts";
 import { lines } from "../../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
@@ -26,7 +26,7 @@ function noting(log: string[], name: string, { before_tool, after_tool, approve_
 
 Deno.test("PicoClaw: the first approver that denies is the last one asked, and all must approve", async () => {
   const log: string[] = [];
-  const { lines } = await came([call("a"), call("b")], {
+  const { lines } = await runBatch([call("a"), call("b")], {
     use: [builtins({
       a: noting(log, "a"),
       b: noting(log, "b", {
@@ -47,7 +47,7 @@ Deno.test("PicoClaw: respond skips approval, execution and after_tool, and emits
   const log: string[] = [];
   const reported: unknown[] = [];
   const respond = { action: "respond", result: { for_llm: "cached" } };
-  const { lines } = await came([call("a")], {
+  const { lines } = await runBatch([call("a")], {
     tools: [weather(() => log.push("run"))],
     use: [builtins({
       a: { event: ({ Kind, Payload }) => void reported.push([Kind, Payload]) },
@@ -68,16 +68,16 @@ Deno.test("PicoClaw: other guards are asked about a response, and approvers with
   const hooks = () => ({
     a: noting(log, "a", { before_tool: () => ({ action: "respond", result: { for_llm: "x" } }) }),
   });
-  const guarded = await came([call("a")], { use: [builtins(hooks()), permissions({ deny: ["weather"] })] });
+  const guarded = await runBatch([call("a")], { use: [builtins(hooks()), permissions({ deny: ["weather"] })] });
   assertEquals(guarded.lines[1], "denied weather is not permitted here.");
   assertEquals(log.splice(0), ["a before_tool"]);
-  const asked = await came([call("a")], { use: [builtins(hooks(), { approveResponses: true })] });
+  const asked = await runBatch([call("a")], { use: [builtins(hooks(), { approveResponses: true })] });
   assertEquals([asked.lines[1], log], ["ok x", ["a before_tool", "a approve_tool"]]);
 });
 
 Deno.test("PicoClaw: respond without a result runs the original call with approval", async () => {
   const log: string[] = [];
-  const { lines, events } = await came([call("a")], {
+  const { lines, events } = await runBatch([call("a")], {
     use: [builtins({
       a: noting(log, "a", {
         before_tool: () => ({ action: "modify", call: { tool: "weather", arguments: { city: "z" } } }),
@@ -104,7 +104,7 @@ Deno.test("PicoClaw: deny_tool does not end the run; the model receives the reas
       },
     })],
   });
-  const { result } = await started.run().came;
+  const { result } = await started.run().outcome;
   assertEquals(result.status, "done");
   assertEquals(started.model.requests.map(({ messages }) => lines(messages)).at(-1), [
     "user Hi",
@@ -116,7 +116,7 @@ Deno.test("PicoClaw: deny_tool does not end the run; the model receives the reas
 
 Deno.test("PicoClaw: a denied call does not reach after_tool", async () => {
   const log: string[] = [];
-  await came(three, {
+  await runBatch(three, {
     use: [
       builtins({
         a: noting(log, "a", {
@@ -132,7 +132,7 @@ Deno.test("PicoClaw: a denied call does not reach after_tool", async () => {
 
 Deno.test("PicoClaw: continue with an object applies the object like modify", async () => {
   for (const action of ["continue", "modify", "", undefined, null]) {
-    const { lines } = await came([call("a")], {
+    const { lines } = await runBatch([call("a")], {
       use: [builtins({ a: { before_tool: () => ({ action, call: { tool: "weather", arguments: { city: "z" } } }) } })],
     });
     assertEquals(lines, ["call weather", "ok sun in z", "assistant Done."]);
@@ -147,7 +147,7 @@ Deno.test("PicoClaw: a modified call replaces the whole call", async () => {
   ];
   const given = async (call: unknown) => {
     const hook: Builtin = { before_tool: () => ({ action: "modify", call }) };
-    return (await came([{ id: "a", name: "weather", input: { city: "a" } }], { tools, use: [builtins({ hook })] }))
+    return (await runBatch([{ id: "a", name: "weather", input: { city: "a" } }], { tools, use: [builtins({ hook })] }))
       .lines[1];
   };
   assertEquals(await given({ tool: "drop", arguments: { city: "b" } }), "ok 1");
@@ -161,7 +161,7 @@ Deno.test("PicoClaw: a modified call replaces the whole call", async () => {
 });
 
 Deno.test("PicoClaw: a modified result may be in the hook object or alone, the result of respond is alone", async () => {
-  const given = async (hook: Builtin) => (await came([call("a")], { use: [builtins({ hook })] })).lines[1];
+  const given = async (hook: Builtin) => (await runBatch([call("a")], { use: [builtins({ hook })] })).lines[1];
   const nested = {
     action: "modify",
     result: { tool: "weather", arguments: {}, result: { for_llm: "new" }, duration: 1 },
@@ -176,7 +176,7 @@ Deno.test("PicoClaw: a modified result may be in the hook object or alone, the r
 });
 
 Deno.test("PicoClaw: an action that a stage does not support is ignored with its object", async () => {
-  const { lines, events } = await came([call("a")], {
+  const { lines, events } = await runBatch([call("a")], {
     use: [builtins({
       a: {
         before_llm: () => ({ action: "respond", request: { model: "", messages: [] } }),
@@ -197,13 +197,13 @@ Deno.test("PicoClaw: an action that a stage does not support is ignored with its
 Deno.test("PicoClaw: abort_turn keeps the messages and fails; hard_abort removes them and cancels", async () => {
   for (const stage of ["before_tool", "after_tool"] as const) {
     const aborting = (action: string) => builtins({ a: { [stage]: () => ({ action, reason: "enough" }) } });
-    const failed = await came([call("a")], { use: [aborting("abort_turn")] });
+    const failed = await runBatch([call("a")], { use: [aborting("abort_turn")] });
     assertEquals([failed.result.status, failed.result.reason], ["failed", `hook aborted turn during ${stage}: enough`]);
     assertEquals(lines(failed.result.messages).slice(0, 2), ["user Hi", "call weather"]);
-    const stopped = await came([call("a")], { use: [aborting("hard_abort")] });
+    const stopped = await runBatch([call("a")], { use: [aborting("hard_abort")] });
     assertEquals([stopped.result.status, stopped.result.messages], ["cancelled", []]);
   }
-  const silent = await came([call("a")], {
+  const silent = await runBatch([call("a")], {
     use: [builtins({ a: { before_tool: () => ({ action: "abort_turn" }) } })],
   });
   assertEquals(silent.result.reason, "hook aborted turn during before_tool: hook requested turn abort");
@@ -211,7 +211,7 @@ Deno.test("PicoClaw: abort_turn keeps the messages and fails; hard_abort removes
 
 Deno.test("PicoClaw: an abort during a batch runs none of its calls", async () => {
   const log: string[] = [];
-  await came(three, {
+  await runBatch(three, {
     tools: [weather(({ city }) => log.push(city))],
     use: [builtins({
       a: { before_tool: ({ arguments: { city } }) => ({ action: city === "c" ? "abort_turn" : "continue" }) },
@@ -231,11 +231,11 @@ Deno.test("PicoClaw: the run ends without another request if every result is han
       },
     });
   const ended = batch([call("a"), call("b")], { use: [handle("")] });
-  const { result, lines, events } = await ended.run().came;
+  const { result, lines, events } = await ended.run().outcome;
   assertEquals([result.status, ended.model.left, lines.slice(1)], ["done", 1, ["ok sent a", "ok sent b"]]);
   assertEquals(events.flatMap((event) => event.type === "notice" ? [event.text] : []), ["Here.", "Here."]);
   const goes = batch([call("a"), call("b")], { use: [handle("b")] });
-  await goes.run().came;
+  await goes.run().outcome;
   assertEquals(goes.model.left, 0);
 });
 
@@ -256,19 +256,19 @@ Deno.test("PicoClaw: handled media are delivered, and the model receives a failu
       },
     });
   const handed: unknown[] = [];
-  await came([call("a")], { use: [delivery(({ artifacts }) => void handed.push(artifacts)), respond(true)] });
+  await runBatch([call("a")], { use: [delivery(({ artifacts }) => void handed.push(artifacts)), respond(true)] });
   assertEquals(handed, [[{ uri: image, mediaType: "image/png" }, { uri: "media://abc" }]]);
   const failing = delivery(() => {
     throw new Error("no channel");
   });
-  const failed = await came([call("a")], { use: [failing, respond(true)] });
+  const failed = await runBatch([call("a")], { use: [failing, respond(true)] });
   assertEquals(failed.lines, [
     "call weather",
     "error The result of weather could not be delivered.",
     "assistant Done.",
   ]);
   const seen = batch([call("a")], { use: [respond(false)] });
-  await seen.run().came;
+  await seen.run().outcome;
   const [, request] = seen.model.requests;
   assertEquals(request?.messages.at(-1), {
     role: "tool",
@@ -291,7 +291,7 @@ Deno.test("PicoClaw: an interceptor that fails is skipped; an approver that fail
     throw new Error("secret");
   };
   const log: string[] = [];
-  const open = await came([call("a")], {
+  const open = await runBatch([call("a")], {
     use: [builtins({ a: { before_tool: fails, after_tool: fails }, b: noting(log, "b") })],
   });
   assertEquals([open.lines[1], log], ["ok sun in a", ["b before_tool", "b approve_tool", "b after_tool"]]);
@@ -300,27 +300,27 @@ Deno.test("PicoClaw: an interceptor that fails is skipped; an approver that fail
     'The hook "a" failed at after_tool and is skipped.',
   ]);
   assertEquals(open.errors.map(String), ["Error: secret", "Error: secret"]);
-  const closed = await came([call("a")], { use: [builtins({ a: { approve_tool: fails } })] });
+  const closed = await runBatch([call("a")], { use: [builtins({ a: { approve_tool: fails } })] });
   assertEquals(closed.lines[1], 'denied Tool execution denied by approval hook: tool approval hook "a" failed');
 });
 
 Deno.test("PicoClaw: an invalid reply is skipped before a call, and denies as an approval", async () => {
   const wrongs: readonly unknown[] = [7, "deny_tool", { action: 1 }, { call: "x" }, { call: { arguments: [] } }];
   for (const wrong of wrongs) {
-    const { lines, events } = await came([call("a")], { use: [builtins({ a: { before_tool: () => wrong } })] });
+    const { lines, events } = await runBatch([call("a")], { use: [builtins({ a: { before_tool: () => wrong } })] });
     assertEquals(lines[1], "ok sun in a");
     assertEquals(warnings(events).map((text) => text.replace(/\(.*\)/, "(...)")), [
       'The hook "a" returned an invalid reply (...) at before_tool and is skipped.',
     ]);
   }
   for (const wrong of [undefined, null, {}, { allow: true }, { approved: "yes" }, { action: "continue" }, true]) {
-    const { lines } = await came([call("a")], { use: [builtins({ a: { approve_tool: () => wrong } })] });
+    const { lines } = await runBatch([call("a")], { use: [builtins({ a: { approve_tool: () => wrong } })] });
     assertEquals(lines[1]?.split(":")[0], "denied Tool execution denied by approval hook");
   }
 });
 
 Deno.test("PicoClaw: replies are read as Go reads JSON", async () => {
-  const { lines } = await came([call("a"), call("b")], {
+  const { lines } = await runBatch([call("a"), call("b")], {
     use: [builtins({
       a: {
         before_tool: ({ arguments: { city } }) =>
@@ -335,7 +335,7 @@ Deno.test("PicoClaw: replies are read as Go reads JSON", async () => {
 });
 
 Deno.test("PicoClaw: an approval answers no question of a tool", async () => {
-  const { result } = await came([call("a", { name: "drop" })], {
+  const { result } = await runBatch([call("a", { name: "drop" })], {
     tools: [drop()],
     use: [builtins({ a: { approve_tool: () => ({ approved: true }) } })],
   });
@@ -360,7 +360,7 @@ Deno.test("PicoClaw: after_tool receives the changed call, its result and its du
     }),
     { name: "inner", tool: (_, next) => next({ input: { city: "bergen" } }) },
   ];
-  await came([call("a")], {
+  await runBatch([call("a")], {
     tools: [
       weather(() => ({ ...text("rain"), person: "Take an umbrella.", silent: true, artifacts: [{ uri: "s3://a" }] })),
     ],
@@ -384,7 +384,7 @@ Deno.test("PicoClaw: after_tool receives the changed call, its result and its du
 
 Deno.test("PicoClaw: a failed result keeps its status unless a hook changes it", async () => {
   const given = async (is_error: boolean) => {
-    const { result } = await came([call("a")], {
+    const { result } = await runBatch([call("a")], {
       tools: [weather(() => {
         throw new DOMException("late", "TimeoutError");
       })],

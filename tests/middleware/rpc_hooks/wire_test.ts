@@ -2,7 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { linesOf, linesWire } from "../../../middleware/foreign_hooks/rpc_hooks/lines.ts";
-import { batch, call, came, gauge, settled, three } from "../../support/batch.ts";
+import { batch, call, gauge, runBatch, settled, three } from "../../support/batch.ts";
 import { answering, type Program, programs, type ReceivedMessage, type Send, warnings } from "../../support/rpc.ts";
 
 const intercept = ["before_tool"];
@@ -53,7 +53,7 @@ Deno.test("PicoClaw: late answers and lines that are no answers are dropped", as
     await send({ id, result: { action: "continue" } });
     await send({ id, result: { action: "deny_tool", reason: "twice" } });
   }, { defaults: { interceptor_timeout_ms: 20 } });
-  const { lines, events } = await came(three, { use: [hooks] });
+  const { lines, events } = await runBatch(three, { use: [hooks] });
   assertEquals(lines, ["call weather weather weather", "ok sun in a", "ok sun in b", "ok sun in c", "assistant Done."]);
   assertEquals(warnings(events), ['The hook "p" took too long at before_tool and is skipped.']);
 });
@@ -66,7 +66,7 @@ Deno.test("PicoClaw: a line of more than 1 MiB is dropped, and the next one is r
     if (city === "a") await send({ id, result: large(1_048_576) });
     else await send({ id, result: city === "b" ? large(1_048_000) : {} });
   }, { defaults: { interceptor_timeout_ms: 1_000 } });
-  const { lines } = await came(three, { use: [hooks] });
+  const { lines } = await runBatch(three, { use: [hooks] });
   assertEquals(lines.map((line) => line.slice(0, 40)), [
     "call weather weather weather",
     "ok sun in a",
@@ -105,7 +105,7 @@ Deno.test("PicoClaw: after a crash interceptors stay open and approvers stay clo
     return send({ id: id ?? 0, result: {} });
   }, { intercept: ["before_tool", "approve_tool"] });
   const calls = batch([call("a"), call("b")], { use: [hooks] });
-  const { lines, events } = await calls.run().came;
+  const { lines, events } = await calls.run().outcome;
   const denied = 'denied Tool execution denied by approval hook: tool approval hook "p" failed';
   assertEquals(lines, ["call weather weather", denied, denied, "assistant Done."]);
   assertEquals(warnings(events), [
@@ -121,7 +121,7 @@ Deno.test("PicoClaw: an error answer is a failure, and only onError receives its
   await using hooks = using(({ id = 0, method }, send) =>
     send(method === "hook.hello" ? { id, result: {} } : { id, error: { code: -32601, message: "no /secret" } })
   );
-  const { lines, events, errors } = await came([call("a")], { use: [hooks] });
+  const { lines, events, errors } = await runBatch([call("a")], { use: [hooks] });
   assertEquals([lines[1], errors.map(String)], ["ok sun in a", ["Error: no /secret", "Error: no /secret"]]);
   assertEquals(warnings(events), [
     'The hook "p" failed at before_tool and is skipped.',
@@ -134,7 +134,7 @@ Deno.test("PicoClaw: an error may be a text, an object or anything else", async 
     await using hooks = using(({ id, method }, send) =>
       send(method === "hook.hello" ? { id: id ?? 0, result: {} } : `{"id":${id},"error":${error}}`)
     );
-    const { lines, errors } = await came([call("a")], { use: [hooks] });
+    const { lines, errors } = await runBatch([call("a")], { use: [hooks] });
     assertEquals([lines[1], errors.map(String)], ["ok sun in a", [`Error: ${why}`, `Error: ${why}`]]);
   }
 });
@@ -149,7 +149,7 @@ Deno.test("PicoClaw: an empty result means continue", async () => {
     ]
   ) {
     await using hooks = using(({ id }, send) => send(answer.replace("ID", String(id))));
-    const { lines, events } = await came([call("a")], { use: [hooks] });
+    const { lines, events } = await runBatch([call("a")], { use: [hooks] });
     assertEquals([lines[1], warnings(events)], ["ok sun in a", []]);
   }
 });
@@ -168,7 +168,7 @@ Deno.test("PicoClaw: an answer may have a string id, be in a batch, or repeat it
       if (method === "hook.hello") return await send({ id: id ?? 0, result: {} });
       for (const line of answer.replaceAll("ID", String(id)).split("\n")) await send(line);
     });
-    const { lines, events } = await came([call("a")], { use: [hooks] });
+    const { lines, events } = await runBatch([call("a")], { use: [hooks] });
     assertEquals([lines[1], warnings(events)], ["denied Tool execution denied by hook: No.", []]);
   }
 });
@@ -178,7 +178,7 @@ Deno.test("PicoClaw: a program that echoes its input cannot be started", async (
   const running = batch([call("a")], { use: [using((message, send) => send(message))] }).run();
   await time.tickAsync(30_000);
   await time.tickAsync(0);
-  assertEquals((await running.came).result.status, "failed");
+  assertEquals((await running.outcome).result.status, "failed");
 });
 
 Deno.test("PicoClaw: output before the end of a process is read, even if another process keeps it open", async () => {
@@ -233,7 +233,7 @@ Deno.test("PicoClaw: runs at the same time ask at the same time", async () => {
     if (++asked === 3) open.resolve();
     return undefined;
   });
-  const all = await Promise.all(["a", "b", "c"].map((id) => came([call(id)], { use: [hooks] })));
+  const all = await Promise.all(["a", "b", "c"].map((id) => runBatch([call(id)], { use: [hooks] })));
   assertEquals([all.map(({ lines }) => lines[1]), asking.peak], [["ok sun in a", "ok sun in b", "ok sun in c"], 3]);
 });
 
@@ -271,7 +271,7 @@ Deno.test("PicoClaw: a hook behind a URL receives every message as a POST reques
   const { hooks, posted } = posting((message) =>
     answer(message, message.method === "hook.before_tool" ? { action: "deny_tool", reason: "not here" } : {})
   );
-  const { lines } = await came([call("a")], { use: [hooks] });
+  const { lines } = await runBatch([call("a")], { use: [hooks] });
   await settled();
   assertEquals(lines[1], "denied Tool execution denied by hook: not here");
   assertEquals(
@@ -297,9 +297,9 @@ Deno.test("PicoClaw: a hook behind a URL that fails is skipped, and denies as an
   ];
   for (const respond of bad) {
     const hello = (message: ReceivedMessage) => message.method === "hook.hello" ? answer(message) : respond(message);
-    const open = await came([call("a")], { use: [posting(hello).hooks] });
+    const open = await runBatch([call("a")], { use: [posting(hello).hooks] });
     assertEquals(open.lines[1], "ok sun in a");
-    const closed = await came([call("a")], { use: [posting(hello, { intercept: ["approve_tool"] }).hooks] });
+    const closed = await runBatch([call("a")], { use: [posting(hello, { intercept: ["approve_tool"] }).hooks] });
     assertEquals(closed.lines[1], 'denied Tool execution denied by approval hook: tool approval hook "p" failed');
   }
 });
@@ -317,7 +317,7 @@ Deno.test("PicoClaw: a late request to a URL is aborted", async () => {
       })
     );
   }, { defaults: { interceptor_timeout_ms: 20, observer_timeout_ms: 20 } });
-  const { lines, events } = await came([call("a")], { use: [hooks] });
+  const { lines, events } = await runBatch([call("a")], { use: [hooks] });
   assertEquals([lines[1], aborted], ["ok sun in a", ["hook.before_tool", "hook.after_tool"]]);
   assertEquals(warnings(events), [
     'The hook "p" took too long at before_tool and is skipped.',
@@ -328,10 +328,10 @@ Deno.test("PicoClaw: a late request to a URL is aborted", async () => {
 
 Deno.test("PicoClaw: a process that ends with its input is stopped cleanly", async () => {
   const hooks = using(answering({}));
-  await came([call("a")], { use: [hooks] });
+  await runBatch([call("a")], { use: [hooks] });
   await hooks[Symbol.asyncDispose]();
   await hooks[Symbol.asyncDispose]();
   await settled();
-  const { lines } = await came([call("a")], { use: [hooks] });
+  const { lines } = await runBatch([call("a")], { use: [hooks] });
   assertEquals([hooks.ran, lines[1]], [["start p", "end p"], "ok sun in a"]);
 });

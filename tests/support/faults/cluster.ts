@@ -18,7 +18,7 @@ export interface Cluster {
   readonly done: readonly Done[];
   /** The reported errors that no fault explains. */
   readonly errors: readonly unknown[];
-  /** How often each fault occurred. */
+  /** The number of times that each fault occurred. */
   readonly figures: Readonly<Record<Fault, number>>;
 }
 

@@ -35,7 +35,7 @@ export async function converse({ chance, network, person, prompts, trace }: Conv
   const { run: begin, follow } = client("", { fetch: network.fetch, attempts: 40 });
   const received: Received[] = [];
   const going: Promise<unknown>[] = [];
-  const overheard: Received[] = [];
+  const followed: Received[] = [];
   const before: PersonAnswer[] = [];
   const asides: string[] = [];
   let steered = 0;
@@ -74,7 +74,7 @@ export async function converse({ chance, network, person, prompts, trace }: Conv
       for await (const event of run.events) {
         events.push(event);
         trace(`  ${run.state.at} ${JSON.stringify(event)}`);
-        if (event.type === "run.started" && !event.resumed && below(3) === 0) beside(overhear(event.run));
+        if (event.type === "run.started" && !event.resumed && below(3) === 0) beside(followRun(event.run));
         if (below(200) === 0) beside(interrupt(run));
         if (below(100) === 0) beside(steer(run.state));
         if (below(60) === 0) return "left";
@@ -108,7 +108,7 @@ export async function converse({ chance, network, person, prompts, trace }: Conv
   }
 
   /** Another listener, who begins to read at some time. */
-  async function overhear(id: string): Promise<void> {
+  async function followRun(id: string): Promise<void> {
     await sleep(below(2) * below(20_000));
     const events: Event[] = [];
     let run = follow({ ...noRun, run: id });
@@ -116,7 +116,7 @@ export async function converse({ chance, network, person, prompts, trace }: Conv
       await sleep(1_000 + below(10_000));
       run = follow(run.state);
     }
-    overheard.push({ state: run.state, events });
+    followed.push({ state: run.state, events });
   }
 
   async function answer(run: ClientRun): Promise<ClientRun> {
@@ -149,7 +149,7 @@ export async function converse({ chance, network, person, prompts, trace }: Conv
   for (let n = 1; n <= prompts; n++) session = (await receive(`Prompt ${n}`, session)).session;
   over = true;
   for (let left = going.length; left > 0; left = going.length) await Promise.all(going.splice(0, left));
-  return { received, overheard, asides, interrupted, session: session ?? "" };
+  return { received, followed, asides, interrupted, session: session ?? "" };
 }
 
 /** Ignores a refusal, and a server that cannot be reached. */

@@ -39,7 +39,7 @@ export function aside(what: string): string {
 
 /** Checks that every accepted message to a run is stored once. */
 export function checkAsides(messages: readonly Message[], accepted: readonly string[]): void {
-  const kept = saidIn(messages).filter(isAside);
+  const kept = promptTexts(messages).filter(isAside);
   assertEquals(kept, [...new Set(kept)]);
   assertEquals(accepted.filter((text) => !kept.includes(text)), []);
 }
@@ -49,13 +49,13 @@ function isAside(text: string): boolean {
 }
 
 /** Returns the person's messages. */
-function saidIn(messages: readonly Message[]): string[] {
+function promptTexts(messages: readonly Message[]): string[] {
   return messages.flatMap((message) => message.role === "user" && message.from === undefined ? [textOf(message)] : []);
 }
 
 /** Checks that accepted prompts and answers are stored. */
 export function checkPrompts(messages: readonly Message[], received: readonly Received[]): void {
-  const prompts = saidIn(messages).filter((text) => !isAside(text));
+  const prompts = promptTexts(messages).filter((text) => !isAside(text));
 
   const accepted = received.flatMap(({ events }) =>
     events.flatMap((event) => event.type === "prompt.accepted" ? [textOf(event.prompt)] : [])

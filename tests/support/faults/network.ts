@@ -25,7 +25,7 @@ export interface Network {
 export class Unreachable extends TypeError {}
 
 /** The faults of a request: it is lost, its response is lost, a proxy refuses it, or its stream breaks or ends early. */
-const fates = ["lost", "unheard", "refused", "cut", "cut", "cut", "ended"] as const;
+const fates = ["lost", "unanswered", "refused", "cut", "cut", "cut", "ended"] as const;
 
 /** Creates a network in front of a cluster. */
 export function network(cluster: Cluster, { below, one }: Chance, trace: Trace): Network {
@@ -63,8 +63,8 @@ export function network(cluster: Cluster, { below, one }: Chance, trace: Trace):
       if (fate === "refused") return refusal(one([429, 502, 503]), "elsewhere");
       const response = await send(process, url, init);
       trace(`${response.status} to ${what}${response.ok ? "" : ` ${await response.clone().text()}`}`);
-      if (fate === "unheard") await response.body?.cancel();
-      if (fate === "unheard" || process.died.aborted) throw new Unreachable();
+      if (fate === "unanswered") await response.body?.cancel();
+      if (fate === "unanswered" || process.died.aborted) throw new Unreachable();
       if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
       const frames = response.body.pipeThrough(inOrder(after || undefined, () => disorder.push(what)));
       const bytes = fate === "cut" || fate === "ended" ? below(one([200, 3_000, 20_000])) : Infinity;

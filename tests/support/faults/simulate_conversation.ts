@@ -16,7 +16,7 @@ import { network } from "./network.ts";
 import type { Trace } from "./process.ts";
 import { type Adapter, adapters, type Place } from "./storage.ts";
 
-/** How often each event occurred. */
+/** The number of times that each event occurred. */
 export type Figures = Readonly<Record<string, number>>;
 
 /** The range of seeds of a test. */
@@ -49,7 +49,7 @@ export async function simulateConversation(
     const agent = randomAgent(seed, { tame: true });
     const processes = cluster({ chance, agent, place, trace });
     const connections = network(processes, chance, trace);
-    const { received, overheard, asides, interrupted, session } = await converse({
+    const { received, followed, asides, interrupted, session } = await converse({
       chance,
       network: connections,
       person: agent.person,
@@ -60,7 +60,7 @@ export async function simulateConversation(
     const stored = await kept.store.load(session);
     const messages = stored?.messages ?? [];
     assertEquals([...processes.errors.map(String), ...connections.disorder], []);
-    for (const run of [...received, ...overheard]) await checkRun(run, kept.log);
+    for (const run of [...received, ...followed]) await checkRun(run, kept.log);
     assertEquals([stored?.run, repairTranscript(messages).problems], [undefined, []]);
     checkPrompts(messages, received);
     checkAsides(messages, asides);

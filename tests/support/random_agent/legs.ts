@@ -20,7 +20,7 @@ export interface Leg {
 }
 
 /** The outcome of a leg, as JSON. */
-export interface Came {
+export interface Outcome {
   readonly result: Pick<RunResult, "status" | "text" | "reason" | "messages" | "questions">;
   /** The effects of its tools. */
   readonly done: readonly Done[];
@@ -29,7 +29,7 @@ export interface Came {
 }
 
 /** Runs a leg. */
-export async function walk({ seed, from }: Leg): Promise<Came> {
+export async function walk({ seed, from }: Leg): Promise<Outcome> {
   const done: Done[] = [];
   const vars = { atOnce: false, linger };
   const store = memory();
@@ -47,7 +47,7 @@ export async function walk({ seed, from }: Leg): Promise<Came> {
 }
 
 /** Runs `seed` in legs to its end, and asserts the outcome of a run that is answered immediately. Returns the number of pauses. */
-export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Came>): Promise<number> {
+export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Outcome>): Promise<number> {
   const { make, person } = randomAgent(seed);
   const { below } = seeded(-seed);
   let { result, done, text } = await walk({ seed });
@@ -57,9 +57,9 @@ export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Came>
     const sure = below(result.questions.length);
     const answered = result.questions.filter((_, index) => index === sure || below(3) > 0);
     const answers = new Map(answered.map((question): [unknown, PersonAnswer] => [question.callId, person(question)]));
-    const came = await walk({ seed, from: { text, answers: [...answers.values()] } });
-    ({ result, text } = came);
-    done = [...done, ...came.done];
+    const outcome = await walk({ seed, from: { text, answers: [...answers.values()] } });
+    ({ result, text } = outcome);
+    done = [...done, ...outcome.done];
   }
   const all: Done[] = [];
   const atOnce = await make(all).run({ prompt: "Go", session, vars: { atOnce: true, linger } }).result;
@@ -68,7 +68,7 @@ export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Came>
 }
 
 /** Returns the values that must be equal. An effect that a pause repeats may occur twice. */
-function comparable({ status, text, reason, messages }: Came["result"], done: readonly Done[]) {
+function comparable({ status, text, reason, messages }: Outcome["result"], done: readonly Done[]) {
   const { problems } = repairTranscript(messages);
   const deeds = done.map(({ what }) => what).sort();
   const once = deeds.filter((what, index) =>

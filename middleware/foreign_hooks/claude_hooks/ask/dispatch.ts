@@ -21,7 +21,7 @@ export interface Outcome extends ReadOutput {
   readonly given: number;
 }
 
-/** How hooks run. */
+/** Options of a dispatch. */
 export interface DispatchOptions {
   readonly toolUseId: string | undefined;
   readonly signal: AbortSignal;

@@ -18,7 +18,7 @@ import { dispatch, type Outcome } from "./dispatch.ts";
 import { type Memory, memoryOf } from "./memory.ts";
 import { readOutput } from "./read.ts";
 
-/** How the hooks of an event run. */
+/** Options of asking the hooks of an event. */
 export interface AskOptions {
   /** The id of the call, if the input does not contain it. */
   readonly call?: string;

@@ -22,7 +22,7 @@ export interface CallBatch {
 
 /** The state of one middleware. */
 export interface Memory {
-  /** Why a hook ended the run, for the person. */
+  /** The reason of the hook that ended the run, for the person. */
   readonly stopped: State<string>;
   /** Whether hooks have kept the agent from stopping. */
   readonly continued: State<boolean>;
@@ -49,7 +49,7 @@ export function memoryOf(name: string): Memory {
   const ofRun = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value);
   const ofSession = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value, { lifetime: "session" });
   const own = ofRun<readonly string[]>("later", []);
-  const lasting = ofSession<readonly string[]>("later", []);
+  const ofConversation = ofSession<readonly string[]>("later", []);
   return {
     stopped: ofRun("stopped", ""),
     continued: ofRun("continued", false),
@@ -61,6 +61,6 @@ export function memoryOf(name: string): Memory {
     permissions: ofSession("permissions", noPermissions),
     watched: ofSession<readonly string[] | undefined>("watched", undefined),
     worktree: ofSession("worktree", ""),
-    later: ({ run }) => run.parent ? own : lasting,
+    later: ({ run }) => run.parent ? own : ofConversation,
   };
 }

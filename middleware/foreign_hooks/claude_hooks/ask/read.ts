@@ -48,7 +48,7 @@ const permission = {
   interrupt: z.boolean(),
 };
 
-/** An answer in place of a person, read. */
+/** The parsed answer of a hook in place of a person. */
 export type Permission = Fields<typeof permission>;
 
 /** The valid fields of an output. */
@@ -72,7 +72,7 @@ export function backgroundWork(returned: unknown): Work | undefined {
   return isLater ? (returned as BackgroundAnswer)[laterAnswer] : undefined; // only command handlers know the symbol
 }
 
-/** An output that was read, and its invalid parts. */
+/** A parsed output, and the names of its invalid parts. */
 export interface ReadOutput {
   readonly output?: Output;
   readonly invalid: readonly string[];

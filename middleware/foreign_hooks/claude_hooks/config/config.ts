@@ -5,7 +5,7 @@
  */
 import type { Dialect } from "./dialect.ts";
 import { silenceOf } from "./events.ts";
-import type { HookEvent, HookInput, InputOf, UnheardEvent } from "./input.ts";
+import type { HookEvent, HookInput, InputOf, UnsupportedEvent } from "./input.ts";
 import { type Matches, matching } from "./matcher.ts";
 import type { HookOutput } from "./output.ts";
 
@@ -36,7 +36,7 @@ export interface HookCallbackMatcher<I = HookInput> {
 /** Hooks by event. Hooks of events that do not occur here are accepted and never run; a `warning` reports them. */
 export type HookConfig =
   & { readonly [E in HookEvent]?: readonly HookCallbackMatcher<InputOf<E>>[] | undefined }
-  & { readonly [E in UnheardEvent]?: readonly HookCallbackMatcher<never>[] | undefined };
+  & { readonly [E in UnsupportedEvent]?: readonly HookCallbackMatcher<never>[] | undefined };
 
 /** One hook of one event. */
 export interface Definition {

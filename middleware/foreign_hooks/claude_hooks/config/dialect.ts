@@ -35,13 +35,13 @@ export interface Dialect {
   readonly suppresses: boolean;
   /** Whether `sequential` has an effect. */
   readonly sequential: boolean;
-  /** How hooks receive a result that is JSON: as text, or parsed. */
+  /** The form in which hooks receive a result that is JSON: as text, or parsed. */
   readonly response: "text" | "json";
   /** The events at which `continue: false` ends the run. */
   readonly ending: readonly HookEvent[];
   /** Whether a hook can prevent a compaction. */
   readonly declines: boolean;
-  /** How many times in a row hooks can keep an agent from stopping. */
+  /** The number of times in a row that hooks can keep an agent from stopping. */
   readonly mostBlocks: number;
   /** The events at which a callback that exceeds its timeout blocks. */
   readonly lateBlocks: readonly HookEvent[];
@@ -63,7 +63,7 @@ export interface Dialect {
   readonly timeouts: { readonly [E in HookEvent]?: number } & Readonly<Record<HandlerKind, number>>;
 }
 
-/** The kinds of handlers. Settings call a callback's kind nothing. */
+/** The kinds of handlers. In settings, a callback has no kind. */
 export type HandlerKind = "callback" | "command" | "http" | "prompt" | "agent" | "mcp_tool";
 
 const ending = [

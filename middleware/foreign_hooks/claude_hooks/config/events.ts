@@ -4,7 +4,7 @@
  * @module
  */
 import type { Point } from "../../../../mod.ts";
-import type { HookEvent, UnheardEvent } from "./input.ts";
+import type { HookEvent, UnsupportedEvent } from "./input.ts";
 
 /** One event. */
 export interface EventRow {
@@ -48,7 +48,7 @@ export const events: Readonly<Record<HookEvent, EventRow>> = {
   WorktreeRemove: { point: "tool" },
 };
 
-const unheard: Readonly<Record<UnheardEvent, true>> = {
+const unsupported: Readonly<Record<UnsupportedEvent, true>> = {
   PreModelSwitch: true,
   Setup: true,
   TeammateIdle: true,
@@ -68,7 +68,7 @@ export function occurs(event: string): event is HookEvent {
 /** Says why hooks of an event never run; undefined for an event that occurs here. */
 export function silenceOf(event: string): string | undefined {
   if (occurs(event)) return undefined;
-  if (Object.hasOwn(unheard, event)) return `Hooks of ${event} never run: the event does not occur here.`;
+  if (Object.hasOwn(unsupported, event)) return `Hooks of ${event} never run: the event does not occur here.`;
   const meant = Object.keys(events).find((name) => name.toLowerCase() === event.toLowerCase());
   const unknown = `Hooks of ${event} never run: unknown event`;
   return meant === undefined ? `${unknown}.` : `${unknown}; did you mean ${meant}?`;

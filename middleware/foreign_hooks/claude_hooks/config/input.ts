@@ -48,7 +48,7 @@ export type PermissionSuggestion = {
   destination: "session";
 };
 
-/** Why a model request failed. */
+/** The cause of a failed model request. */
 export type StopFailureKind =
   | "authentication_failed"
   | "billing_error"
@@ -138,7 +138,7 @@ export type InputOf<E extends HookEvent> = CommonInput & { hook_event_name: E } 
 export type HookInput = { [E in HookEvent]: InputOf<E> }[HookEvent];
 
 /** Events of the home systems that do not occur here. */
-export type UnheardEvent =
+export type UnsupportedEvent =
   | "PreModelSwitch"
   | "Setup"
   | "TeammateIdle"

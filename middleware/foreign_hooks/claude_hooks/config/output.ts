@@ -9,7 +9,7 @@ import type { Decision } from "./dialect.ts";
 export interface HookOutput {
   /** False ends the run, at events that allow it. Default: true. */
   readonly continue?: boolean;
-  /** Why the run ends, for the person. */
+  /** The reason for the end of the run, for the person. */
   readonly stopReason?: string;
   /** Qoder: hides the result and `systemMessage` from the person. Default: false. */
   readonly suppressOutput?: boolean;
@@ -17,13 +17,13 @@ export interface HookOutput {
   readonly systemMessage?: string;
   /** The decision, at events without a field of their own for it. */
   readonly decision?: "approve" | "block";
-  /** Why, for the model, if it is blocked. */
+  /** The reason for the model, if it is blocked. */
   readonly reason?: string;
   /** The fields of one event. */
   readonly hookSpecificOutput?: HookSpecificOutput;
   /** The hook continues in the background: the run does not wait, and the hook decides nothing. */
   readonly async?: boolean;
-  /** How long it may continue, in milliseconds; then its signal aborts. Default: no limit for a callback, 15,000 for a command. */
+  /** Milliseconds that it may continue. Then its signal aborts. Default: no limit for a callback, 15,000 for a command. */
   readonly asyncTimeout?: number;
 }
 

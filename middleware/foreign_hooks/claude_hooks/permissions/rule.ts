@@ -17,7 +17,7 @@ export interface Rule {
   readonly ruleContent?: string | undefined;
 }
 
-/** How a rule is applied. */
+/** Options of applying a rule. */
 export interface MatchOptions {
   /** The working directory, which paths are relative to. */
   readonly cwd: string;

@@ -6,7 +6,7 @@
 import type { Dialect } from "../../claude_hooks/config/dialect.ts";
 import type { HookInput } from "../../claude_hooks/config/input.ts";
 
-/** How a handler runs. */
+/** Options of one call of a handler. */
 export interface HandlerOptions {
   readonly signal: AbortSignal;
   readonly dialect: Dialect;

@@ -80,7 +80,7 @@ export interface AfterTool extends BeforeTool {
   readonly duration: number;
 }
 
-/** How requests are written. */
+/** The form of requests. */
 export interface WireForm {
   readonly wire: WireVersion;
   readonly kinds: KindForm;

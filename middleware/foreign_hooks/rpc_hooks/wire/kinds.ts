@@ -30,7 +30,7 @@ const names = [
 /** The kind of an event. */
 export type Kind = (typeof names)[number];
 
-/** How kinds are written: `tool_exec_start`, 8, or `agent.tool.exec_start`. */
+/** The form of kinds: `tool_exec_start`, 8, or `agent.tool.exec_start`. */
 export type KindForm = "names" | "numbers" | "dotted";
 
 /** Kinds of parts of the home system that do not exist here. Hooks may ask for them. */

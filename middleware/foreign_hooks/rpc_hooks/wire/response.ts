@@ -18,7 +18,7 @@ export interface WireResponse {
   readonly reasoning_content?: string | undefined;
   /** The calls of the response. */
   readonly tool_calls?: readonly WireCall[] | undefined;
-  /** Why the model stopped. */
+  /** The reason why the model stopped. */
   readonly finish_reason: string;
   /** The tokens of the request and the response. */
   readonly usage?: WireUsage | undefined;

@@ -75,7 +75,7 @@ export interface StopContext<V = unknown> extends Scope<V> {
   readonly message: AssistantMessage;
   /** The messages so far. */
   readonly transcript: readonly Message[];
-  /** How often `stop` has continued since the last batch of calls. */
+  /** The number of times that `stop` has continued since the last batch of calls. */
   readonly continuations: number;
   /** The limit of continuations. */
   readonly limit: number;
