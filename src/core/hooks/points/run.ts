@@ -6,11 +6,11 @@
  * ├ input                    around every message from outside, before it is accepted
  * └ prompt                   from the prompt's arrival to its final answer
  *   ├ turn ×n                one model response and the calls it makes
- *   │ ├ model                one request and its streamed response            again: retry, fallback
+ *   │ ├ model                one request and its streamed response            may repeat: retry, fallback
  *   │ └ the batch of calls
  *   │   ├ tool   ① in        one call after another, in the model's order
  *   │   │ └ approval         decides whether the call runs; sees the final input
- *   │   ├ execute ×N  ②      all calls in parallel                            again: retry
+ *   │   ├ execute ×N  ②      all calls in parallel                            may repeat: retry
  *   │   └ tool   ③ out       one call after another, in the model's order
  *   └ stop                   the agent is about to finish                     finish, or continue with more messages
  * compact                    around one compaction of the transcript
