@@ -233,7 +233,7 @@ Deno.test("a hook that returns nothing, or a wrong value, does not compile", () 
     },
     // @ts-expect-error: an approval is no result
     tool: () => Promise.resolve(allow()),
-    // @ts-expect-error: a result is no approval
+    // @ts-expect-error: a result is not an approval
     approval: () => Promise.resolve(text("yes")),
     // @ts-expect-error: a hook is asynchronous
     stop: () => continueWith("More."),

@@ -47,7 +47,7 @@ export interface ServeOptions {
   readonly resumeTokens?: ResumeTokens;
   /**
    * Returns the owner of the sessions and runs that a request creates or reaches. Those of other owners do not exist for the request. A request without an
-   * owner is refused with 403. Called once for each request, except `GET /` and `GET /health`. Default: no owners; a client that knows an id reaches what it names.
+   * owner is refused with 403. Called once for each request, except `GET /` and `GET /health`. Default: no owners; a client that knows the id of a session or run reaches it.
    */
   readonly owner?: (c: Context) => string | undefined | Promise<string | undefined>;
   /**

@@ -1,5 +1,5 @@
 /**
- * Checks what a caller passes as a database: on a runtime that lacks one, code without types passes nothing.
+ * Checks the database that a caller passes: on a runtime that lacks one, code without types passes nothing.
  *
  * @module
  */

@@ -49,7 +49,7 @@ Deno.test("create rejects an unknown template and names the others", async () =>
   ]);
 });
 
-Deno.test("create rejects a package that is no tarball", async () => {
+Deno.test("create rejects a package that is not a tarball", async () => {
   const create = ["create", "my-agent", "--template", "node", "--package"];
   assertEquals(await ran(...create, "nowhere.tgz"), [
     1,

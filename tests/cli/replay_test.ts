@@ -45,7 +45,7 @@ Deno.test("replay runs a recording again with the agent of its name, and prints 
   ]]);
 });
 
-Deno.test("replay rejects a file that is no recording", async () => {
+Deno.test("replay rejects a file that is not a recording", async () => {
   assertEquals(await ran("replay", "tests/cli/two_agents.json"), [1, [
     "ENOENT: no such file or directory, open 'tests/cli/two_agents.json'",
   ]]);

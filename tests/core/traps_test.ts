@@ -358,7 +358,7 @@ Deno.test("Engine: a deny without a reason has a default text", async () => {
   assertEquals(lines, ["call drop", "denied A person said no.", "assistant Done."]);
 });
 
-Deno.test("Engine: a changed input is no approval; it is validated, and every guard sees it", async () => {
+Deno.test("Engine: a changed input is not an approval; it is validated, and every guard sees it", async () => {
   const log: string[] = [];
   const elsewhere: Middleware = { name: "elsewhere", tool: (_, next) => next({ input: { city: "oslo" } }) };
   const asked = await runBatch([call("a", { name: "drop" })], { tools: [drop(log)], use: [elsewhere] });
@@ -575,7 +575,7 @@ Deno.test("Engine: an error in the cleanup or in an error hook never hides the f
   assertEquals(reported, ["error", "abort"]);
 });
 
-// ── what comes meanwhile ──
+// ── messages that arrive meanwhile ──
 
 Deno.test("Engine: a message during a batch skips none of its calls and is delivered after them", async () => {
   const { lines } = await runBatch(three, {

@@ -20,7 +20,7 @@ function receiver(rejects = 0) {
   return { ends, onEnd, calls: () => calls };
 }
 
-/** The ends, without what differs in each run. */
+/** The ends, without the fields that differ in each run. */
 function outline(ends: readonly RunEnd[]) {
   return ends.map(({ run, session: _, id, event, ...rest }) => ({
     ...rest,

@@ -10,7 +10,7 @@ import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../supp
 
 const input = z.object({});
 
-/** A process that shuts down when it is told. */
+/** A process that the test shuts down. */
 function closing(among: Shared, assistant: Parameters<typeof processOf>[1], options: ServeOptions = {}) {
   const shutdown = new AbortController();
   return { ...processOf(among, assistant, { signal: shutdown.signal, ...options }), shutdown: () => shutdown.abort() };
@@ -22,7 +22,7 @@ async function recordOf({ log }: Shared, run: string): Promise<readonly Framed[]
   return lines.map((line, index) => ({ id: first + index, ...JSON.parse(line) }));
 }
 
-/** The types of events, and what tells those of one type apart. */
+/** The type of each event, and the field that distinguishes events of that type. */
 function outline(events: readonly Framed[]): readonly string[] {
   return events.map((event) => {
     switch (event.type) {
@@ -42,7 +42,7 @@ function outline(events: readonly Framed[]): readonly string[] {
 const opening = ["run.started", "session.opened", "prompt.accepted", "turn.started", "model.started"];
 const again = ["run.started again", "session.opened"];
 
-/** A model that says "Half" and the rest when it is told. */
+/** A model that streams "Half", and the rest when the test releases it. */
 function slow() {
   const rest = Promise.withResolvers<void>();
   const model: Model = {

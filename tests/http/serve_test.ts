@@ -114,7 +114,7 @@ Deno.test("serve() requires the vars option exactly if the agent needs vars", ()
   serve(needy);
   // @ts-expect-error: vars are missing
   serve(needy, { heartbeat: 1_000 });
-  // @ts-expect-error: a number is no tenant
+  // @ts-expect-error: a number is not a tenant
   serve(witnessed, { vars: () => ({ tenant: 1 }) });
 });
 

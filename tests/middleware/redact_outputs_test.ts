@@ -178,7 +178,7 @@ function found(value: unknown, path: string): string[] {
   });
 }
 
-/** Returns the paths of what is not masked, each one once. */
+/** Returns the paths of the texts that are not masked, without repetitions. */
 function unmasked(values: readonly (readonly [path: string, value: unknown])[]): string[] {
   return [...new Set(values.flatMap(([path, value]) => found(value, path)))].sort();
 }

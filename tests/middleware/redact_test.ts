@@ -78,10 +78,10 @@ async function masked(options: RedactOptions, answer: string): Promise<string> {
   return (await agent({ model: scripted(answer), use: [redact(options)] }).run("Go").result).text;
 }
 
-/** A text made by chance, and what should be left of it. */
+/** A random text, and its expected masked form. */
 type Sample = readonly [whole: string, masked: string];
 
-/** Secrets among what resembles them. */
+/** Secrets among texts that resemble them. */
 function exact(chance: Chance): Sample {
   const resembling = ["hunter", "hunt er2", "s3sam", "ss3same", "Hunter2", "x", "", "h", "{}"];
   return sample(chance, (hidden) => {
@@ -90,7 +90,7 @@ function exact(chance: Chance): Sample {
   });
 }
 
-/** Texts of a known form: one that grows, one that is known by what stands before it. */
+/** Texts that a pattern matches: a key of any length, and a password after its name. */
 function formed(chance: Chance): Sample {
   const resembling = ["key-abc", "monkey-business", "password", "password =", "key", "-", "xkey-abcdef"];
   return sample(chance, (hidden) => {

@@ -227,7 +227,7 @@ Deno.test("yoi: an input changed in place runs, and the transcript keeps the ori
   assertEquals(calls[0], { type: "call", ...call("a") });
 });
 
-// ── what hooks give, and what comes of it ──
+// ── answers of hooks, and their effects ──
 
 Deno.test("yoi: answers may be words, tagged objects, or absent", async () => {
   const cases: [unknown, string][] = [
@@ -803,7 +803,7 @@ Deno.test("yoi: a subagent submits its skipped calls again on resume", async () 
   assertEquals(open, [[{ id: "a", name: "weather", input: { city: "a" } }]]);
 });
 
-// ── what the document leaves open ──
+// ── questions that the document leaves open ──
 
 const broken = new Error("broken");
 
@@ -914,7 +914,7 @@ Deno.test("yoi: a hook is an object that can be called alone", async () => {
   await testMiddleware(() => yoi_hooks(new CountingHook()));
 });
 
-Deno.test("yoi: a method that is no function is refused by its name", () => {
+Deno.test("yoi: a method that is not a function is refused by its name", () => {
   const make = () => yoi_hooks([{}, { pre_tool_call: "Skip" as never }]); // as untyped code writes it
   assertThrows(make, TypeError, "Cannot use pre_tool_call: expected a function, received string");
 });

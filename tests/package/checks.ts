@@ -25,7 +25,7 @@ const drop = tool({
   execute: ({ table }) => `Dropped ${table}`,
 });
 
-/** The checks, by what they show. Each throws an `Error` if it fails. */
+/** The checks, by name. Each throws an `Error` if it fails. */
 export const checks: Readonly<Record<string, () => Promise<void>>> = {
   async "an agent runs two calls and answers"() {
     const model = scripted({ calls: [["weather", { city: "Kyoto" }], ["weather", { city: "Oslo" }]] }, "Sunny.");

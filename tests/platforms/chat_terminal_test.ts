@@ -32,7 +32,7 @@ function gate() {
   return { wait, release: () => resolve("Waited.") };
 }
 
-/** A model that calls `wait` if it is told to work, and then repeats the last message of the user. */
+/** A model that calls `wait` if the prompt asks for work, and then repeats the last message of the user. */
 const echo: Model = {
   id: "echo",
   async *stream({ messages }) {

@@ -6,7 +6,7 @@ import { miniflare } from "./miniflare.ts";
 import { isRestateMissing, restateServer } from "./restate_server.ts";
 
 /** Milliseconds of a step in a process that is killed in the middle of it. */
-const forEver = "600000";
+const unlimited = "600000";
 
 /** Waits until a run has ended, without a request that continues it. Throws after a minute. */
 async function untilEnded({ request }: App, session: string): Promise<void> {
@@ -59,7 +59,7 @@ Deno.test({
     await using disk = await folder();
     await using restate = await restateServer();
     const env = { SHOP_FILE: `${disk.path}/shop.db`, RESTATE_INGRESS: restate.ingress, LEASE: "1000" };
-    await using killed = await started("start:restate", { ...env, PACE: forEver });
+    await using killed = await started("start:restate", { ...env, PACE: unlimited });
     await restate.register(`${killed.url}/restate`);
     const ids = await begin(killed);
     const pieces = piecesOf(await killed.request(`/runs/${ids.run}`));

@@ -21,7 +21,7 @@ ours.copilot_hooks([hooks, { onPreToolUse: () => ({ permissionDecision: "deny" }
   dialect: "node",
   cwd: "/repo",
 });
-// @ts-expect-error: by default hooks are told the time as a number
+// @ts-expect-error: by default the time is a number
 ours.copilot_hooks(hooks);
 // @ts-expect-error: there is no such hook
 ours.copilot_hooks({ onToolUse: () => {} });

@@ -90,7 +90,7 @@ export interface CommandHooksOptions {
  * - The variables of `CLAUDE_ENV_FILE` are kept in this process, and only hooks receive them: no shell here belongs to the agent.
  * - `once` has no effect in settings, and `model` none in a handler.
  * - An address of an `http` handler is checked by name before the request; redirects are refused.
- * - Copilot: hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification`, handlers that are no commands, and events with
+ * - Copilot: hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification`, handlers that are not commands, and events with
  *   a capital letter, which are written for "claude", never run; a `warning` reports them.
  *
  * Needs the permission to run commands and, on Deno, to read the environment, and a system with process groups: not Windows. A person who can write the

@@ -114,7 +114,7 @@ function defined(
   });
 }
 
-/** Says that hooks of an event never run, and what that means if they are guards. */
+/** Returns the message that hooks of an event never run. For guards, it adds that nothing is blocked. */
 export function neverRun(event: string, reason: string): string {
   return `Hooks of ${event} never run: ${reason}.${isGuard(event) ? " What they would block is not blocked." : ""}`;
 }

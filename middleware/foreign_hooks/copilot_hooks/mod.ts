@@ -86,7 +86,7 @@ const needs: Needs<HookName | "unknown"> = {
  * - `modifiedConfig` supports `systemMessage`, `availableTools`, `excludedTools` and `model`; a `warning` reports other fields.
  * - A failure is never shown to clients beyond an error id, so `suppressOutput` of `onErrorOccurred` has nothing else to hide.
  *
- * Throws a `TypeError` for a handler that is no function.
+ * Throws a `TypeError` for a handler that is not a function.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";

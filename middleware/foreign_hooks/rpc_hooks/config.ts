@@ -1,5 +1,5 @@
 /**
- * The configuration: what PicoClaw has under `hooks`.
+ * The configuration, as PicoClaw's configuration file has it under `hooks`.
  *
  * @module
  */

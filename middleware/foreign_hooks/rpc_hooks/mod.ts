@@ -55,7 +55,7 @@ export type RpcHooks = Middleware & AsyncDisposable;
 /**
  * Runs hooks of PicoClaw, unchanged: processes, URLs, and objects in this process.
  *
- * `config` is what PicoClaw has under `hooks`. Hooks in this process are asked first, then hooks of lower priority, then by name; each receives the changes of
+ * `config` is the object under `hooks` in PicoClaw's configuration file. Hooks in this process are asked first, then hooks of lower priority, then by name; each receives the changes of
  * the hooks before it. A hook that fails, is late or returns an invalid reply is skipped, and a `warning` reports it; an approver denies in that case.
  * Observers run later: at most 64 events wait, further ones are dropped, and failures go to `onError`. Subagents inherit the hooks.
  *

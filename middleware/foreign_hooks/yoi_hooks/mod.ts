@@ -76,7 +76,7 @@ const needs: Needs<keyof YoiHook> = {
  * - An error in `on_abort` does not replace the first error.
  * - `post_tool_call` receives the message of an error as thrown; unless a hook changes the content, the model receives the text of the failed result.
  *
- * Throws a `TypeError` for a method that is no function.
+ * Throws a `TypeError` for a method that is not a function.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";

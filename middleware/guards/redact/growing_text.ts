@@ -23,13 +23,13 @@ export class GrowingText {
     this.#mask = mask;
   }
 
-  /** Takes the next piece. Returns what can be released, masked. */
+  /** Adds the next piece. Returns the masked text that can be released. */
   add(text: string): string {
     this.#held += text;
     return this.#held.length < this.#nextScan ? "" : this.release();
   }
 
-  /** Returns what can be released although more text may follow, masked. */
+  /** Returns the masked text that can be released although more text may follow. */
   release(): string {
     const from = this.#context.length;
     const text = this.#context + this.#held;

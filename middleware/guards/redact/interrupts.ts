@@ -1,5 +1,5 @@
 /**
- * Masks what unwinds through the hooks: pauses, ends and the errors of tools.
+ * Masks pauses, ends and the errors of tools, which unwind through the hooks.
  *
  * @module
  */

@@ -19,7 +19,7 @@ export interface Hidden {
 /** A range of a text that is masked. */
 export type Span = readonly [start: number, end: number];
 
-/** Finds what must be hidden, also if it is written with the escapes of JSON, or of JSON in JSON. */
+/** Finds the secrets in a text, also if they are written with the escapes of JSON, or of JSON in JSON. */
 export interface Mask {
   /** Returns the spans at or after `from`, in order, without overlaps. */
   find(text: string, from?: number): readonly Span[];

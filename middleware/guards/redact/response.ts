@@ -17,7 +17,7 @@ interface Channel {
 }
 
 /**
- * Masks the deltas of one response. All text parts are one text and all thoughts another, so a secret is found that a thought splits. What is held back
+ * Masks the deltas of one response. All text parts are one text and all thoughts another, so a secret is found that a thought splits. Text that is held back
  * when a part ends is released with the next part of the same kind, or at the end.
  */
 export class StreamedResponse {
@@ -56,7 +56,7 @@ export class StreamedResponse {
     for (const key of [...this.#channels.keys()]) this.#end(key);
   }
 
-  /** Releases what cannot belong to a secret and drops the rest: the response broke off. */
+  /** Releases the text that cannot belong to a secret and drops the rest: the response broke off. */
   breakOff(): void {
     for (const { text, last } of this.#channels.values()) this.#release(last, text.release());
     this.#channels.clear();

@@ -1,5 +1,5 @@
 /**
- * Masks what a store keeps of a session: the transcript, the position of the run, its answers and its state.
+ * Masks the stored form of a session: the transcript, the position of the run, its answers and its state.
  *
  * @module
  */

@@ -17,9 +17,9 @@ export interface Amounts {
   readonly ms: number;
 }
 
-/** Records what a run and its subagents spend. */
+/** Records the spending of a run and its subagents. */
 export interface Ledger {
-  /** Returns the limits less what is spent or reserved. */
+  /** Returns the limits less the spent and the reserved amounts. */
   left(at: Scope): Amounts;
   /** Counts a call. Returns false if no call or no time is left. */
   take(at: Scope): boolean;

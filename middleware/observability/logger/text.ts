@@ -39,7 +39,7 @@ const failures: readonly string[] = ["threw", "failed"];
 const warnings: readonly string[] = ["aborted", "abort", "cancelled", "denied", "deny", "error", "limit", "timeout"];
 const details: readonly Point[] = ["input", "turn", "approval", "execute", "stop"];
 
-/** Returns the level of a line: what failed, what went another way, and what happens at the points inside others. */
+/** Returns the level of a line: "error" for a failure, "warn" for a refusal, a limit or a stop, "debug" for a point inside another, else "info". */
 export function levelOf({ point, outcome }: Pick<LogLine, "point" | "outcome">): LogLevel {
   if (failures.includes(outcome)) return "error";
   if (warnings.includes(outcome)) return "warn";

@@ -14,7 +14,7 @@ export interface RunSpans extends ActiveOperation {
   start(id: string, operation: Operation): ActiveOperation;
   /** Returns the context of an executing call. */
   contextOf(call: string): Context | undefined;
-  /** Records what only events report. */
+  /** Records the operations that only events report. */
   observe(event: Event): void;
 }
 

@@ -27,7 +27,7 @@ export interface CacheOptions<V = unknown> {
   /** The names of the tools whose results are cached, or a function that decides about a call. Default: none. */
   readonly tools?: readonly string[] | ((ctx: ExecuteContext<V>) => boolean);
   /**
-   * Returns what entries belong to, besides the request or the call: only runs with the same value share them. Default: the owner of the session. `() => "all"`
+   * Returns a second key of the entries, besides the request or the call: only runs with the same value share them. Default: the owner of the session. `() => "all"`
    * shares entries with all owners.
    */
   readonly per?: (scope: Scope<V>) => string | undefined;

@@ -160,7 +160,7 @@ function personsAnswer(
   })?.answer;
 }
 
-/** Returns true if a person has allowed such calls for good. */
+/** Returns true if a person always allows such calls. */
 function isRuled({ scope: { engine: { toolPath, rules } } }: Undecided, name: string, input: unknown): boolean {
   const own = canonicalJson(toolPath);
   return rules.some((rule) =>

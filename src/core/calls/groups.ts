@@ -24,7 +24,7 @@ export async function groupsOf(scope: StepScope, { turn, calls }: PositionAt<"to
   return groups.filter((group) => group.length > 0);
 }
 
-/** Returns true if the tool or a middleware wants a group of its own for a call. A function that fails counts as such a wish. */
+/** Returns true if the tool or a middleware requests a group of its own for a call, or if a middleware's function throws. */
 async function mustBeAlone({ engine, run, signal, emit, vars }: StepScope, call: Call, turn: number): Promise<boolean> {
   const { settings: { toolsByName }, definition: { groups }, events } = engine;
   const tool = toolsByName.get(call.name);

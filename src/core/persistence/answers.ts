@@ -14,7 +14,7 @@ import { SessionError } from "./session_error.ts";
 const kinds: readonly unknown[] = ["approve", "deny", "reply"];
 const scopes: readonly unknown[] = ["tool", "input", undefined];
 
-/** Throws for an answer of an unknown type, or one that allows calls for good in an unknown scope. */
+/** Throws for an answer of an unknown type, or one that always allows calls in an unknown scope. */
 function checkKind(answer: PersonAnswer, { messages }: Session): void {
   const { callId, type } = answer;
   const fail = (expected: string, got: unknown): never => {
@@ -70,7 +70,7 @@ export async function validateEdits(
   }
 }
 
-/** Returns the rule of an answer that allows such calls for good. */
+/** Returns the rule of an answer that always allows such calls. */
 export function ruleOf({ question: { tool, path, input }, answer }: AnsweredQuestion): Rule[] {
   if (answer.type !== "approve" || !answer.always || tool === undefined) return [];
   return [{

@@ -24,7 +24,7 @@ export interface Session {
   readonly owner?: string;
   /** State of middleware for the session, by name. */
   readonly state?: readonly (readonly [string, unknown])[];
-  /** Calls that a person has allowed for good. */
+  /** Calls that a person always allows. */
   readonly rules?: readonly Rule[];
   /** The last event of the last run, for clients that have missed it, and the number of messages before that run. */
   readonly last?: { readonly run: string; readonly event: Event; readonly before?: number };
@@ -32,7 +32,7 @@ export interface Session {
   readonly lease?: Lease;
   /** Messages from other processes that the run has not read. Written by durable stores. */
   readonly mail?: readonly Mail[];
-  /** Set in an entry that is no conversation: it remembers that the end of a run has to be reported. Written by servers with the `onEnd` option. */
+  /** Set in an entry that is not a conversation: it remembers that the end of a run has to be reported. Written by servers with the `onEnd` option. */
   readonly report?: ExpectedReport;
 }
 

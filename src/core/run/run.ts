@@ -98,7 +98,7 @@ export class EngineRun {
   readonly work = new OpenWork();
   readonly state: Map<string, unknown>;
   readonly sessionState: Map<string, unknown>;
-  /** Calls that a person has allowed for good, in the whole tree of agents. */
+  /** Calls that a person always allows, in the whole tree of agents. */
   readonly rules: Rule[];
   /** Failures that the `error` hooks have seen. */
   readonly judged = new Set<unknown>();

@@ -130,7 +130,7 @@ export function forwarded<V>({ keys }: Pick<ForwardOptions, "keys">): (c: Contex
   };
 }
 
-/** Returns what distinguishes a request of an app from its others. */
+/** Returns the method and the path of a request, which distinguish it from other requests of an app. */
 function addressOf({ method, url }: Request): string {
   const { pathname, search } = new URL(url);
   return `${method} ${pathname}${search}`;

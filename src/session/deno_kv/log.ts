@@ -87,7 +87,7 @@ export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }
 
   function subscribe(run: string, signal: AbortSignal): Subscription {
     const changes = kv.watch<[LogHead]>([headOf(run)]).getReader();
-    const stop = () => void changes.cancel(); // what fails there fails for close() too
+    const stop = () => void changes.cancel(); // close() reports a failure
     signal.addEventListener("abort", stop, { once: true });
     return {
       next: async () => !(await changes.read()).done,

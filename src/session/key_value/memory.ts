@@ -12,7 +12,7 @@ import { sumOf } from "./encoding.ts";
 export interface MemoryKeyValueOptions {
   /** The number of keys. Beyond, the key that was written longest ago is deleted. Default: 10,000. */
   readonly max?: number;
-  /** The bytes of all keys and texts, counted as two for each character. Beyond, keys are deleted likewise. Default: 67,108,864. */
+  /** The bytes of all keys and texts, counted as two for each character. Beyond, keys are deleted in the same way. Default: 67,108,864. */
   readonly maxBytes?: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Checked hooks: the hooks of a middleware receive frozen contexts, and what they do with `next()` is checked.
+ * Checked hooks: the hooks of a middleware receive frozen contexts, and their calls of `next()` are checked.
  *
  * @module
  */
@@ -129,7 +129,7 @@ function isMisuse(error: unknown): error is TypeError {
   return error instanceof TypeError && error.message.startsWith("Cannot call next()");
 }
 
-/** Whether `error` is what JavaScript engines throw for a write to a frozen object. */
+/** Whether `error` is the error of a write to a frozen object. */
 function isMutation(error: unknown): boolean {
   return error instanceof TypeError && /read.?only|not extensible|(delete|redefine) property/i.test(error.message);
 }

@@ -1,5 +1,5 @@
 /**
- * Disturbances: what other hooks can do to a middleware at one point.
+ * Disturbances: the acts of other hooks that a middleware has to endure at one point.
  *
  * @module
  */

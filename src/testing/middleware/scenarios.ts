@@ -1,5 +1,5 @@
 /**
- * Scenarios: what can happen around a middleware, whatever it hooks.
+ * Scenarios: the runs in which a middleware is tested, at whichever points it has hooks.
  *
  * @module
  */

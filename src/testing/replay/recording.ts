@@ -86,7 +86,7 @@ export async function writeRecording(recording: Recording, { key }: RecordingOpt
   return key === undefined ? text : await encryption(purpose, [{ id: "recording", secret: key }]).encrypt(text);
 }
 
-/** Reads a recording. Throws a `TypeError` if the text is no recording, or if the key is missing or wrong. */
+/** Reads a recording. Throws a `TypeError` if the text is not a recording, or if the key is missing or wrong. */
 export async function readRecording(text: string, { key }: RecordingOptions = {}): Promise<Recording> {
   const json = text.trimStart().startsWith("{") ? text : await decrypted(text.trim(), key);
   const recording: unknown = JSON.parse(json);

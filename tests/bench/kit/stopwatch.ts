@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Returns the median times of `cases`, in microseconds. Each round runs every case once, in random order, so that a disturbance hits all of them alike. */
+/** Returns the median times of `cases`, in microseconds. Each round runs every case once, in random order, so that a disturbance affects all of them equally. */
 export async function medians<K extends string>(
   cases: Readonly<Record<K, () => Promise<unknown>>>,
   { rounds, warmUp = 5 }: { readonly rounds: number; readonly warmUp?: number },

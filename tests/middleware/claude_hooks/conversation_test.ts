@@ -158,7 +158,7 @@ Deno.test("context of Stop without a block keeps the agent going too", async () 
   assertEquals(lines(messages), ["user Hi", "assistant One.", "stop Check it.", "assistant Two."]);
 });
 
-// ── what is shown, and what is heard ──
+// ── messages for the person, and for observers ──
 
 Deno.test("displayContent changes the text on the screen, not the transcript", async () => {
   const masks: HookCallback = async (input) => {

@@ -129,7 +129,7 @@ Deno.test("a question of a hook is answered by a person, or pauses the run", asy
   assertEquals([first.result.status, second.lines[1]], ["paused", "ok ran ls"]);
 });
 
-Deno.test("Claude: defer pauses the run and asks the hook again on resume; Qoder: defer is no decision", async () => {
+Deno.test("Claude: defer pauses the run and asks the hook again on resume; Qoder: defer is not a decision", async () => {
   const log: string[] = [];
   let known = false;
   const defers: HookCallback = () => {

@@ -246,7 +246,7 @@ Deno.test("Claude, Qoder: a deny without a reason has a default text", async () 
   assertEquals(request.lines[1], "denied Permission denied by hook.");
 });
 
-Deno.test("Claude, Qoder: updatedInput is no approval, is dropped by a deny, and is validated again", async () => {
+Deno.test("Claude, Qoder: updatedInput is not an approval, is dropped by a deny, and is validated again", async () => {
   const updatedInput = { command: "pwd" };
   const log: string[] = [];
   const asking = { tools: [shell({ ask: true, log })] };

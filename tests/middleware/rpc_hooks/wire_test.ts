@@ -30,7 +30,7 @@ Deno.test("PicoClaw: answers may arrive in any order", async () => {
   await Promise.all([wire[Symbol.asyncDispose](), lines.return(undefined)]);
 });
 
-Deno.test("PicoClaw: late answers and lines that are no answers are dropped", async () => {
+Deno.test("PicoClaw: late answers and lines that are not answers are dropped", async () => {
   const noise = [
     "garbage",
     "{",

@@ -21,7 +21,7 @@ export interface Dialect {
   };
   /** The match of an invalid regular expression: its own text, or nothing. */
   readonly malformed: "itself" | "nothing";
-  /** Decisions, the weakest first. Any other word is no decision. */
+  /** Decisions, the weakest first. Other words are ignored. */
   readonly decisions: readonly Decision[];
   /** The input or output that counts if there are several: the last in the configuration, or the last to arrive. */
   readonly last: "listed" | "given";

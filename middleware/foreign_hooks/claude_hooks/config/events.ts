@@ -12,7 +12,7 @@ export interface EventRow {
   readonly point: Point;
   /** The input field that matchers test. Default: none, so every matcher matches. */
   readonly matches?: string;
-  /** Whether a hook can prevent what the event announces. */
+  /** Whether a hook can prevent the action that the event announces. */
   readonly guards?: boolean;
   /** The effect of exit code 2 of a command: it blocks, or adds context for the model. Default: the person receives a notice. */
   readonly exit2?: "block" | "context";
@@ -74,12 +74,12 @@ export function silenceOf(event: string): string | undefined {
   return meant === undefined ? `${unknown}.` : `${unknown}; did you mean ${meant}?`;
 }
 
-/** Whether a hook can prevent what an event announces, whatever the capitalization of its name. */
+/** Whether a hook can prevent the action that an event announces. Capital letters in its name do not matter. */
 export function isGuard(event: string): boolean {
   return Object.entries(events).some(([name, { guards }]) => guards && name.toLowerCase() === event.toLowerCase());
 }
 
-/** Returns what matchers test in the input of an event: of a file, its name without the directory. */
+/** Returns the value in the input of an event that matchers test. For a file, it is the name without the directory. */
 export function matchedIn(event: HookEvent, input: Readonly<Record<string, unknown>>): string | undefined {
   const { matches } = events[event];
   const value = matches === undefined ? undefined : input[matches];

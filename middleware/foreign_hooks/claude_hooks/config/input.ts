@@ -84,7 +84,7 @@ export type EventFields = {
   };
   /** When a session is opened, and after a compaction. */
   SessionStart: { source: "startup" | "resume" | "compact" };
-  /** When the run of a session has ended. A pause is no end. */
+  /** When the run of a session has ended. A pause is not an end. */
   SessionEnd: { reason: "other" };
   /** When the agent is about to finish. */
   Stop: StopFields;

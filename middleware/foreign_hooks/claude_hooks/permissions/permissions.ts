@@ -10,7 +10,7 @@ import { matchesCall, type Rule } from "./rule.ts";
 
 /** A mode, and rules. */
 export interface Permissions {
-  /** `bypassPermissions` and `yolo` allow what nothing else decides, `dontAsk` denies it; in every other mode a person is asked. */
+  /** Decides about calls that no hook and no rule decides: `bypassPermissions` and `yolo` allow them, `dontAsk` denies them, and in every other mode a person is asked. */
   readonly mode: string;
   readonly rules: readonly BehaviorRule[];
 }
@@ -68,7 +68,7 @@ function keyOf({ toolName, ruleContent = "", behavior }: BehaviorRule): string {
   return JSON.stringify([toolName, ruleContent, behavior]);
 }
 
-/** Returns what the rules say of a call, the strictest first; undefined if none matches. */
+/** Returns the decision of the strictest rule that matches a call; undefined if none matches. */
 export function rulingOf({ rules }: Permissions, name: string, input: unknown, cwd: string): Behavior | undefined {
   const order = ["deny", "ask", "allow"] as const;
   return order.find((behavior) =>

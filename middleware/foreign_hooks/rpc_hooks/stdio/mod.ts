@@ -16,7 +16,7 @@ const grace = 2_000;
 /**
  * Starts a process for a hook and connects to its standard input and output, with one message per line. On Deno, it needs the permission to run it and to read
  * the environment, which the process inherits.
- * A message contains no line breaks and has no headers, such as `Content-Length`. A line that is no message is ignored.
+ * A message contains no line breaks and has no headers, such as `Content-Length`. A line that is not a message is ignored.
  *
  * The standard error of the process is that of this process. A process that has ended is not started again. To stop a process, its input is closed; if it has
  * not ended 2 seconds later, it is killed. It does not keep this process running.

@@ -1,3 +1,3 @@
-/** The adapter and what all adapters share. */
+/** The adapter, with the code that all adapters share. */
 export * from "./base.ts";
 export { gemini } from "@jizai/jizai/model/gemini";
