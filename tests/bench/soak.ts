@@ -1,43 +1,40 @@
 /**
- * Simulates 10,000 conversations with faults per adapter, then 10,000 background runs with hand-overs and kills that only `recover()` continues, and prints
- * the number of each kind of event. Exits with 1 if one breaks an invariant. `deno task soak sqlite` soaks one adapter, `deno task soak sqlite recovery 17`
- * simulates one run and prints each step, and `deno task soak sqlite recovery 0 500` simulates 500 of them.
+ * Simulates 10,000 conversations with faults per adapter, then 10,000 background runs with hand-overs and kills that only `recover()` continues, and 10,000
+ * groups of processes that count in its key-value database. Prints the number of each kind of event. Exits with 1 if one breaks an invariant.
+ * `deno task soak sqlite` soaks one adapter, `deno task soak sqlite recovery 17` simulates one run and prints each step, and
+ * `deno task soak sqlite recovery 0 500` simulates 500 of them.
  *
  * @module
  */
 import { type Figures, simulateConversation } from "../support/faults/simulate_conversation.ts"; // first, because of its first import
+import { placeNames, type Places, placesOf } from "../support/faults/places.ts";
+import { simulateCounting } from "../support/faults/simulate_counting.ts";
 import { simulateRecovery } from "../support/faults/simulate_recovery.ts";
-import { postgresPlaces } from "../support/faults/postgres_places.ts";
-import { adapters, names, type Place } from "../support/faults/storage.ts";
 
-const kinds = { conversation: simulateConversation, recovery: simulateRecovery } as const;
+const kinds = { conversation: simulateConversation, recovery: simulateRecovery, counting: simulateCounting } as const;
 const [only, kind, from, until] = Deno.args;
 
-using kv = await Deno.openKv(":memory:");
-await using postgres = only === undefined || only === "postgres" ? await postgresPlaces() : undefined;
-const places = new Map<string, () => Place>(names.map((name) => [name, () => adapters[name](kv)]));
-if (postgres) places.set("postgres", () => postgres.open());
-const chosen = [...places.keys()].filter((name) => only === undefined || name === only);
-if (chosen.length === 0) throw new TypeError(`Cannot soak "${only}": expected one of ${[...places.keys()].join(", ")}`);
-
-for (const name of chosen) {
+for (const name of only === undefined ? placeNames : [only]) {
+  await using places = await placesOf(name);
+  if (!places) console.log(`Left out: the server of ${name} is not installed`);
   for (const [each, simulate] of Object.entries(kinds)) {
-    if (kind !== undefined && kind !== each) continue;
-    const open = places.get(name);
-    if (!open) continue;
-    if (from !== undefined && until === undefined) console.log(await simulate(Number(from), open, console.log));
-    else await soak(name, each, { simulate, open, seeds: [Number(from ?? 0), Number(until ?? 10_000)] });
+    if (!places || (kind !== undefined && kind !== each)) continue;
+    if (from !== undefined && until === undefined) {
+      console.log(await simulate(Number(from), places.open, console.log));
+    } else {
+      await soak(name, each, { simulate, places, seeds: [Number(from ?? 0), Number(until ?? 10_000)] });
+    }
   }
 }
 
 /** The simulations of one kind with one adapter. */
 interface Soak {
   readonly simulate: typeof simulateRecovery;
-  readonly open: () => Place;
+  readonly places: Places;
   readonly seeds: readonly [from: number, until: number];
 }
 
-async function soak(name: string, kind: string, { simulate, open, seeds: [from, until] }: Soak): Promise<void> {
+async function soak(name: string, kind: string, { simulate, places, seeds: [from, until] }: Soak): Promise<void> {
   const started = performance.now();
   const sums = new Map<string, number>();
   for (let seed = from; seed < until; seed++) {
@@ -49,8 +46,8 @@ async function soak(name: string, kind: string, { simulate, open, seeds: [from, 
 
   async function tried(seed: number): Promise<Figures> {
     try {
-      if (name === "postgres") await postgres?.empty();
-      return await simulate(seed, open);
+      await places.empty();
+      return await simulate(seed, places.open);
     } catch (error) {
       console.error(`Seed ${seed} fails. Replay it with: deno task soak ${name} ${kind} ${seed}\n${error}`);
       Deno.exitCode = 1;

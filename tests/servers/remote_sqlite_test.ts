@@ -1,7 +1,8 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { folder } from "../platforms/folder.ts";
 import { bundled } from "../platforms/workerd.ts";
-import { miniflare, programArguments } from "./miniflare.ts";
+import { miniflare } from "./miniflare.ts";
+import { programArguments } from "./server_program.ts";
 
 Deno.test("in miniflare, d1Store(), d1Log() and d1KeyValue() keep the laws, and one of 20 writers wins", async () => {
   await using disk = await folder();

@@ -3,18 +3,12 @@
  *
  * @module
  */
-import { outside } from "../simulation.ts";
+import { inOrder } from "./in_order.ts";
 
 /** Wraps a database so that operations and notifications happen one after another in a fixed order. */
 export function gated(kv: Deno.Kv): Deno.Kv {
   const changes = new EventTarget();
-  let last: Promise<unknown> = Promise.resolve();
-
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = last.then(() => outside(work));
-    last = done.catch(() => {}); // the caller receives the error
-    return done;
-  }
+  const inTurn = inOrder();
 
   /** An atomic operation that notifies the watchers of its keys after its commit. */
   function atomic(): Deno.AtomicOperation {

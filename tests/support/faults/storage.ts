@@ -1,22 +1,24 @@
 /**
- * Storage that outlives processes: a store and a log of each adapter.
+ * Storage that outlives processes: a store, a log and a key-value database of each adapter.
  *
  * @module
  */
 import { memory, type Store } from "@jizai/jizai";
-import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
+import { denoKvKeyValue, denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { durableObjectKeyValue, durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
+import { type KeyValue, memoryKeyValue } from "@jizai/jizai/session/key_value";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
-import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { migrate, sqliteKeyValue, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
 import { storage } from "../sql.ts";
 import { gated } from "./gated.ts";
 
-/** A store and a log. */
+/** A store, a log and a key-value database. */
 export interface Kept {
   readonly store: Store;
   readonly log: Log;
+  readonly keyValue: KeyValue;
 }
 
 /** A storage that several processes can open. */
@@ -30,25 +32,47 @@ export interface Place {
 /** The adapters. Each opens a new, empty storage. */
 export const adapters = {
   memory(_: Deno.Kv): Place {
-    const kept = { store: durable(memory()), log: memoryLog({ expireIn: Infinity }) };
+    const kept = {
+      store: durable(memory()),
+      log: memoryLog({ expireIn: Infinity }),
+      keyValue: memoryKeyValue(),
+    };
     return { open: () => kept, singleProcess: false };
   },
   deno_kv(kv: Deno.Kv): Place {
     const prefix = crypto.randomUUID();
     const gate = gated(kv);
     return {
-      open: () => ({ store: denoKvStore(gate, { prefix }), log: denoKvLog(gate, { prefix }) }),
+      open: () => ({
+        store: denoKvStore(gate, { prefix }),
+        log: denoKvLog(gate, { prefix }),
+        keyValue: denoKvKeyValue(gate, { prefix }),
+      }),
       singleProcess: false,
     };
   },
   durable_object(_: Deno.Kv): Place {
     const object = storage();
-    return { open: () => ({ store: durableObjectStore(object), log: durableObjectLog(object) }), singleProcess: true };
+    return {
+      open: () => ({
+        store: durableObjectStore(object),
+        log: durableObjectLog(object),
+        keyValue: durableObjectKeyValue(object),
+      }),
+      singleProcess: true,
+    };
   },
   sqlite(_: Deno.Kv): Place {
     const database = new DatabaseSync(":memory:");
     migrate(database);
-    return { open: () => ({ store: sqliteStore(database), log: sqliteLog(database) }), singleProcess: false };
+    return {
+      open: () => ({
+        store: sqliteStore(database),
+        log: sqliteLog(database),
+        keyValue: sqliteKeyValue(database),
+      }),
+      singleProcess: false,
+    };
   },
 } as const;
 
