@@ -205,3 +205,32 @@ Deno.test("recover() ends a run that keeps dying after limits.recoveries, and th
     assertEquals(ids, ids.map((_, index) => index + 1));
   }
 });
+
+for (const point of ["session", "abort"] as const) {
+  Deno.test(`recover() ends a run whose hook at ${point} keeps killing the process, without running that hook again`, async () => {
+    using time = new FakeTime();
+    const among = shared();
+    const { run, session } = await dead(among);
+    let deaths = 0;
+    for (let n = 0; n < 12; n++) {
+      await advance(time, lease);
+      const killing: Middleware = {
+        name: "killing",
+        [point]() {
+          deaths++;
+          process.kill();
+          return new Promise<never>(() => {});
+        },
+      };
+      const model = scripted("Never said.");
+      const process = processOf(among, agent({ model, use: [killing] }), { limits: { recoveries: 3 } });
+      process.app.recover(); // it does not settle where its process dies
+      await advance(time, 10_000);
+    }
+    assertEquals(deaths, 4); // three recoveries, and the end
+    const events = await recordOf(among, run);
+    assertEquals(endOf(events), ["run.finished", "recoveries"]);
+    assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
+    assertEquals(storedRun(await among.store.load(session)), undefined);
+  });
+}

@@ -74,6 +74,9 @@ async function work({ engine, claimed, early }: Ready, { options, steering }: Be
     events.emit({ type: "run.started", run, session, resumed, ...(request !== undefined && { request }) });
     events.emit({ type: "session.opened", source });
     for (const event of early) events.emit(event);
+    if ((engine.recoveries ?? 0) > engine.limits.recoveries + 1) {
+      return await endWithoutHooks(engine, steering, closing);
+    }
     if (lost || closing !== undefined) await recover(engine, closing);
     const opening = settingsOf(engine, options).then((settings) =>
       definition.onions.session(
@@ -103,6 +106,15 @@ async function recover(engine: EngineRun, closing: string | undefined): Promise<
   const clean = () =>
     cleanUp(engine, { reason: closing ?? "lost", source: "stop" }, openCalls(engine, engine.loop.position));
   await (closing === undefined ? clean() : engine.work.cleanUp(clean));
+}
+
+/** Ends a run whose process has also died when the run was to end: perhaps in one of its hooks. */
+function endWithoutHooks(engine: EngineRun, steering: Steering, closing: string | undefined): Promise<RunResult> {
+  void engine.work.cleanUp(() => Promise.resolve()); // there is one cleanup
+  engine.control.abort(closing ?? "recoveries");
+  engine.exit.settle();
+  steering.close();
+  return conclude(engine);
 }
 
 /** Emits the last events, and gives the session back. */
