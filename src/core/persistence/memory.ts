@@ -7,7 +7,7 @@ import type { Message } from "../../protocol/message.ts";
 import { boundedCache, type EntryOptions } from "./bounded_cache.ts";
 import type { Lease } from "./session.ts";
 import type { OpenRecovery } from "./recovery.ts";
-import { endedSession, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
+import { endedSession, isListed, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 
 /** The bounds of `memory()`. */
@@ -94,7 +94,7 @@ export function memory(
       return Promise.resolve();
     },
     list({ after = "", limit = 100 } = {}) {
-      return Promise.resolve(sessions.ids().filter((id) => id > after).sort().slice(0, limit));
+      return Promise.resolve(sessions.ids().filter((id) => id > after && isListed(id)).sort().slice(0, limit));
     },
     pending(before, limit) {
       const due: (readonly [id: string, until: number])[] = [];

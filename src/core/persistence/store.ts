@@ -22,7 +22,7 @@ export interface StoreAdapter {
   save(session: Session): Promise<number | undefined>;
   /** Deletes the session. */
   delete(id: string): Promise<void>;
-  /** Returns ids of sessions, in a stable order. */
+  /** Returns ids of sessions in a stable order in which ids that begin with U+10FFFF come last, such as that of their UTF-8 bytes. */
   list(options?: ListOptions): Promise<readonly string[]>;
   /**
    * Returns the ids of at most `limit` sessions whose lease ended at `before` or earlier, the earliest first. An index must find them: most sessions have no
@@ -113,6 +113,14 @@ export interface WriterRun {
   logged(): Promise<void>;
   /** Stops logging events: another process logs them. */
   stopLogging(): void;
+}
+
+/** The first character of the ids of entries that are no conversations. Such ids come after all others, and `list()` of a store leaves them out. */
+export const hidden = "\u{10ffff}";
+
+/** Returns true for the id of a conversation. */
+export function isListed(id: string): boolean {
+  return !id.startsWith(hidden);
 }
 
 /** Returns the session that a save at the end of a run stores: without the run, and with its last event. */

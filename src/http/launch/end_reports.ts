@@ -5,6 +5,7 @@
  */
 import { delay } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
+import { hidden } from "../../core/persistence/store.ts";
 import type { StoredReports } from "../../session/durable/stored_reports.ts";
 import type { RecoveredRun } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
@@ -110,9 +111,9 @@ function watchEnd(
   });
 }
 
-/** Returns the key of an entry. JSON with three elements is the key of no session of an owner. */
+/** Returns the key of an entry. */
 function keyOf({ run, owner = "" }: RecoveredRun): string {
-  return JSON.stringify(["end", owner, run]);
+  return hidden + JSON.stringify([owner, run]);
 }
 
 /** Returns the report of an event. Its id is the same each time it is delivered. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { durableWriter } from "../../core/persistence/session_writer.ts";
-import type { Store, StoreAdapter } from "../../core/persistence/store.ts";
+import { isListed, type Store, type StoreAdapter } from "../../core/persistence/store.ts";
 import { serverRecovery } from "./server_recovery.ts";
 
 /**
@@ -21,5 +21,6 @@ import { serverRecovery } from "./server_recovery.ts";
  * ```
  */
 export function durable(adapter: StoreAdapter): Store {
-  return { ...adapter, recovery: serverRecovery, writer: durableWriter };
+  const list: Store["list"] = async (options) => (await adapter.list(options)).filter(isListed);
+  return { ...adapter, list, recovery: serverRecovery, writer: durableWriter };
 }
