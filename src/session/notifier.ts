@@ -7,8 +7,8 @@ import type { LogPage } from "./log.ts";
 
 /** A subscription to the additions of one run. */
 export interface Subscription {
-  /** Resolves with true after an addition, and with false when the subscription has ended. */
-  next(): Promise<boolean>;
+  /** Resolves with true after an addition, and with false when the subscription has ended. `idle` is true if the last look has found nothing. */
+  next(idle: boolean): Promise<boolean>;
   /** Ends the subscription. */
   close(): void | Promise<void>;
 }
@@ -30,7 +30,7 @@ export async function* follow(
         at = page.first + page.lines.length - 1;
         if (at < page.last) continue;
       }
-      if (page.ended || !await subscription.next()) return;
+      if (page.ended || !await subscription.next(page.lines.length === 0)) return;
     }
   } finally {
     await subscription.close();
@@ -45,8 +45,11 @@ export interface Notifier {
   subscribe(run: string, signal: AbortSignal): Subscription;
 }
 
-/** Creates a notifier. Subscribers are also notified every `pollEvery` milliseconds, to look for additions of other processes. Default: never. */
-export function notifier(pollEvery = Infinity): Notifier {
+/**
+ * Creates a notifier. Subscribers are also notified at intervals, to look for additions of other processes: after `shortest` milliseconds if the last look
+ * has found some, and otherwise after twice the interval before, up to `longest`. Default: never.
+ */
+export function notifier(longest = Infinity, shortest = longest): Notifier {
   const subscribers = new Map<string, Set<() => void>>();
 
   function subscribe(run: string, signal: AbortSignal): Subscription {
@@ -56,16 +59,20 @@ export function notifier(pollEvery = Infinity): Notifier {
     const ofRun = subscribers.get(run) ?? new Set();
     subscribers.set(run, ofRun.add(onNotify));
     signal.addEventListener("abort", onAbort, { once: true });
-    const poll = pollEvery < Infinity ? setInterval(onNotify, pollEvery) : undefined;
+    let interval = shortest;
+    let poll: ReturnType<typeof setTimeout> | undefined;
     return {
-      async next() {
+      async next(idle) {
+        interval = idle ? Math.min(2 * interval, longest) : shortest;
+        if (interval < Infinity) poll = setTimeout(onNotify, interval);
         const more = await notified.promise;
+        clearTimeout(poll);
         notified = Promise.withResolvers();
         return more;
       },
       close() {
         signal.removeEventListener("abort", onAbort);
-        clearInterval(poll);
+        clearTimeout(poll);
         ofRun.delete(onNotify);
         if (ofRun.size === 0) subscribers.delete(run);
       },

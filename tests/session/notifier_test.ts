@@ -1,4 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import { follow, notifier } from "../../src/session/notifier.ts";
 import type { LogPage } from "@jizai/jizai/session/log";
 import { settled } from "../support/batch.ts";
@@ -35,6 +36,35 @@ Deno.test("follow() reads again after an addition during a read", async () => {
   };
   assertEquals(await Array.fromAsync(follow(0, signal, read, () => additions.subscribe("r", signal))), []);
   assertEquals(reads, 2);
+});
+
+Deno.test("follow() looks for additions often while some arrive, and ever more seldom while none do", async () => {
+  using time = new FakeTime();
+  const additions = notifier(200, 25);
+  const leaving = new AbortController();
+  const begins = Date.now();
+  const looks: number[] = [];
+  let last = 0;
+  const read = (after: number) => {
+    looks.push(Date.now() - begins);
+    const lines = Array.from({ length: last - after }, (_, index) => `${after + index + 1}`);
+    return Promise.resolve({ first: after + 1, lines, last, ended: false });
+  };
+  const pages = Array.fromAsync(follow(0, leaving.signal, read, () => additions.subscribe("r", leaving.signal)));
+  const advance = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 5) await time.tickAsync(5);
+  };
+  await advance(1_000);
+  assertEquals(looks.splice(0), [0, 50, 150, 350, 550, 750, 950]);
+  last = 1;
+  await advance(150);
+  last = 2;
+  await advance(15);
+  last = 3;
+  await advance(200);
+  assertEquals(looks.splice(0), [1_150, 1_175, 1_200, 1_250, 1_350]);
+  leaving.abort();
+  assertEquals((await pages).flatMap(({ lines }) => lines), ["1", "2", "3"]);
 });
 
 Deno.test("follow() closes its subscription if a read fails", async () => {

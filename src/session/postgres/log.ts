@@ -17,7 +17,10 @@ export interface PostgresLogOptions extends PostgresOptions {
    * do not deliver notifications. Default: true.
    */
   readonly listen?: boolean;
-  /** Milliseconds between two looks for events of other processes. Default: 1,000 with `listen`, in case a notification is lost; otherwise 200. */
+  /**
+   * The most milliseconds between two looks for events of other processes. Without `listen`, the looks are eight times as frequent while events arrive, and
+   * their interval doubles while none do. Default: 1,000 with `listen`, in case a notification is lost; otherwise 200.
+   */
   readonly pollEvery?: number;
 }
 
@@ -37,7 +40,7 @@ export function postgresLog(
 ): Log {
   const query = queryOf(sql);
   const sweep = sweeper(query, "jizai_log", "run", expireIn);
-  const additions = notifier(pollEvery);
+  const additions = notifier(pollEvery, listen ? pollEvery : pollEvery / 8);
   const add = appender(query, expireIn);
   let listening: Promise<unknown> | undefined;
 
