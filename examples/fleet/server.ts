@@ -65,8 +65,14 @@ const recovery = setInterval(async () => {
   }
 }, 1_000);
 
+/** Hands the runs over to the other processes, and ends. */
+async function end(): Promise<never> {
+  clearInterval(recovery);
+  closing.abort();
+  await server.shutdown();
+  Deno.exit();
+}
+
+Deno.addSignalListener("SIGTERM", end);
 for await (const _ of Deno.stdin.readable);
-clearInterval(recovery);
-closing.abort();
-await server.shutdown();
-Deno.exit();
+await end();

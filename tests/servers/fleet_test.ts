@@ -79,6 +79,50 @@ async function checkRules(program: Program): Promise<void> {
   assertEquals((await slow.rest()).includes("There are 31 hooks."), true);
 }
 
+/** A process of the fleet, without the others. */
+async function member(env: Readonly<Record<string, string>>) {
+  const args = ["run", "--no-prompt", "--allow-net", "--allow-env", "examples/fleet/server.ts"];
+  const process = new Deno.Command(Deno.execPath(), {
+    args,
+    env: { ...env, PACE: "200" },
+    stdin: "piped",
+    stdout: "piped",
+  })
+    .spawn();
+  const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!/^serves (\S+)$/m.test(text)) text += (await output.read()).value ?? "";
+  const [, url = ""] = /^serves (\S+)$/m.exec(text) ?? [];
+  return {
+    request: (path: string, init?: RequestInit) => fetch(url + path, init),
+    /** Sends SIGTERM, and returns the exit code. */
+    async end() {
+      process.kill("SIGTERM");
+      while (!(await output.read()).done);
+      await process.stdin.close();
+      return (await process.status).code;
+    },
+  };
+}
+
+/** Ends a process with SIGTERM in the middle of a run. Another process continues the run, and a tool that has begun is not interrupted. */
+async function handOver(env: Readonly<Record<string, string>>): Promise<void> {
+  const [one, two] = await Promise.all([member(env), member(env)]);
+  const pieces = piecesOf(await post(one, "/runs", { prompt: "Count the kettles and deliver 2 hooks" }));
+  const begin = await pieces.until("tool.progress");
+  const ended = one.end();
+  const heard = framesOf(begin + await pieces.rest());
+  assertEquals(await ended, 0);
+  const { run } = first("run.started", heard);
+  const response = await two.request(`/runs/${run}`, { headers: { "last-event-id": `${heard.length}` } });
+  const events = [...heard, ...framesOf(await response.text())];
+  assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
+  assertEquals(events.flatMap((event) => event.type === "run.started" ? [event.resumed] : []), [false, true]);
+  const last = events.at(-1);
+  assertEquals(last?.type === "run.finished" && last.text, "There are 7 kettles. Delivered 2 hooks to guest.");
+  assertEquals(await two.end(), 0);
+}
+
 for (
   const [name, ignore, install] of [["SQLite", false, ""], ["Postgres", noPostgres, "postgresql"], [
     "Redis",
@@ -109,6 +153,26 @@ for (
       assertEquals(new Set(holders).size, 2);
       assertEquals(holders.includes(undefined), false);
       assertEquals(await program.end(), 0);
+    },
+  });
+}
+
+for (
+  const [name, ignore, install] of [["Postgres", noPostgres, "postgresql"], [
+    "Redis",
+    noRedis,
+    "redis-server",
+  ]] as const
+) {
+  Deno.test({
+    name: `on ${name}, a process that receives SIGTERM hands its run over to another process${
+      ignore ? ` (left out: ${name} is not installed; \`apt-get install ${install}\`)` : ""
+    }`,
+    ignore,
+    async fn() {
+      await using postgres = name === "Postgres" ? await postgresServer() : undefined;
+      await using redis = name === "Redis" ? await redisServer() : undefined;
+      await handOver(postgres ? { DATABASE_URL: postgres.url } : { REDIS_URL: `redis://127.0.0.1:${redis?.port}` });
     },
   });
 }

@@ -3,10 +3,12 @@
  *
  * @module
  */
+import { spawned } from "./small_disk.ts";
 
 /**
  * Finds the programs, creates a cluster on a free port of this machine, and deletes it when the standard input ends. Each line of it is a command. Root cannot
- * run the server. The arguments are the size of the largest file in kilobytes, and whether writes reach the disk.
+ * run the server. The arguments are the size of the largest file in kilobytes, whether writes reach the disk, and the megabytes of a disk of its own for the
+ * tables, which needs a private mount namespace.
  */
 const script = `
   bin=$(dirname "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null | tail -n 1 || command -v initdb)")
@@ -16,22 +18,26 @@ const script = `
   if [ "$(id -u)" = 0 ]; then chown postgres "$data"; as="runuser -u postgres --"; fi
   cd "$data"
   $as "$bin/initdb" -D "$data/db" -U postgres -A trust -E UTF8 --locale=C.UTF-8 -N >/dev/null || exit 1
+  if [ -n "$3" ]; then mkdir "$data/disk" && mount -t tmpfs -o "size=$3m" tmpfs "$data/disk" && chown postgres "$data/disk" || exit 1; fi
   start() (
     [ -z "$1" ] || ulimit -f $(($1 * 2))
     $as "$bin/pg_ctl" -D "$data/db" -w -l "$data/log" \\
       -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$data -c fsync=$2" start >/dev/null
   )
   for port in $(shuf -i 20000-40000 -n 5); do
-    if start "$1" "$2"; then echo "$port"; break; fi
+    if start "$1" "$2"; then echo "$port $data/disk"; break; fi
   done
   while read -r line; do
     case "$line" in
       kill) $as "$bin/pg_ctl" -D "$data/db" -m immediate stop >/dev/null ;;
       start) start "$1" "$2" ;;
+      fill) head -c 1G /dev/zero >"$data/disk/fill" 2>/dev/null ;;
+      free) rm "$data/disk/fill" ;;
     esac
     echo done
   done
   $as "$bin/pg_ctl" -D "$data/db" -m immediate stop >/dev/null 2>&1
+  [ -z "$3" ] || umount "$data/disk"
   rm -rf "$data"
 `;
 
@@ -40,8 +46,10 @@ export interface PostgresServer extends AsyncDisposable {
   /** The address for a driver. */
   readonly url: string;
   readonly port: number;
-  /** Kills the server, or starts it again with the data that it has on disk. */
-  control(command: "kill" | "start"): Promise<void>;
+  /** The folder of its own disk, if it has one. */
+  readonly disk: string;
+  /** Kills the server, or starts it again with the data that it has on disk; fills its own disk, or frees it. */
+  control(command: "kill" | "start" | "fill" | "free"): Promise<void>;
 }
 
 /** Options of a server. */
@@ -50,18 +58,20 @@ export interface PostgresServerOptions {
   readonly fileKilobytes?: number;
   /** Whether it waits for the disk. Default: false. */
   readonly fsync?: boolean;
+  /** The size of a disk of its own for tables. Default: it has none. */
+  readonly diskMegabytes?: number;
 }
 
 /** Starts a server. Returns undefined where Postgres is not installed. */
 export async function postgresServer(
-  { fileKilobytes, fsync = false }: PostgresServerOptions = {},
+  { fileKilobytes, fsync = false, diskMegabytes }: PostgresServerOptions = {},
 ): Promise<PostgresServer | undefined> {
-  const args = ["-c", script, "sh", `${fileKilobytes ?? ""}`, fsync ? "on" : "off"];
-  const process = new Deno.Command("sh", { args, stdin: "piped", stdout: "piped" }).spawn();
+  const args = ["-c", script, "sh", `${fileKilobytes ?? ""}`, fsync ? "on" : "off", `${diskMegabytes ?? ""}`];
+  const process = spawned(args, diskMegabytes !== undefined);
   const input = process.stdin.getWriter();
   const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { value = "" } = await output.read();
-  const port = value.trim();
+  const [port = "", disk = ""] = value.trim().split(" ");
   async function stop() {
     await input.close();
     await output.cancel();
@@ -71,6 +81,7 @@ export async function postgresServer(
     return {
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       port: Number(port),
+      disk,
       async control(command) {
         await input.write(new TextEncoder().encode(`${command}\n`));
         await output.read();

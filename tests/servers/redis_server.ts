@@ -3,11 +3,18 @@
  *
  * @module
  */
+import { spawned } from "./small_disk.ts";
 
-/** Starts the server in a folder of its own, and deletes the folder when the standard input ends. Each line of it is a command. */
+/**
+ * Starts the server in a folder of its own, and deletes the folder when the standard input ends. Each line of it is a command. The first argument is the
+ * megabytes of a disk of its own for the folder, which needs a private mount namespace.
+ */
 const script = `
   command -v redis-server >/dev/null || { echo missing; exit; }
   data=$(mktemp -d)
+  disk=$1
+  shift
+  if [ -n "$disk" ]; then mount -t tmpfs -o "size=\${disk}m" tmpfs "$data" || exit 1; fi
   start() {
     redis-server --port $port --bind 127.0.0.1 --dir "$data" --save "" --loglevel warning "$@" >>"$data/out" 2>&1 &
     pid=$!
@@ -26,10 +33,13 @@ const script = `
     case "$line" in
       kill) end KILL ;;
       start) start "$@" ;;
+      fill) head -c 1G /dev/zero >"$data/fill" 2>/dev/null ;;
+      free) rm "$data/fill" ;;
     esac
     echo done
   done
   end KILL
+  [ -z "$disk" ] || umount "$data"
   rm -rf "$data"
 `;
 
@@ -39,14 +49,16 @@ export const safe = ["--appendonly", "yes", "--appendfsync", "always", "--maxmem
 /** A running server. It ends when it is disposed of. */
 export interface RedisServer extends AsyncDisposable {
   readonly port: number;
-  /** Kills the server, or starts it again with the data that it has on disk. */
-  control(command: "kill" | "start"): Promise<void>;
+  /** Kills the server, or starts it again with the data that it has on disk; fills its own disk, or frees it. */
+  control(command: "kill" | "start" | "fill" | "free"): Promise<void>;
 }
 
-/** Starts a server. Returns undefined where Redis is not installed. */
-export async function redisServer(args: readonly string[] = safe): Promise<RedisServer | undefined> {
-  const process = new Deno.Command("sh", { args: ["-c", script, "sh", ...args], stdin: "piped", stdout: "piped" })
-    .spawn();
+/** Starts a server, if wanted with a disk of its own. Returns undefined where Redis is not installed. */
+export async function redisServer(
+  args: readonly string[] = safe,
+  diskMegabytes?: number,
+): Promise<RedisServer | undefined> {
+  const process = spawned(["-c", script, "sh", `${diskMegabytes ?? ""}`, ...args], diskMegabytes !== undefined);
   const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const input = process.stdin.getWriter();
   const { value = "" } = await output.read();
