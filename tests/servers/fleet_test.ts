@@ -111,7 +111,7 @@ async function handOver(env: Readonly<Record<string, string>>): Promise<void> {
   const pieces = piecesOf(await post(one, "/runs", { prompt: "Count the kettles and deliver 2 hooks" }));
   const begin = await pieces.until("tool.progress");
   const ended = one.end();
-  const heard = framesOf(begin + await pieces.rest());
+  const heard = framesOf(begin + await untilCut(pieces));
   assertEquals(await ended, 0);
   const { run } = first("run.started", heard);
   const response = await two.request(`/runs/${run}`, { headers: { "last-event-id": `${heard.length}` } });
