@@ -1,14 +1,13 @@
 /**
- * The writer of durable sessions, which renews a lease, retries, and receives messages from other processes.
+ * The writer of durable sessions, which saves the progress of a run.
  *
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
-import { startTimer } from "../lib/cancellation.ts";
 import type { Position } from "../run/position.ts";
-import { saveWithRetries, withRetries } from "./retries.ts";
-import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
+import { LeasedSession, type Unsaved } from "./leased_session.ts";
+import { saveWithRetries } from "./retries.ts";
 import {
   endedSession,
   type OpenWriter,
@@ -21,57 +20,33 @@ import {
 /** Creates the writer of a run in a store that outlives the process. */
 export const durableWriter: OpenWriter = (store, run, options) => new DurableWriter(store, run, options);
 
-/** A session without its version. */
-type Unsaved = Omit<Session, "version">;
-
-/** A session to save, and the messages from other processes that have arrived since it was read. */
-interface Draft {
-  readonly session: Unsaved;
-  readonly arrived: Mail[];
-}
-
-/** Writes the session of one run. Saves run one at a time, in order. */
+/** Writes the session of one run. Saves are requested one after another, in order. */
 class DurableWriter implements SessionWriter {
   readonly durable: boolean;
   readonly #store: Omit<RunStore, "writer">;
   readonly #run: WriterRun;
-  readonly #id: string;
-  readonly #runId: string;
-  readonly #lease: number;
-  #version: number;
-  /** The lease that is stored. */
-  #held: Lease | undefined;
-  #released = false;
-  /** Messages that arrive after the run has taken its last ones, until the last draft is read. */
-  #late: Mail[] | undefined;
-  #saves: boolean;
+  readonly #session: LeasedSession;
   /** The last requested save, and one that was requested and has not begun. */
   #requested: Promise<unknown> = Promise.resolve();
   #pending: Promise<boolean> | undefined;
-  /** The last save that has begun. */
-  #running: Promise<unknown> = Promise.resolve();
-  /** The draft that is stored, and the one that is being saved. */
-  #stored: Draft | undefined;
-  #saving: Draft | undefined;
   #ending = false;
-  #closed = false;
-  #renewal: ReturnType<typeof setTimeout> | undefined;
   /** A checkpoint that waits for the next turn of the event loop. */
   #later: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     store: Omit<RunStore, "writer">,
     run: WriterRun,
-    { version, always, lease, session, run: id }: WriterOptions,
+    options: WriterOptions,
   ) {
     this.#store = store;
     this.#run = run;
-    this.#id = session;
-    this.#runId = id;
-    this.#lease = lease;
-    this.#version = version;
-    this.#saves = always;
-    this.durable = always;
+    this.#session = new LeasedSession(store, run, options);
+    this.durable = options.always;
+  }
+
+  /** True if the run has a named session, or has been saved. */
+  get #saves(): boolean {
+    return this.durable || this.#session.isStored;
   }
 
   claim(): Promise<boolean> {
@@ -85,17 +60,13 @@ class DurableWriter implements SessionWriter {
 
   end(last: Event | undefined): Promise<boolean> {
     if (last && !this.#saves) return Promise.resolve(true);
-    if (last) this.#late ??= [];
+    if (last) this.#session.keepLate();
     return this.#request(() => last ? endedSession(this.#run.read(), last) : this.#run.read(), true);
   }
 
   release(session: Unsaved): Promise<boolean> {
-    this.#late ??= [];
-    const saved = this.#request(() => {
-      this.#released = true;
-      return session;
-    }, true);
-    return saved.finally(() => this.close());
+    this.#session.keepLate();
+    return this.#request(() => session, true, true).finally(() => this.close());
   }
 
   async archive(): Promise<string | undefined> {
@@ -114,8 +85,7 @@ class DurableWriter implements SessionWriter {
 
   close(): void {
     this.#ending = true;
-    this.#closed = true;
-    clearTimeout(this.#renewal);
+    this.#session.close();
     clearTurn(this.#later);
   }
 
@@ -129,122 +99,18 @@ class DurableWriter implements SessionWriter {
   }
 
   /** Queues a save. It waits until the events that the session knows of are logged. */
-  #request(read: () => Unsaved, last: boolean): Promise<boolean> {
+  #request(read: () => Unsaved, last: boolean, released = false): Promise<boolean> {
     if (this.#ending) return Promise.resolve(true);
     this.#ending = last;
     clearTurn(this.#later);
     this.#later = undefined;
     const done = this.#requested.then(async () => {
-      const draft: Draft = { session: read(), arrived: (last && this.#late) || [] };
-      if (last) this.#late = undefined;
-      this.#saving = draft;
+      const draft = this.#session.draft(read(), last, released);
       await this.#run.logged();
       if (this.#run.leave) return true;
-      return await this.#write(draft, last);
+      return await this.#session.write(draft, last);
     });
     this.#requested = done.catch(() => {}); // the caller of save() handles the failure
     return done;
-  }
-
-  /** Writes one save after another. If another process has the session, it also logs the events from then on. */
-  #write(draft: Draft, last: boolean): Promise<boolean> {
-    if (this.#closed) return Promise.resolve(true);
-    this.#closed = last;
-    return this.#inTurn(() => this.#put(draft));
-  }
-
-  /** Changes the stored session after the change before, until that succeeds. Resolves to false if another process has the session. */
-  #inTurn(change: () => Promise<boolean>): Promise<boolean> {
-    const done = this.#running.then(async () => {
-      clearTimeout(this.#renewal);
-      while (!await change()) {
-        if (await this.#receive()) continue;
-        this.#run.stopLogging();
-        return false;
-      }
-      this.#saves = true;
-      this.#renewLater();
-      return true;
-    });
-    this.#running = done.catch(() => {}); // the caller of save() handles the failure
-    return done;
-  }
-
-  /** Stores a draft with a lease. Returns false if another process was faster. */
-  async #put(draft: Draft): Promise<boolean> {
-    const session = this.#complete(draft);
-    const version = await saveWithRetries(this.#store, { ...session, version: this.#version });
-    if (version === undefined) return false;
-    this.#version = version;
-    this.#held = session.lease;
-    this.#stored = draft;
-    return true;
-  }
-
-  /** Adds the lease of a running run, and the messages that have arrived. */
-  #complete({ session, arrived }: Draft): Unsaved {
-    if (!session.run) return { ...session, messages: [...session.messages, ...mailedMessages(arrived)] };
-    const { closing, rollback } = this.#run;
-    const lease: Lease = {
-      until: Math.ceil(Date.now() + (this.#released ? 0 : this.#lease)),
-      ...(this.#released && { released: true }),
-      ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
-    };
-    return {
-      ...session,
-      ...(!session.run.exit && { lease }),
-      ...(arrived.length > 0 && { mail: [...arrived] }),
-    };
-  }
-
-  /** Takes the messages that other processes put into the session. Returns false if they changed anything else. */
-  async #receive(): Promise<boolean> {
-    const { version = 0, run, mail = [], lease } = await withRetries(() => this.#store.load(this.#id)) ?? {};
-    const arrived = mail.slice(this.#stored?.arrived.length ?? 0);
-    const isOwn = run !== undefined && run.id === this.#runId;
-    if (!isOwn || arrived.length === 0 || version !== this.#version + arrived.length) return false;
-    this.#version = version;
-    this.#held = lease;
-    this.#run.receive(arrived);
-    this.#late?.push(...arrived);
-    for (const draft of new Set([this.#stored, this.#saving])) draft?.arrived.push(...arrived);
-    return true;
-  }
-
-  /** Renews the lease, and saves nothing else. A failure is retried at the next renewal. */
-  async #renew(): Promise<void> {
-    try {
-      if (!await this.#renewed()) this.#run.abort("lost");
-    } catch (error) {
-      this.#run.report(error);
-      this.#renewLater();
-    }
-  }
-
-  #renewed(): Promise<boolean> {
-    const stored = this.#stored;
-    const isKnown = this.#held !== undefined && this.#held.closing === this.#run.closing;
-    if (!isKnown && stored) return this.#write(stored, false); // a process that takes over has to know that the run ends
-    return this.#closed ? Promise.resolve(true) : this.#inTurn(() => this.#extend());
-  }
-
-  /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
-  async #extend(): Promise<boolean> {
-    const { closing } = this.#held ?? {};
-    const until = Math.ceil(Date.now() + this.#lease);
-    const moved = await withRetries(async (attempt) => {
-      const session = { id: this.#id, version: this.#version, ...(this.#held && { lease: this.#held }) };
-      if (await this.#store.touch(session, until)) return true;
-      if (attempt === 0) return false;
-      const { version, lease } = await this.#store.load(this.#id) ?? {};
-      return version === this.#version && lease?.until === until;
-    });
-    if (moved) this.#held = { until, ...(closing !== undefined && { closing }) };
-    return moved;
-  }
-
-  #renewLater(): void {
-    if (this.#closed) return;
-    this.#renewal = startTimer(() => void this.#renew(), this.#lease / 3); // #renew() reports its failures
   }
 }

@@ -1,0 +1,172 @@
+/**
+ * The session of a run in its store, under the lease of this process: it is changed one save after another, and its lease is renewed.
+ *
+ * @module
+ */
+import { startTimer } from "../lib/cancellation.ts";
+import { saveWithRetries, withRetries } from "./retries.ts";
+import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
+import type { RunStore, WriterOptions, WriterRun } from "./store.ts";
+
+/** A session without its version. */
+export type Unsaved = Omit<Session, "version">;
+
+/** A session to save. */
+interface Draft {
+  readonly session: Unsaved;
+  /** The messages from other processes that have arrived since it was read. */
+  readonly arrived: Mail[];
+  /** True if the lease ends with it: another process continues the run. */
+  readonly released: boolean;
+}
+
+/** Changes the stored session of one run, and receives the messages that other processes put into it. */
+export class LeasedSession {
+  readonly #store: Omit<RunStore, "writer">;
+  readonly #run: WriterRun;
+  readonly #options: WriterOptions;
+  #version: number;
+  /** The lease that is stored. */
+  #held: Lease | undefined;
+  /** The draft that is stored, and the one that is saved next. */
+  #stored: Draft | undefined;
+  #next: Draft | undefined;
+  /** Messages that arrive after the run has taken its last ones, until the last draft is read. */
+  #late: Mail[] | undefined;
+  /** The last change that has begun. */
+  #running: Promise<unknown> = Promise.resolve();
+  #closed = false;
+  #renewal: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(store: Omit<RunStore, "writer">, run: WriterRun, options: WriterOptions) {
+    this.#store = store;
+    this.#run = run;
+    this.#options = options;
+    this.#version = options.version;
+  }
+
+  /** True if the store has the run. */
+  get isStored(): boolean {
+    return this.#stored !== undefined;
+  }
+
+  /** Keeps the messages that arrive from now on for the last draft: the run reads no more. */
+  keepLate(): void {
+    this.#late ??= [];
+  }
+
+  /** Returns a session as the draft that is saved next. It receives the messages that arrive before it is stored. */
+  draft(session: Unsaved, last: boolean, released: boolean): Draft {
+    const arrived = (last && this.#late) || [];
+    if (last) this.#late = undefined;
+    return this.#next = { session, arrived, released };
+  }
+
+  /** Writes one draft after another. If another process has the session, it also logs the events from then on. */
+  write(draft: Draft, last: boolean): Promise<boolean> {
+    if (this.#closed) return Promise.resolve(true);
+    this.#closed = last;
+    return this.#inTurn(() => this.#put(draft));
+  }
+
+  /** Changes the stored session after the change before, until that succeeds. Resolves to false if another process has the session. */
+  #inTurn(change: () => Promise<boolean>): Promise<boolean> {
+    const done = this.#running.then(async () => {
+      clearTimeout(this.#renewal);
+      while (!await change()) {
+        if (await this.#receive()) continue;
+        this.#run.stopLogging();
+        return false;
+      }
+      this.#renewLater();
+      return true;
+    });
+    this.#running = done.catch(() => {}); // the caller of save() handles the failure
+    return done;
+  }
+
+  /** Stores a draft with a lease. Returns false if another process was faster. */
+  async #put(draft: Draft): Promise<boolean> {
+    const session = this.#complete(draft);
+    const version = await saveWithRetries(this.#store, { ...session, version: this.#version });
+    if (version === undefined) return false;
+    this.#version = version;
+    this.#held = session.lease;
+    this.#stored = draft;
+    return true;
+  }
+
+  /** Adds the lease of a running run, and the messages that have arrived. */
+  #complete({ session, arrived, released }: Draft): Unsaved {
+    if (!session.run) return { ...session, messages: [...session.messages, ...mailedMessages(arrived)] };
+    const { closing, rollback } = this.#run;
+    const lease: Lease = {
+      until: Math.ceil(Date.now() + (released ? 0 : this.#options.lease)),
+      ...(released && { released: true }),
+      ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
+    };
+    return {
+      ...session,
+      ...(!session.run.exit && { lease }),
+      ...(arrived.length > 0 && { mail: [...arrived] }),
+    };
+  }
+
+  /** Takes the messages that other processes put into the session. Returns false if they changed anything else. */
+  async #receive(): Promise<boolean> {
+    const { version = 0, run, mail = [], lease } = await withRetries(() => this.#store.load(this.#options.session)) ??
+      {};
+    const arrived = mail.slice(this.#stored?.arrived.length ?? 0);
+    const isOwn = run !== undefined && run.id === this.#options.run;
+    if (!isOwn || arrived.length === 0 || version !== this.#version + arrived.length) return false;
+    this.#version = version;
+    this.#held = lease;
+    this.#run.receive(arrived);
+    this.#late?.push(...arrived);
+    for (const draft of new Set([this.#stored, this.#next])) draft?.arrived.push(...arrived);
+    return true;
+  }
+
+  /** Renews the lease, and saves nothing else. A failure is retried at the next renewal. */
+  async #renew(): Promise<void> {
+    try {
+      if (!await this.#renewed()) this.#run.abort("lost");
+    } catch (error) {
+      this.#run.report(error);
+      this.#renewLater();
+    }
+  }
+
+  #renewed(): Promise<boolean> {
+    const stored = this.#stored;
+    const isKnown = this.#held !== undefined && this.#held.closing === this.#run.closing;
+    if (!isKnown && stored) return this.write(stored, false); // a process that takes over has to know that the run ends
+    return this.#closed ? Promise.resolve(true) : this.#inTurn(() => this.#extend());
+  }
+
+  /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
+  async #extend(): Promise<boolean> {
+    const { closing } = this.#held ?? {};
+    const until = Math.ceil(Date.now() + this.#options.lease);
+    const moved = await withRetries(async (attempt) => {
+      const session = { id: this.#options.session, version: this.#version, ...(this.#held && { lease: this.#held }) };
+      if (await this.#store.touch(session, until)) return true;
+      if (attempt === 0) return false;
+      const { version, lease } = await this.#store.load(this.#options.session) ?? {};
+      return version === this.#version && lease?.until === until;
+    });
+    if (moved) this.#held = { until, ...(closing !== undefined && { closing }) };
+    return moved;
+  }
+
+  #renewLater(): void {
+    if (this.#closed) return;
+    this.#renewal = startTimer(() => void this.#renew(), this.#options.lease / 3); // #renew() reports its failures
+  }
+
+  /** Changes nothing more, and stops renewing the lease. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#renewal);
+  }
+}
