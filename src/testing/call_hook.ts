@@ -132,6 +132,7 @@ function stubRun(fields: Partial<Run> = {}): Run {
     session: "session",
     owner: undefined,
     startedAt: 0,
+    now: () => 0,
     path: [],
     answers: [],
     agent: "agent",

@@ -1,4 +1,5 @@
 import { agent, deny, type Middleware, ModelError, serve, type Store, tool, ToolError } from "@jizai/jizai";
+import { budget } from "@jizai/jizai/middleware/budget";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { retry } from "@jizai/jizai/middleware/retry";
 import {
@@ -18,6 +19,7 @@ import { asTool } from "@jizai/jizai/subagents";
 import { outline } from "@jizai/jizai/testing";
 import { trace } from "@jizai/jizai/trace";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { eventsOf, post } from "../support/requests.ts";
 
@@ -65,6 +67,51 @@ Deno.test("a recorded run replays byte for byte, without its model and its tools
   const asked = [model.requests.length, weatherCalls];
   await assertReplays(recording, assistant);
   assertEquals([model.requests.length, weatherCalls], asked);
+});
+
+Deno.test("a replayed run has the start and the times of its recording", async () => {
+  const clock: Middleware = {
+    name: "clock",
+    async turn({ run, emit }, next) {
+      const before = run.now();
+      const result = await next();
+      emit({ type: "data", name: "times", data: { started: run.startedAt, before, after: run.now() } });
+      return result;
+    },
+  };
+  const assistant = recordable(agent({ model: scripted(cities, "Sunny."), tools: [weather], use: [clock] }));
+  using time = new FakeTime(1_000_000);
+  const recording = await recordingOf(assistant.run({ prompt: "Weather?", record: true }));
+  const times = recording.events.flatMap((event) => event.type === "data" ? [event.data] : []);
+  const inTurn = { started: 1_000_000, before: 1_000_000, after: 1_000_000 };
+  assertEquals([times, recording.times], [[inTurn, inTurn], [1_000_000, 1_000_000, 1_000_000, 1_000_000]]);
+  time.tick(60_000);
+  await assertReplays(recording, assistant);
+
+  // a hook that reads the clock more often gets the last time again
+  const { events } = await rerun({ ...recording, times: [1_000_005] }, assistant);
+  assertEquals(events.flatMap((event) => event.type === "data" ? [event.data] : []), [
+    { started: 1_000_000, before: 1_000_005, after: 1_000_005 },
+    { started: 1_000_000, before: 1_000_005, after: 1_000_005 },
+  ]);
+});
+
+Deno.test("budget() decides in a replay as it did in the recorded run", async () => {
+  using time = new FakeTime(1_000_000);
+  const slow = tool({
+    name: "slow",
+    description: "Takes a second",
+    input: z.object({}),
+    execute: () => {
+      time.now += 1_000; // without firing a timer
+      return "Done";
+    },
+  });
+  const model = scripted({ calls: [["slow", {}]] }, { calls: [["slow", {}]] }, "Done.");
+  const assistant = recordable(agent({ model, tools: [slow], use: [budget({ ms: 1_500 })] }));
+  const recording = await recordingOf(assistant.run({ prompt: "Go", record: true }));
+  assertEquals(recording.result.status, "limit");
+  await assertReplays(recording, assistant);
 });
 
 Deno.test("only a run with `record: true` is recorded", async () => {

@@ -42,6 +42,7 @@ function foreignRun({ id, session, agent }: RunIds, sessionState: Map<string, un
     agent,
     owner: undefined,
     startedAt: Date.now(),
+    now: Date.now,
     path: [],
     answers: [],
     parent: undefined,

@@ -58,7 +58,7 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
   function timeLeft(keeper: Scope): number {
     if (limits.ms === Infinity) return Infinity;
     const start = since.get(keeper);
-    return limits.ms - spent.get(keeper).ms - (start === null ? 0 : Date.now() - start);
+    return limits.ms - spent.get(keeper).ms - (start === null ? 0 : keeper.run.now() - start);
   }
 
   return {
@@ -90,11 +90,11 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
     start(at) {
       begun.add(at.run);
       if (keeperOf(at) !== at || limits.ms === Infinity) return () => {};
-      const now = Date.now();
+      const now = at.run.now();
       since.set(at, now);
       return () => {
         since.set(at, null);
-        add(at, { ms: Date.now() - now });
+        add(at, { ms: at.run.now() - now });
       };
     },
   };

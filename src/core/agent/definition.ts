@@ -51,6 +51,8 @@ export interface AgentParts<S> {
   readonly tools: readonly AnyTool[];
   /** The limits of a run. */
   readonly limits: Limits;
+  /** The clock of its runs. Undefined for `Date.now`. */
+  readonly now: (() => number) | undefined;
   /** The format of the final answer. Undefined for plain text. */
   readonly format: AnswerFormat | undefined;
   /** Functions that receive each event of a run. */

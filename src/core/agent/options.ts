@@ -74,6 +74,8 @@ export interface AgentOptions<V, S extends Schema> {
    * objects of a class stay as they are. Default: false, and true once `@jizai/jizai/testing` is imported.
    */
   readonly strict?: boolean;
+  /** Returns the time for `ctx.run.now()`, in milliseconds since 1970, such as that of a recording. Default: `Date.now`. */
+  readonly now?: () => number;
   /** Emits a `hook.acted` event for each hook: pass `trace` of `@jizai/jizai/trace`. Default: none. */
   readonly trace?: WrapHooks;
 }

@@ -47,6 +47,7 @@ export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): Agent
     instructions: instructions as AgentDefinition<StepScope>["instructions"],
     tools: collectTools(use, tools as readonly AnyTool[]),
     limits: limited(defaultLimits, limits),
+    now: options.now,
     format: output && outputFormat(output),
     observers: [observe].flat(),
     use,

@@ -19,6 +19,8 @@ export interface Run {
   readonly owner: string | undefined;
   /** The start of the run, in milliseconds since 1970. */
   readonly startedAt: number;
+  /** Returns the time, in milliseconds since 1970. Use it in place of `Date.now()`: a replayed run has the times of its recording. */
+  now(): number;
   /** The names of the parent agents, outermost first. Empty for a run without a parent. */
   readonly path: readonly string[];
   /** A person's answers, in a run that continues after a pause. A reply without a call id answers the run's own question. */

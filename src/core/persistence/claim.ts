@@ -21,6 +21,8 @@ export interface ClaimOptions {
   readonly request?: string | undefined;
   /** The id of a new run, or of the run to continue. Default: a new id, or the run that has the session. */
   readonly run?: string | undefined;
+  /** The start of a new run, in milliseconds since 1970. Default: now. */
+  readonly startedAt?: number | undefined;
   /** A new prompt: messages of which the last is the person's. */
   readonly messages?: readonly Message[];
   /** Answers to a paused run. Empty for a run whose process died. */
@@ -143,10 +145,14 @@ function leftBehind(stored: Session | undefined): readonly Message[] {
 }
 
 /** Returns the snapshot of a new run. */
-function fresh({ run, request }: ClaimOptions, position: Position, before: number): RunSnapshot {
+function fresh(
+  { run, request, startedAt = Date.now() }: ClaimOptions,
+  position: Position,
+  before: number,
+): RunSnapshot {
   return {
     id: run ?? crypto.randomUUID(),
-    startedAt: Date.now(),
+    startedAt,
     position,
     counters: noCounters,
     usage: noUsage,

@@ -20,7 +20,7 @@ export const engineKey = "~engine";
 /** The part of a run that its view shows. */
 export interface ViewedRun
   extends Pick<Run, "id" | "session" | "owner" | "startedAt" | "path" | "call" | "state" | "sessionState"> {
-  readonly definition: { readonly name: string };
+  readonly definition: { readonly name: string; readonly now: (() => number) | undefined };
   readonly parent: ViewedRun | undefined;
   readonly view: Run;
   readonly events: Pick<Events, "report">;
@@ -78,6 +78,8 @@ export class RunView implements Run {
   get finishing(): boolean {
     return this.#engine.arrivals.finishing;
   }
+
+  readonly now = (): number => (this.#engine.definition.now ?? Date.now)();
 
   readonly report = (error: unknown): string => this.#engine.events.report(error);
 

@@ -37,6 +37,8 @@ interface Source {
 export class Player {
   /** The executions so far, with the inputs that they received. */
   readonly executions: Execution[] = [];
+  /** The clock, with the recorded times. A run that reads it more often than the recorded one gets the last time again. */
+  readonly now: () => number;
   readonly #entries: readonly RecordedEntry[];
   readonly #inOrder: boolean;
   readonly #model: string;
@@ -49,7 +51,10 @@ export class Player {
   #obey: (order: RecordedOrder) => void = () => {};
 
   /** Creates a player. `inOrder`: values of concurrent sources come in the recorded order, and orders of the caller are repeated. */
-  constructor({ entries, model }: Pick<Recording, "entries" | "model">, inOrder: boolean) {
+  constructor({ entries, model, times = [], startedAt }: Recording, inOrder: boolean) {
+    let time = startedAt;
+    const left = times.values();
+    this.now = () => time = left.next().value ?? time;
     this.#entries = entries;
     this.#inOrder = inOrder;
     this.#model = model;

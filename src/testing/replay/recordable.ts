@@ -57,7 +57,8 @@ type Given = Omit<StartOptions, "store" | "vars"> & RecordOption & {
 
 /**
  * Returns an agent whose runs can be recorded: those with `record: true`. A recording contains the prompt, and the output of the model and of the tools
- * before any hook masks it. State that a tool keeps elsewhere, and messages of other processes, are not recorded.
+ * before any hook masks it, and the times that hooks read with `ctx.run.now()`. State that a tool or a hook keeps elsewhere, the times that a hook reads with
+ * `Date.now()`, and messages of other processes are not recorded.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -86,7 +87,9 @@ export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions 
     };
     if (!record) return Object.assign(start(definition, all, sink), { recording: Promise.resolve(undefined) });
     const tape = new Tape();
-    const started = start(tapedAgent(definition, tape), { ...all, store: watchedStore(all.store, tape) }, sink);
+    const { startedAt } = tape;
+    const watched = { ...all, startedAt, store: watchedStore(all.store, tape) };
+    const started = start(tapedAgent(definition, tape), watched, sink);
     const recording = finished(started, tape, definition, requestOf(all));
     const { save } = options;
     const saved = save ? recording.then(save) : recording;
@@ -110,10 +113,11 @@ export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions 
 
 /** Returns the agent with the recorder inside its hooks. */
 function tapedAgent(definition: AgentDefinition<StepScope>, tape: Tape): AgentDefinition<StepScope> {
-  const { model, use, observers } = definition;
+  const { model, use, observers, now } = definition;
   return defineAgent({
     ...definition,
     ...withoutInnermost(definition),
+    now: tape.timed(now),
     use: [...use, tape.middleware],
     observers: [...observers, (event) => tape.events.push(event)],
     async model(scope) {
@@ -177,6 +181,7 @@ async function finished(
     tools: tools.map(({ definition }) => definition),
     entries: tape.entries,
     events: tape.events,
+    times: tape.times,
     result: { status, text },
   };
 }

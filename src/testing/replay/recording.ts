@@ -68,6 +68,8 @@ export interface Recording {
   readonly entries: readonly RecordedEntry[];
   /** The events that the run emitted. */
   readonly events: readonly Event[];
+  /** The times that hooks read with `ctx.run.now()`, in order, in milliseconds since 1970. Default: none. */
+  readonly times?: readonly number[];
   /** The status and the text of the result. */
   readonly result: Pick<RunResult, "status" | "text">;
 }

@@ -26,10 +26,12 @@ export interface Replay {
   readonly model: Model;
   /** The tools of the agent. A call gets its recorded result and progress. */
   readonly tools: readonly AnyTool[];
+  /** The clock: hooks that read it with `ctx.run.now()` get the recorded times. */
+  readonly now: () => number;
 }
 
 /**
- * Returns the model and the tools of a recorded run, for a test. They need no network, and each serves one run.
+ * Returns the model, the tools and the clock of a recorded run, for a test. They need no network, and each serves one run.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -55,7 +57,7 @@ export function replay(recording: Recording): Replay {
     });
     return replayed;
   });
-  return { model: player.model(), tools };
+  return { model: player.model(), tools, now: player.now };
 }
 
 /** A replayed run. */
@@ -78,7 +80,7 @@ export interface RerunOptions {
 
 /**
  * Runs a recorded run again, with the hooks of `agent`, and with the recorded responses, results and orders of the caller. Neither a model nor a tool runs.
- * Timers are real: a run that a timeout ended takes as long again.
+ * `ctx.run.now()` returns the recorded times. Timers and `Date.now()` are real: a run that a timeout ended takes as long again.
  */
 export async function rerun<V, O>(
   recording: Recording,
@@ -98,10 +100,12 @@ export async function play<V, O>(
   const player = new Player(recording, model === "recorded");
   const events: Event[] = [];
   const definition = playing(agent["~definition"] as AgentDefinition<StepScope>, player, model); // agent() made it
-  const { request, session, run, before } = recording;
+  const { request, session, run, before, startedAt } = recording;
   const store = memory();
   if (before) await store.save({ ...before, version: 0 });
-  const options = request.type === "run" ? { messages: request.messages, run } : { answers: request.answers };
+  const options = request.type === "run"
+    ? { messages: request.messages, run, startedAt }
+    : { answers: request.answers };
   const sink = { ...nullSink, write: ({ event }: NumberedEvent) => void events.push(event) };
   const started = start(definition, { store, session, vars, ...options }, sink);
   player.onOrder((order) => obey(started, order));
@@ -119,6 +123,7 @@ function playing(
   return defineAgent({
     ...definition,
     ...withoutInnermost(definition),
+    now: player.now,
     tools: definition.tools.map((tool) => player.tool(tool)),
     use: [...definition.use, model === "agent" || !asks ? middleware : player.middleware],
     model: model === "agent" ? definition.model : player.model(),

@@ -36,6 +36,8 @@ export class Tape {
   readonly entries: RecordedEntry[] = [];
   /** The events so far. */
   readonly events: Event[] = [];
+  /** The times that hooks have read, in milliseconds since 1970. */
+  readonly times: number[] = [];
   /** The stored session before the run. */
   before: Session | undefined;
   /** The id of the agent's model. */
@@ -47,6 +49,15 @@ export class Tape {
   readonly #taped = new WeakMap<Model, Model>();
   readonly #counts = new Map<string, number>();
   readonly #start = performance.now();
+
+  /** Returns a clock whose times are recorded. */
+  timed(now: () => number = Date.now): () => number {
+    return () => {
+      const time = now();
+      this.times.push(time);
+      return time;
+    };
+  }
 
   /** Adds an order of the caller. */
   order(order: Order): void {

@@ -41,7 +41,7 @@ export function runHooks(
         Status: statusOf(result),
         Workspace: "",
         Iterations: run.used.turns,
-        Duration: nanoseconds(Date.now() - run.startedAt),
+        Duration: nanoseconds(run.now() - run.startedAt),
         FinalContentLen: lengthOf(result.text),
         UserMessage: notes(run).prompt,
         FinalContent: result.text,
