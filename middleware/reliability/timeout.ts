@@ -14,6 +14,7 @@ import {
   type Scope,
   type ToolResult,
 } from "../../mod.ts";
+import { anySignal } from "../../src/core/kit.ts";
 
 /** Time limits in milliseconds. Default: none. */
 export interface TimeoutOptions {
@@ -70,7 +71,7 @@ function bounded<C extends Scope, R>(ms: number): Hook<C, Change, R> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new DOMException(`Not done after ${ms} ms`, "TimeoutError")), ms);
     try {
-      return await next({ signal: AbortSignal.any([ctx.signal, late.signal]) });
+      return await next({ signal: anySignal([ctx.signal, late.signal]) });
     } catch (error) {
       if (!late.signal.aborted || isInterrupt(error)) throw error;
       throw late.signal.reason; // replaces the error of the stopped work

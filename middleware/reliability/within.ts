@@ -4,7 +4,7 @@
  * @module
  */
 import type { Hook, Middleware, Point, Scope } from "../../mod.ts";
-import { eachHook } from "../../src/core/kit.ts";
+import { anySignal, eachHook } from "../../src/core/kit.ts";
 
 /**
  * Gives each hook of a middleware `ms` milliseconds for its own code; the time inside `next()` does not count. A hook that takes longer fails with a
@@ -38,7 +38,7 @@ export function within<V = unknown>(ms: number, middleware: Middleware<V>): Midd
 function timed<C extends Scope, D, R>(hook: Hook<C, D, R>, point: Point, name: string, ms: number): Hook<C, D, R> {
   return function withinHook(ctx, next) {
     const late = new AbortController();
-    const signal = AbortSignal.any([ctx.signal, late.signal]);
+    const signal = anySignal([ctx.signal, late.signal]);
     return new Promise<R>((resolve, reject) => {
       const clock = stopwatch(ms, () => {
         late.abort(new DOMException(`${name} took more than ${ms} ms at ${point}`, "TimeoutError"));

@@ -11,6 +11,7 @@ export type { Layer, Layered, PointPolicy, Review, Wrap } from "./hooks/onion.ts
 export { mapLeaves } from "./hooks/rewrite.ts";
 export { onlyIf, reviewIf } from "./hooks/select.ts";
 export { type Shown, trackShownText } from "./hooks/shown_text.ts";
+export { anySignal } from "./lib/any_signal.ts";
 export { type Cancellation, cancellationOf, delay, startTimer, withGracePeriod } from "./lib/cancellation.ts";
 export { canonicalJson } from "./lib/canonical_json.ts";
 export { estimateTokens } from "./lib/estimate.ts";

@@ -5,7 +5,9 @@
  */
 import { agent, type Middleware, serve, tool } from "@jizai/jizai";
 import { client } from "@jizai/jizai/client";
+import { timeout } from "@jizai/jizai/middleware/timeout";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import * as z from "zod";
@@ -52,6 +54,35 @@ export const checks: Readonly<Record<string, () => Promise<void>>> = {
     const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" as const }));
     const after = await run.answer(answers).result();
     equal([after.status, after.text], ["done", "Gone."]);
+  },
+
+  async "timeout() ends a call, and the agent answers"() {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const slow = tool({
+      name: "slow",
+      description: "Waits until it is cancelled",
+      input: z.object({}),
+      execute: (_input, { signal }) =>
+        new Promise<string>((_, reject) => {
+          signal.addEventListener("abort", () => {
+            resolve(signal.reason.name);
+            reject(signal.reason);
+          });
+        }),
+    });
+    const model = scripted({ calls: [["slow", {}]] }, "It takes too long.");
+    const { status, messages } = await agent({ model, tools: [slow], use: [timeout(10)] }).run("Go").result;
+    const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+    equal([status, await promise, ...results.map(({ status }) => status)], ["done", "TimeoutError", "timeout"]);
+  },
+
+  async "the log of a server lets a client read a run that it began in the background"() {
+    const app = serve(agent({ model: scripted("Hello!") }), { log: memoryLog(), onClientGone: "detach" });
+    const server = client("", { fetch: app.request });
+    const { state } = await server.start({ prompt: "Hi" });
+    const first = await server.follow(state).result();
+    const second = await server.follow(state).result(); // all of it again, after the end
+    equal([first.status, first.text, second.text], ["done", "Hello!", "Hello!"]);
   },
 
   async "a client of OpenAI completes a chat"() {

@@ -48,7 +48,7 @@ for (const [runtime, [program = "", ...args]] of Object.entries(runtimes)) {
   Deno.test(`the installed package works on ${runtime}`, async () => {
     const { success, stdout, stderr } = await new Deno.Command(program, { args, cwd: project }).output();
     const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-    assertEquals([success, out?.match(/^ok /gm)?.length], [true, 6], `${out}${err}`);
+    assertEquals([success, out?.match(/^ok /gm)?.length], [true, 8], `${out}${err}`);
   });
 }
 
@@ -93,7 +93,7 @@ async function bundle(file: string, format: "esm" | "iife"): Promise<string> {
   return path;
 }
 
-const passed = /^(ok .*(\n|$)){5}$/;
+const passed = /^(ok .*(\n|$)){7}$/;
 
 Deno.test("the installed package works on workerd", async () => {
   const script = await Deno.readTextFile(await bundle("worker.ts", "esm"));

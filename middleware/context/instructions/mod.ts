@@ -13,7 +13,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../mod.ts";
-import { type Files, onlyIf, startTimer } from "../../../src/core/kit.ts";
+import { anySignal, type Files, onlyIf, startTimer } from "../../../src/core/kit.ts";
 import { addressOf, shown, textAt } from "./address.ts";
 
 /** Options of `instructions()`. */
@@ -103,7 +103,7 @@ export function instructions<V = unknown>(
     const late = new AbortController();
     const timer = startTimer(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
     try {
-      return await textAt(address, { allowed, maxBytes, signal: AbortSignal.any([signal, late.signal]) });
+      return await textAt(address, { allowed, maxBytes, signal: anySignal([signal, late.signal]) });
     } finally {
       clearTimeout(timer);
     }

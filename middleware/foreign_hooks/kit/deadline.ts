@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { cancellationOf, startTimer, withGracePeriod } from "../../../src/core/kit.ts";
+import { anySignal, cancellationOf, startTimer, withGracePeriod } from "../../../src/core/kit.ts";
 
 /**
  * Calls `work` with a signal that aborts with `signal` or after `ms` milliseconds. After an abort, `work` has `grace` milliseconds (default 0) to settle;
@@ -17,7 +17,7 @@ export async function callWithin<T>(
 ): Promise<T> {
   signal.throwIfAborted();
   const late = new AbortController();
-  const own = AbortSignal.any([signal, late.signal]);
+  const own = anySignal([signal, late.signal]);
   const call = async () => await work(own);
   const timer = startTimer(() => late.abort(lateAfter(ms)), ms);
   try {

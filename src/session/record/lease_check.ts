@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { anySignal } from "../../core/lib/any_signal.ts";
 import type { Log, LogPage } from "../log.ts";
 
 /** Options of `followWithLeaseCheck()`. */
@@ -28,7 +29,7 @@ export async function* followWithLeaseCheck(
     const startTimer = () => setTimeout(() => silence.abort(), lease);
     let timer = startTimer();
     try {
-      for await (const page of log.tail(key, at, AbortSignal.any([signal, silence.signal]))) {
+      for await (const page of log.tail(key, at, anySignal([signal, silence.signal]))) {
         clearTimeout(timer);
         if (page.first > at + 1) return;
         yield page;

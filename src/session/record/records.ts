@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { anySignal } from "../../core/lib/any_signal.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Mail, Session } from "../../core/persistence/session.ts";
 import type { Event } from "../../protocol/event.ts";
@@ -147,7 +148,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
     if (ended && after === last) return;
     yield* followWithLeaseCheck(log, keyOf(position.run, requester), {
       after,
-      signal: host.signal ? AbortSignal.any([signal, host.signal]) : signal,
+      signal: host.signal ? anySignal([signal, host.signal]) : signal,
       lease: host.lease,
       check: () => complete(position, requester),
     });
@@ -210,7 +211,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
       if (!page || page.ended) return false;
       const expired = new AbortController();
       const timer = setTimeout(() => expired.abort(), host.lease);
-      const pages = log.tail(keyOf(run, requester), page.last, AbortSignal.any([signal, expired.signal]));
+      const pages = log.tail(keyOf(run, requester), page.last, anySignal([signal, expired.signal]));
       for await (const _ of pages);
       clearTimeout(timer);
       return true;

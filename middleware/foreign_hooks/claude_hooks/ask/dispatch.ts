@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { startTimer } from "../../../../src/core/kit.ts";
+import { anySignal, startTimer } from "../../../../src/core/kit.ts";
 import { callWithin, lateAfter } from "../../kit/deadline.ts";
 import { isObject } from "../../kit/fields.ts";
 import type { Definition } from "../config/config.ts";
@@ -70,7 +70,7 @@ async function call(
   const { toolUseId, signal, most = Infinity } = options;
   const background = new AbortController();
   const returned = await callWithin(Math.min(timeout, most), signal, (signal) => {
-    const own = AbortSignal.any([signal, background.signal]);
+    const own = anySignal([signal, background.signal]);
     return hook(input as never, toolUseId, { signal: own }); // a hook receives only the inputs of its own event
   }, grace);
   const work = backgroundWork(returned);

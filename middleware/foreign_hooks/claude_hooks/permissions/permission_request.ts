@@ -4,7 +4,7 @@
  * @module
  */
 import type { ApprovalContext, Call } from "../../../../mod.ts";
-import { cancellationOf, withGracePeriod } from "../../../../src/core/kit.ts";
+import { anySignal, cancellationOf, withGracePeriod } from "../../../../src/core/kit.ts";
 import { isSameJson } from "../../kit/call.ts";
 import { type Answers, blockOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";
@@ -63,7 +63,7 @@ export function permissionRequest(
   async function firstAnswer(ctx: ApprovalContext): Promise<Permission | undefined> {
     const over = new AbortController();
     try {
-      const signal = AbortSignal.any([ctx.signal, over.signal]);
+      const signal = anySignal([ctx.signal, over.signal]);
       return await first([askHooks(ctx, signal), askFunction(ctx, signal)], (error) => ctx.run.report(error));
     } finally {
       over.abort();

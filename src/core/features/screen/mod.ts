@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { anySignal } from "../../lib/any_signal.ts";
 import { type AnswerPart, noUsage } from "../../../protocol/message.ts";
 import type { Hook } from "../../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
@@ -83,7 +84,7 @@ export function screen<V = unknown>(
       () => late.abort(new Error(`Cannot check a text: it took longer than ${timeout} ms`)),
       timeout,
     );
-    const signal = AbortSignal.any([ctx.signal, late.signal]);
+    const signal = anySignal([ctx.signal, late.signal]);
     try {
       const checking = Promise.resolve().then(() => check(piece, { ...ctx, signal }));
       const screening = await withGracePeriod(checking, cancellationOf(signal), 0, () => {});
@@ -123,7 +124,7 @@ export function screen<V = unknown>(
       decide: (piece) => decide(piece, ctx),
       onCut: () => cut.abort(new DOMException("The text was cut by a check", "AbortError")),
     });
-    const signal = AbortSignal.any([ctx.signal, cut.signal]);
+    const signal = anySignal([ctx.signal, cut.signal]);
     const inner = { ...ctx, emit: stream.emit };
     let response: ModelResponse;
     try {
