@@ -137,3 +137,10 @@ for (const [template, path] of [["durable-objects", "/my-conversation"], ["worke
     assertConversation(await chatted(project, start, path, ...prompts));
   });
 }
+
+Deno.test("a created agent on workers keeps its sessions in D1", async () => {
+  const execute = ["node_modules/wrangler/bin/wrangler.js", "d1", "execute", "DB", "--local", "--json", "--command"];
+  const query = "SELECT COUNT(*) AS sessions FROM jizai_session";
+  const [answer] = JSON.parse(await quietly(`${folder}/my-workers`, "node", ...execute, query));
+  assertEquals(answer.results, [{ sessions: 1 }]);
+});

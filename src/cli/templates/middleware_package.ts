@@ -31,6 +31,7 @@ export function ${factory}({ calls = 20 }: Options = {}): Middleware {
   const used = state("${name}.used", () => 0); // one number for each run, not for each agent
   return {
     name: "${name}",
+    interfaceVersion: 1, // that of Jizai's middleware; an agent with another one rejects it by name
     async tool(ctx, next) {
       if (used.update(ctx, (count) => count + 1) > calls) return skipped("There are no calls left in this run.");
       return await next();

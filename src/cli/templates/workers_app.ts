@@ -7,31 +7,52 @@ import { appFiles, appReadme } from "./app_files.ts";
 import { json, node, packageJson, type Project, type Template, tsconfig } from "./template.ts";
 
 const worker = `/**
- * Serves the agent on Cloudflare Workers.
+ * Serves the agent on Cloudflare Workers. A D1 database has the sessions and the events of the runs.
  *
  * @module
  */
-import { serve, workers } from "@jizai/jizai";
+import { serve, type ServedApp, workers } from "@jizai/jizai";
 import { playground } from "@jizai/jizai/playground";
+import { type D1, d1Log, d1Store, migrate } from "@jizai/jizai/session/d1";
+import type { ExecutionContext } from "hono";
 import { assistant } from "./agent.ts";
+import type { Keys } from "./model.ts";
 
-export default serve(assistant, {
-  vars: (c) => c.env, // the secrets of the Worker
-  limits: workers, // at most six open connections
-  page: playground(),
-  onError: (error, { id }) => console.error(id, error),
-});
+/** The bindings and secrets of the Worker. */
+interface Env extends Keys {
+  readonly DB: D1;
+}
+
+let app: ServedApp | undefined;
+
+export default {
+  async fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
+    if (!app) await migrate(env.DB); // creates the tables that are missing
+    app ??= serve(assistant, {
+      vars: () => env,
+      store: d1Store(env.DB),
+      log: d1Log(env.DB), // a client that reconnects receives the events that it missed
+      onClientGone: "detach", // a run continues for half a minute when its client disconnects
+      limits: workers, // at most six open connections
+      page: playground(),
+      onError: (error, { id }) => console.error(id, error),
+    });
+    return await app.fetch(request, env, ctx);
+  },
+};
 `;
 
 const deploying = `## Deployment
 
 \`\`\`sh
+npx wrangler login
+npm run deploy          # creates the database of \`wrangler.jsonc\`, too
 npx wrangler secret put OPENAI_API_KEY
-npm run deploy
 \`\`\`
 
-Sessions live in the memory of one isolate, which Cloudflare may end at any time. For conversations that continue, and for
-approvals that take longer, create the project with \`--template durable-objects\`.
+Sessions and events live in the D1 database \`DB\`. A conversation continues, and a question can be answered later, on every
+isolate. A run itself lives in one request: Cloudflare ends it half a minute after its client has left. For runs that
+outlive their clients, create the project with \`--template durable-objects\`.
 `;
 
 const commands = ["npm install", "npm test", "npm start"];
@@ -58,9 +79,9 @@ export function workerPackage(project: Project): string {
   });
 }
 
-/** An app for Cloudflare Workers. */
+/** An app for Cloudflare Workers, with sessions in D1. */
 export const workersApp: Template = {
-  title: "an agent on Cloudflare Workers",
+  title: "an agent on Cloudflare Workers, with sessions in D1",
   commands,
   files: (project) => ({
     ...appFiles,
@@ -69,6 +90,6 @@ export const workersApp: Template = {
     "package.json": workerPackage(project),
     "src/worker.ts": worker,
     "tsconfig.json": tsconfig(["src", "tests"]),
-    "wrangler.jsonc": wranglerJson(project),
+    "wrangler.jsonc": wranglerJson(project, { d1_databases: [{ binding: "DB", database_name: project.name }] }),
   }),
 };
