@@ -88,7 +88,7 @@ Deno.test("playground: the trace nests brackets, in plain words, and says who de
   await send(page, "Hi");
   await until(page, "paused");
   assertEquals(await brackets(page), [
-    "session",
+    "session: ‖ paused",
     " prompt",
     "  turn 1",
     "   model scripted: calls",
@@ -106,11 +106,20 @@ Deno.test("playground: the trace nests brackets, in plain words, and says who de
     "       a person is asked",
   ]);
   const legend = await page.locator(".legend li").allTextContents();
-  assertEquals(legend, ["→ passed", "✎ changed", "↩ answered", "✕ denied", "? asked", "‖ paused", "! failed"]);
+  assertEquals(legend, [
+    "→ passed: changed nothing",
+    "✎ changed: the input, the result, or tried again",
+    "↩ answered: in place of what is inside",
+    "✕ denied: the call may not run",
+    "? asked: a person decides",
+    "‖ paused: until a person answers",
+    "! failed: threw an error",
+  ]);
+  assert(await page.locator(".legend li:last-child .meaning").boundingBox()); // visible
   await page.getByRole("button", { name: "Approve" }).click();
   await until(page, "done");
   assertEquals((await brackets(page)).slice(16), [
-    "session",
+    "session: ▶ resumed",
     " turn 1",
     "  order: ok · approved by a person",
     "   outer at tool: → passed",

@@ -3,6 +3,7 @@
  *
  * ```sh
  * deno task screenshots
+ * deno task screenshots trace failure # only these scenes
  * ```
  *
  * @module
@@ -156,10 +157,24 @@ const scenes: Readonly<Record<string, { readonly steps: readonly ScriptedStep[];
       await page.locator("#runs button >> nth=0").click();
     },
   },
+  resumed: {
+    steps: [look, ask, { text: "Booked. Have a good time!", usage: { input: 2_320, output: 12, cached: 2_110 } }],
+    async play(page) {
+      await send(page, "Plan a weekend in Rome, and book a room");
+      await until(page, "paused");
+      await page.getByRole("button", { name: "Approve" }).click();
+      await until(page, "done");
+      const tab = page.getByRole("button", { name: "Trace", exact: true });
+      if ((await page.locator("nav").boundingBox()) !== null) await tab.click();
+      await page.getByLabel("Hide hooks that passed").check();
+      await page.evaluate(`document.querySelector("#onion").scrollTop = 1e6`);
+    },
+  },
 };
 
 await Deno.mkdir(folder, { recursive: true });
 for (const [name, { steps, play }] of Object.entries(scenes)) {
+  if (Deno.args.length > 0 && !Deno.args.includes(name)) continue;
   for (const size of sizes) {
     await using open = await visit(app(...steps));
     await open.page.setViewportSize(size);

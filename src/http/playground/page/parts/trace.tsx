@@ -33,13 +33,19 @@ export const Trace = memo(({ spans, isRunning }: TraceProps) => {
     <>
       {spans.length > 0 && (
         <div class="legend">
-          <ul aria-label="Legend">
-            {legend.map(({ kind, symbol, meaning }) => (
-              <li key={kind} class={`act ${kind}`} title={meaning}>
-                <span aria-hidden="true">{symbol}</span> {kind}
-              </li>
-            ))}
-          </ul>
+          <details open={matchMedia("(min-width: 801px)").matches}>
+            <summary>Legend</summary>
+            <ul aria-label="Legend">
+              {legend.map(({ kind, symbol, meaning }) => (
+                <li key={kind}>
+                  <span class={`act ${kind}`}>
+                    <span aria-hidden="true">{symbol}</span> {kind}:
+                  </span>{" "}
+                  <span class="meaning">{meaning}</span>
+                </li>
+              ))}
+            </ul>
+          </details>
           <label>
             <input type="checkbox" onChange={() => setBrief(!isBrief)} /> Hide hooks that passed
           </label>
@@ -87,7 +93,7 @@ const Bracket = memo(({ node: { span, children } }: { readonly node: TraceNode }
   return (
     <li class={`span ${span.kind} ${strongest.kind}${span.to === undefined ? " open" : ""}`}>
       <div class="row">
-        <span class="name">
+        <span class="name" title={span.name}>
           <Name span={span} />
         </span>
         <span class="did">

@@ -25,7 +25,11 @@ type Handlers = { readonly [T in Event["type"]]?: (view: View, arrival: Arrival<
 
 /** Reduces the events of the run and of its subagents. */
 const handlers: Handlers = {
-  "session.opened": (view, at) => open(view, at, { place: "session", parent: "", name: "session" }, parentCall(at)),
+  "session.opened"(view, at) {
+    const opened = open(view, at, { place: "session", parent: "", name: "session" }, parentCall(at));
+    const isResumed = !at.path && view.spans.length > 0; // those from before the pause
+    return isResumed ? spans.annotate(opened, "session", "▶ resumed") : opened;
+  },
   "session.closed": (view, at) => close(close(view, at, "prompt"), at, "session"),
   "prompt.accepted"(view, at) {
     const opened = open(view, at, { place: "prompt", parent: "session", name: "prompt" });
@@ -111,7 +115,7 @@ const runHandlers: Handlers = {
   },
   "run.paused"(view, { event: { questions, resumeToken }, now }) {
     const paused = {
-      ...spans.explainThrown(spans.closeAll(view, now), "paused"),
+      ...spans.explainThrown(spans.closeAll(spans.annotateSession(view, "‖ paused"), now), "paused"),
       status: "paused",
       questions,
       pausedSince: now,

@@ -62,6 +62,13 @@ export function annotate(view: View, place: string, outcome: string, fields: Pic
   return span ? { ...view, spans: view.spans.with(index, { ...span, outcome, ...fields }) } : view;
 }
 
+/** Sets the outcome of the run's last session, which may have closed. */
+export function annotateSession(view: View, outcome: string): View {
+  const index = view.spans.findLastIndex((span) => span.place === "session");
+  const span = view.spans[index];
+  return span ? { ...view, spans: view.spans.with(index, { ...span, outcome }) } : view;
+}
+
 /** Closes the open spans at a place. */
 export function close(view: View, now: number, place: string, outcome?: string): View {
   const to = offset(view, now);

@@ -17,12 +17,12 @@ export interface Act {
 
 /** The legend: each kind with its symbol, its name and its meaning. */
 export const legend: readonly { readonly kind: ActKind; readonly symbol: string; readonly meaning: string }[] = [
-  { kind: "passed", symbol: "→", meaning: "let it through unchanged" },
-  { kind: "changed", symbol: "✎", meaning: "changed the input or the result, or tried again" },
-  { kind: "answered", symbol: "↩", meaning: "answered in place of what is inside" },
-  { kind: "denied", symbol: "✕", meaning: "refused the call" },
-  { kind: "asked", symbol: "?", meaning: "asked a person" },
-  { kind: "paused", symbol: "‖", meaning: "waits for a person" },
+  { kind: "passed", symbol: "→", meaning: "changed nothing" },
+  { kind: "changed", symbol: "✎", meaning: "the input, the result, or tried again" },
+  { kind: "answered", symbol: "↩", meaning: "in place of what is inside" },
+  { kind: "denied", symbol: "✕", meaning: "the call may not run" },
+  { kind: "asked", symbol: "?", meaning: "a person decides" },
+  { kind: "paused", symbol: "‖", meaning: "until a person answers" },
   { kind: "failed", symbol: "!", meaning: "threw an error" },
 ];
 
