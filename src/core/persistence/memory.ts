@@ -7,7 +7,7 @@ import type { Message } from "../../protocol/message.ts";
 import { boundedCache, type EntryOptions } from "./bounded_cache.ts";
 import type { Lease } from "./session.ts";
 import type { OpenRecovery } from "./recovery.ts";
-import { endedSession, isListed, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
+import { endedSession, type HandOver, isListed, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 
 /** The bounds of `memory()`. */
@@ -63,6 +63,7 @@ export function memory(
   return {
     writer: writeInMemory,
     recovery: recoverNothing,
+    handOver: abortAtShutdown,
     load(id) {
       const stored = sessions.get(id);
       return Promise.resolve(
@@ -115,6 +116,9 @@ export function memory(
       }),
   };
 }
+
+/** Aborts a run whose session ends with the process. */
+export const abortAtShutdown: HandOver = (_, control: { abort(reason: string): void }) => control.abort("shutdown");
 
 /** The recovery of a store that ends with the process, as its runs do. */
 export const recoverNothing: OpenRecovery = () => () => Promise.resolve({ runs: [], over: Promise.resolve() });

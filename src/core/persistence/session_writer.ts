@@ -8,14 +8,7 @@ import { clearTurn, turn } from "../../stream/turn.ts";
 import type { Position } from "../run/position.ts";
 import { LeasedSession, type Unsaved } from "./leased_session.ts";
 import { saveWithRetries } from "./retries.ts";
-import {
-  endedSession,
-  type OpenWriter,
-  type RunStore,
-  type SessionWriter,
-  type WriterOptions,
-  type WriterRun,
-} from "./store.ts";
+import { endedSession, type OpenWriter, type SessionWriter, type WriterOptions, type WriterRun } from "./store.ts";
 
 /** Creates the writer of a run in a store that outlives the process. */
 export const durableWriter: OpenWriter = (store, run, options) => new DurableWriter(store, run, options);
@@ -23,7 +16,7 @@ export const durableWriter: OpenWriter = (store, run, options) => new DurableWri
 /** Writes the session of one run. Saves are requested one after another, in order. */
 class DurableWriter implements SessionWriter {
   readonly durable: boolean;
-  readonly #store: Omit<RunStore, "writer">;
+  readonly #store: Parameters<OpenWriter>[0];
   readonly #run: WriterRun;
   readonly #session: LeasedSession;
   /** The last requested save, and one that was requested and has not begun. */
@@ -34,7 +27,7 @@ class DurableWriter implements SessionWriter {
   #later: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    store: Omit<RunStore, "writer">,
+    store: Parameters<OpenWriter>[0],
     run: WriterRun,
     options: WriterOptions,
   ) {

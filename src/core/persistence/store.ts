@@ -42,10 +42,18 @@ export interface Store extends StoreAdapter {
   readonly writer: OpenWriter;
   /** Creates the recovery of a server's runs. */
   readonly recovery: OpenRecovery;
+  /** Gives a run to another process when this one shuts down. */
+  readonly handOver: HandOver;
 }
 
+/**
+ * Hands a run over to another process after at most `grace` milliseconds, or aborts it. It comes with the store, so that a server without a durable one does
+ * not contain the code.
+ */
+export type HandOver = (run: never, control: never, grace: number) => void;
+
 /** The operations of a store that a run uses. */
-export type RunStore = Pick<Store, "writer" | "load" | "save" | "touch">;
+export type RunStore = Pick<Store, "writer" | "handOver" | "load" | "save" | "touch">;
 
 /** The options of `list()`. */
 export interface ListOptions {
@@ -56,7 +64,11 @@ export interface ListOptions {
 }
 
 /** Creates the writer of a run's session in `store`. */
-export type OpenWriter = (store: Omit<RunStore, "writer">, run: WriterRun, options: WriterOptions) => SessionWriter;
+export type OpenWriter = (
+  store: Omit<RunStore, "writer" | "handOver">,
+  run: WriterRun,
+  options: WriterOptions,
+) => SessionWriter;
 
 /** The options of a writer. */
 export interface WriterOptions {

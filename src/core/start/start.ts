@@ -12,7 +12,7 @@ import { RunControl } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import { limited } from "../run/limits.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
-import { handOver } from "./hand_over.ts";
+import type { handOver } from "./hand_over.ts";
 import { live } from "./life.ts";
 import type { Ready } from "./open.ts";
 import { nullSink, type Opened, type Started, type StartOptions } from "./options.ts";
@@ -56,7 +56,10 @@ export function start(
     stop: (reason = "stop", stopOptions) => control.abort(reason, stopOptions),
     drain: (reason) => steering.drain(reason),
     finish: () => steering.finish(),
-    handOver: (grace) => void ready.promise.then((run) => handOver(run, control, grace), () => {}), // a run that cannot open ends by itself
+    handOver(grace) {
+      const hand = options.store.handOver as typeof handOver; // or the abort of memory()
+      ready.promise.then((run) => hand(run, control, grace), () => {}); // a run that cannot open ends by itself
+    },
     async send(message, sendOptions) {
       const { engine, writer } = await ready.promise; // messages that waited before come first
       const named = `Cannot send a message to run "${engine.id}"`;

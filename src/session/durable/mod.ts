@@ -5,6 +5,7 @@
  */
 import { durableWriter } from "../../core/persistence/session_writer.ts";
 import { isListed, type Store, type StoreAdapter } from "../../core/persistence/store.ts";
+import { handOver } from "../../core/start/hand_over.ts";
 import { serverRecovery } from "./server_recovery.ts";
 
 /**
@@ -22,5 +23,5 @@ import { serverRecovery } from "./server_recovery.ts";
  */
 export function durable(adapter: StoreAdapter): Store {
   const list: Store["list"] = async (options) => (await adapter.list(options)).filter(isListed);
-  return { ...adapter, list, recovery: serverRecovery, writer: durableWriter };
+  return { ...adapter, list, handOver, recovery: serverRecovery, writer: durableWriter };
 }

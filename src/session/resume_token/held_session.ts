@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { recoverNothing, writeInMemory } from "../../core/persistence/memory.ts";
+import { abortAtShutdown, recoverNothing, writeInMemory } from "../../core/persistence/memory.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { Session } from "../../core/persistence/session.ts";
@@ -31,6 +31,7 @@ export function holdSession(
   const store: Store = {
     writer: writeInMemory,
     recovery: recoverNothing,
+    handOver: abortAtShutdown,
     load: (id) => Promise.resolve(current?.id === id ? current : undefined),
     async save(session) {
       if ((current?.version ?? 0) !== session.version) return undefined;
