@@ -15,7 +15,7 @@ import { calling, type Options, type Run, served, streaming, withTool } from "..
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
 
-/** There are no files, no exporter, no limits within reach. */
+/** They use no files and no exporter, and reach no limit. */
 const idle = [
   otel(api),
   budget({ calls: 1_000_000 }),

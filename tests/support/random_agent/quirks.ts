@@ -179,7 +179,7 @@ const tame: readonly Kind[] = [
 /** The quirks that end the run, or remove messages from the transcript. */
 const wild: readonly Kind[] = [ends, shortens, refuses];
 
-/** Chooses quirks; without the wild ones if `tamely`. */
+/** Chooses quirks. If `tamely` is true, none of them ends the run or removes messages. */
 export function quirksBy(chance: Chance, tamely: boolean): readonly Quirk[] {
   const kinds = tamely ? tame : [...tame, ...wild];
   const quirks = Array.from({ length: chance.below(7) }, (_, index) => {
