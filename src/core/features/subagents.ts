@@ -6,7 +6,7 @@
 import type { ToolResult } from "../../protocol/message.ts";
 import { user } from "../../protocol/message.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
-import type { Sink } from "../../stream/channel.ts";
+import { SinkFilter } from "../../stream/channel.ts";
 import type { Agent } from "../agent/agent.ts";
 import { type AgentDefinition, defineAgent } from "../agent/definition.ts";
 import { schemaOf } from "../agent/schema.ts";
@@ -74,10 +74,12 @@ function promptSchema() {
       properties: { prompt: { type: "string", description: "The task, with all that is needed to do it" } },
       required: ["prompt"],
     },
-    (value) =>
-      typeof value === "object" && value !== null && "prompt" in value && typeof value.prompt === "string"
-        ? { value: { prompt: value.prompt } }
-        : { issues: [{ message: "expected a text", path: ["prompt"] }] },
+    (value) => {
+      const { prompt } = Object(value);
+      return typeof prompt === "string"
+        ? { value: { prompt } }
+        : { issues: [{ message: "expected a text", path: ["prompt"] }] };
+    },
   );
 }
 
@@ -156,18 +158,8 @@ function answersForChild(call: string, { loop }: EngineRun): PersonAnswer[] {
 async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResult> {
   const { emit, call, child: agent, prompt, settings, signal, vars } = ctx;
   const { parent, child, tool, saved } = own;
-  const sink: Sink<NumberedEvent> = {
-    write: ({ event }) => emit({ type: "subagent.event", call, agent, event }),
-    cork: () => parent.sink.cork(),
-    uncork: () => parent.sink.uncork(),
-    get full() {
-      return parent.sink.full;
-    },
-    get congested() {
-      return parent.sink.congested ?? false;
-    },
-    close() {},
-  };
+  const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
+  const sink = new SinkFilter(parent.sink, write, () => {});
   const store = memory();
   if (saved) await store.save({ ...saved, version: 0 });
   const started = start(inheriting(parent.definition, child), {
@@ -207,10 +199,8 @@ function inheriting(
   composed.set(parent, known);
   const found = known.get(child);
   if (found) return found;
-  const ownUse = parent.use.filter((middleware) =>
-    !inheritedBy.get(parent)?.some((one) => one.middleware === middleware)
-  );
-  const all = [...inheritedBy.get(parent) ?? [], ...ownUse.flatMap(inheritedOf)];
+  const received = inheritedBy.get(parent) ?? []; // the first middleware of the parent
+  const all = [...received, ...parent.use.slice(received.length).flatMap(inheritedOf)];
   const inherited = all.filter(({ from }) => !child.use.includes(from));
   const tools = inherited.flatMap(({ middleware }) => middleware.tools ?? []);
   const heir = inherited.length === 0 ? child : defineAgent({
