@@ -4,10 +4,8 @@
  * @module
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
-import { nullSink, type Started } from "../../core/start/options.ts";
+import { nullSink } from "../../core/start/options.ts";
 import { ifOwnedBy, ownedKey, ownedSessions } from "../../session/owned_store.ts";
-import { RecordError } from "../../session/record/record_error.ts";
-import type { Recorder } from "../../session/record/recorder.ts";
 import type { Records, recordsOf } from "../../session/record/records.ts";
 import type { LaunchInput, LiveRun, Requester, RunHost } from "../../session/record/run_host.ts";
 import type { ServedAgent, ServerOptions } from "../options.ts";
@@ -95,7 +93,7 @@ export function liveRuns(
     };
     const started = agent.start(startOptions, held?.to(sink) ?? sink);
     const over = Promise.all([started.result, record?.over]).then(() => void live.delete(key)); // neither rejects
-    const run: LiveRun = { ...started, begun: begun(started, record), over };
+    const run: LiveRun = { ...started, begun: started.opened.then(({ after }) => record?.begin(after)), over };
     live.set(key, run);
     try {
       await run.begun;
@@ -110,12 +108,4 @@ export function liveRuns(
   }
 
   return { ...host, launch, records, reports };
-}
-
-/** Resolves when a run has its session and its first events are logged. */
-async function begun({ opened }: Started, record: Recorder | undefined): Promise<void> {
-  const { after } = await opened;
-  if (await record?.begin(after) === false) {
-    throw new RecordError("Cannot run this: its events could not be logged", "unrecorded");
-  }
 }

@@ -10,11 +10,12 @@ import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
 import type { Addition, Lines, Log } from "../log.ts";
+import { RecordError } from "./record_error.ts";
 
 /** Logs the events of a run, and passes them on once they are logged. */
 export interface Recorder extends Sink<NumberedEvent> {
-  /** Begins to log after the event of number `after`. Resolves with whether the first events could be logged. */
-  begin(after: number): Promise<boolean>;
+  /** Begins to log after the event of number `after`. Rejects with a `RecordError` if the first events could not be logged. */
+  begin(after: number): Promise<void>;
   settled(): Promise<void>;
   /** Resolves when nothing more will be logged. */
   readonly over: Promise<void>;
@@ -144,7 +145,7 @@ export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Rec
       const { done } = next;
       appendAll(after).then(finish, (error) => finish(false, error));
       await done.promise;
-      return !lost;
+      if (lost) throw new RecordError("Cannot run this: its events could not be logged", "unrecorded");
     },
     write({ event }) {
       if (lost) return;
