@@ -8,7 +8,7 @@ import { handleFinish, handleMessage, handleStop, handleStopSession } from "./ha
 import { handleFollow, handleFollowSession, handleJson, handleShow } from "./handlers/read_handlers.ts";
 import { handleAnswers, handleChat, handleCompaction, handlePrompt } from "./handlers/run_handlers.ts";
 import { identify } from "./identify.ts";
-import type { Operation } from "./parse/operation.ts";
+import type { Operation, OperationOf } from "./parse/operation.ts";
 import type { Route } from "./parse/route.ts";
 import { errorResponse, shuttingDown } from "./respond/error_response.ts";
 import type { RequestScope, Server } from "./server.ts";
@@ -30,32 +30,25 @@ export function requestPath({ parse, errorBody }: Route, server: Server): (c: Co
   };
 }
 
-/** Admits an operation, launches its run if it has one, and responds. */
+/** Admits an operation of one type, launches its run if it has one, and responds. */
+type Handler<T extends Operation> = (scope: RequestScope, operation: T) => Response | Promise<Response>;
+
+const handlers: { readonly [T in Operation["type"]]: Handler<OperationOf<T>> } = {
+  prompt: handlePrompt,
+  answers: handleAnswers,
+  chat: handleChat,
+  compact: handleCompaction,
+  follow: handleFollow,
+  followSession: handleFollowSession,
+  show: handleShow,
+  json: handleJson,
+  message: handleMessage,
+  finish: handleFinish,
+  stop: handleStop,
+  stopSession: handleStopSession,
+};
+
 function handle(scope: RequestScope, operation: Operation): Response | Promise<Response> {
-  switch (operation.type) {
-    case "prompt":
-      return handlePrompt(scope, operation);
-    case "answers":
-      return handleAnswers(scope, operation);
-    case "chat":
-      return handleChat(scope, operation);
-    case "compact":
-      return handleCompaction(scope, operation);
-    case "follow":
-      return handleFollow(scope, operation);
-    case "followSession":
-      return handleFollowSession(scope, operation);
-    case "show":
-      return handleShow(scope, operation);
-    case "json":
-      return handleJson(scope, operation);
-    case "message":
-      return handleMessage(scope, operation);
-    case "finish":
-      return handleFinish(scope, operation);
-    case "stop":
-      return handleStop(scope, operation);
-    case "stopSession":
-      return handleStopSession(scope, operation);
-  }
+  const handler = handlers[operation.type] as Handler<Operation>; // it takes the operations of its type
+  return handler(scope, operation);
 }
