@@ -6,7 +6,7 @@
 import { startTimer } from "../lib/cancellation.ts";
 import { saveWithRetries, withRetries } from "./retries.ts";
 import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
-import type { RunStore, WriterOptions, WriterRun } from "./store.ts";
+import type { OpenWriter, WriterOptions, WriterRun } from "./store.ts";
 
 /** A session without its version. */
 export type Unsaved = Omit<Session, "version">;
@@ -22,7 +22,7 @@ interface Draft {
 
 /** Changes the stored session of one run, and receives the messages that other processes put into it. */
 export class LeasedSession {
-  readonly #store: Omit<RunStore, "writer">;
+  readonly #store: Parameters<OpenWriter>[0];
   readonly #run: WriterRun;
   readonly #options: WriterOptions;
   #version: number;
@@ -38,7 +38,7 @@ export class LeasedSession {
   #closed = false;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(store: Omit<RunStore, "writer">, run: WriterRun, options: WriterOptions) {
+  constructor(store: Parameters<OpenWriter>[0], run: WriterRun, options: WriterOptions) {
     this.#store = store;
     this.#run = run;
     this.#options = options;
