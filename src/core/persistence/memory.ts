@@ -7,7 +7,15 @@ import type { Message } from "../../protocol/message.ts";
 import { boundedCache, type EntryOptions } from "./bounded_cache.ts";
 import type { Lease } from "./session.ts";
 import type { OpenRecovery } from "./recovery.ts";
-import { endedSession, type HandOver, isListed, type OpenWriter, type SessionWriter, type Store } from "./store.ts";
+import {
+  archivedSession,
+  endedSession,
+  type HandOver,
+  isListed,
+  type OpenWriter,
+  type SessionWriter,
+  type Store,
+} from "./store.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 
 /** The bounds of `memory()`. */
@@ -167,11 +175,9 @@ export const writeInMemory: OpenWriter = (store, run, { version: stored, always 
     },
     async archive() {
       if (!saves) return undefined;
-      const { messages, owner, archive } = run.read();
-      const id = crypto.randomUUID();
-      const session = { id, version: 0, messages, ...(owner !== undefined && { owner }), ...(archive && { archive }) };
+      const session = archivedSession(run.read());
       archived = await store.save(session) !== undefined;
-      return archived ? id : undefined;
+      return archived ? session.id : undefined;
     },
     release: () => Promise.resolve(),
     close() {},

@@ -8,7 +8,14 @@ import { clearTurn, turn } from "../../stream/turn.ts";
 import type { Position } from "../run/position.ts";
 import { LeasedSession, type Unsaved } from "./leased_session.ts";
 import { saveWithRetries } from "./retries.ts";
-import { endedSession, type OpenWriter, type SessionWriter, type WriterOptions, type WriterRun } from "./store.ts";
+import {
+  archivedSession,
+  endedSession,
+  type OpenWriter,
+  type SessionWriter,
+  type WriterOptions,
+  type WriterRun,
+} from "./store.ts";
 
 /** Creates the writer of a run in a store that outlives the process. */
 export const durableWriter: OpenWriter = (store, run, options) => new DurableWriter(store, run, options);
@@ -64,16 +71,8 @@ class DurableWriter implements SessionWriter {
 
   async archive(): Promise<string | undefined> {
     if (!this.#saves) return undefined;
-    const { messages, owner, archive } = this.#run.read();
-    const id = crypto.randomUUID();
-    const version = await saveWithRetries(this.#store, {
-      id,
-      version: 0,
-      messages,
-      ...(owner !== undefined && { owner }),
-      ...(archive !== undefined && { archive }),
-    });
-    return version === undefined ? undefined : id;
+    const session = archivedSession(this.#run.read());
+    return await saveWithRetries(this.#store, session) === undefined ? undefined : session.id;
   }
 
   close(): void {

@@ -139,3 +139,9 @@ export function isListed(id: string): boolean {
 export function endedSession({ run, ...session }: Omit<Session, "version">, event: Event): Omit<Session, "version"> {
   return run ? { ...session, last: { run: run.id, event, before: run.before } } : session;
 }
+
+/** Returns a session under a new id that keeps the messages of another one. */
+export function archivedSession({ messages, owner, archive }: Omit<Session, "version">): Session {
+  const id = crypto.randomUUID();
+  return { id, version: 0, messages, ...(owner !== undefined && { owner }), ...(archive !== undefined && { archive }) };
+}
