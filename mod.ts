@@ -99,6 +99,9 @@ export {
   type ModelEvent,
   type ModelOptions,
   type ModelRequest,
+  type ProviderApi,
+  type ProviderDeclaration,
+  type ProviderTool,
   type ToolChoice,
   type ToolDefinition,
 } from "./src/model/model.ts";

@@ -172,6 +172,10 @@ function blockOf(part: AnswerPart | ContentPart): unknown {
       return part;
     case "source":
       return part;
+    case "provider_call":
+      return { type: "server_tool_use", id: part.callId, name: part.name, input: part.input };
+    case "provider_result":
+      return { type: `${part.name}_tool_result`, tool_use_id: part.callId, content: part.output };
     case "reasoning":
       return { type: "thinking", thinking: part.text };
     case "call":

@@ -5,7 +5,7 @@
  */
 import type { Decider, Decision, Event, FailureCode } from "../protocol/event.ts";
 import type { Question } from "../protocol/question.ts";
-import type { ContentPart, MediaPart, ResultStatus, SourcePart, Usage, UserMessage } from "../protocol/message.ts";
+import type { AddedPart, ContentPart, ResultStatus, Usage, UserMessage } from "../protocol/message.ts";
 
 /** An event and its number in the run. */
 export interface Frame {
@@ -71,8 +71,8 @@ export interface AnswerView {
 /** A part of an answer. */
 export type PartView = TextView | CallView | AddedView;
 
-/** A generated file or a source, and its number in the turn. */
-export type AddedView = (MediaPart | SourcePart) & { readonly id: number; readonly text?: string };
+/** A part that was complete at once, and its number in the turn. */
+export type AddedView = AddedPart & { readonly id: number; readonly text?: string };
 
 /** Text or reasoning, as far as it has arrived. */
 export interface TextView {

@@ -5,7 +5,7 @@
  */
 import { brand } from "../protocol/brand.ts";
 import type { FailureCode, FinishReason } from "../protocol/event.ts";
-import type { Json, MediaPart, Message, SourcePart, Usage } from "../protocol/message.ts";
+import type { AddedPart, Json, Message, Usage } from "../protocol/message.ts";
 
 /** Describes a tool to the model. */
 export interface ToolDefinition {
@@ -15,6 +15,37 @@ export interface ToolDefinition {
   readonly description: string;
   /** JSON Schema of the input, draft 2020-12. */
   readonly schema: { readonly [key: string]: unknown };
+  /** The declaration of a tool that the provider runs. Undefined for a tool that the agent runs. */
+  readonly provider?: ProviderTool;
+}
+
+/** An API of a provider, by the name of its adapter. */
+export type ProviderApi = "ai_sdk" | "anthropic" | "gemini" | "openai" | "openai_responses";
+
+/** A tool that the provider runs, as each API declares it. `providerTool()` makes it. */
+export interface ProviderTool {
+  /** The kind of the tool, such as `web_search`. */
+  readonly type: string;
+  /** The settings of the tool, without secrets, for the guards that decide about it. */
+  readonly settings: { readonly [name: string]: Json };
+  /** The declaration for each API that has such a tool. */
+  readonly apis: { readonly [api in ProviderApi]?: ProviderDeclaration };
+  /** Whether the provider must ask before it runs a call. The engine sets it for a model that `asks`. Default: false. */
+  readonly ask?: boolean;
+}
+
+/** The declaration of a tool that the provider runs, for one API. */
+export interface ProviderDeclaration {
+  /** The entry among the tools of a request. */
+  readonly tool?: { readonly [name: string]: Json };
+  /** Further fields of the request. The arrays of several tools are joined. */
+  readonly fields?: { readonly [name: string]: Json };
+  /** Headers of the request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Fields of the request that force a call of the tool. */
+  readonly choice?: { readonly [name: string]: Json };
+  /** Fields of the entry that make the provider ask before it runs a call. */
+  readonly asked?: { readonly [name: string]: Json };
 }
 
 /** The tools that a response may or must call: `auto` leaves it to the model, `required` forces a call, and `{ tool }` a call of that tool. */
@@ -70,8 +101,8 @@ export type ModelEvent =
   | { readonly type: "text"; readonly text: string }
   /** Reasoning to append. `meta` ends the part; it is stored with the part and sent back unchanged. */
   | { readonly type: "reasoning"; readonly text: string; readonly meta?: Json }
-  /** A part that is complete at once: a generated file, or a source. */
-  | { readonly type: "part"; readonly part: MediaPart | SourcePart }
+  /** A part that is complete at once: a generated file, a source, or a call that the provider runs and its result. */
+  | { readonly type: "part"; readonly part: AddedPart }
   /** A call begins. */
   | { readonly type: "call.start"; readonly id: string; readonly name: string }
   /** JSON text to append to the input of a call. */
@@ -85,6 +116,8 @@ export type ModelEvent =
 export interface Model {
   /** The name of the model, for events and records. */
   readonly id: string;
+  /** The kinds of provider-run tools whose calls it can ask about before they run. Such a question is a call of the declared tool. Default: none. */
+  readonly asks?: readonly string[];
   /**
    * Sends one request and streams the response. Each array holds the events of one read from the network, so that they are forwarded together.
    * Stops when `signal` aborts. Throws a {@linkcode ModelError} if the provider rejects the request or the stream is cut.

@@ -1,10 +1,10 @@
 /**
- * Provider notes: the `meta` of reasoning parts, which is stored and sent back to the model that produced it, and to no other.
+ * Provider notes: the `meta` of parts, which is stored and sent back to the model that produced it, and to no other.
  *
  * @module
  */
-import type { AnswerPart, Json } from "../protocol/message.ts";
-import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import type { AnswerPart, Json, ProviderResultPart } from "../protocol/message.ts";
+import { isObject, stringOrEmpty, type UnknownObject } from "../protocol/unknown_json.ts";
 import type { ModelEvent } from "./model.ts";
 
 /** Creates an event that ends the reasoning part, or adds an empty one, with a note of `model`. The note is data from a parsed frame. */
@@ -19,8 +19,36 @@ export function sourceEvent(fields: { readonly [key in "url" | "title" | "text"]
   return { type: "part", part: { type: "source", ...Object.fromEntries(texts) } };
 }
 
+/** Creates an event of a call that the provider runs. The fields and the note are data from parsed frames. */
+export function callEvent(
+  { callId, name, server, input }: { readonly [key in "callId" | "name" | "server" | "input"]?: unknown },
+  note: UnknownObject,
+): ModelEvent {
+  const names = { name: stringOrEmpty(name), ...(typeof server === "string" && { server }) };
+  return {
+    type: "part",
+    part: { type: "provider_call", callId: stringOrEmpty(callId), ...names, input: jsonOf(input), meta: jsonOf(note) },
+  };
+}
+
+/** Creates an event of the result of such a call. */
+export function resultEvent(
+  { callId, name, status, output }:
+    & { readonly [key in "callId" | "name" | "output"]?: unknown }
+    & Pick<ProviderResultPart, "status">,
+  note?: UnknownObject,
+): ModelEvent {
+  const meta = note && { meta: jsonOf(note) };
+  const names = { callId: stringOrEmpty(callId), name: stringOrEmpty(name) };
+  return { type: "part", part: { type: "provider_result", ...names, status, output: jsonOf(output), ...meta } };
+}
+
+function jsonOf(value: unknown): Json {
+  return (value ?? null) as Json; // parsed JSON
+}
+
 /** Reads the note of a part if it came from `model`. */
 export function readNote(part: AnswerPart, model: string): UnknownObject {
-  const meta = part.type === "reasoning" || part.type === "media" ? part.meta : undefined;
+  const meta = "meta" in part ? part.meta : undefined;
   return isObject(meta) && meta.model === model ? meta : {};
 }

@@ -19,7 +19,7 @@
  * @module
  */
 import type { FileChange } from "./files.ts";
-import type { Call, CallResult, Json, MediaPart, SourcePart, Usage, UserMessage } from "./message.ts";
+import type { AddedPart, Call, CallResult, Json, Usage, UserMessage } from "./message.ts";
 import type { OutputChange } from "./output.ts";
 import type { Question } from "./question.ts";
 
@@ -121,12 +121,12 @@ export type Event =
   | { readonly type: "model.reset"; readonly turn: number }
   /** Changes of the partial value of the structured output, derived from the deltas of the text. */
   | { readonly type: "output.delta"; readonly turn: number; readonly changes: readonly OutputChange[] }
-  /** A part of the answer that is complete at once: a generated file, or a source. */
+  /** A part of the answer that is complete at once: a generated file, a source, or a call that the provider runs and its result. */
   | {
     readonly type: "part.added";
     readonly turn: number;
     readonly part: number;
-    readonly content: MediaPart | SourcePart;
+    readonly content: AddedPart;
   }
   | { readonly type: "call.ready"; readonly turn: number; readonly call: Call }
   | {
@@ -244,6 +244,7 @@ export type WarningCode =
   | "hook.skipped"
   | "observer.failed"
   | "tool.abandoned"
+  | "tool.removed"
   | "session.unsaved";
 
 /** Emits an event. */

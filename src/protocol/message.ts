@@ -48,6 +48,41 @@ export interface SourcePart {
   readonly text?: string;
 }
 
+/** A call of a tool that the provider of the model runs itself. Its result follows it in the same message. */
+export interface ProviderCallPart {
+  /** Distinguishes it from other parts. */
+  readonly type: "provider_call";
+  /** The provider's id of the call. */
+  readonly callId: string;
+  /** The name of the tool, such as `web_search`; for a remote MCP server, the name of the server's tool. */
+  readonly name: string;
+  /** The name of the remote MCP server, if it is a tool of one. */
+  readonly server?: string;
+  /** The input, in the provider's form. */
+  readonly input: Json;
+  /** The provider's own data, which is sent back to it unchanged. */
+  readonly meta?: Json;
+}
+
+/** The result of a call that the provider of the model has run. */
+export interface ProviderResultPart {
+  /** Distinguishes it from other parts. */
+  readonly type: "provider_result";
+  /** The id of the call. */
+  readonly callId: string;
+  /** The name of the tool. */
+  readonly name: string;
+  /** How the call ended. */
+  readonly status: "ok" | "error";
+  /** The output, in the provider's form. Null if the provider keeps it to itself. */
+  readonly output: Json;
+  /** The provider's own data, which is sent back to it unchanged. */
+  readonly meta?: Json;
+}
+
+/** A part of an answer that is complete at once. */
+export type AddedPart = MediaPart | SourcePart | ProviderCallPart | ProviderResultPart;
+
 /** A call as the model made it. */
 export interface CallPart extends Call {
   /** Distinguishes it from other parts. */
@@ -70,7 +105,7 @@ export interface Call {
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 /** A part of a message of the model. */
-export type AnswerPart = TextPart | ReasoningPart | CallPart | MediaPart | SourcePart;
+export type AnswerPart = TextPart | ReasoningPart | CallPart | AddedPart;
 
 /** A part of a message of a person or of a result. */
 export type ContentPart = TextPart | MediaPart;
@@ -218,6 +253,16 @@ export function mapText<T extends { readonly parts: readonly (AnswerPart | Conte
 /** Returns the calls of a message or a response, in the model's order. */
 export function callsOf({ parts }: { readonly parts: readonly AnswerPart[] }): readonly CallPart[] {
   return parts.filter((part) => part.type === "call");
+}
+
+/** Returns the result of a call that the provider ran, among the parts of its message. */
+export function providerResultOf(
+  { callId }: ProviderCallPart,
+  parts: readonly AnswerPart[],
+): ProviderResultPart | undefined {
+  return parts.find((part) => part.type === "provider_result" && part.callId === callId) as
+    | ProviderResultPart
+    | undefined; // of this type
 }
 
 /** No tokens. */

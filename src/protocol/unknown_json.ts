@@ -24,3 +24,12 @@ export function stringOrEmpty(value: unknown): string {
 export function numberOrZero(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
+
+/** Parses JSON text. Returns a text that is not JSON as it is, and an empty object for an empty text. */
+export function jsonOrText(text: unknown): unknown {
+  try {
+    return JSON.parse(stringOrEmpty(text) || "{}");
+  } catch {
+    return text;
+  }
+}

@@ -43,6 +43,7 @@ const rows: readonly Row[] = [
     budget: 2,
   },
   { what: "screen", bundle: "features/screen.ts", without: served, budget: 2 },
+  { what: "provider tools", bundle: "features/provider_tools.ts", without: served, budget: 2.5 },
   { what: "moderation", bundle: "features/moderation.ts", without: "features/screen.ts", budget: 1.5 },
   { what: "cache", bundle: "features/cache.ts", without: "features/key_value.ts", budget: 1.5 },
   { what: "notes", bundle: "features/notes.ts", without: "features/key_value.ts", budget: 1.5 },

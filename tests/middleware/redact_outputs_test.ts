@@ -50,6 +50,22 @@ const answers: ByKey<AnswerPart, "type"> = {
   call: { type: "call", id: secret, name: secret, input: json, malformed: secret },
   media: contents.media,
   source: { type: "source", url: secret, title: secret, text: secret },
+  provider_call: {
+    type: "provider_call",
+    callId: secret,
+    name: secret,
+    server: secret,
+    input: json,
+    meta: secret,
+  },
+  provider_result: {
+    type: "provider_result",
+    callId: secret,
+    name: secret,
+    status: "ok",
+    output: json,
+    meta: secret,
+  },
 };
 const call = { id: secret, name: secret, input: json, malformed: secret };
 const question: Complete<Question> = {

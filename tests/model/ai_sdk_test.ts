@@ -183,7 +183,7 @@ Deno.test("aiSdk() sends files in the form of each specification", async () => {
   ]]);
 });
 
-Deno.test("aiSdk() emits calls, streamed or whole, and leaves out calls that the provider runs", async () => {
+Deno.test("aiSdk() emits calls, streamed or whole, and calls that the provider runs with their results", async () => {
   assertEquals(
     await eventsOf(
       { type: "tool-input-start", id: "a", toolName: "weather" },
@@ -196,7 +196,8 @@ Deno.test("aiSdk() emits calls, streamed or whole, and leaves out calls that the
       { type: "tool-call", toolCallId: "c", toolName: "weather", input: "{" },
       { type: "tool-input-start", id: "d", toolName: "search", providerExecuted: true },
       { type: "tool-input-delta", id: "d", delta: "{}" },
-      { type: "tool-call", toolCallId: "d", toolName: "search", input: "{}", providerExecuted: true },
+      { type: "tool-call", toolCallId: "d", toolName: "search", input: '{"q":1}', providerExecuted: true },
+      { type: "tool-result", toolCallId: "d", toolName: "search", result: { found: 2 }, providerExecuted: true },
     ),
     [
       { type: "call.start", id: "a", name: "weather" },
@@ -209,6 +210,27 @@ Deno.test("aiSdk() emits calls, streamed or whole, and leaves out calls that the
       { type: "call.start", id: "c", name: "weather" },
       { type: "call.delta", id: "c", text: "{" },
       { type: "call.end", id: "c" },
+      {
+        type: "part",
+        part: {
+          type: "provider_call",
+          callId: "d",
+          name: "search",
+          input: { q: 1 },
+          meta: { model: "m", toolName: "search" },
+        },
+      },
+      {
+        type: "part",
+        part: {
+          type: "provider_result",
+          callId: "d",
+          name: "search",
+          status: "ok",
+          output: { found: 2 },
+          meta: { model: "m", toolName: "search" },
+        },
+      },
     ],
   );
 });

@@ -312,6 +312,15 @@ const searchedBlocks = [
   { type: "text", text: "." },
 ];
 
+/** The part of `serverCall`. */
+const searchCall = {
+  type: "provider_call",
+  callId: serverCall.id,
+  name: serverCall.name,
+  input: serverCall.input,
+  meta: { model: "m", block: { type: serverCall.type } },
+} as const;
+
 Deno.test("anthropic() sends blocks of built-in tools and citations back to the model, in order", async () => {
   const { sent, fetch } = recordRequests(sse([...searched, stop("end_turn")]));
   const model = anthropic({ model: "m", fetch, cache: false, builtInTools: [search] });
@@ -319,12 +328,20 @@ Deno.test("anthropic() sends blocks of built-in tools and citations back to the 
   assertEquals(sent[0]?.body.tools, [search]);
   assertEquals((await messagesFor(...messages))[1], { role: "assistant", content: searchedBlocks });
   const other = await requestFor({ messages }, { model: "another" });
-  assertEquals(other.body.messages[1].content, [{ type: "text", text: "Sunny" }, { type: "text", text: "." }]);
+  assertEquals(other.body.messages[1].content, [
+    { type: "text", text: '[You called web_search with {"query":"Kyoto"}]' },
+    {
+      type: "text",
+      text: '[web_search returned [{"type":"web_search_result","url":"https://example.com","title":"Weather"}]]',
+    },
+    { type: "text", text: "Sunny" },
+    { type: "text", text: "." },
+  ]);
 });
 
 Deno.test("anthropic() keeps a block of a built-in tool whose input was cut", async () => {
   const events = await eventsOf(...searched.slice(0, 3), stop("max_tokens"));
-  assertEquals(events[0], { type: "reasoning", text: "", meta: { model: "m", block: { ...serverCall, input: {} } } });
+  assertEquals(events[0], { type: "part", part: { ...searchCall, input: {} } });
 });
 
 Deno.test("anthropic() continues a paused turn with built-in tools and adds up its tokens", async () => {
@@ -340,8 +357,18 @@ Deno.test("anthropic() continues a paused turn with built-in tools and adds up i
   const model = anthropic({ model: "m", fetch, cache: false, builtInTools: [search] });
   const events = (await readAll(model, { messages: [user("Weather?")] })).flat();
   assertEquals(events, [
-    { type: "reasoning", text: "", meta: { model: "m", block: serverCall } },
-    { type: "reasoning", text: "", meta: { model: "m", block: serverResult } },
+    { type: "part", part: searchCall },
+    {
+      type: "part",
+      part: {
+        type: "provider_result",
+        callId: serverCall.id,
+        name: "web_search",
+        status: "ok",
+        output: serverResult.content,
+        meta: { model: "m", block: { type: serverResult.type } },
+      },
+    },
     { type: "text", text: "So" },
     { type: "text", text: "." },
     { type: "finish", reason: "stop", usage: { input: 5, output: 3 } },

@@ -19,10 +19,13 @@ function contentOf(events: readonly ModelEvent[]): Content {
   const names = new Map<string, string>();
   let text = "";
   let reasoning = "";
+  const ran: [string, unknown][] = [];
   for (const event of events) {
     if (event.type === "text") text += event.text;
     else if (event.type === "reasoning") reasoning += event.text;
-    else if (event.type === "call.start") names.set(event.id, event.name);
+    else if (event.type === "part" && event.part.type === "provider_result") {
+      ran.push([event.part.name, event.part.output]);
+    } else if (event.type === "call.start") names.set(event.id, event.name);
     else if (event.type === "call.delta") inputs.set(event.id, (inputs.get(event.id) ?? "") + event.text);
     else if (event.type === "call.end") {
       calls.push([names.get(event.id) ?? "", event.input ?? JSON.parse(inputs.get(event.id) ?? "{}")]);
@@ -30,7 +33,13 @@ function contentOf(events: readonly ModelEvent[]): Content {
   }
   const finish = events.at(-1);
   assert(finish?.type === "finish");
-  return { text, calls, finish: finish.reason, ...(reasoning !== "" && { reasoning }) };
+  return {
+    text,
+    calls,
+    finish: finish.reason,
+    ...(reasoning !== "" && { reasoning }),
+    ...(ran.length > 0 && { ran }),
+  };
 }
 
 /** Serves a stream, split into chunks of 64 bytes, to any request. */

@@ -128,6 +128,8 @@ Deno.test("gemini() sends thought signatures and the parts of built-in tools bac
 
   const other = await requestFor({ messages }, { model: "another" });
   assertEquals(other.body.contents[1].parts, [
+    { text: '[You called code_execution with {"language":"PYTHON","code":"print(1)"}]' },
+    { text: '[code_execution returned "1"]' },
     { inlineData: { mimeType: "image/png", data: "AA" } },
     { text: "Let me see." },
     ...calls,
@@ -136,14 +138,20 @@ Deno.test("gemini() sends thought signatures and the parts of built-in tools bac
 
 Deno.test("gemini() keeps grounding metadata", async () => {
   const grounding = { webSearchQueries: ["weather"], groundingChunks: [{ web: { uri: "https://example.com" } }] };
+  const search = { callId: "r1_0", name: "web_search", meta: { model: "m", reported: true } };
+  const call = { type: "provider_call", ...search, input: { queries: ["weather"] } } as const;
+  const result = { type: "provider_result", ...search, status: "ok", output: grounding.groundingChunks } as const;
   assertEquals(await eventsIn(partStream([[{ text: "Sunny." }], []], { groundingMetadata: grounding })), [
     { type: "text", text: "Sunny." },
+    { type: "part", part: call },
+    { type: "part", part: result },
     { type: "part", part: { type: "source", url: "https://example.com" } },
     { type: "reasoning", text: "", meta: { model: "m", grounding } },
     finish,
   ]);
   const noted = { type: "reasoning", text: "", meta: { model: "m", grounding } } as const;
-  assertEquals(await contentsFor({ role: "assistant", parts: [{ type: "text", text: "Sunny." }, noted] }), [
+  const parts = [{ type: "text", text: "Sunny." }, call, result, noted] as const;
+  assertEquals(await contentsFor({ role: "assistant", parts }), [
     { role: "model", parts: [{ text: "Sunny." }] },
   ]);
 });

@@ -148,7 +148,15 @@ Deno.test("openaiResponses() sends reasoning, built-in tool items and phases bac
   assertEquals(sent[1]?.body.input.slice(1, -1), items);
 
   const other = await requestFor({ messages }, { model: "gpt-6" });
-  assertEquals(other.body.input.slice(1, 3), [{ role: "assistant", content: "Let me see." }, items[3]]);
+  assertEquals(other.body.input.slice(1, 5), [
+    {
+      role: "assistant",
+      content: '[You called web_search with {"type":"search","query":"weather Kyoto"}]',
+    },
+    { role: "assistant", content: "[web_search returned null]" },
+    { role: "assistant", content: "Let me see." },
+    items[3],
+  ]);
 });
 
 Deno.test("openaiResponses() leaves out reasoning that nothing follows, which OpenAI rejects", async () => {

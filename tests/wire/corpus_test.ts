@@ -51,8 +51,8 @@ function served({ stream, expected: { calls } }: CorpusCase, adapter: (fetch: Fe
 
 type Served = ReturnType<typeof served>;
 
-/** The text, the calls and the reasoning of the first turn, as a client has read them. */
-type Read = Pick<Content, "text" | "calls" | "reasoning">;
+/** The text, the calls, the reasoning, and the calls that the provider ran, of the first turn, as a client has read them. */
+type Read = Pick<Content, "text" | "calls" | "reasoning" | "ran">;
 
 /** Reads the first turn from the events. */
 async function overEvents(app: Served): Promise<Read> {
@@ -62,6 +62,11 @@ async function overEvents(app: Served): Promise<Read> {
     text: turn.map((event) => event.type === "text.delta" ? event.text : "").join(""),
     calls: turn.flatMap((event) => event.type === "call.ready" ? [[event.call.name, event.call.input] as const] : []),
     reasoning: turn.map((event) => event.type === "reasoning.delta" ? event.text : "").join(""),
+    ran: turn.flatMap((event) =>
+      event.type === "part.added" && event.content.type === "provider_result"
+        ? [[event.content.name, event.content.output] as const]
+        : []
+    ),
   };
 }
 
@@ -71,17 +76,21 @@ async function overAiSdk(app: Served): Promise<Read> {
   const chunks = await chunksOf(post(app, "/chat", { id: "chat", messages: [prompt] }));
   const step = chunks.slice(0, chunks.findIndex(({ type }) => type === "finish-step"));
   const textOf = (wanted: string) => step.map(({ type, delta }) => type === wanted ? delta : "").join("");
+  const names = new Map(step.map(({ toolCallId, toolName }) => [toolCallId, String(toolName)] as const).toReversed());
   return {
     text: textOf("text-delta"),
-    calls: step.flatMap(({ type, toolName, input }) =>
-      type === "tool-input-available" ? [[String(toolName), input] as const] : []
+    calls: step.flatMap(({ type, toolName, input, providerExecuted }) =>
+      type === "tool-input-available" && !providerExecuted ? [[String(toolName), input] as const] : []
     ),
     reasoning: textOf("reasoning-delta"),
+    ran: step.flatMap(({ type, toolCallId, output, providerExecuted }) =>
+      type === "tool-output-available" && providerExecuted ? [[names.get(toolCallId) ?? "", output] as const] : []
+    ),
   };
 }
 
 /** Reads the first turn with the client of AG-UI. */
-async function overAgUi(app: Served): Promise<Read> {
+async function overAgUi(app: Served, own: ReadonlySet<string>): Promise<Read> {
   const client = new HttpAgent({ url: "/ag-ui", threadId: "thread", fetch: reaching(app) });
   client.addMessage({ id: "m1", role: "user", content: "Hi" });
   let reasoning = "";
@@ -91,12 +100,19 @@ async function overAgUi(app: Served): Promise<Read> {
     },
   });
   const answers = newMessages.flatMap((message) => message.role === "assistant" ? [message] : []);
+  const made = answers.flatMap(({ toolCalls = [] }) => toolCalls);
+  const names = new Map(made.map(({ id, function: { name } }) => [id, name]));
+  const results = newMessages.flatMap((message) => message.role === "tool" ? [message] : []);
   return {
     text: answers.map(({ content }) => content ?? "").join("").replace(closing, ""),
-    calls: answers.flatMap(({ toolCalls = [] }) =>
-      toolCalls.map(({ function: { name, arguments: input } }) => [name, JSON.parse(input)] as const)
+    calls: made.flatMap(({ function: { name, arguments: input } }) =>
+      own.has(name) ? [[name, JSON.parse(input)] as const] : []
     ),
     reasoning,
+    ran: results.flatMap(({ toolCallId, content }) => {
+      const name = names.get(toolCallId) ?? "";
+      return own.has(name) ? [] : [[name, JSON.parse(String(content))] as const];
+    }),
   };
 }
 
@@ -111,24 +127,36 @@ function textOfTurns({ expected: { text, calls } }: CorpusCase): string {
 
 for (const [cases, adapter] of adapters) {
   for (const each of cases) {
-    const { name, source, expected: { text, calls, finish, reasoning = "" } } = each;
+    const { name, source, expected: { text, calls, finish, reasoning = "", ran = [] } } = each;
 
     Deno.test(`corpus: every wire streams ${name} (${new URL(source).host})`, async () => {
-      const content: Read = { text, calls, reasoning };
+      const content: Read = { text, calls, reasoning, ran };
       assertEquals(await overEvents(served(each, adapter)), content);
       assertEquals(await overAiSdk(served(each, adapter)), content);
-      assertEquals(await overAgUi(served(each, adapter)), content);
+      assertEquals(await overAgUi(served(each, adapter), new Set(calls.map(([name]) => name))), content);
 
       const prompt = { model: "m", messages: [{ role: "user" as const, content: "Hi" }] };
-      const { choices: [choice] } = await openaiOf(served(each, adapter)).chat.completions.stream(prompt)
-        .finalChatCompletion();
+      const completing = openaiOf(served(each, adapter)).chat.completions.stream(prompt);
+      const executed: { readonly id: string; readonly type: string; readonly output?: string }[] = [];
+      completing.on("chunk", ({ choices: [choice] }) => {
+        const { executed_tools = [] } = choice?.delta as unknown as { executed_tools?: typeof executed }; // an extension
+        executed.push(...executed_tools);
+      });
+      const { choices: [choice] } = await completing.finalChatCompletion();
+      const outputs = executed.flatMap(({ type, output }) => output === undefined ? [] : [[type, JSON.parse(output)]]);
+      assertEquals<unknown>(outputs, ran);
       assertEquals(choice?.message.content ?? "", textOfTurns(each));
       const finishReason = { length: "length", filter: "content_filter" }[String(finish)] ?? "stop";
       assertEquals(choice?.finish_reason, finishReason);
 
-      const { output_text: outputText } = await openaiOf(served(each, adapter)).responses
+      const { output_text: outputText, output } = await openaiOf(served(each, adapter)).responses
         .stream({ model: "m", input: "Hi" }).finalResponse();
       assertEquals(outputText, textOfTurns(each).replace("\n\n", ""));
+      const items = output.filter(({ type }) => /^(web_search|file_search|code_interpreter|mcp)_call$/.test(type));
+      assertEquals(items.map((item) => "name" in item ? item.name : item.type.replace("interpreter", "execution")), [
+        ...ran.map(([name]) => /^(web_search|file_search|code_execution)$/.test(name) ? `${name}_call` : name),
+      ]);
+      assertEquals(items.filter((item) => "status" in item && item.status !== "completed"), []);
     });
   }
 }

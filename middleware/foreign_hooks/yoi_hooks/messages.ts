@@ -48,6 +48,22 @@ export type ContentPart =
   | { type: "reasoning"; text: string; meta?: Json | undefined }
   | { type: "media"; mediaType: string; data?: string | undefined; url?: string | undefined; meta?: Json | undefined }
   | { type: "source"; url?: string | undefined; title?: string | undefined; text?: string | undefined }
+  | {
+    type: "provider_call";
+    callId: string;
+    name: string;
+    server?: string | undefined;
+    input: Json;
+    meta?: Json | undefined;
+  }
+  | {
+    type: "provider_result";
+    callId: string;
+    name: string;
+    status: "ok" | "error";
+    output: Json;
+    meta?: Json | undefined;
+  }
   | { type: "tool_use"; id: string; name: string; input: unknown }
   | { type: "tool_result"; tool_use_id: string; content: string; is_error: boolean };
 
@@ -66,6 +82,22 @@ const partSchema: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
     url: z.string().optional(),
     title: z.string().optional(),
     text: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("provider_call"),
+    callId: z.string(),
+    name: z.string(),
+    server: z.string().optional(),
+    input: z.json(),
+    meta: z.json().optional(),
+  }),
+  z.object({
+    type: z.literal("provider_result"),
+    callId: z.string(),
+    name: z.string(),
+    status: z.enum(["ok", "error"]),
+    output: z.json(),
+    meta: z.json().optional(),
   }),
   z.object({ type: z.literal("tool_use"), id: z.string(), name: z.string(), input: z.unknown() }),
   z.object({

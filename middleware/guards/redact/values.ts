@@ -3,7 +3,17 @@
  *
  * @module
  */
-import type { AnswerPart, Call, CallResult, ContentPart, Message, Question, ToolResult } from "../../../mod.ts";
+import type {
+  AnswerPart,
+  Call,
+  CallResult,
+  ContentPart,
+  Message,
+  ProviderCallPart,
+  ProviderResultPart,
+  Question,
+  ToolResult,
+} from "../../../mod.ts";
 import { mapLeaves } from "../../../src/core/kit.ts";
 import { cover, type Mask, type Span } from "./mask.ts";
 
@@ -52,7 +62,7 @@ export function maskEach<T>(items: readonly T[], masked: (item: T) => T): readon
 
 type Part = AnswerPart | ContentPart;
 
-/** Masks the texts, the thoughts, the calls and the sources of parts. A secret that is split over several texts is found too. Of media, only the provider's own data is masked. */
+/** Masks the texts, the thoughts, the calls, the sources and the provider's calls and results of parts. A secret that is split over several texts is found too. Of media, only the provider's own data is masked. */
 export function maskParts<P extends Part>(parts: readonly P[], mask: Mask): readonly P[] {
   let clean = true;
   const calls = parts.map((part) => {
@@ -62,12 +72,21 @@ export function maskParts<P extends Part>(parts: readonly P[], mask: Mask): read
       ? maskFields(part, ["url", "title", "text"], mask)
       : part.type === "media" && part.meta !== undefined
       ? maskFields(part, ["meta"], mask)
+      : part.type === "provider_call" || part.type === "provider_result"
+      ? maskProvider(part, mask)
       : part;
     if (masked === part) return part;
     clean = false;
     return { ...part, ...masked };
   });
   return maskTexts<P>(maskTexts<P>(clean ? parts : calls, "text", mask), "reasoning", mask);
+}
+
+/** Masks a call that the provider runs, or its result. Its id stays. */
+function maskProvider<P extends ProviderCallPart | ProviderResultPart>(part: P, mask: Mask): P {
+  const name = maskName(part.name, mask);
+  const masked = maskFields(part, ["server", "input", "output", "meta"], mask);
+  return name === part.name ? masked : { ...masked, name };
 }
 
 /** Masks the texts of one type as if they were one text. The mask takes the place of the end of a secret; a text that becomes empty is left out. */

@@ -63,7 +63,7 @@ function partsOf(message: Message, writer: Writer): object[] {
   for (const part of parts) {
     if (writer.left === 0) break;
     written.push(
-      "callId" in part
+      "parts" in part
         ? { type: "tool_call_response", id: part.callId, response: writer.write(textOf(part)) }
         : partOf(part, writer),
     );
@@ -86,6 +86,15 @@ function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
         arguments: written === text ? part.input : written,
       };
     }
+    case "provider_call":
+      return {
+        type: "tool_call",
+        id: part.callId,
+        name: writer.write(part.name),
+        arguments: writer.write(JSON.stringify(part.input)),
+      };
+    case "provider_result":
+      return { type: "tool_call_response", id: part.callId, response: writer.write(JSON.stringify(part.output)) };
     case "source":
       return { type: part.type, content: writer.write(JSON.stringify(part)) };
     case "media":

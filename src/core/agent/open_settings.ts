@@ -13,6 +13,8 @@ import { limited, type Limits } from "../run/limits.ts";
 export interface OpenSettings extends Settings {
   readonly toolsByName: ReadonlyMap<string, AnyTool>;
   readonly definitions: readonly ToolDefinition[];
+  /** Changes each request right before it is sent, if a tool of the run needs it. */
+  readonly prepare: AnyTool["~request"];
   /** The slots for running tools, shared with child runs. */
   readonly slots: Semaphore;
   /** The slots for child runs. */
@@ -29,6 +31,7 @@ export function openSettings(settings: Settings, base: Limits, slots?: Semaphore
     limits,
     toolsByName,
     definitions: [...toolsByName.values()].map(({ definition }) => definition),
+    prepare: tools.find((tool) => tool["~request"])?.["~request"],
     slots: slots ?? new Semaphore(limits.parallel),
     agentSlots: new Semaphore(limits.agents),
   };

@@ -7,6 +7,7 @@ import { brand } from "../../protocol/brand.ts";
 import type { ToolDefinition } from "../../model/model.ts";
 import type { ToolResult } from "../../protocol/message.ts";
 import { type Infer, jsonSchemaOf, type Schema } from "./schema.ts";
+import type { ModelContext } from "../hooks/points/turn.ts";
 import type { Scope } from "../hooks/scope.ts";
 
 /** The context of a tool's execution. There is no scheduler: a tool that must wait for another one waits inside `execute`. */
@@ -47,6 +48,8 @@ export interface Tool<I, O, V> {
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
   /** Replaces `execute` for a feature of the engine, which receives the open call. It holds no slot. */
   readonly "~execute"?: (ctx: never, call: never) => Promise<ToolResult>;
+  /** Changes each request that may contain the tool, right before it is sent. All tools that have it share one function. */
+  readonly "~request"?: (ctx: ModelContext) => Promise<ModelContext>;
   /** True for a tool that the client of a request declared and runs. It gives way to every other tool of its name. */
   readonly "~client"?: boolean;
 }

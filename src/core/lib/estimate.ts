@@ -43,10 +43,11 @@ function sizeOfPart(part: AnswerPart | ContentPart): number {
       return mediaSize;
     case "source":
       return 0; // models do not receive it
-    case "call":
-      return utf8Length(part.name) + utf8Length(JSON.stringify(part.input) ?? "");
-    default:
+    case "text":
+    case "reasoning":
       return utf8Length(part.text);
+    default:
+      return utf8Length(part.name) + utf8Length(JSON.stringify("output" in part ? part.output : part.input) ?? "");
   }
 }
 

@@ -167,9 +167,10 @@ function request(ctx: ModelContext, call: ModelCall): Promise<ModelResponse> {
   });
 }
 
-async function read(ctx: ModelContext, call: ModelCall, cancellation: Cancellation): Promise<ModelResponse> {
+async function read(given: ModelContext, call: ModelCall, cancellation: Cancellation): Promise<ModelResponse> {
   const { engine, turn, attempts } = call;
-  const { sink, events } = engine;
+  const { sink, events, settings: { prepare } } = engine;
+  const ctx = prepare ? await prepare(given) : given;
   const { model } = ctx.request;
   const answer = new ResponseAccumulator({
     turn,

@@ -67,6 +67,14 @@ const anyAnswerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
     reasoning: { text: string, meta: optional(json) },
     media: { ...mediaFields, meta: optional(json) },
     source: { url: optional(string), title: optional(string), text: optional(string) },
+    provider_call: { callId: string, name: string, server: optional(string), input: json, meta: optional(json) },
+    provider_result: {
+      callId: string,
+      name: string,
+      status: oneOf("ok", "error"),
+      output: json,
+      meta: optional(json),
+    },
     call: { id: string, name: string, input: json, malformed: optional(string) },
   })
 );

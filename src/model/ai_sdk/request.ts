@@ -9,11 +9,14 @@ import {
   type ContentPart,
   type MediaPart,
   type Message,
+  type ProviderCallPart,
+  type ProviderResultPart,
   textOf,
   type TextPart,
 } from "../../protocol/message.ts";
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest } from "../model.ts";
+import { providerNotice, splitTools } from "../provider_tools.ts";
 import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
 import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./ai_sdk_model.ts";
@@ -21,10 +24,11 @@ import { optionFields } from "./option_fields.ts";
 
 /** Converts a request to a call, in the form of the model's specification. */
 export function callOf(
-  request: ModelRequest,
+  given: ModelRequest,
   { modelId, specificationVersion }: AiSdkModel,
   { maxTokens, temperature, providerOptions }: AiSdkOptions,
 ): AiSdkCall {
+  const { request, builtIn, fields, headers } = splitTools(given, "ai_sdk", modelId, new Headers());
   const { instructions, messages, tools, options } = request;
   const system = instructions === "" ? [] : [{ role: "system", content: instructions }];
   const schema = strictSchema(options.output);
@@ -34,14 +38,19 @@ export function callOf(
     temperature: options.temperature ?? temperature,
     providerOptions: { ...providerOptions, ...options.provider },
     ...optionFields(request, modelId, specificationVersion),
-    ...(tools.length > 0 && {
-      tools: tools.map((tool) => ({
-        type: "function",
-        name: tool.name,
-        description: tool.description,
-        inputSchema: toolSchema(tool),
-      })),
+    ...(tools.length + builtIn.length > 0 && {
+      tools: [
+        ...builtIn,
+        ...tools.map((tool) => ({
+          type: "function",
+          name: tool.name,
+          description: tool.description,
+          inputSchema: toolSchema(tool),
+        })),
+      ],
     }),
+    ...fields,
+    ...([...headers].length > 0 && { headers: Object.fromEntries(headers) }),
     ...(schema?.type === "object" && { responseFormat: { type: "json", name: "output", schema } }),
   };
   return call;
@@ -84,6 +93,10 @@ function assistantParts(parts: readonly AnswerPart[], modelId: string, version: 
       content.push(fileOf(part, version));
       continue;
     }
+    if (part.type === "provider_call" || part.type === "provider_result") {
+      content.push(providerPart(part, modelId));
+      continue;
+    }
     content.push(
       part.type === "text"
         ? { ...textPart(part), ...next }
@@ -92,6 +105,16 @@ function assistantParts(parts: readonly AnswerPart[], modelId: string, version: 
     next = {};
   }
   return content;
+}
+
+/** Converts a call that the provider ran, or its result: as it came for the same model, and as text for another. */
+function providerPart(part: ProviderCallPart | ProviderResultPart, modelId: string): UnknownObject {
+  const { model, toolName, options } = isObject(part.meta) ? part.meta : {};
+  if (model !== modelId) return { type: "text", text: providerNotice(part) };
+  const own = { toolCallId: part.callId, toolName, ...(options !== undefined && { providerOptions: options }) };
+  if (part.type === "provider_call") return { type: "tool-call", ...own, input: part.input, providerExecuted: true };
+  const type = part.status === "ok" ? "json" : "error-json";
+  return { type: "tool-result", ...own, output: { type, value: part.output } };
 }
 
 function resultOf(result: CallResult, version: string): UnknownObject {

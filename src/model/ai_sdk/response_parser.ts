@@ -5,9 +5,9 @@
  */
 import type { FinishReason } from "../../protocol/event.ts";
 import type { Json, Usage } from "../../protocol/message.ts";
-import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, jsonOrText, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
-import { sourceEvent } from "../provider_note.ts";
+import { callEvent, resultEvent, sourceEvent } from "../provider_note.ts";
 import { cutError } from "./error.ts";
 
 const reasons = new Map<unknown, FinishReason>([
@@ -41,9 +41,27 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
     return [...begun, ...whole, ...note(providerMetadata), { type: "call.end", id }];
   }
 
+  /** Returns the event of a call that the provider runs. */
+  function providerCall({ toolCallId, toolName, input, providerMetadata }: UnknownObject): ModelEvent {
+    const fields = { callId: toolCallId, name: toolName, input: jsonOrText(input) };
+    return callEvent(fields, noteOf(toolName, providerMetadata));
+  }
+
+  function providerResult({ toolCallId, toolName, result, isError, providerMetadata }: UnknownObject): ModelEvent {
+    const status = isError ? "error" : "ok";
+    const fields = { callId: toolCallId, name: toolName, status, output: result } as const;
+    return resultEvent(fields, noteOf(toolName, providerMetadata));
+  }
+
+  function noteOf(toolName: unknown, options: unknown): UnknownObject {
+    return { model, toolName, ...(options !== undefined && { options }) };
+  }
+
   return (part) => {
-    if (!isObject(part) || part.providerExecuted) return [];
+    if (!isObject(part)) return [];
     const { type, id, delta, providerMetadata } = part;
+    if (type === "tool-result" && part.toolCallId && !part.preliminary) return [providerResult(part)];
+    if (part.providerExecuted) return type === "tool-call" ? [providerCall(part)] : [];
     if (stringOrEmpty(type).startsWith("reasoning-")) metadata = providerMetadata ?? metadata;
     switch (type) {
       case "text-start":

@@ -4,8 +4,9 @@
  * @module
  */
 import type { Json } from "../../protocol/message.ts";
-import type { Model, ModelRequest } from "../model.ts";
+import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { joinFields, type SplitRequest, splitTools } from "../provider_tools.ts";
 import { cacheControl, optionFields } from "./option_fields.ts";
 import { continuePaused } from "./paused_turn.ts";
 import { requestFields } from "./request.ts";
@@ -29,7 +30,7 @@ export interface AnthropicOptions extends ProviderOptions {
  * - Reasoning is stored with its signature and sent back unchanged. `options: { thinking: { ... } }` requests it from models that do not reason by default.
  * - Images and PDFs are sent, also in the results of tools.
  * - The tools, the instructions and the conversation are cached by the provider unless `cache` turns it off.
- * - Blocks of built-in tools and citations are kept with the conversation and sent back to the same model. A response that the provider pauses is continued.
+ * - Calls and results of tools that the provider runs, and citations, are kept with the conversation and sent back to the same model. A response that the provider pauses is continued.
  * - `output` becomes `output_config` if its schema fits the subset that the provider enforces.
  * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
  *
@@ -63,24 +64,25 @@ export function anthropic({ cache = "5m", builtInTools = [], ...options }: Anthr
     own: { "anthropic-version": "2023-06-01", ...(apiKey && { "x-api-key": apiKey }) },
   });
 
-  function send(request: ModelRequest, parser: MessageParser, signal: AbortSignal) {
+  function send({ request, builtIn, fields: more, headers }: SplitRequest, parser: MessageParser, signal: AbortSignal) {
     const fields = {
-      ...requestFields(request, model, cacheControl(request, model, cache), builtInTools),
+      ...requestFields(request, model, cacheControl(request, model, cache), [...builtInTools, ...builtIn]),
       ...optionFields(request, model),
       max_tokens: request.options.maxTokens ?? maxTokens,
       temperature: request.options.temperature ?? temperature,
     };
-    const body = requestBody(fields, options.options, request.options.provider);
-    return streamResponse(server, body, parser, signal);
+    const body = requestBody(joinFields(fields, more), options.options, request.options.provider);
+    return streamResponse({ ...server, headers }, body, parser, signal);
   }
 
   return {
     id: model,
     stream(request, { signal }) {
-      if (builtInTools.length > 0) {
-        return continuePaused(request, model, (request, parser) => send(request, parser, signal));
+      const split = splitTools(request, "anthropic", model, server.headers);
+      if (builtInTools.length + split.builtIn.length > 0) {
+        return continuePaused(split.request, model, (request, parser) => send({ ...split, request }, parser, signal));
       }
-      return send(request, responseParser(model), signal);
+      return send(split, responseParser(model), signal);
     },
   };
 }

@@ -39,6 +39,7 @@ export async function* continuePaused(
 
 /** Appends an event to the parts of a response. The provider does not pause within a call. */
 function append(parts: AnswerPart[], event: ModelEvent): void {
+  if (event.type === "part") parts.push(event.part);
   if (event.type !== "text" && event.type !== "reasoning") return;
   const last = parts.at(-1);
   if (last?.type === event.type && !("meta" in last)) {

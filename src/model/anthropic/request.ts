@@ -14,6 +14,7 @@ import type {
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
+import { providerNotice } from "../provider_tools.ts";
 import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";
 
 /** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches, `builtIn` its own tools. */
@@ -130,6 +131,14 @@ function assistantBlock(part: AnswerPart, model: string): readonly UnknownObject
       return textOf(generatedFileNotice(part));
     case "source":
       return [];
+    case "provider_call":
+    case "provider_result": {
+      const { block } = readNote(part, model);
+      if (!isObject(block)) return textOf(providerNotice(part));
+      if (part.type === "provider_result") return [{ ...block, tool_use_id: part.callId, content: part.output }];
+      const { callId: id, name, server, input } = part;
+      return [{ ...block, id, name, ...(server && { server_name: server }), input }];
+    }
     case "call":
       return [{ type: "tool_use", id: idOf(part.id), name: part.name, input: callInput(part) }];
     case "reasoning": {

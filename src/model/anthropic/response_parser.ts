@@ -8,7 +8,7 @@ import type { Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
-import { noteEvent, sourceEvent } from "../provider_note.ts";
+import { callEvent, noteEvent, resultEvent, sourceEvent } from "../provider_note.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -48,6 +48,8 @@ export interface MessageParser extends ResponseParser {
 /** Creates a parser for one response of `model`. */
 export function responseParser(model: string): MessageParser {
   const blocks = new Map<unknown, Block>();
+  /** The names of the tools that the provider runs, by the id of the call. */
+  const names = new Map<unknown, string>();
   let unnamed = 0;
   let reason = "";
   let counts: UnknownObject = {};
@@ -107,9 +109,8 @@ export function responseParser(model: string): MessageParser {
     blocks.delete(index);
     if (type === "tool_use") events.push({ type: "call.end", id, ...(input && { input }) });
     else if (signature !== "") events.push({ type: "reasoning", text: "", meta: { signature } });
-    else if (other) {
-      events.push(noteEvent(model, { block: parseBlock(other, json) }));
-    } else if (citations.length > 0) {
+    else if (other) events.push(builtInEvent(model, parseBlock(other, json), names));
+    else if (citations.length > 0) {
       for (const citation of citations) if (isObject(citation)) events.push(sourceOf(citation));
       events.push(noteEvent(model, { citations }));
     }
@@ -128,6 +129,21 @@ export function responseParser(model: string): MessageParser {
   }
 
   return { parse, end, isPaused: () => reason === "pause_turn" };
+}
+
+/** Returns the event of a block of a tool that the provider runs: its call, its result, or a note of another block. */
+function builtInEvent(model: string, block: UnknownObject, names: Map<unknown, string>): ModelEvent {
+  const { id, name, input, server_name: server, tool_use_id: callId, content, is_error: isError, ...rest } = block;
+  const type = stringOrEmpty(block.type);
+  if (type.endsWith("_tool_use")) {
+    names.set(id, stringOrEmpty(name));
+    return callEvent({ callId: id, name, server, input }, { model, block: rest });
+  }
+  if (!type.endsWith("_tool_result")) return noteEvent(model, { block });
+  const failed = isError || (isObject(content) && stringOrEmpty(content.type).endsWith("_error"));
+  const known = names.get(callId) ?? type.slice(0, -"_tool_result".length); // a paused response made the call
+  const result = { callId, name: known, status: failed ? "error" : "ok", output: content } as const;
+  return resultEvent(result, { model, block: { ...rest, ...(isError !== undefined && { is_error: isError }) } });
 }
 
 /** Returns the event of a source: a page, or a document by its title. */

@@ -7,6 +7,7 @@ import type { Json } from "../../protocol/message.ts";
 import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { joinFields, splitTools } from "../provider_tools.ts";
 import { toolSchema } from "../request_parts.ts";
 import { generationOptions, toolOptions } from "./option_fields.ts";
 import { requestFields } from "./request.ts";
@@ -62,10 +63,13 @@ export function gemini({ builtInTools = [], thoughts = false, ...options }: Gemi
   });
   return {
     id: model,
-    stream(request, { signal }) {
+    stream(given, { signal }) {
+      const split = splitTools(given, "gemini", model, server.headers);
+      const { request } = split;
+      const builtIn = [...builtInTools, ...split.builtIn];
       const { output, provider: more } = request.options;
       const layers: readonly UnknownObject[] = [options.options ?? {}, more ?? {}];
-      const hasTools = request.tools.length + builtInTools.length > 0;
+      const hasTools = request.tools.length + builtIn.length > 0;
       const generationConfig = Object.assign(
         {
           temperature: request.options.temperature ?? temperature,
@@ -79,10 +83,13 @@ export function gemini({ builtInTools = [], thoughts = false, ...options }: Gemi
         },
         ...layers.map((layer) => layer.generationConfig),
       );
-      const fields = { ...requestFields(request, model, builtInTools), ...toolOptions(request) };
+      const fields = {
+        ...requestFields(request, model, builtIn),
+        ...toolOptions(request, split.builtIn.length > 0, model),
+      };
       return streamResponse(
-        server,
-        requestBody(fields, ...layers, { generationConfig }),
+        { ...server, headers: split.headers },
+        requestBody(joinFields(fields, split.fields), ...layers, { generationConfig }),
         responseParser(model),
         signal,
       );

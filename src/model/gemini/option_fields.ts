@@ -21,13 +21,21 @@ export function generationOptions(request: ModelRequest, model: string, thoughts
   };
 }
 
-/** Returns the choice of tools. */
-export function toolOptions({ tools, options: { toolChoice } }: ModelRequest): UnknownObject {
-  if (!toolChoice || tools.length === 0) return {};
+/** Returns the choice of tools. Models since Gemini 3 combine tools of both kinds if the response contains the calls of those that the provider runs. */
+export function toolOptions(
+  { tools, options: { toolChoice } }: ModelRequest,
+  hasBuiltIn: boolean,
+  model: string,
+): UnknownObject {
+  if (tools.length === 0) return {};
   const config = typeof toolChoice === "object"
     ? { mode: "ANY", allowedFunctionNames: [toolChoice.tool] }
-    : { mode: modes[toolChoice] };
-  return { toolConfig: { functionCallingConfig: config } };
+    : toolChoice && { mode: modes[toolChoice] };
+  const toolConfig = {
+    ...(config && { functionCallingConfig: config }),
+    ...(hasBuiltIn && !/^gemini-[12]/.test(model) && { includeServerSideToolInvocations: true }),
+  };
+  return Object.keys(toolConfig).length > 0 ? { toolConfig } : {};
 }
 
 const modes = { auto: "AUTO", none: "NONE", required: "ANY" };

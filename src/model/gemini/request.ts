@@ -7,6 +7,7 @@ import { type AnswerPart, type CallResult, type ContentPart, type Message, textO
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
+import { builtInParts } from "./built_in_tools.ts";
 import { callInput, toolSchema } from "../request_parts.ts";
 
 /** Returns the fields of a request. `builtIn` are the tools that the provider runs. */
@@ -60,6 +61,7 @@ function assistantParts(parts: readonly AnswerPart[], model: string): readonly U
       return partFields(part).map((fields) => signature ? { ...fields, thoughtSignature: signature } : fields);
     }
     if (part.type === "source") return [];
+    if (part.type === "provider_call" || part.type === "provider_result") return builtInParts(part, model);
     const note = readNote(part, model);
     signature = note.callSignature;
     if (note.textSignature) return [{ text: "", thoughtSignature: note.textSignature }];

@@ -9,6 +9,7 @@ import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../..
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { noteEvent, sourceEvent } from "../provider_note.ts";
+import { builtInParser } from "./built_in_tools.ts";
 
 const reasons = new Map<string, FinishReason>([
   ["STOP", "stop"],
@@ -26,17 +27,22 @@ const reasons = new Map<string, FinishReason>([
 
 /** Creates a parser for one response of `model`. */
 export function responseParser(model: string): ResponseParser {
+  const builtIn = builtInParser(model);
   const ids = new Set<string>();
   let reason = "";
   let usage: UnknownObject | undefined;
   let grounding: unknown;
+  let urlContextMetadata: unknown;
 
-  function parse({ candidates, promptFeedback, usageMetadata }: UnknownObject, events: ModelEvent[]): boolean {
+  function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
+    const { candidates, promptFeedback, usageMetadata } = frame;
+    builtIn.name(frame.responseId);
     if (isObject(usageMetadata)) usage = usageMetadata;
     if (isObject(promptFeedback) && promptFeedback.blockReason) reason = "blocked";
     const [candidate] = Array.isArray(candidates) ? candidates : [];
     if (!isObject(candidate)) return false;
     grounding = candidate.groundingMetadata ?? grounding;
+    urlContextMetadata = candidate.urlContextMetadata ?? urlContextMetadata;
     reason = stringOrEmpty(candidate.finishReason) || reason;
     const parts = isObject(candidate.content) ? candidate.content.parts : undefined;
     for (const part of Array.isArray(parts) ? parts : []) if (isObject(part)) parsePart(part, events);
@@ -53,7 +59,7 @@ export function responseParser(model: string): ResponseParser {
       if (text !== "") events.push({ type: thought ? "reasoning" : "text", text });
       if (signature) events.push(noteEvent(model, { [thought ? "thoughtSignature" : "textSignature"]: signature }));
     } else if (isObject(inlineData) && !thought) events.push(fileEvent(inlineData, signature));
-    else events.push(noteEvent(model, { part }));
+    else events.push(builtIn.parse(part) ?? noteEvent(model, { part }));
   }
 
   function fileEvent({ mimeType, data }: UnknownObject, signature: unknown): ModelEvent {
@@ -84,8 +90,9 @@ export function responseParser(model: string): ResponseParser {
     }
     const mapped = reasons.get(reason) ?? "other";
     const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
+    const reported = builtIn.report({ groundingMetadata: grounding, urlContextMetadata });
     const notes = isObject(grounding) ? [...sourcesOf(grounding), noteEvent(model, { grounding })] : [];
-    return [...notes, { type: "finish", reason: finish, ...(usage && { usage: usageOf(usage) }) }];
+    return [...reported, ...notes, { type: "finish", reason: finish, ...(usage && { usage: usageOf(usage) }) }];
   }
 
   return { parse, end };

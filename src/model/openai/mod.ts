@@ -6,6 +6,7 @@
 import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { joinFields, splitTools } from "../provider_tools.ts";
 import { optionFields } from "./option_fields.ts";
 import { reasoningFallback } from "./reasoning_fallback.ts";
 import { requestFields } from "./request.ts";
@@ -56,7 +57,9 @@ export function openai(options: ProviderOptions): Model {
   const fallback = reasoningFallback();
   return {
     id: model,
-    stream(request, { signal }) {
+    stream(given, { signal }) {
+      const split = splitTools(given, "openai", model, server.headers);
+      const { request } = split;
       const { effort } = request.options;
       const fields = {
         ...requestFields(request, model, own),
@@ -66,8 +69,8 @@ export function openai(options: ProviderOptions): Model {
         [own ? "max_completion_tokens" : "max_tokens"]: request.options.maxTokens ?? maxTokens,
       };
       const send = (more: UnknownObject) => {
-        const body = requestBody(fields, more, options.options, request.options.provider);
-        return streamResponse(server, body, responseParser(model), signal);
+        const body = requestBody(joinFields(fields, split.fields), more, options.options, request.options.provider);
+        return streamResponse({ ...server, headers: split.headers }, body, responseParser(model), signal);
       };
       return own && request.tools.length > 0 && !effort ? fallback(send) : send({});
     },

@@ -16,6 +16,7 @@ import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
 import { readNote } from "../provider_note.ts";
+import { providerNotice } from "../provider_tools.ts";
 import { reasoningFields } from "./reasoning_fields.ts";
 
 /** Returns the fields of a request. `own` is true for OpenAI's servers and false for compatible ones. */
@@ -100,7 +101,10 @@ function filesOf(results: readonly CallResult[]): readonly UnknownObject[] {
 /** Converts what the model wrote, with the notes that came from the same model. */
 function assistantMessages(message: AssistantMessage, model: string): readonly UnknownObject[] {
   const files = message.parts.flatMap((part) => part.type === "media" ? [generatedFileNotice(part)] : []);
-  const content = [textOf(message), ...files].filter((text) => text !== "").join("\n");
+  const notices = message.parts.flatMap((part) =>
+    part.type === "provider_call" || part.type === "provider_result" ? [providerNotice(part)] : []
+  );
+  const content = [...notices, textOf(message), ...files].filter((text) => text !== "").join("\n");
   const calls: UnknownObject[] = [];
   const reasoning: Record<string, string> = {};
   let extra: unknown;

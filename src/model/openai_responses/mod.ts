@@ -6,6 +6,7 @@
 import type { Json } from "../../protocol/message.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { joinFields, splitTools } from "../provider_tools.ts";
 import { optionFields } from "./option_fields.ts";
 import { requestFields } from "./request.ts";
 import { responseParser } from "./response_parser.ts";
@@ -23,8 +24,8 @@ export interface OpenAIResponsesOptions extends ProviderOptions {
 /**
  * Creates a model that is reached over OpenAI's Responses API, or over a compatible API at `baseURL`.
  *
- * - The provider stores nothing (`store: false`). Reasoning items, encrypted by the provider, and the items of built-in tools are kept with the conversation
- *   and sent back to the same model.
+ * - The provider stores nothing (`store: false`). Reasoning items, encrypted by the provider, and the items of tools that it runs are kept with the
+ *   conversation and sent back to the same model. It asks before it calls a remote MCP server if the agent has guards.
  * - Images and PDFs are sent, also in the results of tools.
  * - A refusal is streamed as text and ends with the finish reason `filter`.
  * - A rejected request, a failed response or a cut stream throws a `ModelError`, which states whether and when to retry.
@@ -60,15 +61,17 @@ export function openaiResponses({ builtInTools = [], summary, ...options }: Open
   });
   return {
     id: model,
+    asks: ["mcp"],
     stream(request, { signal }) {
+      const split = splitTools(request, "openai_responses", model, server.headers);
       const fields = {
-        ...requestFields(request, model, builtInTools),
-        ...optionFields(request, model, summary),
+        ...requestFields(split.request, model, [...builtInTools, ...split.builtIn]),
+        ...optionFields(split.request, model, summary),
         temperature: request.options.temperature ?? temperature,
         max_output_tokens: request.options.maxTokens ?? maxTokens,
       };
-      const body = requestBody(fields, options.options, request.options.provider);
-      return streamResponse(server, body, responseParser(model, server.errors), signal);
+      const body = requestBody(joinFields(fields, split.fields), options.options, request.options.provider);
+      return streamResponse({ ...server, headers: split.headers }, body, responseParser(model, server.errors), signal);
     },
   };
 }

@@ -3,12 +3,23 @@
  *
  * @module
  */
-import { type AnswerPart, type CallResult, type ContentPart, type Message, textOf } from "../../protocol/message.ts";
+import {
+  type AnswerPart,
+  type CallResult,
+  type ContentPart,
+  type Message,
+  type ProviderCallPart,
+  providerResultOf,
+  type ProviderResultPart,
+  textOf,
+} from "../../protocol/message.ts";
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
+import { providerNotice } from "../provider_tools.ts";
 import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";
+import { approvalItem, builtInItem } from "./built_in_tools.ts";
 
 /** Returns the fields of a request. `builtIn` are the tools that the provider runs. */
 export function requestFields(
@@ -20,7 +31,7 @@ export function requestFields(
   return {
     model,
     ...(instructions !== "" && { instructions }),
-    input: messages.flatMap((message) => itemsOf(message, model)),
+    input: inputOf(messages, model),
     ...(allTools.length > 0 && { tools: allTools }),
     ...(options.output?.type === "object" && { text: { format: formatOf(options.output) } }),
     stream: true,
@@ -45,25 +56,43 @@ function formatOf(schema: UnknownObject): UnknownObject {
   };
 }
 
-function itemsOf(message: Message, model: string): readonly UnknownObject[] {
-  switch (message.role) {
-    case "user":
-      return [{ role: "user", content: contentOf(message.parts) }];
-    case "assistant":
-      return assistantItems(message.parts, model);
-    case "tool":
-      return message.results.map(resultItem);
-  }
+function inputOf(messages: readonly Message[], model: string): readonly UnknownObject[] {
+  /** The provider's ids of its questions, by the ids of the calls that they became. */
+  const questions = new Map<string, string>();
+  return messages.flatMap((message) => {
+    switch (message.role) {
+      case "user":
+        return [{ role: "user", content: contentOf(message.parts) }];
+      case "assistant":
+        return assistantItems(message.parts, model, questions);
+      case "tool":
+        return message.results.map((result) => {
+          const question = questions.get(result.callId);
+          return question === undefined ? resultItem(result) : approvalItem(question, result);
+        });
+    }
+  });
 }
 
 /** Converts what the model wrote. The API rejects a reasoning item that nothing follows. */
-function assistantItems(parts: readonly AnswerPart[], model: string): readonly UnknownObject[] {
+function assistantItems(
+  parts: readonly AnswerPart[],
+  model: string,
+  questions: Map<string, string>,
+): readonly UnknownObject[] {
   const items: UnknownObject[] = [];
   let phase: unknown;
   for (const part of parts) {
     if (part.type === "call") {
       const { id, name } = part;
-      items.push({ type: "function_call", call_id: id, name, arguments: JSON.stringify(callInput(part)) });
+      const last = items.at(-1);
+      if (last?.type === "mcp_approval_request") questions.set(id, String(last.id));
+      else items.push({ type: "function_call", call_id: id, name, arguments: JSON.stringify(callInput(part)) });
+    } else if (part.type === "provider_call") {
+      items.push(builtInItem(part, providerResultOf(part, parts), model) ?? noticeItem(part));
+    } else if (part.type === "provider_result") {
+      const call = parts.find((each) => each.type === "provider_call" && each.callId === part.callId);
+      if (!call || !readNote(call, model).item) items.push(noticeItem(part));
     } else if (part.type === "text") {
       if (part.text !== "") {
         items.push({ role: "assistant", content: part.text, ...(phase !== undefined && { phase }) });
@@ -82,6 +111,10 @@ function assistantItems(parts: readonly AnswerPart[], model: string): readonly U
   }
   const last = items.findLastIndex(({ type }) => type !== "reasoning");
   return items.slice(0, last + 1);
+}
+
+function noticeItem(part: ProviderCallPart | ProviderResultPart): UnknownObject {
+  return { role: "assistant", content: providerNotice(part) };
 }
 
 function resultItem({ callId, parts }: CallResult): UnknownObject {

@@ -10,6 +10,7 @@ import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { noteEvent, sourceEvent } from "../provider_note.ts";
+import { builtInEvents } from "./built_in_tools.ts";
 
 /** An output item that is being streamed. */
 interface OpenItem {
@@ -106,8 +107,10 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
       events.push({ type: "call.end", id: opened.id });
     } else if (item.type === "image_generation_call" && item.result) events.push(imageEvent(model, item));
-    else if (item.type !== "message") events.push(noteEvent(model, { item }));
-    else {
+    else if (item.type !== "message") {
+      if (item.type === "mcp_approval_request") calls++;
+      events.push(...builtInEvents(model, item) ?? [noteEvent(model, { item })]);
+    } else {
       if (!opened.hasDelta) events.push(...contentOf(item));
       events.push(...sourcesOf(item, opened.annotations));
     }

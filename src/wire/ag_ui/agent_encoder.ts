@@ -4,7 +4,7 @@
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
-import { type CallResult, type ContentPart, textOf } from "../../protocol/message.ts";
+import { type AddedPart, type CallResult, type ContentPart, textOf } from "../../protocol/message.ts";
 import { tableEncoder } from "../encoder.ts";
 import type { History } from "./history.ts";
 import { outputState } from "./output_state.ts";
@@ -63,6 +63,18 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
   const stateDelta = (delta: readonly object[]) => delta.length > 0 ? frame("STATE_DELTA", { delta }) : "";
   const custom = (name: string, value: unknown) => frame("CUSTOM", { name, value });
 
+  /** Encodes a part that is complete at once: a call that the provider runs as a call like any other. */
+  function added(content: AddedPart): string {
+    const { type, ...value } = content;
+    if (content.type === "provider_call") {
+      const { callId: id, name, input } = content;
+      return messages.endCall(prefix + id, { id, name, input });
+    }
+    if (content.type !== "provider_result") return custom(type, value);
+    const { callId, name, status, output } = content;
+    return finished(callId, { callId, name, status, parts: [{ type: "text", text: JSON.stringify(output) }] });
+  }
+
   const encoder = tableEncoder({
     "text.delta": ({ text }) => messages.delta("TEXT", text),
     "reasoning.delta": ({ text }) => messages.delta("REASONING", text),
@@ -80,7 +92,7 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
     "model.reset": messages.discard,
     "model.finished": ({ text }) =>
       stateDelta(output.flush()) + (text === undefined ? messages.close() : messages.replaceText(text)),
-    "part.added": ({ content: { type, ...value } }) => messages.close() + custom(type, value),
+    "part.added": ({ content }) => messages.close() + added(content),
     "output.delta": ({ changes }) => stateDelta(output.add(changes)),
     "turn.finished": close,
 

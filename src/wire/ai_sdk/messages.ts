@@ -4,11 +4,17 @@
  * @module
  */
 import type { Question } from "../../protocol/question.ts";
-import { type AnswerPart, type CallResult, textOf, type UserMessage } from "../../protocol/message.ts";
+import {
+  type AnswerPart,
+  type CallResult,
+  providerResultOf,
+  textOf,
+  type UserMessage,
+} from "../../protocol/message.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
-import { approvalId, contentPart, partChunk, steeringPart, subagentCalls } from "./parts.ts";
+import { approvalId, contentPart, partChunk, providerFields, steeringPart, subagentCalls } from "./parts.ts";
 
 /** A message of a chat. */
 interface UiMessage {
@@ -47,17 +53,31 @@ export function messagesOf({ id: session, messages: stored, run: current, last }
     else shown.push({ id, role: "user", parts: message.parts.map(contentPart) });
   }
 
-  function answerPart(part: AnswerPart, index: number): object {
-    if (part.type === "media" || part.type === "source") return partChunk(part, String(index));
-    if (part.type !== "call") return { type: part.type, text: part.text, state: "done" };
-    const { id: toolCallId, name, input } = part;
-    return { type: `tool-${name}`, toolCallId, input, state: "input-available", ...states.get(toolCallId) };
+  function answerParts(part: AnswerPart, index: number, all: readonly AnswerPart[]): readonly object[] {
+    switch (part.type) {
+      case "text":
+      case "reasoning":
+        return [{ type: part.type, text: part.text, state: "done" }];
+      case "call": {
+        const { id: toolCallId, name, input } = part;
+        return [{ type: `tool-${name}`, toolCallId, input, state: "input-available", ...states.get(toolCallId) }];
+      }
+      case "provider_call": {
+        const { toolName: _, ...fields } = { toolName: "", ...providerFields(part) };
+        const result = providerResultOf(part, all);
+        return [{ ...fields, ...(result && providerFields(result)), type: `tool-${part.name}` }];
+      }
+      case "provider_result":
+        return []; // a part of its call
+      default:
+        return [partChunk(part, String(index))];
+    }
   }
 
   const messages = [...stored, ...prompt, ...batch ? [batch.message] : []];
   messages.forEach((message, index) => {
     if (message.role === "user" && message.from === undefined) addUserMessage(message, index);
-    if (message.role === "assistant") addParts(index, { type: "step-start" }, ...message.parts.map(answerPart));
+    if (message.role === "assistant") addParts(index, { type: "step-start" }, ...message.parts.flatMap(answerParts));
   });
   for (const { callId = "", tool, questions } of asked) {
     if (tool === undefined) addParts(messages.length, { type: "text", text: questions.join("\n"), state: "done" });

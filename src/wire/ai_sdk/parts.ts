@@ -3,7 +3,13 @@
  *
  * @module
  */
-import type { ContentPart, MediaPart, SourcePart, UserMessage } from "../../protocol/message.ts";
+import type {
+  AddedPart,
+  ContentPart,
+  ProviderCallPart,
+  ProviderResultPart,
+  UserMessage,
+} from "../../protocol/message.ts";
 
 /** Returns the id of the approval request for a call in one pause. */
 export function approvalId(callId: string, pausedAt: number): string {
@@ -19,13 +25,28 @@ export function subagentCalls(callId: string): readonly string[] {
   return path.slice(1).map((_, index) => path.slice(0, index + 1).join("/"));
 }
 
-/** Encodes a generated file or a source, as a chunk and as a part of a message. */
-export function partChunk(part: MediaPart | SourcePart, sourceId: string): object {
+/** Encodes a part that is complete at once, as a chunk. Files and sources are parts of a message in the same form. */
+export function partChunk(part: AddedPart, sourceId: string): object {
   if (part.type === "media") return contentPart(part);
+  if (part.type === "provider_call" || part.type === "provider_result") {
+    const { state, ...fields } = providerFields(part);
+    return { type: `tool-${state}`, ...fields };
+  }
   const { url, title, text } = part;
   return url === undefined
     ? { type: "source-document", sourceId, mediaType: "text/plain", title: title ?? text ?? "" }
     : { type: "source-url", sourceId, url, title };
+}
+
+/** Returns the state of a call that the provider runs, and the fields that its chunk and its part of a message share. */
+export function providerFields(part: ProviderCallPart | ProviderResultPart): { readonly [field: string]: unknown } {
+  const call = { toolCallId: part.callId, providerExecuted: true };
+  if (part.type === "provider_call") {
+    return { state: "input-available", ...call, toolName: part.name, input: part.input };
+  }
+  const { output } = part;
+  if (part.status === "ok") return { state: "output-available", ...call, output };
+  return { state: "output-error", ...call, errorText: JSON.stringify(output) };
 }
 
 /** Encodes content of a user message. */

@@ -25,6 +25,8 @@ export interface Content {
   readonly finish: FinishReason;
   /** The reasoning that is shown. Default: none. */
   readonly reasoning?: string;
+  /** The calls that the provider ran, each as the name of its tool and its output. Default: none. */
+  readonly ran?: readonly (readonly [name: string, output: unknown])[];
 }
 
 /** Encodes frames without names, as chat completions and Gemini send them. */

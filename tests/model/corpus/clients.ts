@@ -50,9 +50,16 @@ export async function openaiResponse(baseURL: string): Promise<Content> {
   const isRefused = parts.some(({ type }) => type === "refusal");
   const reasons = { max_output_tokens: "length", content_filter: "filter" } as const;
   const complete = isRefused ? "filter" : calls.length > 0 ? "calls" : "stop";
+  const ran = response.output.flatMap((item): [string, unknown][] => {
+    if (item.type === "web_search_call") return [["web_search", null]];
+    if (item.type === "file_search_call") return [["file_search", item.results]];
+    if (item.type === "code_interpreter_call") return [["code_execution", item.outputs]];
+    return item.type === "mcp_call" ? [[item.name, item.output]] : [];
+  });
   return {
     text: parts.map((part) => part.type === "refusal" ? part.refusal : part.text).join(""),
     calls,
+    ...(ran.length > 0 && { ran }),
     finish: response.status === "completed" ? complete : mapped(response.incomplete_details?.reason, reasons),
   };
 }
@@ -62,7 +69,14 @@ export async function anthropicMessage(baseURL: string): Promise<Content> {
   const client = new Anthropic({ ...options, baseURL });
   const messages = [{ role: "user" as const, content }];
   const message = await client.messages.stream({ model: "m", max_tokens: 9, messages }).finalMessage();
+  const names = new Map(
+    message.content.map((block) => "id" in block && "name" in block ? [block.id, block.name] : ["", ""]),
+  );
+  const ran = message.content.flatMap((block) =>
+    "tool_use_id" in block ? [[names.get(block.tool_use_id) ?? "", block.content] as const] : []
+  );
   return {
+    ...(ran.length > 0 && { ran }),
     text: message.content.map((block) => block.type === "text" ? block.text : "").join(""),
     calls: message.content.flatMap((block) => block.type === "tool_use" ? [[block.name, block.input] as const] : []),
     finish: mapped(message.stop_reason, {
@@ -81,14 +95,25 @@ export async function googleContent(baseUrl: string): Promise<Content> {
   let text = "";
   let reason: string | undefined;
   const calls: [string, unknown][] = [];
+  const ran: [string, unknown][] = [];
   for await (const chunk of await client.models.generateContentStream({ model: "m", contents: content })) {
     const [candidate] = chunk.candidates ?? [];
     for (const part of candidate?.content?.parts ?? []) {
       if (part.functionCall) calls.push([part.functionCall.name ?? "", part.functionCall.args ?? {}]);
+      else if (part.codeExecutionResult) ran.push(["code_execution", part.codeExecutionResult.output]);
       else if (!part.thought) text += part.text ?? "";
     }
+    const { webSearchQueries: queries = [], groundingChunks } = candidate?.groundingMetadata ?? {};
+    if (queries.length > 0) ran.push(["web_search", groundingChunks]);
+    const { urlMetadata } = candidate?.urlContextMetadata ?? {};
+    if (urlMetadata) ran.push(["url_context", urlMetadata]);
     reason = candidate?.finishReason ?? (chunk.promptFeedback?.blockReason && "SAFETY") ?? reason;
   }
   const finish = mapped(reason, { STOP: "stop", MAX_TOKENS: "length", SAFETY: "filter" });
-  return { text, calls, finish: finish === "stop" && calls.length > 0 ? "calls" : finish };
+  return {
+    text,
+    calls,
+    finish: finish === "stop" && calls.length > 0 ? "calls" : finish,
+    ...(ran.length > 0 && { ran }),
+  };
 }

@@ -91,7 +91,12 @@ export const geminiCorpus: readonly CorpusCase[] = [
         groundingSupports: [{ segment: { startIndex: 0, endIndex: 20, text: "Spain won Euro 2024." } }],
       },
     }),
-    expected: { text: "Spain won Euro 2024.", calls: [], finish: "stop" },
+    expected: {
+      text: "Spain won Euro 2024.",
+      calls: [],
+      finish: "stop",
+      ran: [["web_search", [{ web: { uri: "https://vertexaisearch.cloud.google.com/1", title: "uefa.com" } }]]],
+    },
   },
   {
     name: "code that the provider runs",
@@ -102,7 +107,12 @@ export const geminiCorpus: readonly CorpusCase[] = [
       [{ codeExecutionResult: { outcome: "OUTCOME_OK", output: "10\n" } }],
       [{ text: " It is 10." }],
     ], "STOP"),
-    expected: { text: "I will compute it. It is 10.", calls: [], finish: "stop" },
+    expected: {
+      text: "I will compute it. It is 10.",
+      calls: [],
+      finish: "stop",
+      ran: [["code_execution", "10\n"]],
+    },
   },
   {
     name: "a generated image",
@@ -154,7 +164,15 @@ export const geminiCorpus: readonly CorpusCase[] = [
         urlMetadata: [{ retrievedUrl: "https://example.com", urlRetrievalStatus: "URL_RETRIEVAL_STATUS_SUCCESS" }],
       },
     }),
-    expected: { text: "Two recipes.", calls: [], finish: "stop" },
+    expected: {
+      text: "Two recipes.",
+      calls: [],
+      finish: "stop",
+      ran: [["url_context", [{
+        retrievedUrl: "https://example.com",
+        urlRetrievalStatus: "URL_RETRIEVAL_STATUS_SUCCESS",
+      }]]],
+    },
   },
   {
     name: "generated speech",

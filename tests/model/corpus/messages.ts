@@ -138,7 +138,17 @@ export const messagesCorpus: readonly CorpusCase[] = [
       }),
       text(4, "."),
     ),
-    expected: { text: "I'll check. It is sunny.", calls: [], finish: "stop" },
+    expected: {
+      text: "I'll check. It is sunny.",
+      calls: [],
+      finish: "stop",
+      ran: [["web_search", [{
+        type: "web_search_result",
+        title: "NYC",
+        url: "https://example.com",
+        encrypted_content: "Ev0D",
+      }]]],
+    },
   },
   {
     name: "a refusal during the stream",
@@ -224,7 +234,18 @@ export const messagesCorpus: readonly CorpusCase[] = [
       }),
       text(3, " It is 42."),
     ),
-    expected: { text: "I'll compute it. It is 42.", calls: [], finish: "stop" },
+    expected: {
+      text: "I'll compute it. It is 42.",
+      calls: [],
+      finish: "stop",
+      ran: [["bash_code_execution", {
+        type: "bash_code_execution_result",
+        stdout: "42\n",
+        stderr: "",
+        return_code: 0,
+        content: [],
+      }]],
+    },
   },
   {
     name: "a call of a remote MCP server",
@@ -250,7 +271,12 @@ export const messagesCorpus: readonly CorpusCase[] = [
       }),
       text(2, "It said hello."),
     ),
-    expected: { text: "It said hello.", calls: [], finish: "stop" },
+    expected: {
+      text: "It said hello.",
+      calls: [],
+      finish: "stop",
+      ran: [["echo", [{ type: "text", text: "Hello" }]]],
+    },
   },
   {
     name: "an event of a type that is not known",

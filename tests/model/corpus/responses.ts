@@ -112,7 +112,7 @@ export const responsesCorpus: readonly CorpusCase[] = [
           : [event]
       ),
     ]),
-    expected: { text: "Sunny.", calls: [], finish: "stop" },
+    expected: { text: "Sunny.", calls: [], finish: "stop", ran: [["web_search", null]] },
   },
   {
     name: "code that the provider runs",
@@ -120,14 +120,25 @@ export const responsesCorpus: readonly CorpusCase[] = [
     stream: stream([
       ...builtIn(
         0,
-        { type: "code_interpreter_call", id: "ci_1", code: "print(1)", container_id: "cntr_1", outputs: null },
+        {
+          type: "code_interpreter_call",
+          id: "ci_1",
+          code: "print(1)",
+          container_id: "cntr_1",
+          outputs: [{ type: "logs", logs: "1" }],
+        },
         "response.code_interpreter_call.in_progress",
         "response.code_interpreter_call.interpreting",
         "response.code_interpreter_call.completed",
       ),
       ...message(1, "It prints 1."),
     ]),
-    expected: { text: "It prints 1.", calls: [], finish: "stop" },
+    expected: {
+      text: "It prints 1.",
+      calls: [],
+      finish: "stop",
+      ran: [["code_execution", [{ type: "logs", logs: "1" }]]],
+    },
   },
   {
     name: "a refusal",
@@ -189,7 +200,12 @@ export const responsesCorpus: readonly CorpusCase[] = [
     stream: stream([
       ...builtIn(
         0,
-        { type: "file_search_call", id: "fs_1", queries: ["deep research"], results: null },
+        {
+          type: "file_search_call",
+          id: "fs_1",
+          queries: ["deep research"],
+          results: [{ file_id: "file-2dtbBZdjtDKS8eqWxqbgDi", filename: "a.pdf", score: 0.9, text: "OpenAI" }],
+        },
         "response.file_search_call.in_progress",
         "response.file_search_call.searching",
         "response.file_search_call.completed",
@@ -207,7 +223,17 @@ export const responsesCorpus: readonly CorpusCase[] = [
           : [event]
       ),
     ]),
-    expected: { text: "By OpenAI.", calls: [], finish: "stop" },
+    expected: {
+      text: "By OpenAI.",
+      calls: [],
+      finish: "stop",
+      ran: [["file_search", [{
+        file_id: "file-2dtbBZdjtDKS8eqWxqbgDi",
+        filename: "a.pdf",
+        score: 0.9,
+        text: "OpenAI",
+      }]]],
+    },
   },
   {
     name: "a generated image, with a partial one",
@@ -259,7 +285,7 @@ export const responsesCorpus: readonly CorpusCase[] = [
       ),
       ...message(2, "You rolled 4."),
     ]),
-    expected: { text: "You rolled 4.", calls: [], finish: "stop" },
+    expected: { text: "You rolled 4.", calls: [], finish: "stop", ran: [["roll", "4"]] },
   },
   {
     name: "a response that a content filter ends",

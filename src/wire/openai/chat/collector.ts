@@ -4,7 +4,7 @@
  * @module
  */
 import type { FinishReason } from "../../../protocol/event.ts";
-import type { MediaPart, SourcePart } from "../../../protocol/message.ts";
+import type { AddedPart } from "../../../protocol/message.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
@@ -16,7 +16,7 @@ export function completionCollector(model: string): ResponseCollector {
   let session = "";
   let finish: FinishReason = "other";
   /** Text and reasoning by turn, because a turn may begin again. */
-  const turns = new Map<number, { texts: string[]; thoughts: string[]; parts: (MediaPart | SourcePart)[] }>();
+  const turns = new Map<number, { texts: string[]; thoughts: string[]; parts: AddedPart[] }>();
 
   function responseOf(end: EndEvent, id: number): JsonResponse {
     const error = errorOf(end);

@@ -4,7 +4,13 @@
  * @module
  */
 import type { FinishReason } from "../../../protocol/event.ts";
-import type { MediaPart, SourcePart, Usage } from "../../../protocol/message.ts";
+import {
+  type AddedPart,
+  type ProviderCallPart,
+  providerResultOf,
+  type ProviderResultPart,
+  type Usage,
+} from "../../../protocol/message.ts";
 import { isForClient } from "../../client_tool.ts";
 import { encodeCallId } from "../call_id.ts";
 import type { EndEvent } from "../run_error.ts";
@@ -53,8 +59,11 @@ export function completionEnd(end: EndEvent, id: number, { session, finish, hasT
   return { text, calls, finish_reason };
 }
 
-/** Encodes sources as annotations, and generated files as images, which is the extension that compatible servers share. */
-export function partFields(parts: readonly (MediaPart | SourcePart)[]): object {
+/**
+ * Encodes sources as annotations, generated files as images, and calls that the provider runs as executed tools. The last two are extensions of compatible
+ * servers.
+ */
+export function partFields(parts: readonly AddedPart[]): object {
   const annotations = parts.flatMap((part) =>
     part.type === "source" && part.url !== undefined
       ? [{
@@ -64,11 +73,28 @@ export function partFields(parts: readonly (MediaPart | SourcePart)[]): object {
       : []
   );
   const images = parts.flatMap((part) => {
-    if (part.type === "source") return [];
+    if (part.type !== "media") return [];
     const { mediaType, data, url = `data:${mediaType};base64,${data}` } = part;
     return [{ type: "image_url", image_url: { url } }];
   });
-  return { ...(annotations.length > 0 && { annotations }), ...(images.length > 0 && { images }) };
+  const executed_tools = parts.flatMap((part) => {
+    if (part.type === "provider_call") return [executedTool(part, providerResultOf(part, parts))];
+    const isAlone = part.type === "provider_result" && !parts.some((each) => isCallOf(each, part));
+    return isAlone ? [{ id: part.callId, type: part.name, output: JSON.stringify(part.output) }] : [];
+  });
+  return {
+    ...(annotations.length > 0 && { annotations }),
+    ...(images.length > 0 && { images }),
+    ...(executed_tools.length > 0 && { executed_tools }),
+  };
+}
+
+function isCallOf(part: AddedPart, { callId }: ProviderResultPart): boolean {
+  return part.type === "provider_call" && part.callId === callId;
+}
+
+function executedTool({ callId: id, name: type, input }: ProviderCallPart, result?: ProviderResultPart): object {
+  return { id, type, arguments: JSON.stringify(input), ...(result && { output: JSON.stringify(result.output) }) };
 }
 
 /** Encodes the token usage. */

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { MediaPart, SourcePart } from "../../../protocol/message.ts";
+import type { AddedPart, ProviderCallPart, SourcePart } from "../../../protocol/message.ts";
 import { frameOf } from "../../frames.ts";
+import { builtInItem } from "./built_in_item.ts";
 
 /** The kind of a text that is streamed. */
 export type TextKind = "output_text" | "reasoning_text";
@@ -27,8 +28,8 @@ export interface ItemEncoder {
   delta(kind: TextKind, text: string): string;
   /** Encodes a complete text; nothing for an empty text. */
   wholeText(text: string): string;
-  /** Encodes a source as an annotation of the text that is streamed, and a generated image as an item. Other parts have no item. */
-  part(content: MediaPart | SourcePart): string;
+  /** Encodes a source as an annotation of the text that is streamed, a generated image or a call that the provider runs as an item. Other parts have no item. */
+  part(content: AddedPart): string;
   /** Encodes an item that is complete at once. */
   add(item: object): string;
   /** Ends the item that is streamed. */
@@ -46,6 +47,8 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
   let sequence = 0;
   let items = 0;
   let open: OpenItem | undefined;
+  /** The calls that the provider runs: the place in the output, and the index of the item. */
+  const calls = new Map<string, { readonly at: number; readonly index: number; readonly part: ProviderCallPart }>();
   /** The place of the open item, as JSON without braces. */
   let place = "";
 
@@ -95,12 +98,27 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     return frame("response.output_item.added", fields) + frame("response.output_item.done", fields);
   }
 
+  /** Begins the item of a call that the provider runs. Its result completes it. */
+  function call(part: ProviderCallPart): string {
+    const item = builtInItem(part);
+    const index = items++;
+    calls.set(part.callId, { at: output.push(item) - 1, index, part });
+    return frame("response.output_item.added", { output_index: index, item });
+  }
+
   return {
     output,
     frame,
     delta,
     part(content) {
       if (content.type === "source") return source(content);
+      if (content.type === "provider_call") return close() + call(content);
+      if (content.type === "provider_result") {
+        const { at, index, part } = calls.get(content.callId) ?? {};
+        if (!part || at === undefined) return "";
+        const item = output[at] = builtInItem(part, content);
+        return close() + frame("response.output_item.done", { output_index: index, item });
+      }
       const { mediaType, data } = content;
       if (!mediaType.startsWith("image/") || data === undefined) return "";
       const id = `ig_${idPrefix()}_${items}`;

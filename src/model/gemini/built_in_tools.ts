@@ -1,0 +1,94 @@
+/**
+ * Calls and results of the tools that Gemini runs.
+ *
+ * @module
+ */
+import type { ProviderCallPart, ProviderResultPart } from "../../protocol/message.ts";
+import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import type { ModelEvent } from "../model.ts";
+import { callEvent, readNote, resultEvent } from "../provider_note.ts";
+import { providerNotice } from "../provider_tools.ts";
+
+/** Parses the parts of tools that the provider runs. */
+export interface BuiltInParser {
+  /** Sets the id of the response, from which ids of calls are made that the provider gives none. */
+  readonly name: (responseId: unknown) => void;
+  /** Returns the event of a part; undefined for a part of another kind. */
+  readonly parse: (part: UnknownObject) => ModelEvent | undefined;
+  /** Returns the events of a search, or of pages that were read, which only the metadata of the answer report. */
+  readonly report: (candidate: UnknownObject) => readonly ModelEvent[];
+}
+
+/** Creates a parser for one response of `model`. */
+export function builtInParser(model: string): BuiltInParser {
+  let response = "call";
+  let calls = 0;
+  const newId = () => `${response}_${calls++}`;
+  let last = "";
+
+  function parse(part: UnknownObject): ModelEvent | undefined {
+    const { executableCode: code, codeExecutionResult: ran, toolCall: call, toolResponse: answer } = part;
+    if (isObject(code)) {
+      const callId = last = stringOrEmpty(code.id) || newId();
+      return callEvent({ callId, name: "code_execution", input: code }, { model, part });
+    }
+    if (isObject(ran)) {
+      const { output, ...codeExecutionResult } = ran;
+      const status = ran.outcome === "OUTCOME_OK" ? "ok" : "error";
+      const result = { callId: stringOrEmpty(ran.id) || last, name: "code_execution", status, output } as const;
+      return resultEvent(result, { model, part: { ...part, codeExecutionResult } });
+    }
+    if (isObject(call)) {
+      const callId = last = stringOrEmpty(call.id) || newId();
+      return callEvent({ callId, name: nameOf(call), input: call.args }, { model, part });
+    }
+    if (!isObject(answer)) return undefined;
+    const { response: output, ...toolResponse } = answer;
+    const result = { callId: stringOrEmpty(answer.id) || last, name: nameOf(answer), status: "ok", output } as const;
+    return resultEvent(result, { model, part: { ...part, toolResponse } });
+  }
+
+  function report({ groundingMetadata, urlContextMetadata }: UnknownObject): readonly ModelEvent[] {
+    if (last !== "") return []; // its parts have reported it
+    const { webSearchQueries: queries, groundingChunks }: UnknownObject = Object(groundingMetadata);
+    const { urlMetadata }: UnknownObject = Object(urlContextMetadata);
+    return [
+      ...(Array.isArray(queries) && queries.length > 0 ? pairOf("web_search", { queries }, groundingChunks) : []),
+      ...(Array.isArray(urlMetadata) ? pairOf("url_context", { urls: urlMetadata.map(urlOf) }, urlMetadata) : []),
+    ];
+  }
+
+  function pairOf(name: string, input: UnknownObject, output: unknown): readonly ModelEvent[] {
+    const callId = newId();
+    const note = { model, reported: true }; // the provider takes no such part back
+    return [callEvent({ callId, name, input }, note), resultEvent({ callId, name, status: "ok", output }, note)];
+  }
+
+  return {
+    name: (id) => response = stringOrEmpty(id) || response,
+    parse,
+    report,
+  };
+}
+
+function urlOf(metadata: unknown): unknown {
+  return isObject(metadata) ? metadata.retrievedUrl : undefined;
+}
+
+/** Returns the neutral name of a tool. */
+function nameOf({ toolType }: UnknownObject): string {
+  return toolType === "GOOGLE_SEARCH_WEB" ? "web_search" : stringOrEmpty(toolType).toLowerCase();
+}
+
+/** Returns the parts that a request contains for a call or a result: the provider's own, or a text. */
+export function builtInParts(part: ProviderCallPart | ProviderResultPart, model: string): readonly UnknownObject[] {
+  const { part: own, reported } = readNote(part, model);
+  if (!isObject(own)) return reported ? [] : [{ text: providerNotice(part) }];
+  if (part.type === "provider_call") return [own];
+  const { codeExecutionResult: ran, toolResponse: answer } = own;
+  return [
+    isObject(ran)
+      ? { ...own, codeExecutionResult: { ...ran, output: part.output } }
+      : { ...own, toolResponse: { ...Object(answer), response: part.output } },
+  ];
+}

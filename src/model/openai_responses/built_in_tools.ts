@@ -1,0 +1,77 @@
+/**
+ * Items of the tools that OpenAI runs: calls with their results, and questions before the calls of remote MCP servers.
+ *
+ * @module
+ */
+import { type CallResult, type ProviderCallPart, type ProviderResultPart, textOf } from "../../protocol/message.ts";
+import { isObject, jsonOrText, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import type { ModelEvent } from "../model.ts";
+import { callEvent, noteEvent, readNote, resultEvent } from "../provider_note.ts";
+import { approved } from "../provider_tools.ts";
+
+/** The fields of the items: the input of the call, and the output. */
+const fields: Readonly<Record<string, readonly [name: string, input: string, output: string]>> = {
+  web_search_call: ["web_search", "action", ""],
+  file_search_call: ["file_search", "queries", "results"],
+  code_interpreter_call: ["code_execution", "code", "outputs"],
+};
+
+/** Returns the events of an item; undefined for an item of another kind. */
+export function builtInEvents(model: string, item: UnknownObject): readonly ModelEvent[] | undefined {
+  const type = stringOrEmpty(item.type);
+  const { id, name, server_label: server, status } = item;
+  if (type === "mcp_approval_request") return questionEvents(model, item);
+  if (type === "mcp_call") {
+    const { output, error, ...rest } = item;
+    const failed = error !== undefined && error !== null;
+    return [
+      callEvent({ callId: id, name, server, input: jsonOrText(item.arguments) }, { model, item: rest }),
+      resultEvent({ callId: id, name, status: failed ? "error" : "ok", output: failed ? { error } : output }),
+    ];
+  }
+  const [tool = "", input = "", output = ""] = Object.hasOwn(fields, type) ? fields[type] ?? [] : [];
+  if (tool === "") return undefined;
+  const { [output]: value, ...rest } = item;
+  const { sources = null }: UnknownObject = isObject(item.action) ? item.action : {};
+  const given = isObject(item[input]) ? item[input] : { [input]: item[input] };
+  return [
+    callEvent({ callId: id, name: tool, input: given }, { model, item: rest }),
+    resultEvent({
+      callId: id,
+      name: tool,
+      status: status === "failed" || status === "incomplete" ? "error" : "ok",
+      output: output === "" ? sources : value,
+    }),
+  ];
+}
+
+/** Returns the events of a question: a call of the server, which the engine decides about. The note that precedes it keeps the question. */
+function questionEvents(model: string, item: UnknownObject): readonly ModelEvent[] {
+  const id = stringOrEmpty(item.id);
+  return [
+    noteEvent(model, { item }),
+    { type: "call.start", id, name: stringOrEmpty(item.server_label) },
+    { type: "call.end", id, input: { tool: item.name, arguments: jsonOrText(item.arguments) } },
+  ];
+}
+
+/** Returns the item of a call that came from `model`, with the output of its result. */
+export function builtInItem(
+  part: ProviderCallPart,
+  result: ProviderResultPart | undefined,
+  model: string,
+): UnknownObject | undefined {
+  const { item } = readNote(part, model);
+  if (!isObject(item)) return undefined;
+  const output = result?.output ?? null;
+  if (item.type === "mcp_call") return { ...item, ...(isObject(output) && "error" in output ? output : { output }) };
+  const [, , name = ""] = fields[stringOrEmpty(item.type)] ?? [];
+  return name === "" ? item : { ...item, [name]: output };
+}
+
+/** Returns the answer to a question. The provider may run the call only if the engine has allowed it as the model wrote it. */
+export function approvalItem(id: string, result: CallResult): UnknownObject {
+  const text = textOf(result);
+  const approve = result.status === "ok" && text === approved;
+  return { type: "mcp_approval_response", approval_request_id: id, approve, ...(!approve && { reason: text }) };
+}
