@@ -171,6 +171,8 @@ function blockOf(part: AnswerPart | ContentPart): unknown {
     case "text":
       return part;
     case "source":
+    case "refusal":
+    case "logprobs":
       return part;
     case "provider_call":
       return { type: "server_tool_use", id: part.callId, name: part.name, input: part.input };

@@ -75,6 +75,8 @@ export interface ModelOptions {
   readonly effort?: ModelEffort;
   /** The time for which the provider caches the conversation: `short` is minutes, `long` is an hour or more. Default: the adapter's. */
   readonly cache?: "none" | "short" | "long";
+  /** Requests the log probabilities of the tokens, with this number of alternatives for each. Default: none. */
+  readonly logprobs?: number;
   /** JSON Schema that the final answer must match. */
   readonly output?: { readonly [key: string]: unknown };
   /** Fields added to the request body as they are, for settings this interface lacks. */
@@ -101,7 +103,7 @@ export type ModelEvent =
   | { readonly type: "text"; readonly text: string }
   /** Reasoning to append. `meta` ends the part; it is stored with the part and sent back unchanged. */
   | { readonly type: "reasoning"; readonly text: string; readonly meta?: Json }
-  /** A part that is complete at once: a generated file, a source, or a call that the provider runs and its result. */
+  /** A part that is complete at once, such as a generated file, a source, or a call that the provider runs. */
   | { readonly type: "part"; readonly part: AddedPart }
   /** A call begins. */
   | { readonly type: "call.start"; readonly id: string; readonly name: string }

@@ -44,6 +44,8 @@ export interface Provider {
 export interface ResponseParser {
   /** Appends the events of a frame to `events`. Returns true for the last frame, if the API marks it. */
   readonly parse: (frame: UnknownObject, events: ModelEvent[]) => boolean;
+  /** Whether each further frame must be parsed, even if it differs from the previous one only in its text. Default: false. */
+  readonly readsAll?: () => boolean;
   /** Returns the remaining events, or none if the response was cut. `complete` is true if the provider marked the end. */
   readonly end: (complete: boolean) => readonly ModelEvent[];
 }
@@ -152,7 +154,7 @@ export async function* streamResponse(
 
 /** Returns a function that appends the events of a frame, and returns true for the last frame. */
 function frameParser(
-  { parse }: ResponseParser,
+  { parse, readsAll = () => false }: ResponseParser,
   errors: ProviderErrors,
 ): (text: string, events: ModelEvent[]) => boolean {
   const { match, isLearning, learn } = deltaCache();
@@ -168,7 +170,7 @@ function frameParser(
     if (frame.error || frame.object === "error" || frame.type === "error") throw errors.fromBody(frame);
     const before = events.length;
     const done = parse(frame, events);
-    if (isLearning()) learn(text, events.slice(before));
+    if (isLearning()) learn(text, readsAll() ? [] : events.slice(before));
     return done;
   };
 }

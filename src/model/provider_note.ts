@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { AnswerPart, Json, ProviderResultPart } from "../protocol/message.ts";
-import { isObject, stringOrEmpty, type UnknownObject } from "../protocol/unknown_json.ts";
+import type { AnswerPart, Json, ProviderResultPart, TokenLogprob } from "../protocol/message.ts";
+import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../protocol/unknown_json.ts";
 import type { ModelEvent } from "./model.ts";
 
 /** Creates an event that ends the reasoning part, or adds an empty one, with a note of `model`. The note is data from a parsed frame. */
@@ -17,6 +17,29 @@ export function noteEvent(model: string, note: UnknownObject): ModelEvent {
 export function sourceEvent(fields: { readonly [key in "url" | "title" | "text"]?: unknown }): ModelEvent {
   const texts = Object.entries(fields).filter(([, value]) => typeof value === "string" && value !== "");
   return { type: "part", part: { type: "source", ...Object.fromEntries(texts) } };
+}
+
+/** Creates an event of a refusal. */
+export function refusalEvent(text: unknown, category?: unknown): ModelEvent {
+  const kind = stringOrEmpty(category) !== "" && { category: stringOrEmpty(category) };
+  return { type: "part", part: { type: "refusal", text: stringOrEmpty(text), ...kind } };
+}
+
+/** Returns the tokens of a provider's log probabilities; `field` contains that of a token. */
+export function tokensOf(given: unknown, field = "logprob"): readonly TokenLogprob[] {
+  return (Array.isArray(given) ? given.filter(isObject) : []).map((each) => {
+    const top = tokensOf(each.top_logprobs);
+    return {
+      token: stringOrEmpty(each.token),
+      logprob: numberOrZero(each[field]),
+      ...(top.length > 0 && { top }),
+    };
+  });
+}
+
+/** Returns the event of the log probabilities; nothing if there are none. */
+export function logprobsEvents(tokens: readonly TokenLogprob[]): readonly ModelEvent[] {
+  return tokens.length > 0 ? [{ type: "part", part: { type: "logprobs", tokens } }] : [];
 }
 
 /** Creates an event of a call that the provider runs. The fields and the note are data from parsed frames. */

@@ -121,7 +121,7 @@ export type Event =
   | { readonly type: "model.reset"; readonly turn: number }
   /** Changes of the partial value of the structured output, derived from the deltas of the text. */
   | { readonly type: "output.delta"; readonly turn: number; readonly changes: readonly OutputChange[] }
-  /** A part of the answer that is complete at once: a generated file, a source, or a call that the provider runs and its result. */
+  /** A part of the answer that is complete at once, such as a generated file, a source, or a call that the provider runs. */
   | {
     readonly type: "part.added";
     readonly turn: number;

@@ -80,8 +80,36 @@ export interface ProviderResultPart {
   readonly meta?: Json;
 }
 
+/** A refusal of the model or of its provider. A refusal that the model wrote is also the text of the answer. */
+export interface RefusalPart {
+  /** Distinguishes it from other parts. */
+  readonly type: "refusal";
+  /** The refusal, or its explanation. Empty if the provider gives none. */
+  readonly text: string;
+  /** The provider's category of the refusal. */
+  readonly category?: string;
+}
+
+/** A token of the answer, and the logarithm of its probability. */
+export interface TokenLogprob {
+  /** The text of the token. */
+  readonly token: string;
+  /** The natural logarithm of its probability. */
+  readonly logprob: number;
+  /** The most likely tokens at this place. */
+  readonly top?: readonly TokenLogprob[];
+}
+
+/** The log probabilities of the tokens of an answer. It is for clients; models do not receive it. */
+export interface LogprobsPart {
+  /** Distinguishes it from other parts. */
+  readonly type: "logprobs";
+  /** The tokens, in order. */
+  readonly tokens: readonly TokenLogprob[];
+}
+
 /** A part of an answer that is complete at once. */
-export type AddedPart = MediaPart | SourcePart | ProviderCallPart | ProviderResultPart;
+export type AddedPart = MediaPart | SourcePart | ProviderCallPart | ProviderResultPart | RefusalPart | LogprobsPart;
 
 /** A call as the model made it. */
 export interface CallPart extends Call {

@@ -46,7 +46,7 @@ const runs: readonly (readonly [body: unknown, field: string, expected: string])
   [
     { messages: [{ role: "assistant", parts: [{ type: "image" }] }] },
     "messages.0.parts.0.type",
-    'one of "text", "reasoning", "media", "source", "call"',
+    'one of "text", "reasoning", "media", "source", "provider_call", "provider_result", "refusal", "logprobs", "call"',
   ],
   [{ messages: [{ role: "assistant", parts: [{ type: "media" }] }] }, "messages.0.parts.0.mediaType", "a string"],
   [

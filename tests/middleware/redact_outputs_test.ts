@@ -50,6 +50,11 @@ const answers: ByKey<AnswerPart, "type"> = {
   call: { type: "call", id: secret, name: secret, input: json, malformed: secret },
   media: contents.media,
   source: { type: "source", url: secret, title: secret, text: secret },
+  refusal: { type: "refusal", text: secret, category: secret },
+  logprobs: {
+    type: "logprobs",
+    tokens: [{ token: secret, logprob: 1, top: [{ token: secret, logprob: 1, top: [] }] }],
+  },
   provider_call: {
     type: "provider_call",
     callId: secret,

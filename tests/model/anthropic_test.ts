@@ -267,7 +267,11 @@ Deno.test("anthropic() maps the stop reason, also without the last frame", async
     pause_turn: "other",
   } as const;
   for (const [theirs, ours] of Object.entries(reasons)) {
-    assertEquals(await eventsOf(stop(theirs)), [{ type: "finish", reason: ours, usage: { input: 0, output: 0 } }]);
+    const refusal = { type: "part", part: { type: "refusal", text: "" } } as const;
+    assertEquals(await eventsOf(stop(theirs)), [
+      ...theirs === "refusal" ? [refusal] : [],
+      { type: "finish", reason: ours, usage: { input: 0, output: 0 } },
+    ]);
   }
   assertEquals(await eventsOf(stop(null)), []);
 });

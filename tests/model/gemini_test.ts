@@ -177,11 +177,15 @@ Deno.test("gemini() maps the finish reason", async () => {
     LANGUAGE: "other",
     OTHER: "other",
   } as const;
+  const refusalOf = (category: string) => ({ type: "part", part: { type: "refusal", text: "", category } }) as const;
   for (const [finishReason, reason] of Object.entries(reasons)) {
-    assertEquals(await eventsIn(partStream([[]], { finishReason })), [{ ...finish, reason }]);
+    assertEquals(await eventsIn(partStream([[]], { finishReason })), [
+      ...reason === "filter" ? [refusalOf(finishReason)] : [],
+      { ...finish, reason },
+    ]);
   }
   const blocked = sse([{ promptFeedback: { blockReason: "SAFETY" } }]);
-  assertEquals(await eventsIn(blocked), [{ type: "finish", reason: "filter" }]);
+  assertEquals(await eventsIn(blocked), [refusalOf("SAFETY"), { type: "finish", reason: "filter" }]);
 });
 
 Deno.test("gemini() throws a recoverable error for a call that the model wrote wrongly", async () => {

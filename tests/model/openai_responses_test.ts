@@ -184,6 +184,7 @@ Deno.test("openaiResponses() streams a refusal as text and finishes with filter"
   assertEquals(events, [
     { type: "text", text: "I can" },
     { type: "text", text: "not." },
+    { type: "part", part: { type: "refusal", text: "I cannot." } },
     { type: "finish", reason: "filter", usage: { input: 7, output: 7 } },
   ]);
 });
@@ -231,6 +232,7 @@ Deno.test("openaiResponses() reads items without deltas, and calls without an ad
     { type: "call.end", id: "call_0" },
     { type: "call.start", id: "b", name: "weather" },
     { type: "call.end", id: "b" },
+    { type: "part", part: { type: "refusal", text: "No." } },
   ]);
 });
 

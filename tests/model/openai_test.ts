@@ -352,6 +352,7 @@ Deno.test("openai() reads cached tokens from either field", async () => {
 Deno.test("openai() emits a refusal as text and finishes with filter", async () => {
   assertEquals(await eventsOf({ refusal: "I cannot." }, "stop"), [
     { type: "text", text: "I cannot." },
+    { type: "part", part: { type: "refusal", text: "I cannot." } },
     { type: "finish", reason: "filter" },
   ]);
 });

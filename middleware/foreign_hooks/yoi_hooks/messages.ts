@@ -64,6 +64,8 @@ export type ContentPart =
     output: Json;
     meta?: Json | undefined;
   }
+  | { type: "refusal"; text: string; category?: string | undefined }
+  | { type: "logprobs"; tokens: unknown[] }
   | { type: "tool_use"; id: string; name: string; input: unknown }
   | { type: "tool_result"; tool_use_id: string; content: string; is_error: boolean };
 
@@ -99,6 +101,8 @@ const partSchema: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
     output: z.json(),
     meta: z.json().optional(),
   }),
+  z.object({ type: z.literal("refusal"), text: z.string(), category: z.string().optional() }),
+  z.object({ type: z.literal("logprobs"), tokens: z.array(z.unknown()) }),
   z.object({ type: z.literal("tool_use"), id: z.string(), name: z.string(), input: z.unknown() }),
   z.object({
     type: z.literal("tool_result"),
@@ -128,6 +132,7 @@ export const contextSchema: z.ZodType<Message[]> = z.array(messageOrText);
 export function toDraft(message: OurMessage): Message {
   if (message.role === "tool") return { role: "user", content: message.results.map(resultPart) };
   const parts = message.parts.map((part): ContentPart => {
+    if (part.type === "logprobs") return { ...part, tokens: [...part.tokens] };
     if (part.type !== "call") return { ...part };
     const { id, name, input } = part;
     return { type: "tool_use", id, name, input };

@@ -8,6 +8,7 @@ import type {
   Call,
   CallResult,
   ContentPart,
+  LogprobsPart,
   Message,
   ProviderCallPart,
   ProviderResultPart,
@@ -72,6 +73,10 @@ export function maskParts<P extends Part>(parts: readonly P[], mask: Mask): read
       ? maskFields(part, ["url", "title", "text"], mask)
       : part.type === "media" && part.meta !== undefined
       ? maskFields(part, ["meta"], mask)
+      : part.type === "refusal"
+      ? maskFields(part, ["text", "category"], mask)
+      : part.type === "logprobs"
+      ? maskTokens(part, mask)
       : part.type === "provider_call" || part.type === "provider_result"
       ? maskProvider(part, mask)
       : part;
@@ -80,6 +85,13 @@ export function maskParts<P extends Part>(parts: readonly P[], mask: Mask): read
     return { ...part, ...masked };
   });
   return maskTexts<P>(maskTexts<P>(clean ? parts : calls, "text", mask), "reasoning", mask);
+}
+
+/** Leaves out the tokens if their text, or one of them, contains a secret: its parts cannot be told from the rest. */
+function maskTokens(part: LogprobsPart, mask: Mask): LogprobsPart {
+  const texts = part.tokens.flatMap(({ token, top = [] }) => [token, ...top.map((each) => each.token)]);
+  const all = [part.tokens.map(({ token }) => token).join(""), ...texts];
+  return all.some((text) => mask.whole(text) !== text) ? { ...part, tokens: [] } : part;
 }
 
 /** Masks a call that the provider runs, or its result. Its id stays. */

@@ -96,6 +96,8 @@ function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
     case "provider_result":
       return { type: "tool_call_response", id: part.callId, response: writer.write(JSON.stringify(part.output)) };
     case "source":
+    case "refusal":
+    case "logprobs":
       return { type: part.type, content: writer.write(JSON.stringify(part)) };
     case "media":
       return { type: "media", mime_type: part.mediaType };

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Emit, Event } from "../../protocol/event.ts";
-import type { AnswerPart, Call } from "../../protocol/message.ts";
+import type { AddedPart, AnswerPart, Call } from "../../protocol/message.ts";
 import type { Hook } from "./onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points/turn.ts";
 
@@ -95,7 +95,7 @@ class DeltaRewriter {
         return this.#grow(event, this.#rewriters.call, event.call);
       case "part.added":
         this.#leave(event.part);
-        return this.#emit(event);
+        return this.#emit({ ...event, content: rewriteAdded(event.content, this.#rewriters.text) });
       case "call.ready":
         this.#leave(event.call.id);
         this.#release(event.call.id, "end");
@@ -145,8 +145,16 @@ function rewritePart(part: AnswerPart, { text, reasoning, call }: RewriteOptions
     case "call":
       return rewriteCall(part, call);
     default:
-      return part;
+      return rewriteAdded(part, text);
   }
+}
+
+/** Rewrites a refusal. The tokens of a text that is rewritten are left out. */
+function rewriteAdded(part: AddedPart, text: Rewriter | undefined): AddedPart {
+  if (part.type === "refusal") return rewriteText(part, text);
+  if (part.type !== "logprobs") return part;
+  const whole = part.tokens.map(({ token }) => token).join("");
+  return !text || text(whole, "end")[0] === whole ? part : { ...part, tokens: [] };
 }
 
 function rewriteText<T extends { readonly text: string }>(part: T, rewriter: Rewriter | undefined): T {

@@ -41,13 +41,16 @@ function sizeOfPart(part: AnswerPart | ContentPart): number {
   switch (part.type) {
     case "media":
       return mediaSize;
-    case "source":
-      return 0; // models do not receive it
     case "text":
     case "reasoning":
       return utf8Length(part.text);
+    case "call":
+    case "provider_call":
+      return utf8Length(part.name) + utf8Length(JSON.stringify(part.input) ?? "");
+    case "provider_result":
+      return utf8Length(JSON.stringify(part.output));
     default:
-      return utf8Length(part.name) + utf8Length(JSON.stringify("output" in part ? part.output : part.input) ?? "");
+      return 0; // models do not receive it
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type CallResult,
   type ContentPart,
   type Message,
+  type TokenLogprob,
   user,
 } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
@@ -61,6 +62,14 @@ function checkContent<P extends AnswerPart | ContentPart>(parsed: P, path: strin
   return parsed;
 }
 
+const finite: Shape<number> = (value, path) => {
+  if (typeof value === "number") return value;
+  throw invalid(path, "a number");
+};
+
+const tokenLogprob: Shape<TokenLogprob> = (value, path) =>
+  object<TokenLogprob>({ token: string, logprob: finite, top: optional(array(tokenLogprob)) })(value, path);
+
 const anyAnswerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
   variant("type", {
     text: { text: string },
@@ -75,6 +84,8 @@ const anyAnswerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
       output: json,
       meta: optional(json),
     },
+    refusal: { text: string, category: optional(string) },
+    logprobs: { tokens: array(tokenLogprob) },
     call: { id: string, name: string, input: json, malformed: optional(string) },
   })
 );

@@ -12,7 +12,7 @@ const efforts = { none: "none", minimal: "minimal", low: "low", medium: "medium"
 
 /** Returns the fields of the options. The SDK leaves parallel calls and caching to `providerOptions`, and before v4 effort too. */
 export function optionFields(request: ModelRequest, model: string, version: string): UnknownObject {
-  const unsupported = ["parallelCalls", "cache", ...(version === "v4" ? [] : ["effort"] as const)] as const;
+  const unsupported = ["parallelCalls", "cache", "logprobs", ...(version === "v4" ? [] : ["effort"] as const)] as const;
   checkOptions(request, { model, api: `the AI SDK (${version})`, unsupported });
   const { tools, options: { toolChoice, stop, seed, effort } } = request;
   return {

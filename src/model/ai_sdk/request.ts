@@ -88,7 +88,7 @@ function assistantParts(parts: readonly AnswerPart[], modelId: string, version: 
       else content.push({ type: "reasoning", text: part.text, ...own });
       continue;
     }
-    if (part.type === "source") continue;
+    if (part.type === "source" || part.type === "refusal" || part.type === "logprobs") continue;
     if (part.type === "media") {
       content.push(fileOf(part, version));
       continue;

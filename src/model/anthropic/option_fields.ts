@@ -20,7 +20,7 @@ const efforts: Readonly<Record<string, { readonly effort?: string; readonly thin
 
 /** Returns the fields of the options. */
 export function optionFields(request: ModelRequest, model: string): UnknownObject {
-  checkOptions(request, { model, api: "the messages API", unsupported: ["seed"] });
+  checkOptions(request, { model, api: "the messages API", unsupported: ["seed", "logprobs"] });
   const { output, stop, effort: level } = request.options;
   const { effort, thinking } = level ? optionValue(model, "effort", level, efforts) : {};
   const schema = strictSchema(output);

@@ -130,6 +130,8 @@ function assistantBlock(part: AnswerPart, model: string): readonly UnknownObject
     case "media":
       return textOf(generatedFileNotice(part));
     case "source":
+    case "refusal":
+    case "logprobs":
       return [];
     case "provider_call":
     case "provider_result": {

@@ -8,7 +8,7 @@ import type { Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
-import { callEvent, noteEvent, resultEvent, sourceEvent } from "../provider_note.ts";
+import { callEvent, noteEvent, refusalEvent, resultEvent, sourceEvent } from "../provider_note.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -52,6 +52,7 @@ export function responseParser(model: string): MessageParser {
   const names = new Map<unknown, string>();
   let unnamed = 0;
   let reason = "";
+  let details: unknown;
   let counts: UnknownObject = {};
 
   function parse({ type, index, message, content_block, delta, usage }: UnknownObject, events: ModelEvent[]): boolean {
@@ -62,7 +63,10 @@ export function responseParser(model: string): MessageParser {
     else if (type === "message_start" && isObject(message)) count(message.usage);
     else if (type === "message_delta") {
       count(usage);
-      if (isObject(delta)) reason = stringOrEmpty(delta.stop_reason) || reason;
+      if (isObject(delta)) {
+        reason = stringOrEmpty(delta.stop_reason) || reason;
+        details = delta.stop_details;
+      }
     }
     return type === "message_stop";
   }
@@ -125,6 +129,10 @@ export function responseParser(model: string): MessageParser {
     if (reason === "") return [];
     const events: ModelEvent[] = [];
     for (const [index, block] of blocks) close(index, block, events); // whose stop event is missing
+    if (reason === "refusal") {
+      const { explanation, category }: UnknownObject = isObject(details) ? details : {};
+      events.push(refusalEvent(explanation, category));
+    }
     return [...events, { type: "finish", reason: reasons.get(reason) ?? "other", usage: usageOf(counts) }];
   }
 

@@ -27,25 +27,21 @@ export function builtInParser(model: string): BuiltInParser {
   let last = "";
 
   function parse(part: UnknownObject): ModelEvent | undefined {
-    const { executableCode: code, codeExecutionResult: ran, toolCall: call, toolResponse: answer } = part;
-    if (isObject(code)) {
-      const callId = last = stringOrEmpty(code.id) || newId();
-      return callEvent({ callId, name: "code_execution", input: code }, { model, part });
-    }
-    if (isObject(ran)) {
-      const { output, ...codeExecutionResult } = ran;
-      const status = ran.outcome === "OUTCOME_OK" ? "ok" : "error";
-      const result = { callId: stringOrEmpty(ran.id) || last, name: "code_execution", status, output } as const;
-      return resultEvent(result, { model, part: { ...part, codeExecutionResult } });
-    }
+    const { executableCode: code, codeExecutionResult: ran, toolCall, toolResponse } = part;
+    const call = code ?? toolCall;
     if (isObject(call)) {
       const callId = last = stringOrEmpty(call.id) || newId();
-      return callEvent({ callId, name: nameOf(call), input: call.args }, { model, part });
+      return callEvent({ callId, name: nameOf(call), input: code ?? call.args }, { model, part });
     }
+    const answer = ran ?? toolResponse;
     if (!isObject(answer)) return undefined;
-    const { response: output, ...toolResponse } = answer;
-    const result = { callId: stringOrEmpty(answer.id) || last, name: nameOf(answer), status: "ok", output } as const;
-    return resultEvent(result, { model, part: { ...part, toolResponse } });
+    const { output, response: found, ...rest } = answer;
+    const status = ran && answer.outcome !== "OUTCOME_OK" ? "error" : "ok";
+    const of = { callId: stringOrEmpty(answer.id) || last, name: nameOf(answer) };
+    return resultEvent({ ...of, status, output: found ?? output }, {
+      model,
+      part: { ...part, [ran ? "codeExecutionResult" : "toolResponse"]: rest },
+    });
   }
 
   function report({ groundingMetadata, urlContextMetadata }: UnknownObject): readonly ModelEvent[] {
@@ -53,8 +49,8 @@ export function builtInParser(model: string): BuiltInParser {
     const { webSearchQueries: queries, groundingChunks }: UnknownObject = Object(groundingMetadata);
     const { urlMetadata }: UnknownObject = Object(urlContextMetadata);
     return [
-      ...(Array.isArray(queries) && queries.length > 0 ? pairOf("web_search", { queries }, groundingChunks) : []),
-      ...(Array.isArray(urlMetadata) ? pairOf("url_context", { urls: urlMetadata.map(urlOf) }, urlMetadata) : []),
+      ...(Object(queries).length > 0 ? pairOf("web_search", { queries }, groundingChunks) : []),
+      ...(urlMetadata ? pairOf("url_context", {}, urlMetadata) : []), // the pages are in the output alone
     ];
   }
 
@@ -71,12 +67,8 @@ export function builtInParser(model: string): BuiltInParser {
   };
 }
 
-function urlOf(metadata: unknown): unknown {
-  return isObject(metadata) ? metadata.retrievedUrl : undefined;
-}
-
-/** Returns the neutral name of a tool. */
-function nameOf({ toolType }: UnknownObject): string {
+/** Returns the neutral name of a tool. Only the parts of code execution have no type. */
+function nameOf({ toolType = "code_execution" }: UnknownObject): string {
   return toolType === "GOOGLE_SEARCH_WEB" ? "web_search" : stringOrEmpty(toolType).toLowerCase();
 }
 

@@ -10,13 +10,14 @@ import { checkOptions, optionError, optionValue } from "../request_options.ts";
 /** Returns the part of `generationConfig` that the options set. `thoughts` requests summaries of the reasoning. */
 export function generationOptions(request: ModelRequest, model: string, thoughts: boolean): UnknownObject {
   checkOptions(request, { model, api: "the Gemini API", unsupported: [] });
-  const { stop, seed, effort, parallelCalls, cache } = request.options;
+  const { stop, seed, effort, parallelCalls, cache, logprobs } = request.options;
   if (parallelCalls === false) throw optionError(model, "the Gemini API cannot turn off parallel calls");
   if (cache) optionValue(model, "cache", cache, { short: true }); // the API caches for minutes by default
   const thinking = { ...(thoughts && { includeThoughts: true }), ...(effort && effortField(model, effort)) };
   return {
     stopSequences: stop,
     seed,
+    ...(logprobs !== undefined && { responseLogprobs: true, logprobs }),
     ...(Object.keys(thinking).length > 0 && { thinkingConfig: thinking }),
   };
 }
@@ -31,11 +32,11 @@ export function toolOptions(
   const config = typeof toolChoice === "object"
     ? { mode: "ANY", allowedFunctionNames: [toolChoice.tool] }
     : toolChoice && { mode: modes[toolChoice] };
-  const toolConfig = {
-    ...(config && { functionCallingConfig: config }),
-    ...(hasBuiltIn && !/^gemini-[12]/.test(model) && { includeServerSideToolInvocations: true }),
+  const isMixed = hasBuiltIn && !/^gemini-[12]/.test(model);
+  if (!config && !isMixed) return {};
+  return {
+    toolConfig: { functionCallingConfig: config, includeServerSideToolInvocations: isMixed ? true : undefined },
   };
-  return Object.keys(toolConfig).length > 0 ? { toolConfig } : {};
 }
 
 const modes = { auto: "AUTO", none: "NONE", required: "ANY" };

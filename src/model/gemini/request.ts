@@ -60,7 +60,7 @@ function assistantParts(parts: readonly AnswerPart[], model: string): readonly U
       const { signature } = readNote(part, model);
       return partFields(part).map((fields) => signature ? { ...fields, thoughtSignature: signature } : fields);
     }
-    if (part.type === "source") return [];
+    if (part.type === "source" || part.type === "refusal" || part.type === "logprobs") return [];
     if (part.type === "provider_call" || part.type === "provider_result") return builtInParts(part, model);
     const note = readNote(part, model);
     signature = note.callSignature;

@@ -4,11 +4,11 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/event.ts";
-import type { Usage } from "../../protocol/message.ts";
+import type { TokenLogprob, Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
-import { noteEvent, sourceEvent } from "../provider_note.ts";
+import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
 import { builtInParser } from "./built_in_tools.ts";
 
 const reasons = new Map<string, FinishReason>([
@@ -29,7 +29,9 @@ const reasons = new Map<string, FinishReason>([
 export function responseParser(model: string): ResponseParser {
   const builtIn = builtInParser(model);
   const ids = new Set<string>();
+  const tokens: TokenLogprob[] = [];
   let reason = "";
+  let refusal: ModelEvent | undefined;
   let usage: UnknownObject | undefined;
   let grounding: unknown;
   let urlContextMetadata: unknown;
@@ -38,12 +40,18 @@ export function responseParser(model: string): ResponseParser {
     const { candidates, promptFeedback, usageMetadata } = frame;
     builtIn.name(frame.responseId);
     if (isObject(usageMetadata)) usage = usageMetadata;
-    if (isObject(promptFeedback) && promptFeedback.blockReason) reason = "blocked";
+    const { blockReason, blockReasonMessage }: UnknownObject = Object(promptFeedback);
+    if (blockReason) {
+      reason = "blocked";
+      refusal = refusalEvent(blockReasonMessage, blockReason);
+    }
     const [candidate] = Array.isArray(candidates) ? candidates : [];
     if (!isObject(candidate)) return false;
     grounding = candidate.groundingMetadata ?? grounding;
     urlContextMetadata = candidate.urlContextMetadata ?? urlContextMetadata;
     reason = stringOrEmpty(candidate.finishReason) || reason;
+    if (reasons.get(reason) === "filter") refusal = refusalEvent(candidate.finishMessage, reason);
+    for (const token of logprobsOf(candidate.logprobsResult)) tokens.push(token);
     const parts = isObject(candidate.content) ? candidate.content.parts : undefined;
     for (const part of Array.isArray(parts) ? parts : []) if (isObject(part)) parsePart(part, events);
     return false;
@@ -92,7 +100,8 @@ export function responseParser(model: string): ResponseParser {
     const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
     const reported = builtIn.report({ groundingMetadata: grounding, urlContextMetadata });
     const notes = isObject(grounding) ? [...sourcesOf(grounding), noteEvent(model, { grounding })] : [];
-    return [...reported, ...notes, { type: "finish", reason: finish, ...(usage && { usage: usageOf(usage) }) }];
+    const parts = [...reported, ...notes, ...logprobsEvents(tokens), ...refusal ? [refusal] : []];
+    return [...parts, { type: "finish", reason: finish, ...(usage && { usage: usageOf(usage) }) }];
   }
 
   return { parse, end };
@@ -104,6 +113,15 @@ function sourcesOf({ groundingChunks }: UnknownObject): readonly ModelEvent[] {
   return chunks.flatMap(({ web, retrievedContext }) => {
     const found = isObject(web) ? web : retrievedContext;
     return isObject(found) ? [sourceEvent({ url: found.uri, title: found.title, text: found.text })] : [];
+  });
+}
+
+/** Returns the tokens of a chunk. */
+function logprobsOf(result: unknown): readonly TokenLogprob[] {
+  const { chosenCandidates, topCandidates }: UnknownObject = Object(result);
+  return tokensOf(chosenCandidates, "logProbability").map((token, index) => {
+    const top = tokensOf(Object(topCandidates)[index]?.candidates, "logProbability");
+    return top.length > 0 ? { ...token, top } : token;
   });
 }
 

@@ -11,10 +11,11 @@ import { checkOptions, optionValue } from "../request_options.ts";
 export function optionFields(request: ModelRequest, model: string, own: boolean): UnknownObject {
   const api = own ? "chat completions" : "a compatible server";
   checkOptions(request, { model, api, unsupported: own ? [] : ["cache"] });
-  const { tools, options: { toolChoice, parallelCalls, stop, seed, cache } } = request;
+  const { tools, options: { toolChoice, parallelCalls, stop, seed, cache, logprobs } } = request;
   return {
     stop,
     seed,
+    ...(logprobs !== undefined && { logprobs: true, top_logprobs: logprobs }),
     ...(cache && optionValue(model, "cache", cache, cacheFields)),
     ...(tools.length > 0 && {
       tool_choice: typeof toolChoice === "object"

@@ -100,7 +100,10 @@ function filesOf(results: readonly CallResult[]): readonly UnknownObject[] {
 
 /** Converts what the model wrote, with the notes that came from the same model. */
 function assistantMessages(message: AssistantMessage, model: string): readonly UnknownObject[] {
-  const files = message.parts.flatMap((part) => part.type === "media" ? [generatedFileNotice(part)] : []);
+  const recording = message.parts.map((part) => readNote(part, model).audio).find(Boolean);
+  const files = message.parts.flatMap((part) =>
+    part.type === "media" && !readNote(part, model).audio ? [generatedFileNotice(part)] : []
+  );
   const notices = message.parts.flatMap((part) =>
     part.type === "provider_call" || part.type === "provider_result" ? [providerNotice(part)] : []
   );
@@ -124,5 +127,6 @@ function assistantMessages(message: AssistantMessage, model: string): readonly U
     else extra = call ?? extra;
   }
   if (content === "" && calls.length === 0) return [];
-  return [{ role: "assistant", content, ...reasoning, ...(calls.length > 0 && { tool_calls: calls }) }];
+  const audio = recording !== undefined && { audio: { id: recording } };
+  return [{ role: "assistant", content, ...audio, ...reasoning, ...(calls.length > 0 && { tool_calls: calls }) }];
 }

@@ -4,11 +4,12 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/event.ts";
-import type { Usage } from "../../protocol/message.ts";
+import type { TokenLogprob, Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
-import { noteEvent, sourceEvent } from "../provider_note.ts";
+import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
+import { audioParser } from "./audio.ts";
 import { reasoningFields } from "./reasoning_fields.ts";
 
 /** A call whose input is being streamed. */
@@ -35,13 +36,18 @@ export function responseParser(model: string): ResponseParser {
   let reasoningField: string | undefined;
   let reason = "";
   let usage: Usage | undefined;
-  let isRefused = false;
+  let refusal = "";
+  const tokens: TokenLogprob[] = [];
+  const audio = audioParser(model);
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
     if (isObject(frame.usage)) usage = usageOf(frame.usage);
     const [choice] = Array.isArray(frame.choices) ? frame.choices : [];
     if (!isObject(choice)) return false;
     if (isObject(choice.delta)) parseDelta(choice.delta, events);
+    if (isObject(choice.logprobs)) {
+      for (const token of tokensOf(choice.logprobs.content ?? choice.logprobs.refusal)) tokens.push(token);
+    }
     addSources(frame.citations);
     reason = stringOrEmpty(choice.finish_reason) || reason;
     return false;
@@ -51,8 +57,8 @@ export function responseParser(model: string): ResponseParser {
     const field = reasoningFields.find((field) => stringOrEmpty(delta[field]) !== "");
     if (field) events.push({ type: "reasoning", text: stringOrEmpty(delta[field]) });
     reasoningField = field ?? reasoningField;
-    isRefused ||= stringOrEmpty(delta.refusal) !== "";
-    const text = stringOrEmpty(delta.content) || stringOrEmpty(delta.refusal);
+    refusal += stringOrEmpty(delta.refusal);
+    const text = stringOrEmpty(delta.content) || stringOrEmpty(delta.refusal) || audio.add(delta.audio);
     addSources(delta.annotations);
     for (const image of Array.isArray(delta.images) ? delta.images.filter(isObject) : []) addImage(image, events);
     const deltas = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isObject) : [];
@@ -109,18 +115,19 @@ export function responseParser(model: string): ResponseParser {
     if (!complete && reason === "") return [];
     const events: ModelEvent[] = [];
     endReasoning(events);
-    events.push(...sources.values());
+    events.push(...sources.values(), ...logprobsEvents(tokens), ...audio.end());
+    if (refusal !== "") events.push(refusalEvent(refusal));
     for (const { id, extra } of calls) {
       if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
       events.push({ type: "call.end", id });
     }
     const mapped = reasons.get(reason || "stop") ?? "other";
     // a refusal ends with "stop", and so do calls of some servers
-    const finish = mapped !== "stop" ? mapped : calls.length > 0 ? "calls" : isRefused ? "filter" : "stop";
+    const finish = mapped !== "stop" ? mapped : calls.length > 0 ? "calls" : refusal !== "" ? "filter" : "stop";
     return [...events, { type: "finish", reason: finish, ...(usage && { usage }) }];
   }
 
-  return { parse, end };
+  return { parse, end, readsAll: () => refusal !== "" || tokens.length > 0 };
 }
 
 function usageOf(

@@ -70,7 +70,12 @@ export function openaiResponses({ builtInTools = [], summary, ...options }: Open
         temperature: request.options.temperature ?? temperature,
         max_output_tokens: request.options.maxTokens ?? maxTokens,
       };
-      const body = requestBody(joinFields(fields, split.fields), options.options, request.options.provider);
+      const include = request.options.logprobs === undefined ? {} : { include: ["message.output_text.logprobs"] };
+      const body = requestBody(
+        joinFields(joinFields(fields, split.fields), include),
+        options.options,
+        request.options.provider,
+      );
       return streamResponse({ ...server, headers: split.headers }, body, responseParser(model, server.errors), signal);
     },
   };

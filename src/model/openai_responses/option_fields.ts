@@ -10,12 +10,13 @@ import { checkOptions, optionValue } from "../request_options.ts";
 /** Returns the fields of the options. `summary` requests summaries of the reasoning. */
 export function optionFields(request: ModelRequest, model: string, summary: string | undefined): UnknownObject {
   checkOptions(request, { model, api: "the Responses API", unsupported: ["stop", "seed"] });
-  const { toolChoice, parallelCalls, effort, cache } = request.options;
+  const { toolChoice, parallelCalls, effort, cache, logprobs } = request.options;
   return {
     ...((effort ?? summary) && { reasoning: { effort, summary } }),
     ...(cache && optionValue(model, "cache", cache, cacheFields)),
     tool_choice: typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice,
     parallel_tool_calls: parallelCalls,
+    top_logprobs: logprobs,
   };
 }
 

@@ -98,6 +98,9 @@ function assistantItems(
         items.push({ role: "assistant", content: part.text, ...(phase !== undefined && { phase }) });
       }
       phase = undefined;
+    } else if (part.type === "refusal") {
+      const refused = { role: "assistant", content: [{ type: "refusal", refusal: part.text }] };
+      if (part.text !== "" && items.at(-1)?.content === part.text) items.splice(-1, 1, refused);
     } else if (part.type === "media") {
       const { item } = readNote(part, model);
       items.push(

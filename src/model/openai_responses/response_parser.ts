@@ -4,12 +4,12 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/event.ts";
-import type { Json, Usage } from "../../protocol/message.ts";
+import type { Json, TokenLogprob, Usage } from "../../protocol/message.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
-import { noteEvent, sourceEvent } from "../provider_note.ts";
+import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
 import { builtInEvents } from "./built_in_tools.ts";
 
 /** An output item that is being streamed. */
@@ -32,7 +32,8 @@ const incompleteReasons = new Map<unknown, FinishReason>([
 export function responseParser(model: string, errors: ProviderErrors): ResponseParser {
   const open = new Map<unknown, OpenItem>();
   let calls = 0;
-  let isRefused = false;
+  let refusal = "";
+  const tokens: TokenLogprob[] = [];
   let finish: ModelEvent | undefined;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
@@ -65,7 +66,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   }
 
   function append(type: string, index: unknown, text: string, events: ModelEvent[]): void {
-    isRefused ||= type.includes("refusal");
+    if (type.includes("refusal")) refusal += text;
     if (text === "") return;
     const item = open.get(index);
     if (item) item.hasDelta = true;
@@ -112,6 +113,10 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       events.push(...builtInEvents(model, item) ?? [noteEvent(model, { item })]);
     } else {
       if (!opened.hasDelta) events.push(...contentOf(item));
+      for (const part of partsOf(item)) {
+        if (!opened.hasDelta) refusal += stringOrEmpty(part.refusal);
+        for (const token of tokensOf(part.logprobs)) tokens.push(token);
+      }
       events.push(...sourcesOf(item, opened.annotations));
     }
   }
@@ -121,7 +126,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     if (type === "response.failed") throw errors.fromBody({ error: response.error ?? "the response failed" });
     if (type !== "response.completed" && type !== "response.incomplete") return false;
     const { incomplete_details: details, usage } = response;
-    const complete: FinishReason = isRefused ? "filter" : calls > 0 ? "calls" : "stop";
+    const complete: FinishReason = refusal !== "" ? "filter" : calls > 0 ? "calls" : "stop";
     const reason = type === "response.completed"
       ? complete
       : incompleteReasons.get(isObject(details) && details.reason) ?? "other";
@@ -133,23 +138,27 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     if (!finish) return [];
     const ends = [...open.values()].filter(({ type }) => type === "function_call")
       .map(({ id }) => ({ type: "call.end", id }) as const);
-    return [...ends, finish];
+    return [...ends, ...logprobsEvents(tokens), ...refusal === "" ? [] : [refusalEvent(refusal)], finish];
   }
 
-  return { parse, end };
+  return { parse, end, readsAll: () => refusal !== "" };
 }
 
 /** Returns the text of a message that came without deltas. */
-function contentOf({ content }: UnknownObject): readonly ModelEvent[] {
-  const parts = Array.isArray(content) ? content.filter(isObject) : [];
-  const text = parts.map((part) => stringOrEmpty(part.text) || stringOrEmpty(part.refusal)).join("");
+function contentOf(item: UnknownObject): readonly ModelEvent[] {
+  const text = partsOf(item).map((part) => stringOrEmpty(part.text) || stringOrEmpty(part.refusal)).join("");
   return text === "" ? [] : [{ type: "text", text }];
 }
 
+function partsOf({ content }: UnknownObject): readonly UnknownObject[] {
+  return Array.isArray(content) ? content.filter(isObject) : [];
+}
+
 /** Returns the pages and files that a message cites. */
-function sourcesOf({ content }: UnknownObject, streamed: readonly UnknownObject[]): readonly ModelEvent[] {
-  const parts = Array.isArray(content) ? content.filter(isObject) : [];
-  const whole = parts.flatMap((part) => Array.isArray(part.annotations) ? part.annotations.filter(isObject) : []);
+function sourcesOf(item: UnknownObject, streamed: readonly UnknownObject[]): readonly ModelEvent[] {
+  const whole = partsOf(item).flatMap((part) =>
+    Array.isArray(part.annotations) ? part.annotations.filter(isObject) : []
+  );
   return (whole.length > 0 ? whole : streamed).flatMap(({ type, url, title, filename }) =>
     /_citation$/.test(stringOrEmpty(type)) ? [sourceEvent({ url, title: title ?? filename })] : []
   );

@@ -32,6 +32,10 @@ export function partChunk(part: AddedPart, sourceId: string): object {
     const { state, ...fields } = providerFields(part);
     return { type: `tool-${state}`, ...fields };
   }
+  if (part.type !== "source") {
+    const { type, ...data } = part;
+    return { type: `data-${type}`, data };
+  }
   const { url, title, text } = part;
   return url === undefined
     ? { type: "source-document", sourceId, mediaType: "text/plain", title: title ?? text ?? "" }

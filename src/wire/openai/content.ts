@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ContentPart, Json } from "../../protocol/message.ts";
+import type { AnswerPart, ContentPart, Json } from "../../protocol/message.ts";
 import { array, invalid, lazy, object, oneOf, type Shape, string } from "../../protocol/shape.ts";
 import type { DeclaredTool } from "../client_tool.ts";
 
@@ -44,20 +44,41 @@ export function declaredTools(
 const imageUrl: Shape<string> = (value, path) =>
   typeof value === "string" ? value : object({ url: string })(value, path).url;
 
-const part = /* @__PURE__ */ lazy(() => object({ text: nullish(string), image_url: nullish(imageUrl) }));
+const audio = /* @__PURE__ */ lazy(() => object({ data: string, format: string }));
+const file = /* @__PURE__ */ lazy(() => object({ file_data: nullish(string), file_url: nullish(string) }));
 
-/** Parses content: a string, or an array of texts and images. */
+const part = /* @__PURE__ */ lazy(() =>
+  object({
+    text: nullish(string),
+    image_url: nullish(imageUrl),
+    input_audio: nullish(audio),
+    file: nullish(file),
+    file_data: nullish(string),
+    file_url: nullish(string),
+  })
+);
+
+/** Parses content: a string, or an array of texts, images, recordings and files. */
 export const content: Shape<readonly ContentPart[]> = (value, path) =>
   typeof value === "string" ? [{ type: "text", text: value }] : array(contentPart)(value, path);
 
 const contentPart: Shape<ContentPart> = (value, path) => {
-  const { text, image_url } = part(value, path);
+  const { text, image_url, input_audio, file, ...own } = part(value, path);
   if (text !== undefined) return { type: "text", text };
-  if (image_url === undefined) throw invalid(path, "a text or an image");
-  return imageAt(image_url);
+  if (image_url !== undefined) return fileAt(image_url, "image/*");
+  if (input_audio?.data) return { type: "media", mediaType: `audio/${input_audio.format}`, data: input_audio.data };
+  const url = file?.file_data ?? file?.file_url ?? own.file_data ?? own.file_url;
+  if (url === undefined) throw invalid(path, "a text, an image, a recording or a file");
+  return fileAt(url, "application/pdf");
 };
 
-function imageAt(url: string): ContentPart {
-  const [, mediaType = "image/*", data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
+function fileAt(url: string, otherwise: string): ContentPart {
+  const [, mediaType = otherwise, data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
   return { type: "media", mediaType, ...(data === undefined ? { url } : { data }) };
+}
+
+/** Returns the parts of a refusal: its text, unless `before` is that text already, and the refusal itself. */
+export function refusalParts(refusal: string, before = ""): readonly AnswerPart[] {
+  if (refusal === "") return [];
+  return [...before === refusal ? [] : [{ type: "text", text: refusal } as const], { type: "refusal", text: refusal }];
 }

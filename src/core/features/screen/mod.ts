@@ -44,6 +44,8 @@ export interface ScreenOptions<V = unknown> {
  * ends with the finish reason "filter". A check that throws or exceeds `timeout` cuts the response too, with a warning. A response that a later hook gives
  * without streaming it is checked as a whole.
  *
+ * Log probabilities are left out, because their tokens are the text as it was before the checks.
+ *
  * Throws a `RangeError` if `window` or `before` is not a whole number, or `window` is less than 1.
  *
  * ```ts
@@ -136,6 +138,7 @@ export function screen<V = unknown>(
       }
       response = { parts: [], finish: "filter", usage: noUsage, model: ctx.request.model.id, attempts: ctx.attempt };
     }
+    response = { ...response, parts: response.parts.filter(({ type }) => type !== "logprobs") };
     await stream.settled();
     if (stream.isCut) return { ...response, parts: stream.shown, finish: "filter" };
     const parts = stream.match(response.parts);

@@ -59,9 +59,11 @@ export class ScreenedStream {
       case "text.delta":
       case "reasoning.delta":
         return this.#hold(event, this.#check(event));
+      case "part.added":
+        if (event.content.type === "logprobs") return;
+        // falls through: other parts wait, as calls do
       case "call.delta":
       case "call.ready":
-      case "part.added":
         return this.#waiting > 0 || this.isCut ? this.#hold(event) : this.#ctx.emit(event);
       case "model.reset":
         this.close();

@@ -7,7 +7,7 @@ import type { FinishReason } from "../../../protocol/event.ts";
 import type { AddedPart } from "../../../protocol/message.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
-import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
+import { completionEnd, completionHead, completionUsage, logprobsField, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the collector of one completion. */
@@ -24,15 +24,16 @@ export function completionCollector(model: string): ResponseCollector {
     const texts = [...turns.values()].map(({ texts }) => texts.join("")).filter((text) => text !== "");
     const { text, calls, finish_reason } = completionEnd(end, id, { session, finish, hasText: texts.length > 0 });
     const reasoning_content = [...turns.values()].flatMap(({ thoughts }) => thoughts).join("");
+    const parts = [...turns.values()].flatMap(({ parts }) => parts);
     const message = {
       role: "assistant",
       content: [...texts, ...text === "" ? [] : [text]].join("\n\n") || null,
       ...(reasoning_content !== "" && { reasoning_content }),
       ...(calls.length > 0 && { tool_calls: calls }),
-      ...partFields([...turns.values()].flatMap(({ parts }) => parts)),
       refusal: null,
+      ...partFields(parts),
     };
-    const choices = [{ index: 0, message, finish_reason, logprobs: null }];
+    const choices = [{ index: 0, message, finish_reason, logprobs: logprobsField(parts) ?? null }];
     const usage = completionUsage(end.usage);
     return { status: 200, body: { ...completionHead(run, model), object: "chat.completion", choices, usage } };
   }

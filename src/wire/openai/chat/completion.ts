@@ -4,6 +4,7 @@
  * @module
  */
 import type { FinishReason } from "../../../protocol/event.ts";
+import { encodeTokens } from "../logprobs.ts";
 import {
   type AddedPart,
   type ProviderCallPart,
@@ -60,8 +61,8 @@ export function completionEnd(end: EndEvent, id: number, { session, finish, hasT
 }
 
 /**
- * Encodes sources as annotations, generated files as images, and calls that the provider runs as executed tools. The last two are extensions of compatible
- * servers.
+ * Encodes sources as annotations, a recording as audio, other generated files as images, refusals, and calls that the provider runs as executed tools. The
+ * images and the executed tools are extensions of compatible servers.
  */
 export function partFields(parts: readonly AddedPart[]): object {
   const annotations = parts.flatMap((part) =>
@@ -72,11 +73,16 @@ export function partFields(parts: readonly AddedPart[]): object {
       }]
       : []
   );
-  const images = parts.flatMap((part) => {
-    if (part.type !== "media") return [];
+  const media = parts.filter((part) => part.type === "media").map((part) => {
     const { mediaType, data, url = `data:${mediaType};base64,${data}` } = part;
-    return [{ type: "image_url", image_url: { url } }];
+    return {
+      audio: mediaType.startsWith("audio/") ? data : undefined,
+      image: { type: "image_url", image_url: { url } },
+    };
   });
+  const images = media.flatMap(({ audio, image }) => audio === undefined ? [image] : []);
+  const recording = media.find(({ audio }) => audio !== undefined)?.audio;
+  const refusal = parts.flatMap((part) => part.type === "refusal" ? [part.text] : []).join("");
   const executed_tools = parts.flatMap((part) => {
     if (part.type === "provider_call") return [executedTool(part, providerResultOf(part, parts))];
     const isAlone = part.type === "provider_result" && !parts.some((each) => isCallOf(each, part));
@@ -85,8 +91,16 @@ export function partFields(parts: readonly AddedPart[]): object {
   return {
     ...(annotations.length > 0 && { annotations }),
     ...(images.length > 0 && { images }),
+    ...(recording !== undefined && { audio: { id: "audio", data: recording, transcript: "", expires_at: 0 } }),
+    ...(refusal !== "" && { refusal }),
     ...(executed_tools.length > 0 && { executed_tools }),
   };
+}
+
+/** Encodes log probabilities; undefined if there are none. */
+export function logprobsField(parts: readonly AddedPart[]): object | undefined {
+  const tokens = parts.flatMap((part) => part.type === "logprobs" ? part.tokens : []);
+  return tokens.length > 0 ? { content: encodeTokens(tokens), refusal: null } : undefined;
 }
 
 function isCallOf(part: AddedPart, { callId }: ProviderResultPart): boolean {

@@ -7,7 +7,7 @@ import type { FinishReason } from "../../../protocol/event.ts";
 import { tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";
-import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
+import { completionEnd, completionHead, completionUsage, logprobsField, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
@@ -62,7 +62,11 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
   return tableEncoder({
     "text.delta": ({ text }) => textDelta(text),
     "reasoning.delta": ({ text }) => chunk({ reasoning_content: text }),
-    "part.added": ({ content }) => chunk(partFields([content])),
+    "part.added"({ content }) {
+      const logprobs = logprobsField([content]);
+      if (!logprobs) return chunk(partFields([content]));
+      return frame({ choices: [{ index: 0, delta: {}, logprobs, finish_reason: null }] });
+    },
     "run.started"(event) {
       if (head) return "";
       session = event.session;

@@ -6,7 +6,7 @@
 import { textOf } from "../../../protocol/message.ts";
 import { array, boolean, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
-import { content, declaredTools, nullish, toolChoice, unsupported } from "../content.ts";
+import { content, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
 import { answerFormat } from "../json_answer.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 
@@ -14,6 +14,7 @@ const message = /* @__PURE__ */ lazy(() =>
   object({
     role: oneOf("system", "developer", "user", "assistant", "tool"),
     content: nullish(content),
+    refusal: nullish(string),
     tool_calls: nullish(array(object({ id: string, function: object({ name: string, arguments: string }) }))),
     tool_call_id: nullish(string),
   })
@@ -74,14 +75,17 @@ export function chatRequest(body: unknown): ChatRequest {
 }
 
 function entryOf(
-  { role, content: parts = [], tool_calls = [], tool_call_id = "" }: ReturnType<typeof message>,
+  { role, content: parts = [], refusal = "", tool_calls = [], tool_call_id = "" }: ReturnType<typeof message>,
 ): Entry {
   switch (role) {
     case "user":
       return { role, parts };
     case "assistant": {
       const calls = tool_calls.map(({ id, function: { name, arguments: input } }) => callPart(id, name, input));
-      return { role, parts: [...parts.filter((part) => part.type === "text"), ...calls] };
+      return {
+        role,
+        parts: [...parts.filter((part) => part.type === "text"), ...refusalParts(refusal, textOf({ parts })), ...calls],
+      };
     }
     case "tool":
       return callAnswer(tool_call_id, { type: "reply", text: textOf({ parts }) });

@@ -4,6 +4,7 @@
  * @module
  */
 import type { AddedPart, ProviderCallPart, SourcePart } from "../../../protocol/message.ts";
+import { encodeTokens } from "../logprobs.ts";
 import { frameOf } from "../../frames.ts";
 import { builtInItem } from "./built_in_item.ts";
 
@@ -16,6 +17,10 @@ interface OpenItem {
   readonly at: { readonly item_id: string; readonly output_index: number; readonly content_index: 0 };
   readonly texts: string[];
   readonly annotations: object[];
+  /** The log probabilities of the text. */
+  readonly logprobs: object[];
+  /** Further parts of the content: a refusal, a recording. */
+  readonly more: object[];
 }
 
 /** Encodes the output items of one response. */
@@ -28,7 +33,10 @@ export interface ItemEncoder {
   delta(kind: TextKind, text: string): string;
   /** Encodes a complete text; nothing for an empty text. */
   wholeText(text: string): string;
-  /** Encodes a source as an annotation of the text that is streamed, a generated image or a call that the provider runs as an item. Other parts have no item. */
+  /**
+   * Encodes a part that is complete at once. A source is an annotation of the text that is streamed, a refusal and a recording are further content of it, and
+   * an image and a call that the provider runs are items. Other files have no form.
+   */
   part(content: AddedPart): string;
   /** Encodes an item that is complete at once. */
   add(item: object): string;
@@ -66,7 +74,7 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
   function begin(kind: TextKind): string {
     const output_index = items++;
     const at = { item_id: `${idPrefix()}_${output_index}`, output_index, content_index: 0 } as const;
-    open = { kind, at, texts: [], annotations: [] };
+    open = { kind, at, texts: [], annotations: [], logprobs: [], more: [] };
     place = JSON.stringify(at).slice(1, -1);
     return frame("response.output_item.added", { output_index, item: itemOf(open, "in_progress", []) }) +
       frame("response.content_part.added", { ...at, part: partOf(kind, "") });
@@ -74,10 +82,10 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
 
   function close(status = "completed"): string {
     if (!open) return "";
-    const { kind, at, texts, annotations } = open;
+    const { kind, at, texts, annotations, logprobs, more } = open;
     const text = texts.join("");
-    const part = partOf(kind, text, annotations);
-    const item = itemOf(open, status, [part]);
+    const part = partOf(kind, text, annotations, logprobs);
+    const item = itemOf(open, status, [part, ...more]);
     open = undefined;
     output.push(item);
     return frame(`response.${kind}.done`, { ...at, text }) +
@@ -96,6 +104,16 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     const fields = { output_index: items++, item: { ...item, status: "completed" } };
     output.push(fields.item);
     return frame("response.output_item.added", fields) + frame("response.output_item.done", fields);
+  }
+
+  /** Adds a part to the content of the message that is streamed, or of a new one. */
+  function more(part: object): string {
+    const opening = open?.kind === "output_text" ? "" : close() + begin("output_text");
+    const content_index = open?.more.push(part) ?? 1;
+    const { item_id, output_index } = { ...open?.at };
+    const at = { item_id, output_index, content_index };
+    return opening + frame("response.content_part.added", { ...at, part }) +
+      frame("response.content_part.done", { ...at, part });
   }
 
   /** Begins the item of a call that the provider runs. Its result completes it. */
@@ -119,7 +137,15 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
         const item = output[at] = builtInItem(part, content);
         return close() + frame("response.output_item.done", { output_index: index, item });
       }
+      if (content.type === "logprobs") {
+        if (open?.kind === "output_text") open.logprobs.push(...encodeTokens(content.tokens));
+        return "";
+      }
+      if (content.type === "refusal") return more({ type: "refusal", refusal: content.text });
       const { mediaType, data } = content;
+      if (mediaType.startsWith("audio/") && data !== undefined) {
+        return more({ type: "output_audio", data, transcript: open?.texts.join("") ?? "" });
+      }
       if (!mediaType.startsWith("image/") || data === undefined) return "";
       const id = `ig_${idPrefix()}_${items}`;
       return close() + add({ id, type: "image_generation_call", result: data, output_format: mediaType.slice(6) });
@@ -143,6 +169,12 @@ function itemOf({ kind, at: { item_id: id } }: OpenItem, status: string, content
   return { id, ...type, status, content };
 }
 
-function partOf(type: TextKind, text: string, annotations: readonly object[] = []): object {
-  return { type, text, annotations: type === "output_text" ? annotations : undefined };
+function partOf(
+  type: TextKind,
+  text: string,
+  annotations: readonly object[] = [],
+  logprobs: readonly object[] = [],
+): object {
+  const added = { annotations, ...(logprobs.length > 0 && { logprobs }) };
+  return { type, text, ...(type === "output_text" && added) };
 }

@@ -3,11 +3,12 @@
  *
  * @module
  */
-import { type Json, textOf, user } from "../../../protocol/message.ts";
+import { type AnswerPart, type Json, textOf, user } from "../../../protocol/message.ts";
 import { array, boolean, json, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
+import { stringOrEmpty } from "../../../protocol/unknown_json.ts";
 import { toolName } from "../../client_tool.ts";
 import { decodeCallId } from "../call_id.ts";
-import { content, declaredTools, nullish, toolChoice, unsupported } from "../content.ts";
+import { content, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
 import { answerFormat } from "../json_answer.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 
@@ -58,6 +59,18 @@ export function responsesRequest(body: unknown): { readonly conversation: Conver
   };
 }
 
+/** Returns the parts of an answer: its texts, and its refusal. */
+function answerParts(given: Json | undefined, path: string): readonly AnswerPart[] {
+  if (!Array.isArray(given)) return content(given, path).filter((part) => part.type === "text");
+  const texts = given.flatMap((part, index): AnswerPart[] => {
+    const { refusal } = jsonObject(part, `${path}.${index}`);
+    const read = typeof refusal === "string" ? [] : content([part], path);
+    return read.filter((each) => each.type === "text");
+  });
+  const refusal = given.flatMap((part) => stringOrEmpty(Object(part).refusal)).join("");
+  return [...texts, ...refusalParts(refusal, textOf({ parts: texts }))];
+}
+
 /** Returns the entry of an item; nothing for an item that repeats what the server knows, such as an approval request. */
 function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[] {
   const path = `input.${index}`;
@@ -67,7 +80,7 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
     case "message":
     case "item_reference": { // refused for its missing role: the server keeps no items
       const role = field("role");
-      if (role === "assistant") return [{ role, parts: parts("content").filter((part) => part.type === "text") }];
+      if (role === "assistant") return [{ role, parts: answerParts(item.content, `${path}.content`) }];
       return [{ role: "user", parts: parts("content"), ...(role !== "user" && { from: role }) }];
     }
     case "function_call":
