@@ -119,7 +119,12 @@ export type Reply =
     readonly headers?: Readonly<Record<string, string>>;
   }
   & (
-    | { readonly type: "stream"; encoder(): EventEncoder }
+    | {
+      readonly type: "stream";
+      /** Whether comments are sent in times of silence, as server-sent events have them. Default: true. */
+      readonly comments?: boolean;
+      encoder(): EventEncoder;
+    }
     | { readonly type: "json"; collector(): ResponseCollector }
   );
 

@@ -38,6 +38,7 @@ export function wireFormat(reply: Reply): ResponseFormat {
     const { encode, end } = closingEncoder(reply.encoder());
     const { sink, stream } = sse({
       ...options,
+      ...(reply.comments === false && { heartbeat: Infinity }),
       frame: (item: NumberedEvent | Lines) => encodeEach(item, encode).join(""),
     });
     const out = new SinkFilter(sink, (item: NumberedEvent | Lines) => sink.write(item), () => {

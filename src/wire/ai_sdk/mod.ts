@@ -1,5 +1,5 @@
 /**
- * The wire of the AI SDK's `useChat`.
+ * The wires of the AI SDK's `useChat` and `useObject`.
  *
  * @module
  */
@@ -7,6 +7,8 @@ import type { Reply, Wire } from "../wire.ts";
 import { chunkEncoder } from "./chunks.ts";
 import { messagesOf } from "./messages.ts";
 import { chatRequest } from "./request.ts";
+
+export { aiSdkObject, type AiSdkObjectOptions } from "./object.ts";
 
 /** Options of `aiSdkUi()` and `aiSdkMessages()`. */
 export interface AiSdkUiOptions {

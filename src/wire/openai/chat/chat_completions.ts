@@ -9,7 +9,7 @@ import { completionEncoder } from "./encoder.ts";
 import { chatRequest } from "./request.ts";
 import { jsonHeaders as headers, modelRoutes, type OpenaiOptions } from "../models.ts";
 import { encodeError } from "../run_error.ts";
-import { jsonAnswer } from "../json_answer.ts";
+import { jsonAnswer } from "../../json_answer.ts";
 import { textInputOf } from "./text_question.ts";
 
 /**

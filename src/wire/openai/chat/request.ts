@@ -7,7 +7,7 @@ import { textOf } from "../../../protocol/message.ts";
 import { array, boolean, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
 import { content, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
-import { answerFormat } from "../json_answer.ts";
+import { answerFormat } from "../answer_format.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 
 const message = /* @__PURE__ */ lazy(() =>

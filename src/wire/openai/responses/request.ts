@@ -9,7 +9,7 @@ import { stringOrEmpty } from "../../../protocol/unknown_json.ts";
 import { toolName } from "../../client_tool.ts";
 import { decodeCallId } from "../call_id.ts";
 import { content, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
-import { answerFormat } from "../json_answer.ts";
+import { answerFormat } from "../answer_format.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 
 const functionTool = /* @__PURE__ */ lazy(() =>

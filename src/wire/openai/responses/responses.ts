@@ -6,7 +6,7 @@
 import type { JsonResponse, ParsedRequest, Reply, ResponseCollector, Wire, WireRequest } from "../../wire.ts";
 import { chatInputOf } from "../conversation.ts";
 import { jsonHeaders as headers, type OpenaiOptions } from "../models.ts";
-import { jsonAnswer } from "../json_answer.ts";
+import { jsonAnswer } from "../../json_answer.ts";
 import { responseEncoder } from "./encoder.ts";
 import { responsesRequest } from "./request.ts";
 import { encodeError } from "../run_error.ts";

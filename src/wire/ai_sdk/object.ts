@@ -1,0 +1,71 @@
+/**
+ * The wire of the AI SDK's `useObject`.
+ *
+ * @module
+ */
+import { user } from "../../protocol/message.ts";
+import { json } from "../../protocol/shape.ts";
+import { tableEncoder } from "../encoder.ts";
+import { jsonAnswer } from "../json_answer.ts";
+import type { EventEncoder, ParsedRequest, Reply, Wire } from "../wire.ts";
+
+/** Options of `aiSdkObject()`. */
+export interface AiSdkObjectOptions {
+  /** The path of the route. Default: `/object`. */
+  readonly path?: string;
+}
+
+/**
+ * Serves `useObject` of the AI SDK, with the structured output of an agent that has an `output` schema.
+ *
+ * `POST /object` takes what the page submits, a text or other JSON, as the prompt of a new session. It streams the answer as plain text.
+ *
+ * Only the JSON answer is sent. The format has no errors: if the run fails, asks a question or begins its answer again, the text ends, and `onFinish`
+ * receives an object that is not valid.
+ *
+ * ```ts
+ * import { agent, serve } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { aiSdkObject } from "@jizai/jizai/wire/ai_sdk";
+ * import { assertEquals } from "@std/assert";
+ * import * as z from "zod";
+ *
+ * const model = scripted({ text: ['{"city":', '"Kyoto"}'] });
+ * const app = serve(agent({ model, output: z.object({ city: z.string() }) }), { wires: [aiSdkObject()] });
+ *
+ * const response = await app.request("/object", { // the request of useObject({ api: "/object", schema })
+ *   method: "POST",
+ *   headers: { "content-type": "application/json" },
+ *   body: JSON.stringify("Where is it sunny?"),
+ * });
+ * assertEquals(await response.text(), '{"city":"Kyoto"}');
+ * ```
+ */
+export function aiSdkObject({ path = "/object" }: AiSdkObjectOptions = {}): Wire {
+  return { routes: () => [{ method: "POST", path, parse: ({ body }) => parse(body) }] };
+}
+
+const reply: Reply = {
+  type: "stream",
+  comments: false,
+  headers: { "content-type": "text/plain; charset=utf-8" },
+  encoder: () => jsonAnswer(textEncoder(), true, ""),
+};
+
+function parse(body: unknown): ParsedRequest {
+  const given = json(body, "");
+  const prompt = typeof given === "string" ? given : JSON.stringify(given);
+  return { type: "chat", input: () => ({ messages: [user(prompt)] }), reply };
+}
+
+/** Creates an encoder that sends the text alone: as it is streamed, or at the end if nothing was streamed. */
+function textEncoder(): EventEncoder {
+  let isSent = false;
+  return tableEncoder({
+    "text.delta"({ text }) {
+      isSent = true;
+      return text;
+    },
+    "run.finished": ({ text }) => isSent ? "" : text,
+  });
+}
