@@ -4,6 +4,7 @@
  * @module
  */
 import type { Event } from "../../../protocol/event.ts";
+import type { OutputChange } from "../../../protocol/output.ts";
 import type { OutputStream } from "../../agent/output_stream.ts";
 import type { Schema } from "../../agent/schema.ts";
 import { OutputParser } from "./parser.ts";
@@ -50,13 +51,16 @@ export function streamed<S extends Schema>(schema: S): StreamedSchema<S> {
 function deriveChanges(): (event: Event) => Event | undefined {
   let parser = new OutputParser();
   return (event) => {
+    if (event.type === "text.delta") return eventOf(event.turn, parser.add(event.text));
     if (event.type === "model.started" || event.type === "model.reset") parser = new OutputParser();
-    const isReplaced = event.type === "model.finished" && event.text !== undefined;
-    if (isReplaced) parser = new OutputParser();
-    if (!isReplaced && event.type !== "text.delta") return undefined;
-    const changes = parser.add(event.text ?? "");
-    return changes.length > 0 ? { type: "output.delta", turn: event.turn, changes } : undefined;
+    if (event.type !== "model.finished" || event.text === undefined) return undefined;
+    parser = new OutputParser();
+    return eventOf(event.turn, parser.add(event.text));
   };
+}
+
+function eventOf(turn: number, changes: readonly OutputChange[]): Event | undefined {
+  return changes.length > 0 ? { type: "output.delta", turn, changes } : undefined;
 }
 
 /** Collects the partial values of one run. */

@@ -1,0 +1,60 @@
+/**
+ * The changes of a value while it is parsed: new values, and text of the string that grows.
+ *
+ * @module
+ */
+import type { Json } from "../../../protocol/message.ts";
+import type { OutputChange, OutputPath } from "../../../protocol/output.ts";
+import { setMember } from "./value.ts";
+
+/** An object or array that is open. */
+export interface Container {
+  readonly isArray: boolean;
+  /** The key or index of the member that is read. */
+  key: string | number;
+  /** The value itself, while the piece in which it began is read: its members are set directly, and need no change of their own. */
+  fresh: Json[] | { [key: string]: Json } | undefined;
+}
+
+/** The value that a parser reads, as far as the changes of a piece need it. It is the base of the parser, because a call to another object costs too much here. */
+export class ValueChanges {
+  /** The open containers, outermost first. */
+  protected open: Container[] = [];
+  /** The innermost open container. */
+  protected container: Container | undefined;
+  /** The new text of the string that is read. */
+  protected text = "";
+  /** Whether the string began in this piece. */
+  protected begun = false;
+  /** The path of the string that grows. */
+  protected textPath: OutputPath | undefined;
+  /** The changes of this piece. */
+  protected changes: OutputChange[] = [];
+
+  /** Emits the new text of a string that goes on in the next piece. Such a string begins as an empty one. */
+  protected growText(): void {
+    if (this.begun) this.place("");
+    this.begun = false;
+    if (this.text !== "") this.changes.push({ path: this.textPath ??= this.path(), text: this.text });
+    this.text = "";
+  }
+
+  protected endText(): void {
+    if (!this.begun) return this.growText();
+    this.begun = false;
+    this.place(this.text);
+    this.text = "";
+  }
+
+  /** Sets a new value at the current path. */
+  protected place(value: Json): void {
+    this.textPath = undefined;
+    const container = this.container;
+    if (container?.fresh) setMember(container.fresh, container.key, value);
+    else this.changes.push({ path: this.path(), value });
+  }
+
+  protected path(): OutputPath {
+    return this.open.map(({ key }) => key);
+  }
+}
