@@ -27,7 +27,6 @@ export default serve(assistant, {
   store: denoKvStore(kv),
   log: denoKvLog(kv), // a client that reconnects receives the events that it missed
   onClientGone: "detach", // a run continues when its client disconnects
-  onError: (error, { id }) => console.error(id, error),
 });
 `;
 

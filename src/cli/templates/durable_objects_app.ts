@@ -78,7 +78,6 @@ export class Conversation {
       limits: workers, // at most six open connections
       onClientGone: "detach", // a run continues when its client disconnects
       page: playground(),
-      onError: (error, { id }) => console.error(id, error),
     });
     this.#ctx = ctx;
     this.#app = new Hono().route("/:conversation", served);

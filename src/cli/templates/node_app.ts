@@ -24,7 +24,6 @@ const app = serve(assistant, {
   page: playground(),
   log: memoryLog(), // a client that reconnects receives the events that it missed
   onClientGone: "detach", // a run continues when its client disconnects
-  onError: (error, { id }) => console.error(id, error),
   signal: closing.signal,
 });
 

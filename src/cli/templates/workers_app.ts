@@ -35,7 +35,6 @@ export default {
       onClientGone: "detach", // a run continues for half a minute when its client disconnects
       limits: workers, // at most six open connections
       page: playground(),
-      onError: (error, { id }) => console.error(id, error),
     });
     return await app.fetch(request, env, ctx);
   },
