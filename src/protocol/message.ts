@@ -72,7 +72,7 @@ export interface ProviderResultPart {
   readonly callId: string;
   /** The name of the tool. */
   readonly name: string;
-  /** How the call ended. */
+  /** The outcome of the call. */
   readonly status: "ok" | "error";
   /** The output, in the provider's form. Null if the provider keeps it to itself. */
   readonly output: Json;

@@ -17,12 +17,12 @@ function assertFollows(): void {
   for (const index of [0, 1]) {
     const sources = [new AbortController(), new AbortController()];
     const signal = anySignal(sources.map((source) => source.signal));
-    let heard = 0;
-    signal.addEventListener("abort", () => heard++);
+    let aborts = 0;
+    signal.addEventListener("abort", () => aborts++);
     assertEquals(signal.aborted, false);
     sources[index]?.abort("first");
     sources[1 - index]?.abort("second");
-    assertEquals([signal.aborted, signal.reason, heard], [true, "first", 1]);
+    assertEquals([signal.aborted, signal.reason, aborts], [true, "first", 1]);
   }
   const aborted = anySignal([new AbortController().signal, AbortSignal.abort("before")]);
   assertEquals([aborted.aborted, aborted.reason], [true, "before"]);

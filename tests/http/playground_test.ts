@@ -211,13 +211,13 @@ Deno.test("the page asks the person, and does not count the time of a pause", as
   assertEquals(lines(done), ["you | Tea!", "call | order | ok | Ordered tea.", "agent | It is on its way."]);
   assertEquals([done.status, done.waited, done.questions], ["done", 60_000, []]);
   assertEquals(tree(done), [
-    "session",
+    "session: ‖ paused",
     " prompt",
     "  turn 1",
     "   model scripted: calls",
     "   order",
     "    a person is asked",
-    "session",
+    "session: ▶ resumed",
     " turn 1",
     "  order: ok",
     " turn 2",

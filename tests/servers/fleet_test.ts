@@ -111,11 +111,11 @@ async function handOver(env: Readonly<Record<string, string>>): Promise<void> {
   const pieces = piecesOf(await post(one, "/runs", { prompt: "Count the kettles and deliver 2 hooks" }));
   const begin = await pieces.until("tool.progress");
   const ended = one.end();
-  const heard = framesOf(begin + await untilCut(pieces));
+  const received = framesOf(begin + await untilCut(pieces));
   assertEquals(await ended, 0);
-  const { run } = first("run.started", heard);
-  const response = await two.request(`/runs/${run}`, { headers: { "last-event-id": `${heard.length}` } });
-  const events = [...heard, ...framesOf(await response.text())];
+  const { run } = first("run.started", received);
+  const response = await two.request(`/runs/${run}`, { headers: { "last-event-id": `${received.length}` } });
+  const events = [...received, ...framesOf(await response.text())];
   assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
   assertEquals(events.flatMap((event) => event.type === "run.started" ? [event.resumed] : []), [false, true]);
   const last = events.at(-1);
