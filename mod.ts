@@ -116,4 +116,5 @@ export type {
   WarningCode,
 } from "./src/protocol/event.ts";
 export * from "./src/protocol/message.ts";
+export type * from "./src/protocol/part.ts";
 export type * from "./src/protocol/question.ts";

@@ -5,7 +5,8 @@
  */
 import type { Decider, Decision, Event, FailureCode } from "../protocol/event.ts";
 import type { Question } from "../protocol/question.ts";
-import type { AddedPart, ContentPart, ResultStatus, Usage, UserMessage } from "../protocol/message.ts";
+import type { ResultStatus, Usage, UserMessage } from "../protocol/message.ts";
+import type { AddedPart, ContentPart } from "../protocol/part.ts";
 
 /** An event and its number in the run. */
 export interface Frame {

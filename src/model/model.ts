@@ -5,7 +5,8 @@
  */
 import { brand } from "../protocol/brand.ts";
 import type { FailureCode, FinishReason } from "../protocol/event.ts";
-import type { AddedPart, Json, Message, Usage } from "../protocol/message.ts";
+import type { Message, Usage } from "../protocol/message.ts";
+import type { AddedPart, Json } from "../protocol/part.ts";
 
 /** Describes a tool to the model. */
 export interface ToolDefinition {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../protocol/message.ts";
+import type { Json } from "../protocol/part.ts";
 import { frames } from "../stream/frames.ts";
 import { deltaCache } from "./delta_cache.ts";
 import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";

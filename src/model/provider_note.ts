@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AnswerPart, Json, ProviderResultPart, TokenLogprob } from "../protocol/message.ts";
+import type { AnswerPart, Json, ProviderResultPart, TokenLogprob } from "../protocol/part.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../protocol/unknown_json.ts";
 import type { ModelEvent } from "./model.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ProviderCallPart, ProviderResultPart } from "../protocol/message.ts";
+import type { ProviderCallPart, ProviderResultPart } from "../protocol/part.ts";
 import type { UnknownObject } from "../protocol/unknown_json.ts";
 import type { ModelRequest, ProviderApi } from "./model.ts";
 import { optionError } from "./request_options.ts";

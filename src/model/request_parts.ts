@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Call, MediaPart } from "../protocol/message.ts";
+import type { Call, MediaPart } from "../protocol/part.ts";
 import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
 import type { ToolDefinition } from "./model.ts";
 

@@ -19,7 +19,8 @@
  * @module
  */
 import type { FileChange } from "./files.ts";
-import type { AddedPart, Call, CallResult, Json, Usage, UserMessage } from "./message.ts";
+import type { CallResult, Usage, UserMessage } from "./message.ts";
+import type { AddedPart, Call, Json } from "./part.ts";
 import type { OutputChange } from "./output.ts";
 import type { Question } from "./question.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "./message.ts";
+import type { Json } from "./part.ts";
 
 /** The way to a value: keys of objects, and indexes of arrays. Empty for the whole answer. */
 export type OutputPath = readonly (string | number)[];

@@ -10,7 +10,7 @@
  * @module
  */
 import { brand } from "./brand.ts";
-import type { Json } from "./message.ts";
+import type { Json } from "./part.ts";
 import { isObject } from "./unknown_json.ts";
 
 /** A value from outside that does not have the expected shape. The message contains nothing secret and may be sent to the client. */

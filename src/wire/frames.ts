@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type ContentPart, textOf } from "../protocol/message.ts";
+import { textOf } from "../protocol/message.ts";
+import type { ContentPart } from "../protocol/part.ts";
 
 /** Encodes `data` as one frame. */
 export function frameOf(data: object): string {

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Decider, Decision as Verdict } from "../../protocol/event.ts";
-import type { Call, ToolResult } from "../../protocol/message.ts";
+import type { ToolResult } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { Approval, ApprovalContext, ToolContext } from "../hooks/points/call.ts";

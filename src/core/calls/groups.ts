@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Call } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { GroupContext } from "../hooks/middleware.ts";
 import type { PositionAt } from "../run/position.ts";

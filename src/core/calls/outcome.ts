@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { ContentPart, ToolResult } from "../../protocol/message.ts";
+import type { ToolResult } from "../../protocol/message.ts";
+import type { ContentPart } from "../../protocol/part.ts";
 import { failed, result } from "../hooks/results.ts";
 
 /** The result of a call that was started before its process died: its effect is unknown. */

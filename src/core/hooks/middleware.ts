@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Call, ToolResult } from "../../protocol/message.ts";
+import type { ToolResult } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { Session } from "../persistence/session.ts";
 import type { Steps } from "../run/step.ts";

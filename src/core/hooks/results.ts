@@ -4,7 +4,6 @@
  * @module
  */
 import {
-  type ContentPart,
   type Message,
   noUsage,
   type ResultStatus,
@@ -13,6 +12,7 @@ import {
   user,
   type UserMessage,
 } from "../../protocol/message.ts";
+import type { ContentPart } from "../../protocol/part.ts";
 import type { Approval } from "./points/call.ts";
 import type { Answer, ErrorDecision, RunResult } from "./points/run.ts";
 import type { Compaction, ModelResponse, Stop } from "./points/turn.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Emit, Event } from "../../protocol/event.ts";
-import type { AddedPart, AnswerPart, Call } from "../../protocol/message.ts";
+import type { AddedPart, AnswerPart, Call } from "../../protocol/part.ts";
 import type { Hook } from "./onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points/turn.ts";
 

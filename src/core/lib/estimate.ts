@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { AnswerPart, ContentPart, Message } from "../../protocol/message.ts";
+import type { Message } from "../../protocol/message.ts";
+import type { AnswerPart, ContentPart } from "../../protocol/part.ts";
 
 /** Bytes that a provider adds around each part. */
 const overhead = 28;

@@ -5,7 +5,7 @@
  */
 import { ModelError } from "../../model/model.ts";
 import type { Point } from "../../protocol/event.ts";
-import type { Call } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { AbortContext, ErrorContext, ErrorDecision } from "../hooks/points/run.ts";

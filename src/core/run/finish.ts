@@ -5,7 +5,8 @@
  */
 import { ModelError } from "../../model/model.ts";
 import type { Event, Point } from "../../protocol/event.ts";
-import { type Call, callsOf, type Message, textOf, type ToolResult } from "../../protocol/message.ts";
+import { callsOf, type Message, textOf, type ToolResult } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import { End, isInterrupt } from "../hooks/interrupt.ts";
 import type { AbortContext, RunResult } from "../hooks/points/run.ts";
 import { expectJson } from "../lib/json_value.ts";

@@ -20,7 +20,8 @@
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
-import type { AssistantMessage, Call, CallResult, Message, ToolResult, Usage } from "../../protocol/message.ts";
+import type { AssistantMessage, CallResult, Message, ToolResult, Usage } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import type { Answer } from "../hooks/points/run.ts";
 

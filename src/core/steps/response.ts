@@ -5,7 +5,8 @@
  */
 import { ModelError, type ModelEvent } from "../../model/model.ts";
 import type { Emit, FinishReason } from "../../protocol/event.ts";
-import { type AnswerPart, type Call, type Json, noUsage, type Usage } from "../../protocol/message.ts";
+import { noUsage, type Usage } from "../../protocol/message.ts";
+import type { AnswerPart, Call, Json } from "../../protocol/part.ts";
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
 

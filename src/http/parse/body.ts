@@ -3,15 +3,8 @@
  *
  * @module
  */
-import {
-  type AnswerPart,
-  type Artifact,
-  type CallResult,
-  type ContentPart,
-  type Message,
-  type TokenLogprob,
-  user,
-} from "../../protocol/message.ts";
+import { type Artifact, type CallResult, type Message, user } from "../../protocol/message.ts";
+import type { AnswerPart, ContentPart, TokenLogprob } from "../../protocol/part.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import type { Mail } from "../../core/persistence/session.ts";
 import { answerFields } from "../../wire/answer.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../protocol/message.ts";
+import type { Json } from "../../protocol/part.ts";
 
 /** A language model of an AI SDK provider, of specification v4, v3 or v2. */
 export interface AiSdkModel {

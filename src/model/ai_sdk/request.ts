@@ -3,17 +3,15 @@
  *
  * @module
  */
-import {
-  type AnswerPart,
-  type CallResult,
-  type ContentPart,
-  type MediaPart,
-  type Message,
-  type ProviderCallPart,
-  type ProviderResultPart,
-  textOf,
-  type TextPart,
-} from "../../protocol/message.ts";
+import { type CallResult, type Message, textOf } from "../../protocol/message.ts";
+import type {
+  AnswerPart,
+  ContentPart,
+  MediaPart,
+  ProviderCallPart,
+  ProviderResultPart,
+  TextPart,
+} from "../../protocol/part.ts";
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest } from "../model.ts";
 import { providerNotice, splitTools } from "../provider_tools.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/event.ts";
-import type { Json, Usage } from "../../protocol/message.ts";
+import type { Usage } from "../../protocol/message.ts";
+import type { Json } from "../../protocol/part.ts";
 import { isObject, jsonOrText, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import { callEvent, resultEvent, sourceEvent } from "../provider_note.ts";

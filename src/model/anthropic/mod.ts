@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../protocol/message.ts";
+import type { Json } from "../../protocol/part.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
 import { joinFields, type SplitRequest, splitTools } from "../provider_tools.ts";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { addUsage, type AnswerPart, noUsage } from "../../protocol/message.ts";
+import { addUsage, noUsage } from "../../protocol/message.ts";
+import type { AnswerPart } from "../../protocol/part.ts";
 import type { ModelEvent, ModelRequest } from "../model.ts";
 import { type MessageParser, responseParser } from "./response_parser.ts";
 

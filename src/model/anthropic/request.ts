@@ -3,14 +3,8 @@
  *
  * @module
  */
-import type {
-  AnswerPart,
-  AssistantMessage,
-  CallResult,
-  ContentPart,
-  MediaPart,
-  Message,
-} from "../../protocol/message.ts";
+import type { AssistantMessage, CallResult, Message } from "../../protocol/message.ts";
+import type { AnswerPart, ContentPart, MediaPart } from "../../protocol/part.ts";
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ProviderCallPart, ProviderResultPart } from "../../protocol/message.ts";
+import type { ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import { callEvent, readNote, resultEvent } from "../provider_note.ts";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type AnswerPart, type CallResult, type ContentPart, type Message, textOf } from "../../protocol/message.ts";
+import { type CallResult, type Message, textOf } from "../../protocol/message.ts";
+import type { AnswerPart, ContentPart } from "../../protocol/part.ts";
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";

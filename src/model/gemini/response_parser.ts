@@ -4,7 +4,8 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/event.ts";
-import type { TokenLogprob, Usage } from "../../protocol/message.ts";
+import type { Usage } from "../../protocol/message.ts";
+import type { TokenLogprob } from "../../protocol/part.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";

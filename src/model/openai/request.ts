@@ -3,14 +3,8 @@
  *
  * @module
  */
-import {
-  type AssistantMessage,
-  type CallResult,
-  type ContentPart,
-  type MediaPart,
-  type Message,
-  textOf,
-} from "../../protocol/message.ts";
+import { type AssistantMessage, type CallResult, type Message, textOf } from "../../protocol/message.ts";
+import type { ContentPart, MediaPart } from "../../protocol/part.ts";
 import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type CallResult, type ProviderCallPart, type ProviderResultPart, textOf } from "../../protocol/message.ts";
+import { type CallResult, textOf } from "../../protocol/message.ts";
+import type { ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 import { isObject, jsonOrText, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import { callEvent, noteEvent, readNote, resultEvent } from "../provider_note.ts";

@@ -3,16 +3,8 @@
  *
  * @module
  */
-import {
-  type AnswerPart,
-  type CallResult,
-  type ContentPart,
-  type Message,
-  type ProviderCallPart,
-  providerResultOf,
-  type ProviderResultPart,
-  textOf,
-} from "../../protocol/message.ts";
+import { type CallResult, type Message, providerResultOf, textOf } from "../../protocol/message.ts";
+import type { AnswerPart, ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";

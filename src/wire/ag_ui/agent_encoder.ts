@@ -4,7 +4,8 @@
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
-import { type AddedPart, type CallResult, type ContentPart, textOf } from "../../protocol/message.ts";
+import { type CallResult, textOf } from "../../protocol/message.ts";
+import type { AddedPart, ContentPart } from "../../protocol/part.ts";
 import { tableEncoder } from "../encoder.ts";
 import type { History } from "./history.ts";
 import { outputState } from "./output_state.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Call } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import { frameOf } from "../frames.ts";
 import type { AgentMessage, History } from "./history.ts";
 

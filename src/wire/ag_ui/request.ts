@@ -4,7 +4,8 @@
  * @module
  */
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
-import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
+import { textOf, type UserMessage } from "../../protocol/message.ts";
+import type { ContentPart, Json } from "../../protocol/part.ts";
 import {
   array,
   invalid,

@@ -5,7 +5,8 @@
  */
 import { canonicalJson } from "../../core/lib/canonical_json.ts";
 import type { Event } from "../../protocol/event.ts";
-import { type Call, type CallResult, textOf } from "../../protocol/message.ts";
+import { type CallResult, textOf } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import type { Question } from "../../protocol/question.ts";
 import { type EventOf, tableEncoder } from "../encoder.ts";
 import { frameOf, outputOf } from "../frames.ts";

@@ -4,13 +4,8 @@
  * @module
  */
 import type { Question } from "../../protocol/question.ts";
-import {
-  type AnswerPart,
-  type CallResult,
-  providerResultOf,
-  textOf,
-  type UserMessage,
-} from "../../protocol/message.ts";
+import { type CallResult, providerResultOf, textOf, type UserMessage } from "../../protocol/message.ts";
+import type { AnswerPart } from "../../protocol/part.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";

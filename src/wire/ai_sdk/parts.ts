@@ -3,13 +3,8 @@
  *
  * @module
  */
-import type {
-  AddedPart,
-  ContentPart,
-  ProviderCallPart,
-  ProviderResultPart,
-  UserMessage,
-} from "../../protocol/message.ts";
+import type { UserMessage } from "../../protocol/message.ts";
+import type { AddedPart, ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 
 /** Returns the id of the approval request for a call in one pause. */
 export function approvalId(callId: string, pausedAt: number): string {

@@ -4,7 +4,8 @@
  * @module
  */
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
-import { type ContentPart, type Json, textOf, type UserMessage } from "../../protocol/message.ts";
+import { textOf, type UserMessage } from "../../protocol/message.ts";
+import type { ContentPart, Json } from "../../protocol/part.ts";
 import { array, boolean, invalid, json, lazy, object, optional, type Shape, string } from "../../protocol/shape.ts";
 import type { ChatInput, Input, PendingQuestions } from "../wire.ts";
 import { approvalId } from "./parts.ts";

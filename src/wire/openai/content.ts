@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AnswerPart, ContentPart, Json } from "../../protocol/message.ts";
+import type { AnswerPart, ContentPart, Json } from "../../protocol/part.ts";
 import { array, invalid, lazy, object, oneOf, type Shape, string } from "../../protocol/shape.ts";
 import type { DeclaredTool } from "../client_tool.ts";
 

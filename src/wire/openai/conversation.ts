@@ -5,15 +5,8 @@
  */
 import type { AnswerFormat } from "../../core/agent/definition.ts";
 import { parseInput } from "../../core/steps/response.ts";
-import {
-  type AnswerPart,
-  type CallPart,
-  type CallResult,
-  callsOf,
-  type Message,
-  user,
-  type UserMessage,
-} from "../../protocol/message.ts";
+import { type CallResult, callsOf, type Message, user, type UserMessage } from "../../protocol/message.ts";
+import type { AnswerPart, CallPart } from "../../protocol/part.ts";
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
 import { invalid } from "../../protocol/shape.ts";
 import { clientTools, type DeclaredTool } from "../client_tool.ts";

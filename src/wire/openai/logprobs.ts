@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { TokenLogprob } from "../../protocol/message.ts";
+import type { TokenLogprob } from "../../protocol/part.ts";
 
 /** Encodes tokens, with their bytes. */
 export function encodeTokens(tokens: readonly TokenLogprob[]): readonly object[] {

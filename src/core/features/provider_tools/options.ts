@@ -4,7 +4,7 @@
  * @module
  */
 import type { ProviderApi, ProviderDeclaration } from "../../../model/model.ts";
-import type { Json } from "../../../protocol/message.ts";
+import type { Json } from "../../../protocol/part.ts";
 
 /** Options of every kind of tool. */
 export interface CommonOptions {

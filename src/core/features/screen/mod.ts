@@ -4,7 +4,8 @@
  * @module
  */
 import { anySignal } from "../../lib/any_signal.ts";
-import { type AnswerPart, noUsage } from "../../../protocol/message.ts";
+import { noUsage } from "../../../protocol/message.ts";
+import type { AnswerPart } from "../../../protocol/part.ts";
 import type { Hook } from "../../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
 import { rewrite, type Rewriter } from "../../hooks/rewrite.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Emit, Event } from "../../../protocol/event.ts";
-import type { AnswerPart } from "../../../protocol/message.ts";
+import type { AnswerPart } from "../../../protocol/part.ts";
 import type { ModelContext } from "../../hooks/points/turn.ts";
 import { engineOf } from "../../run/run.ts";
 import type { Screening } from "./screening.ts";

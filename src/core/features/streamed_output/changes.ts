@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../../protocol/message.ts";
+import type { Json } from "../../../protocol/part.ts";
 import type { OutputChange, OutputPath } from "../../../protocol/output.ts";
 import { setMember } from "./value.ts";
 

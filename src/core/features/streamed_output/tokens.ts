@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../../protocol/message.ts";
+import type { Json } from "../../../protocol/part.ts";
 
 const escapes: { readonly [letter: string]: string } = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../../protocol/message.ts";
+import type { Json } from "../../../protocol/part.ts";
 import type { OutputChange } from "../../../protocol/output.ts";
 
 type Container = Json[] | { [key: string]: Json };

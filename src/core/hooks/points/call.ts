@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Call, ToolResult } from "../../../protocol/message.ts";
+import type { ToolResult } from "../../../protocol/message.ts";
+import type { Call } from "../../../protocol/part.ts";
 import type { AnyTool, ToolExecutionContext } from "../../agent/tool.ts";
 import type { Change, QuestionOptions, Scope } from "../scope.ts";
 

@@ -23,7 +23,8 @@
  */
 import type { Model } from "../../../model/model.ts";
 import type { Point } from "../../../protocol/event.ts";
-import type { AssistantMessage, Call, Message, Usage, UserMessage } from "../../../protocol/message.ts";
+import type { AssistantMessage, Message, Usage, UserMessage } from "../../../protocol/message.ts";
+import type { Call } from "../../../protocol/part.ts";
 import type { Question } from "../../../protocol/question.ts";
 import type { AnyTool } from "../../agent/tool.ts";
 import type { Limits } from "../../run/limits.ts";

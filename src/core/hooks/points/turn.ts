@@ -5,14 +5,8 @@
  */
 import type { Model, ModelRequest } from "../../../model/model.ts";
 import type { CompactTrigger, FinishReason } from "../../../protocol/event.ts";
-import type {
-  AnswerPart,
-  AssistantMessage,
-  CallResult,
-  Message,
-  Usage,
-  UserMessage,
-} from "../../../protocol/message.ts";
+import type { AssistantMessage, CallResult, Message, Usage, UserMessage } from "../../../protocol/message.ts";
+import type { AnswerPart } from "../../../protocol/part.ts";
 import type { Change, QuestionOptions, Scope } from "../scope.ts";
 
 /** The context of `turn`. */

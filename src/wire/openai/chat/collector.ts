@@ -4,7 +4,7 @@
  * @module
  */
 import type { FinishReason } from "../../../protocol/event.ts";
-import type { AddedPart } from "../../../protocol/message.ts";
+import type { AddedPart } from "../../../protocol/part.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, logprobsField, partFields } from "./completion.ts";

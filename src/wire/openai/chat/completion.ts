@@ -5,13 +5,8 @@
  */
 import type { FinishReason } from "../../../protocol/event.ts";
 import { encodeTokens } from "../logprobs.ts";
-import {
-  type AddedPart,
-  type ProviderCallPart,
-  providerResultOf,
-  type ProviderResultPart,
-  type Usage,
-} from "../../../protocol/message.ts";
+import { providerResultOf, type Usage } from "../../../protocol/message.ts";
+import type { AddedPart, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
 import { isForClient } from "../../client_tool.ts";
 import { encodeCallId } from "../call_id.ts";
 import type { EndEvent } from "../run_error.ts";

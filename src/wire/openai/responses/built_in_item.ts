@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json, ProviderCallPart, ProviderResultPart } from "../../../protocol/message.ts";
+import type { Json, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
 import { isObject, stringOrEmpty } from "../../../protocol/unknown_json.ts";
 
 /** Returns the item of a call: that of OpenAI's own tool of this name, or else a call of an MCP server. */

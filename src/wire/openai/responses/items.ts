@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AddedPart, ProviderCallPart, SourcePart } from "../../../protocol/message.ts";
+import type { AddedPart, ProviderCallPart, SourcePart } from "../../../protocol/part.ts";
 import { encodeTokens } from "../logprobs.ts";
 import { frameOf } from "../../frames.ts";
 import { builtInItem } from "./built_in_item.ts";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type AnswerPart, type Json, textOf, user } from "../../../protocol/message.ts";
+import { textOf, user } from "../../../protocol/message.ts";
+import type { AnswerPart, Json } from "../../../protocol/part.ts";
 import { array, boolean, json, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
 import { stringOrEmpty } from "../../../protocol/unknown_json.ts";
 import { toolName } from "../../client_tool.ts";
