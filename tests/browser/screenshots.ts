@@ -117,6 +117,26 @@ async function until(page: Page, state: string): Promise<void> {
   await page.locator(`#state:text-is("${state}")`).waitFor();
 }
 
+const booking: readonly ScriptedStep[] = [
+  look,
+  ask,
+  { text: "Booked. Have a good time!", usage: { input: 2_320, output: 12, cached: 2_110 } },
+];
+
+/** Sends a prompt whose call a person approves. */
+async function approveBooking(page: Page): Promise<void> {
+  await send(page, "Plan a weekend in Rome, and book a room");
+  await until(page, "paused");
+  await page.getByRole("button", { name: "Approve" }).click();
+  await until(page, "done");
+}
+
+/** Opens the trace where the page shows one panel at a time. */
+async function openTrace(page: Page): Promise<void> {
+  const tab = page.getByRole("button", { name: "Trace", exact: true });
+  if ((await page.locator("nav").boundingBox()) !== null) await tab.click();
+}
+
 /** The scenes: each opens an app and brings it to the state of the image. */
 const scenes: Readonly<Record<string, { readonly steps: readonly ScriptedStep[]; play(page: Page): Promise<void> }>> = {
   empty: { steps: [], play: async () => {} },
@@ -144,28 +164,20 @@ const scenes: Readonly<Record<string, { readonly steps: readonly ScriptedStep[];
     },
   },
   trace: {
-    steps: [look, ask, { text: "Booked. Have a good time!", usage: { input: 2_320, output: 12, cached: 2_110 } }],
+    steps: booking,
     async play(page) {
-      await send(page, "Plan a weekend in Rome, and book a room");
-      await until(page, "paused");
-      await page.getByRole("button", { name: "Approve" }).click();
-      await until(page, "done");
+      await approveBooking(page);
       await send(page, "Thanks");
       await until(page, "failed");
-      const tab = page.getByRole("button", { name: "Trace", exact: true });
-      if ((await page.locator("nav").boundingBox()) !== null) await tab.click();
+      await openTrace(page);
       await page.locator("#runs button >> nth=0").click();
     },
   },
   resumed: {
-    steps: [look, ask, { text: "Booked. Have a good time!", usage: { input: 2_320, output: 12, cached: 2_110 } }],
+    steps: booking,
     async play(page) {
-      await send(page, "Plan a weekend in Rome, and book a room");
-      await until(page, "paused");
-      await page.getByRole("button", { name: "Approve" }).click();
-      await until(page, "done");
-      const tab = page.getByRole("button", { name: "Trace", exact: true });
-      if ((await page.locator("nav").boundingBox()) !== null) await tab.click();
+      await approveBooking(page);
+      await openTrace(page);
       await page.getByLabel("Hide hooks that passed").check();
       await page.evaluate(`document.querySelector("#onion").scrollTop = 1e6`);
     },
