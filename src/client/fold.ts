@@ -63,6 +63,8 @@ function changeOf(state: RunState, event: Event): Change {
     case "reasoning.delta":
       return updatePart(state, event.part, { type: "reasoning", text: event.text });
     case "part.added":
+    case "provider_tool.started":
+    case "provider_tool.finished":
       return updateParts(state, (parts) => [...parts, { id: event.part, ...event.content }]);
     case "model.finished": {
       const { text } = event;

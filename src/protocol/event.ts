@@ -8,6 +8,7 @@
  *   turn.started
  *     model.started
  *       reasoning.delta*  text.delta*  output.delta*  part.added*  call.delta*  call.ready*
+ *       provider_tool.started*  provider_tool.finished*
  *     model.finished
  *     tool.started  approval.asked?  approval.decided  tool.progress*  tool.finished     (per call)
  *   turn.finished
@@ -20,7 +21,7 @@
  */
 import type { FileChange } from "./files.ts";
 import type { CallResult, Usage, UserMessage } from "./message.ts";
-import type { AddedPart, Call, Json } from "./part.ts";
+import type { AddedPart, Call, Json, ProviderCallPart, ProviderResultPart } from "./part.ts";
 import type { OutputChange } from "./output.ts";
 import type { Question } from "./question.ts";
 
@@ -49,7 +50,7 @@ export type Point =
   | "error"
   | "abort";
 
-/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `part.added`, `output.delta`, `tool.progress`, `notice` and `data`. */
+/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `part.added`, `provider_tool.*`, `output.delta`, `tool.progress`, `notice` and `data`. */
 export type DeltaEvent =
   | { readonly type: "text.delta"; readonly turn: number; readonly part: number; readonly text: string }
   | { readonly type: "reasoning.delta"; readonly turn: number; readonly part: number; readonly text: string }
@@ -122,12 +123,26 @@ export type Event =
   | { readonly type: "model.reset"; readonly turn: number }
   /** Changes of the partial value of the structured output, derived from the deltas of the text. */
   | { readonly type: "output.delta"; readonly turn: number; readonly changes: readonly OutputChange[] }
-  /** A part of the answer that is complete at once, such as a generated file, a source, or a call that the provider runs. */
+  /** A part of the answer that is complete at once, such as a generated file or a source. */
   | {
     readonly type: "part.added";
     readonly turn: number;
     readonly part: number;
-    readonly content: AddedPart;
+    readonly content: Exclude<AddedPart, ProviderCallPart | ProviderResultPart>;
+  }
+  /** The provider of the model runs a call itself. */
+  | {
+    readonly type: "provider_tool.started";
+    readonly turn: number;
+    readonly part: number;
+    readonly content: ProviderCallPart;
+  }
+  /** The provider has run the call. The event is missing if the response ended before. */
+  | {
+    readonly type: "provider_tool.finished";
+    readonly turn: number;
+    readonly part: number;
+    readonly content: ProviderResultPart;
   }
   | { readonly type: "call.ready"; readonly turn: number; readonly call: Call }
   | {

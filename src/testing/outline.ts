@@ -81,6 +81,10 @@ function factsOf(event: Event): readonly unknown[] {
       return [event.model];
     case "model.finished":
       return [event.finish, event.text];
+    case "provider_tool.started":
+      return [event.content.name, event.content.callId];
+    case "provider_tool.finished":
+      return [event.content.callId, event.content.status];
     case "call.ready":
       return [event.call.name, event.call.id];
     case "tool.started":

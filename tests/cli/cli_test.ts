@@ -106,6 +106,19 @@ Deno.test("chat stops the run at Ctrl-C and goes on", async () => {
   });
 });
 
+Deno.test("chat shows the calls that the provider of the model runs", async () => {
+  const reads = [
+    [{ type: "part", part: { type: "provider_call", callId: "s1", name: "web_search", input: { query: "\u001b" } } }],
+    [{ type: "part", part: { type: "provider_result", callId: "s1", name: "web_search", status: "error", output: 1 } }],
+    [{ type: "text", text: "Hi." }, { type: "finish", reason: "stop" }],
+  ] as const;
+  await serving(serve(agent({ model: scripted({ reads }) })), async (url) => {
+    const terminal = typing("Hi");
+    await main(["chat", url], terminal);
+    assertStringIncludes(terminal.screen(), '\n[web_search {"query":"\\u001b"}]\n[web_search: error]\nHi.\n');
+  });
+});
+
 Deno.test("chat writes no control character of the server", async () => {
   await serving(serve(agent({ model: scripted("\u001b[2JHi") })), async (url) => {
     const terminal = typing("Hi");

@@ -330,6 +330,7 @@ type Shown =
   | `reasoning.${string}`
   | `call.${string}`
   | `tool.${string}`
+  | `provider_tool.${string}`
   | `model.${string}`
   | `approval.${string}`
   | "part.added"

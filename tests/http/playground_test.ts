@@ -250,6 +250,34 @@ Deno.test("the page shows the run of a subagent", async () => {
   ]);
 });
 
+Deno.test("the page shows the calls that the provider of the model runs", async () => {
+  const at = { callId: "s1", name: "web_search" } as const;
+  const reads = [
+    [{ type: "part", part: { type: "provider_call", ...at, input: { query: "sun" } } }],
+    [{ type: "part", part: { type: "provider_result", ...at, status: "ok", output: ["u"] } }],
+    [{ type: "part", part: { type: "provider_call", ...at, callId: "s2", input: {} } }],
+    [{ type: "text", text: "Sunny." }, { type: "finish", reason: "length" }],
+  ] as const;
+  const double: Middleware = { name: "double", model: (_ctx, next) => next() };
+  const run = agent({ model: scripted({ reads }), use: [double], trace }).run("Weather?");
+  const view = viewAfter(await happened(run));
+  assertEquals(lines(view), [
+    "you | Weather?",
+    'call | web_search | ok | [\n  "u"\n]',
+    "call | web_search | at the provider",
+    "agent | Sunny.",
+  ]);
+  assertEquals(tree(view), [
+    "session",
+    " prompt",
+    "  turn 1",
+    "   model scripted: length",
+    "    web_search: ok",
+    "    web_search",
+    "    double at model: passed",
+  ]);
+});
+
 Deno.test("the page removes the text of a model that started over", () => {
   const view = viewAfter([
     { type: "model.started", turn: 1, model: "m" },

@@ -166,6 +166,38 @@ Deno.test("otel() sets the attributes of the conventions, and no content", async
   ]);
 });
 
+Deno.test("otel() emits a span for a call that the provider of the model runs", async () => {
+  const at = { callId: "s1", name: "web_search" } as const;
+  const reads = [
+    [{ type: "part", part: { type: "provider_call", ...at, input: { query: "sun" } } }],
+    [{ type: "part", part: { type: "provider_result", ...at, status: "error", output: "down" } }],
+    [{ type: "part", part: { type: "provider_call", ...at, callId: "s2", input: {} } }],
+    [{ type: "finish", reason: "length" }],
+  ] as const;
+  const attributesOf = async (content: boolean) => {
+    const { assistant, spans } = watched([{ reads }], { options: { content } });
+    await assistant.run("Hi").result;
+    return spans.filter(({ name }) => name === "execute_tool web_search").map(({ attributes }) => attributes);
+  };
+  const attributes = (id: string, error: string) => ({
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": "web_search",
+    "gen_ai.tool.call.id": id,
+    "gen_ai.tool.type": "extension",
+    "jizai.turn": 1,
+    "error.type": error,
+  });
+  assertEquals<unknown>(await attributesOf(false), [attributes("s1", "error"), attributes("s2", "unanswered")]);
+  assertEquals<unknown>(await attributesOf(true), [
+    {
+      ...attributes("s1", "error"),
+      "gen_ai.tool.call.arguments": '{"query":"sun"}',
+      "gen_ai.tool.call.result": '"down"',
+    },
+    { ...attributes("s2", "unanswered"), "gen_ai.tool.call.arguments": "{}" },
+  ]);
+});
+
 Deno.test("otel() records durations, and the tokens of each request", async () => {
   const steps = [calls("Atlantis"), { text: "Sun.", usage: { input: 9, output: 4 } }];
   const { assistant, samples } = watched(steps, { options: { provider: "openai" } });

@@ -118,6 +118,18 @@ const events: ByKey<Event, "type"> = {
     part: 0,
     content: { type: "source", url: secret, title: secret, text: secret },
   },
+  "provider_tool.started": {
+    type: "provider_tool.started",
+    turn: 1,
+    part: 0,
+    content: answers.provider_call,
+  },
+  "provider_tool.finished": {
+    type: "provider_tool.finished",
+    turn: 1,
+    part: 0,
+    content: answers.provider_result,
+  },
   "output.delta": {
     type: "output.delta",
     turn: 1,
@@ -244,6 +256,8 @@ Deno.test("redact() masks every text field of every event, except for ids, media
     "prompt.accepted.prompt.parts[].data",
     "prompt.accepted.prompt.parts[].mediaType",
     "prompt.accepted.prompt.parts[].url",
+    "provider_tool.finished.content.callId",
+    "provider_tool.started.content.callId",
     "run.failed.error",
     "run.paused.questions[].callId",
     "run.paused.questions[].path[]",

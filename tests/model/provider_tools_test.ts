@@ -1,4 +1,13 @@
-import { agent, deny, type Middleware, type Model, ModelError, type PersonAnswer, user } from "@jizai/jizai";
+import {
+  agent,
+  deny,
+  type Event,
+  type Middleware,
+  type Model,
+  ModelError,
+  type PersonAnswer,
+  user,
+} from "@jizai/jizai";
 import { anthropic } from "@jizai/jizai/model/anthropic";
 import { gemini } from "@jizai/jizai/model/gemini";
 import { openai } from "@jizai/jizai/model/openai";
@@ -33,6 +42,13 @@ async function sentBy(
     if (error instanceof ModelError && error.message.includes("Cannot ask")) throw error;
   });
   return { ...sent[0]!.body, beta: sent[0]!.headers["anthropic-beta"] };
+}
+
+/** Returns the calls that the provider ran, and their results. */
+function providerParts(events: readonly Event[]) {
+  return events.flatMap((event) =>
+    event.type === "provider_tool.started" || event.type === "provider_tool.finished" ? [event.content] : []
+  );
 }
 
 Deno.test("providerTool() declares a web search in the form of each API", async () => {
@@ -259,7 +275,7 @@ Deno.test("openaiResponses() asks the guards of the agent before a remote MCP se
     { type: "mcp_approval_response", approval_request_id: "mcpr_1", approve: true },
   ]);
   assertEquals(
-    events.flatMap((event) => event.type === "part.added" ? [event.content] : []),
+    providerParts(events),
     [
       {
         type: "provider_call",
@@ -368,7 +384,7 @@ Deno.test("redact() masks the inputs and outputs of calls that the provider runs
   ] as const;
   const run = agent({ model: scripted({ reads }), use: [redact({ secrets: [secret] })] }).run("Hi");
   const events = await Array.fromAsync(run.events);
-  const added = events.flatMap((event) => event.type === "part.added" ? [event.content] : []);
+  const added = providerParts(events);
   const { messages } = await run.result;
   assertEquals(added, [
     { ...call, input: { query: "[redacted]" }, meta: { item: "[redacted]" } },

@@ -51,6 +51,17 @@ Deno.test("outline() returns a line per event of a run with calls", async () => 
   ]);
 });
 
+Deno.test("outline() contains the calls that the provider runs", async () => {
+  const at = { callId: "s1", name: "web_search" } as const;
+  const reads = [
+    [{ type: "part", part: { type: "provider_call", ...at, input: {} } }],
+    [{ type: "part", part: { type: "provider_result", ...at, status: "error", output: null } }],
+    [{ type: "finish", reason: "stop" }],
+  ] as const;
+  const { events } = await collect(agent({ model: scripted({ reads }) }).run("Hi"));
+  assertEquals(outline(events).slice(5, 7), ["provider_tool.started web_search s1", "provider_tool.finished s1 error"]);
+});
+
 Deno.test("outline() contains a pause, a person's answer, and the acts of hooks", async () => {
   const careful: Middleware = { name: "careful", approval: () => Promise.resolve(ask("Really?")) };
   const model = scripted({ calls: [["weather", { city: "Kyoto" }]] }, "Sunny.");

@@ -63,9 +63,7 @@ async function overEvents(app: Served): Promise<Read> {
     calls: turn.flatMap((event) => event.type === "call.ready" ? [[event.call.name, event.call.input] as const] : []),
     reasoning: turn.map((event) => event.type === "reasoning.delta" ? event.text : "").join(""),
     ran: turn.flatMap((event) =>
-      event.type === "part.added" && event.content.type === "provider_result"
-        ? [[event.content.name, event.content.output] as const]
-        : []
+      event.type === "provider_tool.finished" ? [[event.content.name, event.content.output] as const] : []
     ),
   };
 }

@@ -105,13 +105,14 @@ Deno.test("Responses contain annotations and generated images, streamed and whol
     start_index: 0,
     end_index: 9,
   };
+  const citation = { type: "file_citation", file_id: "", filename: "a.pdf", index: 9 };
   const check = ({ output }: OpenAI.Responses.Response) => {
     const [text, image] = output;
     if (text?.type !== "message" || image?.type !== "image_generation_call") {
       throw new Error("Expected a text and an image");
     }
     assertEquals(text.content.map((part) => part.type === "output_text" && [part.text, part.annotations]), [
-      ["See this.", [annotation]],
+      ["See this.", [annotation, citation]],
     ] as never);
     assertEquals(image.result, "iVBORw0KGgo=");
   };

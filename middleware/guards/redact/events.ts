@@ -13,6 +13,7 @@ import {
   maskFields,
   maskName,
   maskParts,
+  maskProvider,
   maskQuestion,
 } from "./values.ts";
 
@@ -70,6 +71,14 @@ export function maskEvent(event: Event, mask: Mask): Event {
     }
     case "part.added": {
       const [content = event.content] = maskParts([event.content], mask);
+      return content === event.content ? event : { ...event, content };
+    }
+    case "provider_tool.started": {
+      const content = maskProvider(event.content, mask);
+      return content === event.content ? event : { ...event, content };
+    }
+    case "provider_tool.finished": {
+      const content = maskProvider(event.content, mask);
       return content === event.content ? event : { ...event, content };
     }
     case "call.ready": {

@@ -95,7 +95,7 @@ function maskTokens(part: LogprobsPart, mask: Mask): LogprobsPart {
 }
 
 /** Masks a call that the provider runs, or its result. Its id stays. */
-function maskProvider<P extends ProviderCallPart | ProviderResultPart>(part: P, mask: Mask): P {
+export function maskProvider<P extends ProviderCallPart | ProviderResultPart>(part: P, mask: Mask): P {
   const name = maskName(part.name, mask);
   const masked = maskFields(part, ["server", "input", "output", "meta"], mask);
   return name === part.name ? masked : { ...masked, name };

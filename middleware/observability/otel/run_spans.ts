@@ -6,6 +6,7 @@
 import type { Event } from "../../../mod.ts";
 import type { Context } from "./api.ts";
 import { type Details, hookOutcome, promptAttributes, toolOutcome, unexecutedOutcome } from "./operations.ts";
+import { providerOperation, providerOutcome } from "./provider_operations.ts";
 import type { ActiveOperation, Operation, Recorder } from "./recorder.ts";
 
 /** The operation of a run, and the operations in it. */
@@ -21,6 +22,14 @@ export interface RunSpans extends ActiveOperation {
 /** Tracks a run. When it ends, every operation that is still in progress ends too. */
 export function trackRun(run: ActiveOperation, { start, record }: Recorder, details: Details): RunSpans {
   const active = new Map<string, ActiveOperation>();
+  /** The calls that the provider of the model runs in the present turn. */
+  const atProvider = new Map<string, ActiveOperation>();
+
+  function endAtProvider(): void {
+    for (const operation of atProvider.values()) operation.end({ error: "unanswered" });
+    atProvider.clear();
+  }
+
   return {
     ...run,
     start(id, operation) {
@@ -37,6 +46,13 @@ export function trackRun(run: ActiveOperation, { start, record }: Recorder, deta
         case "hook.acted":
           if (event.middleware === "otel" || event.did.includes("passed")) return;
           return record(`hook ${event.middleware} ${event.point}`, hookOutcome(event), run.context, event.ms);
+        case "provider_tool.started":
+          return void atProvider.set(event.content.callId, start(providerOperation(event, details), run.context));
+        case "provider_tool.finished":
+          return atProvider.get(event.content.callId)?.end(providerOutcome(event, details));
+        case "model.reset":
+        case "model.finished":
+          return endAtProvider();
         case "tool.finished": {
           const executed = active.get(event.call);
           active.delete(event.call);
@@ -46,6 +62,7 @@ export function trackRun(run: ActiveOperation, { start, record }: Recorder, deta
       }
     },
     end(outcome) {
+      endAtProvider();
       for (const operation of active.values()) operation.end({ error: "abandoned" });
       run.end(outcome);
     },

@@ -13,7 +13,11 @@ export function textOf(event: Event): string {
     case "text.delta":
       return visible(event.text);
     case "call.ready":
-      return `\n[${visible(event.call.name)} ${visible(JSON.stringify(event.call.input) ?? "")}]\n`;
+      return callText(event.call);
+    case "provider_tool.started":
+      return callText(event.content);
+    case "provider_tool.finished":
+      return event.content.status === "ok" ? "" : `[${visible(event.content.name)}: ${event.content.status}]\n`;
     case "tool.finished":
       return event.result.status === "ok" ? "" : `[${visible(event.result.name)}: ${event.result.status}]\n`;
     case "steering.injected":
@@ -29,4 +33,8 @@ export function textOf(event: Event): string {
     default:
       return "";
   }
+}
+
+function callText({ name, input }: { readonly name: string; readonly input: unknown }): string {
+  return `\n[${visible(name)} ${visible(JSON.stringify(input) ?? "")}]\n`;
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Emit, Event } from "../../protocol/event.ts";
-import type { AddedPart, AnswerPart, Call } from "../../protocol/part.ts";
+import type { AnswerPart, Call } from "../../protocol/part.ts";
 import type { Hook } from "./onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points/turn.ts";
 
@@ -71,6 +71,7 @@ export function windowed(window: number, change: (text: string) => string): Rewr
   };
 }
 
+type AddedContent = Extract<Event, { type: "part.added" }>["content"];
 type Growing = Extract<Event, { type: "text.delta" | "reasoning.delta" | "call.delta" }>;
 
 /** The deltas of one request. Held text of a part is emitted before the next part. */
@@ -96,6 +97,10 @@ class DeltaRewriter {
       case "part.added":
         this.#leave(event.part);
         return this.#emit({ ...event, content: rewriteAdded(event.content, this.#rewriters.text) });
+      case "provider_tool.started":
+      case "provider_tool.finished":
+        this.#leave(event.part);
+        return this.#emit(event);
       case "call.ready":
         this.#leave(event.call.id);
         this.#release(event.call.id, "end");
@@ -144,13 +149,16 @@ function rewritePart(part: AnswerPart, { text, reasoning, call }: RewriteOptions
       return rewriteText(part, reasoning);
     case "call":
       return rewriteCall(part, call);
+    case "provider_call":
+    case "provider_result":
+      return part;
     default:
       return rewriteAdded(part, text);
   }
 }
 
 /** Rewrites a refusal. The tokens of a text that is rewritten are left out. */
-function rewriteAdded(part: AddedPart, text: Rewriter | undefined): AddedPart {
+function rewriteAdded(part: AddedContent, text: Rewriter | undefined): AddedContent {
   if (part.type === "refusal") return rewriteText(part, text);
   if (part.type !== "logprobs") return part;
   const whole = part.tokens.map(({ token }) => token).join("");

@@ -4,11 +4,17 @@
  * @module
  */
 import { ModelError, type ModelEvent } from "../../model/model.ts";
-import type { Emit, FinishReason } from "../../protocol/event.ts";
+import type { Emit, Event, FinishReason } from "../../protocol/event.ts";
 import { noUsage, type Usage } from "../../protocol/message.ts";
-import type { AnswerPart, Call, Json } from "../../protocol/part.ts";
+import type { AddedPart, AnswerPart, Call, Json } from "../../protocol/part.ts";
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
+
+/** The parts whose event is not `part.added`. */
+const ownEvents: { readonly [type in AddedPart["type"]]?: Event["type"] } = {
+  provider_call: "provider_tool.started",
+  provider_result: "provider_tool.finished",
+};
 
 /** A call whose input is streaming. */
 interface StreamingCall {
@@ -64,7 +70,7 @@ export class ResponseAccumulator {
       case "part":
         this.#endPart();
         this.shown = true;
-        this.#emit({ type: "part.added", turn: this.#turn, part: this.#parts.length, content: event.part });
+        this.#emit(addedEvent(event.part, { turn: this.#turn, part: this.#parts.length }));
         this.#parts.push(event.part);
         return;
       case "call.start": {
@@ -128,6 +134,11 @@ export class ResponseAccumulator {
     if (!call) throw new ModelError(`Cannot read call "${id}": expected its start first`);
     return call;
   }
+}
+
+/** Creates the event of a part that is complete at once. */
+export function addedEvent(content: AddedPart, at: { readonly turn: number; readonly part: number }): Event {
+  return { type: ownEvents[content.type] ?? "part.added", ...at, content } as Event; // of this type
 }
 
 /** Parses the JSON text of a call's input. An empty text is an empty input. */

@@ -5,7 +5,7 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { type CallResult, textOf } from "../../protocol/message.ts";
-import type { AddedPart, ContentPart } from "../../protocol/part.ts";
+import type { ContentPart } from "../../protocol/part.ts";
 import { tableEncoder } from "../encoder.ts";
 import type { History } from "./history.ts";
 import { outputState } from "./output_state.ts";
@@ -31,7 +31,7 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
   const subagents = new Map<string, AgentEncoder>();
   let stepName: string | undefined;
 
-  function finished(call: string, { status, parts }: CallResult): string {
+  function finished(call: string, { status, parts }: Pick<CallResult, "status" | "parts">): string {
     const toolCallId = prefix + call;
     if (history.hasResult(toolCallId)) return "";
     const messageId = `${run}.${call}`;
@@ -64,18 +64,6 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
   const stateDelta = (delta: readonly object[]) => delta.length > 0 ? frame("STATE_DELTA", { delta }) : "";
   const custom = (name: string, value: unknown) => frame("CUSTOM", { name, value });
 
-  /** Encodes a part that is complete at once: a call that the provider runs as a call like any other. */
-  function added(content: AddedPart): string {
-    const { type, ...value } = content;
-    if (content.type === "provider_call") {
-      const { callId: id, name, input } = content;
-      return messages.endCall(prefix + id, { id, name, input });
-    }
-    if (content.type !== "provider_result") return custom(type, value);
-    const { callId, name, status, output } = content;
-    return finished(callId, { callId, name, status, parts: [{ type: "text", text: JSON.stringify(output) }] });
-  }
-
   const encoder = tableEncoder({
     "text.delta": ({ text }) => messages.delta("TEXT", text),
     "reasoning.delta": ({ text }) => messages.delta("REASONING", text),
@@ -93,7 +81,11 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
     "model.reset": messages.discard,
     "model.finished": ({ text }) =>
       stateDelta(output.flush()) + (text === undefined ? messages.close() : messages.replaceText(text)),
-    "part.added": ({ content }) => messages.close() + added(content),
+    "part.added": ({ content: { type, ...value } }) => messages.close() + custom(type, value),
+    "provider_tool.started": ({ content: { callId: id, name, input } }) =>
+      messages.close() + messages.endCall(prefix + id, { id, name, input }),
+    "provider_tool.finished": ({ content: { callId, status, output } }) =>
+      messages.close() + finished(callId, { status, parts: [{ type: "text", text: JSON.stringify(output) }] }),
     "output.delta": ({ changes }) => stateDelta(output.add(changes)),
     "turn.finished": close,
 

@@ -6,12 +6,12 @@
 import { canonicalJson } from "../../core/lib/canonical_json.ts";
 import type { Event } from "../../protocol/event.ts";
 import { type CallResult, textOf } from "../../protocol/message.ts";
-import type { Call } from "../../protocol/part.ts";
+import type { Call, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 import type { Question } from "../../protocol/question.ts";
 import { type EventOf, tableEncoder } from "../encoder.ts";
 import { frameOf, outputOf } from "../frames.ts";
 import type { EventEncoder } from "../wire.ts";
-import { approvalId, subagentCalls } from "./parts.ts";
+import { approvalId, providerFields, subagentCalls } from "./parts.ts";
 
 /** Encodes the calls of one response. */
 export interface CallEncoder {
@@ -52,6 +52,8 @@ export function callEncoder(): CallEncoder {
       "tool.progress": (event) => outputAvailable(prefix + event.call, event.data, true),
       "approval.decided": (event) => decided(prefix + event.call, event),
       "tool.finished": (event) => finished(prefix + event.call, event.result),
+      "provider_tool.started": ({ content }) => providerFrame(content, prefix),
+      "provider_tool.finished": ({ content }) => providerFrame(content, prefix),
       "subagent.event": (event) => subagentEvent(prefix + event.call, event),
     });
   const encoders = new Map<string, EventEncoder>([["", encoderOf("")]]);
@@ -118,6 +120,12 @@ export function callEncoder(): CallEncoder {
       ].join("");
     },
   };
+}
+
+/** Encodes a call that the provider runs, or its result. */
+function providerFrame(part: ProviderCallPart | ProviderResultPart, prefix: string): string {
+  const { state, ...fields } = providerFields(part);
+  return frameOf({ type: `tool-${state}`, ...fields, toolCallId: prefix + part.callId });
 }
 
 function inputAvailable({ id: toolCallId, name: toolName, input }: Call): string {

@@ -30,7 +30,7 @@ export function chunkEncoder(): EventEncoder {
   let step: number | undefined;
   /** The part that is streamed. */
   let open: { readonly kind: TextKind; readonly id: string } | undefined;
-  /** The chunks of the files and sources of the current step. */
+  /** The chunks of the current step that are complete at once: files, sources and calls that the provider runs. */
   let added = "";
   let finish: FinishReason = "other";
   const calls = callEncoder();
@@ -51,6 +51,12 @@ export function chunkEncoder(): EventEncoder {
     const { kind, id } = open;
     open = undefined;
     return frameOf({ type: `${kind}-end`, id });
+  }
+
+  /** Encodes a part that is complete at once. */
+  function add(chunk: string): string {
+    added += chunk;
+    return closePart() + chunk;
   }
 
   /** Encodes a complete text part. */
@@ -111,11 +117,9 @@ export function chunkEncoder(): EventEncoder {
 
     "steering.injected": ({ messages }, id) =>
       messages.map((message, index) => frameOf(steeringPart(message, `${id}.${index}`))).join(""),
-    "part.added"({ turn, part, content }) {
-      const chunk = frameOf(partChunk(content, `${turn}.${part}`));
-      added += chunk;
-      return closePart() + chunk;
-    },
+    "part.added": ({ turn, part, content }) => add(frameOf(partChunk(content, `${turn}.${part}`))),
+    "provider_tool.started": (event) => add(calls.encode(event)),
+    "provider_tool.finished": (event) => add(calls.encode(event)),
     "output.delta": ({ turn, changes }) => frameOf({ type: "data-output", data: { turn, changes }, transient: true }),
     "notice": ({ text }) => frameOf({ type: "data-notice", data: { text } }),
     "data": (event) => frameOf({ type: `data-${event.name}`, ...dataId(event), data: event.data }),

@@ -4,7 +4,8 @@
  * @module
  */
 import type { UserMessage } from "../../protocol/message.ts";
-import type { AddedPart, ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
+import type { ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
+import type { EventOf } from "../encoder.ts";
 
 /** Returns the id of the approval request for a call in one pause. */
 export function approvalId(callId: string, pausedAt: number): string {
@@ -21,12 +22,8 @@ export function subagentCalls(callId: string): readonly string[] {
 }
 
 /** Encodes a part that is complete at once, as a chunk. Files and sources are parts of a message in the same form. */
-export function partChunk(part: AddedPart, sourceId: string): object {
+export function partChunk(part: EventOf<"part.added">["content"], sourceId: string): object {
   if (part.type === "media") return contentPart(part);
-  if (part.type === "provider_call" || part.type === "provider_result") {
-    const { state, ...fields } = providerFields(part);
-    return { type: `tool-${state}`, ...fields };
-  }
   if (part.type !== "source") {
     const { type, ...data } = part;
     return { type: `data-${type}`, data };

@@ -20,8 +20,8 @@ export type * from "./options.ts";
  * Declares a tool that the provider runs, to be given to an agent beside its other tools. One declaration serves every provider that has such a tool: the
  * adapter sends its own form, and throws a `ModelError` if its API has none.
  *
- * The calls and results are parts `provider_call` and `provider_result` of the answer, and events `part.added`. They are sent back to the same model as they
- * came, and as text to another.
+ * The calls and results are parts `provider_call` and `provider_result` of the answer, and events `provider_tool.started` and `provider_tool.finished`. They are
+ * sent back to the same model as they came, and as text to another.
  *
  * Guards decide before the provider runs a call:
  *

@@ -48,6 +48,8 @@ export function completionCollector(model: string): ResponseCollector {
         turns.set(event.turn, { texts: [], thoughts: [], parts: [] });
         break;
       case "part.added":
+      case "provider_tool.started":
+      case "provider_tool.finished":
         turns.get(event.turn)?.parts.push(event.content);
         break;
       case "text.delta":

@@ -62,6 +62,8 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
   return tableEncoder({
     "text.delta": ({ text }) => textDelta(text),
     "reasoning.delta": ({ text }) => chunk({ reasoning_content: text }),
+    "provider_tool.started": ({ content }) => chunk(partFields([content])),
+    "provider_tool.finished": ({ content }) => chunk(partFields([content])),
     "part.added"({ content }) {
       const logprobs = logprobsField([content]);
       if (!logprobs) return chunk(partFields([content]));

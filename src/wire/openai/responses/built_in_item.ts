@@ -6,8 +6,15 @@
 import type { Json, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
 import { isObject, stringOrEmpty } from "../../../protocol/unknown_json.ts";
 
+/** An item of the output. */
+export interface OutputItem {
+  /** The kind of the item. */
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
 /** Returns the item of a call: that of OpenAI's own tool of this name, or else a call of an MCP server. */
-export function builtInItem(part: ProviderCallPart, result?: ProviderResultPart): object {
+export function builtInItem(part: ProviderCallPart, result?: ProviderResultPart): OutputItem {
   const { callId: id, name, server, input } = part;
   const status = result ? result.status === "ok" ? "completed" : "failed" : "in_progress";
   const output = result?.output ?? null;

@@ -54,6 +54,8 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     "text.delta": ({ text }) => items.delta("output_text", text),
     "reasoning.delta": ({ text }) => items.delta("reasoning_text", text),
     "part.added": ({ content }) => items.part(content),
+    "provider_tool.started": ({ content }) => items.call(content),
+    "provider_tool.finished": ({ content }) => items.result(content),
     "run.started"(event) {
       if (run !== "") return "";
       ({ run, session } = event);
@@ -68,7 +70,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
       return discarded;
     },
     "model.reset": items.discard,
-    "model.finished": ({ text }) => text === undefined ? items.close() : items.discard() + items.wholeText(text),
+    "model.finished": ({ text }) => text === undefined ? items.close() : items.replaceText(text),
     "run.paused": end,
     "run.finished": end,
     "run.failed": end,

@@ -3,10 +3,11 @@
  *
  * @module
  */
-import type { AddedPart, ProviderCallPart, SourcePart } from "../../../protocol/part.ts";
+import type { ProviderCallPart, ProviderResultPart, SourcePart } from "../../../protocol/part.ts";
 import { encodeTokens } from "../logprobs.ts";
+import type { EventOf } from "../../encoder.ts";
 import { frameOf } from "../../frames.ts";
-import { builtInItem } from "./built_in_item.ts";
+import { builtInItem, type OutputItem } from "./built_in_item.ts";
 
 /** The kind of a text that is streamed. */
 export type TextKind = "output_text" | "reasoning_text";
@@ -23,23 +24,36 @@ interface OpenItem {
   readonly more: object[];
 }
 
+/** A call that the provider runs, and its item. */
+interface BegunCall {
+  readonly part: ProviderCallPart;
+  readonly item: OutputItem;
+  readonly output_index: number;
+}
+
 /** Encodes the output items of one response. */
 export interface ItemEncoder {
   /** The complete items. */
-  readonly output: readonly object[];
+  readonly output: readonly OutputItem[];
   /** Encodes an event with the next sequence number. */
   frame(type: string, fields: object): string;
   /** Encodes a piece of text. */
   delta(kind: TextKind, text: string): string;
   /** Encodes a complete text; nothing for an empty text. */
   wholeText(text: string): string;
+  /** Replaces the text of the turn. */
+  replaceText(text: string): string;
   /**
-   * Encodes a part that is complete at once. A source is an annotation of the text that is streamed, a refusal and a recording are further content of it, and
-   * an image and a call that the provider runs are items. Other files have no form.
+   * Encodes a part that is complete at once. A source is an annotation of the message that is streamed, or of a new one; a refusal and a recording are further
+   * content of it, and an image is an item. Other files have no form.
    */
-  part(content: AddedPart): string;
+  part(content: EventOf<"part.added">["content"]): string;
+  /** Begins the item of a call that the provider runs. */
+  call(part: ProviderCallPart): string;
+  /** Completes the item of a call that the provider has run. */
+  result(part: ProviderResultPart): string;
   /** Encodes an item that is complete at once. */
-  add(item: object): string;
+  add(item: OutputItem): string;
   /** Ends the item that is streamed. */
   close(): string;
   /** Begins a turn, to which `discard()` goes back. */
@@ -50,13 +64,13 @@ export interface ItemEncoder {
 
 /** Creates the encoder of one response; `idPrefix` begins the ids of its items. */
 export function itemEncoder(idPrefix: () => string): ItemEncoder {
-  const output: object[] = [];
+  const output: OutputItem[] = [];
   let marked = 0;
   let sequence = 0;
   let items = 0;
   let open: OpenItem | undefined;
-  /** The calls that the provider runs: the place in the output, and the index of the item. */
-  const calls = new Map<string, { readonly at: number; readonly index: number; readonly part: ProviderCallPart }>();
+  /** The calls that the provider runs, with their items. */
+  const calls = new Map<string, BegunCall>();
   /** The place of the open item, as JSON without braces. */
   let place = "";
 
@@ -65,18 +79,20 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
   }
 
   function delta(kind: TextKind, text: string): string {
-    const opening = open?.kind === kind ? "" : close() + begin(kind);
+    const opening = open?.kind === kind ? "" : begin(kind);
     open?.texts.push(text);
     const json = JSON.stringify(text);
     return `${opening}data: {"type":"response.${kind}.delta","sequence_number":${sequence++},${place},"delta":${json}}\n\n`;
   }
 
+  /** Begins an item, after the one that is open. */
   function begin(kind: TextKind): string {
+    const closed = close();
     const output_index = items++;
     const at = { item_id: `${idPrefix()}_${output_index}`, output_index, content_index: 0 } as const;
     open = { kind, at, texts: [], annotations: [], logprobs: [], more: [] };
     place = JSON.stringify(at).slice(1, -1);
-    return frame("response.output_item.added", { output_index, item: itemOf(open, "in_progress", []) }) +
+    return closed + frame("response.output_item.added", { output_index, item: itemOf(open, "in_progress", []) }) +
       frame("response.content_part.added", { ...at, part: partOf(kind, "") });
   }
 
@@ -93,22 +109,35 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
       frame("response.output_item.done", { output_index: at.output_index, item });
   }
 
-  function source({ url, title = "" }: SourcePart): string {
-    if (open?.kind !== "output_text" || url === undefined) return "";
-    const annotation = { type: "url_citation", url, title, start_index: 0, end_index: open.texts.join("").length };
-    const annotation_index = open.annotations.push(annotation) - 1;
-    return frame("response.output_text.annotation.added", { ...open.at, annotation_index, annotation });
+  /** Begins a message, unless one is open. */
+  function beginMessage(): string {
+    return open?.kind === "output_text" ? "" : begin("output_text");
   }
 
-  function add(item: object): string {
+  function source({ url, title = "" }: SourcePart): string {
+    const opening = beginMessage();
+    const { at, texts = [], annotations = [] } = { ...open };
+    const index = texts.join("").length;
+    const annotation = url === undefined
+      ? { type: "file_citation", file_id: "", filename: title, index }
+      : { type: "url_citation", url, title, start_index: 0, end_index: index };
+    const annotation_index = annotations.push(annotation) - 1;
+    return opening + frame("response.output_text.annotation.added", { ...at, annotation_index, annotation });
+  }
+
+  function add(item: OutputItem): string {
     const fields = { output_index: items++, item: { ...item, status: "completed" } };
     output.push(fields.item);
     return frame("response.output_item.added", fields) + frame("response.output_item.done", fields);
   }
 
+  function wholeText(text: string): string {
+    return text === "" ? "" : delta("output_text", text) + close();
+  }
+
   /** Adds a part to the content of the message that is streamed, or of a new one. */
   function more(part: object): string {
-    const opening = open?.kind === "output_text" ? "" : close() + begin("output_text");
+    const opening = beginMessage();
     const content_index = open?.more.push(part) ?? 1;
     const { item_id, output_index } = { ...open?.at };
     const at = { item_id, output_index, content_index };
@@ -116,12 +145,12 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
       frame("response.content_part.done", { ...at, part });
   }
 
-  /** Begins the item of a call that the provider runs. Its result completes it. */
   function call(part: ProviderCallPart): string {
-    const item = builtInItem(part);
-    const index = items++;
-    calls.set(part.callId, { at: output.push(item) - 1, index, part });
-    return frame("response.output_item.added", { output_index: index, item });
+    const closed = close();
+    const begun = { item: builtInItem(part), output_index: items++ };
+    output.push(begun.item);
+    calls.set(part.callId, { part, ...begun });
+    return closed + frame("response.output_item.added", begun);
   }
 
   return {
@@ -130,13 +159,6 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     delta,
     part(content) {
       if (content.type === "source") return source(content);
-      if (content.type === "provider_call") return close() + call(content);
-      if (content.type === "provider_result") {
-        const { at, index, part } = calls.get(content.callId) ?? {};
-        if (!part || at === undefined) return "";
-        const item = output[at] = builtInItem(part, content);
-        return close() + frame("response.output_item.done", { output_index: index, item });
-      }
       if (content.type === "logprobs") {
         if (open?.kind === "output_text") open.logprobs.push(...encodeTokens(content.tokens));
         return "";
@@ -150,8 +172,24 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
       const id = `ig_${idPrefix()}_${items}`;
       return close() + add({ id, type: "image_generation_call", result: data, output_format: mediaType.slice(6) });
     },
+    call,
+    result(result) {
+      const { callId, name } = result;
+      const opening = calls.has(callId) ? close() : call({ type: "provider_call", callId, name, input: {} });
+      const { part, item: begun, output_index } = calls.get(callId) ?? {};
+      if (!part || !begun) return opening;
+      const item = builtInItem(part, result);
+      const at = output.indexOf(begun); // -1 if the turn began again
+      if (at >= 0) output[at] = item;
+      return opening + frame("response.output_item.done", { output_index, item });
+    },
     close: () => close(),
-    wholeText: (text) => text === "" ? "" : delta("output_text", text) + close(),
+    wholeText,
+    replaceText(text) {
+      const closed = close("incomplete");
+      output.push(...output.splice(marked).filter(({ type }) => type !== "message"));
+      return closed + wholeText(text);
+    },
     add,
     mark() {
       marked = output.length;
@@ -164,7 +202,7 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
   };
 }
 
-function itemOf({ kind, at: { item_id: id } }: OpenItem, status: string, content: readonly object[]): object {
+function itemOf({ kind, at: { item_id: id } }: OpenItem, status: string, content: readonly object[]): OutputItem {
   const type = kind === "output_text" ? { type: "message", role: "assistant" } : { type: "reasoning", summary: [] };
   return { id, ...type, status, content };
 }

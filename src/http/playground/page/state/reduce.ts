@@ -66,6 +66,17 @@ const handlers: Handlers = {
     const call = { name, input: textOfJson(input), status: "ready", text: "" };
     return entries.put(view, { who: "call", turn, key: path + id, ...call });
   },
+  "provider_tool.started"(view, at) {
+    const { turn, content: { callId, name, input } } = at.event;
+    const call = { name, input: textOfJson(input), status: "at the provider", text: "" };
+    const begun = entries.put(view, { who: "call", turn, key: `${at.path}provider ${callId}`, ...call });
+    return open(begun, at, { place: `provider ${callId}`, parent: `model ${turn}`, name, kind: "call", batch: callId });
+  },
+  "provider_tool.finished"(view, at) {
+    const { callId, status, output } = at.event.content;
+    const finished = entries.change(view, `${at.path}provider ${callId}`, { status, text: textOfJson(output) });
+    return close(finished, at, `provider ${callId}`, status);
+  },
   "tool.started"(view, at) {
     const { call, turn, name, batch } = at.event;
     const started = entries.change(view, at.path + call, { status: "started" });
