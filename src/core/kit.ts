@@ -8,6 +8,7 @@ export { describeIssues, schemaOf } from "./agent/schema.ts";
 export { type Division, groupMessages, splitTranscript } from "./features/trim.ts";
 export { eachHook, points, type WrapHook } from "./hooks/each_hook.ts";
 export type { Layer, Layered, PointPolicy, Review, Wrap } from "./hooks/onion.ts";
+export { partEvent } from "./hooks/part_event.ts";
 export { mapLeaves } from "./hooks/rewrite.ts";
 export { onlyIf, reviewIf } from "./hooks/select.ts";
 export { type Shown, trackShownText } from "./hooks/shown_text.ts";

@@ -207,6 +207,106 @@ Deno.test("screen() checks a response that a later hook gives or changes without
   assertEquals((await screened({ window: 4, check: cut }, [], { inner: [cached] })).shown, ["filter"]);
 });
 
+const search = { callId: "s1", name: "web_search", meta: { block: 1 } } as const;
+const searched = { type: "provider_call", ...search, input: { query: "good", max: 3 } } as const;
+const found = { type: "provider_result", ...search, status: "ok", output: [{ title: "bad", url: "u" }] } as const;
+const searching: ScriptedAnswer = {
+  reads: [
+    [{ type: "text", text: "See. " }],
+    [{ type: "part", part: searched }],
+    [{ type: "part", part: found }],
+    [{ type: "text", text: "Done." }, { type: "finish", reason: "stop" }],
+  ],
+};
+
+/** Returns the contents of the events of calls that the provider ran. */
+const providerParts = (events: readonly Event[]) =>
+  events.flatMap((event) =>
+    event.type === "provider_tool.started" || event.type === "provider_tool.finished" ? [event.content] : []
+  );
+
+Deno.test("screen() checks the calls that the provider runs, and their results, in their place", async () => {
+  const pieces: ScreenedText[] = [];
+  const check = (piece: ScreenedText) => {
+    pieces.push(piece);
+    return pass;
+  };
+  const { events, parts } = await screened({ window: 100, check }, [searching]);
+  assertEquals(pieces, [
+    { type: "text", before: "", text: "See. " },
+    { type: "provider_call", before: "", text: "web_search\nquery\ngood\nmax\n3" },
+    { type: "provider_result", before: "", text: "web_search\ntitle\nbad\nurl\nu" },
+    { type: "text", before: "", text: "Done." },
+  ]);
+  assertEquals(providerParts(events), [searched, found]);
+  assertEquals(parts, [{ type: "text", text: "See. " }, searched, found, { type: "text", text: "Done." }]);
+});
+
+Deno.test("screen() replaces the output of a call that the provider runs, and leaves out the provider's own data of both", async () => {
+  const check = ({ text }: ScreenedText): Screening => text.includes("bad") ? { type: "replace", text: "***" } : pass;
+  const { meta: _, ...call } = searched;
+  const { meta: __, ...result } = found;
+  const cached: Middleware = {
+    model: () => Promise.resolve({ ...reply(""), parts: [searched, found, { type: "text", text: "Done." }] }),
+  };
+  const kept = [call, { ...result, output: "***" }, { type: "text", text: "Done." }];
+  const streamed = await screened({ window: 100, check }, [searching]);
+  assertEquals<unknown>(providerParts(streamed.events), [searched, { ...result, output: "***" }]);
+  assertEquals<unknown>(streamed.parts, [{ type: "text", text: "See. " }, ...kept]);
+  assertEquals<unknown>((await screened({ window: 100, check }, [], { inner: [cached] })).parts, kept);
+});
+
+Deno.test("screen() cuts a response whose provider call or result fails its check, and whose check fails", async () => {
+  const cuts: readonly Screening[] = [{ type: "cut" }, { type: "cut", text: "[cut]" }];
+  const { meta: _, ...call } = searched;
+  const { meta: __, ...result } = found;
+  const see = { type: "text", text: "See. " };
+  for (const cut of cuts) {
+    const check = ({ type }: ScreenedText) => type === "provider_result" ? cut : pass;
+    const { events, parts, shown } = await screened({ window: 100, check }, [searching]);
+    const removed = cut.type === "cut" && cut.text ? [{ ...result, output: "[cut]" }] : [];
+    assertEquals<unknown>(providerParts(events), [searched, ...removed]);
+    assertEquals<unknown>([parts, shown.at(-1)], [[see, call, ...removed], "filter"]);
+  }
+  const check = ({ type }: ScreenedText): Screening => {
+    if (type === "provider_call") throw new Error("down");
+    return pass;
+  };
+  const { events, parts, errors } = await screened({ window: 100, check }, [searching]);
+  assertEquals<unknown>([providerParts(events), parts, errors.map(String)], [[], [see], ["Error: down"]]);
+});
+
+Deno.test("screen() releases a call of the provider after the text before it, however long their checks take", async () => {
+  const slow = Promise.withResolvers<Screening>();
+  const check = ({ text }: ScreenedText) => text === "See. " ? slow.promise : pass;
+  const before: string[] = [];
+  const outer: Middleware = {
+    model: ({ emit }, next) =>
+      next({
+        emit(event) {
+          if ("part" in event) before.push(event.type);
+          emit(event);
+        },
+      }),
+  };
+  const inner: Middleware = {
+    async model(_, next) {
+      const response = await next();
+      before.push("answered");
+      slow.resolve(pass);
+      return response;
+    },
+  };
+  await screened({ window: 100, check }, [searching], { outer: [outer], inner: [inner] });
+  assertEquals(before, [
+    "answered",
+    "text.delta",
+    "provider_tool.started",
+    "provider_tool.finished",
+    "text.delta",
+  ]);
+});
+
 Deno.test("screen() stays in force for a model that a later hook chooses", async () => {
   const check = ({ text }: ScreenedText): Screening => text.includes("bad") ? { type: "replace", text: "***" } : pass;
   const other: Middleware = { name: "other", model: (_, next) => next({ request: { model: scripted("bad") } }) };

@@ -56,6 +56,33 @@ Deno.test("cache() answers the same request once, and streams the cached text wi
   model.done();
 });
 
+Deno.test("cache() emits every part of a cached response", async () => {
+  const parts = [
+    { type: "provider_call", callId: "s1", name: "web_search", input: { query: "sun" } },
+    { type: "provider_result", callId: "s1", name: "web_search", status: "ok", output: ["u"] },
+    { type: "source", url: "https://a.example/" },
+    { type: "media", mediaType: "image/png", data: "aa" },
+  ] as const;
+  const reads = [
+    parts.map((part) => ({ type: "part", part }) as const),
+    [{ type: "text", text: "Sunny." }, { type: "finish", reason: "stop" }],
+  ] as const;
+  const { ask } = cached([{ reads }]);
+  const shown = async () => {
+    const events = await eventsOfRun(ask("Hi"));
+    return events.filter((event) => "part" in event);
+  };
+  const fresh = await shown();
+  assertEquals(fresh.map(({ type }) => type), [
+    "provider_tool.started",
+    "provider_tool.finished",
+    "part.added",
+    "part.added",
+    "text.delta",
+  ]);
+  assertEquals(await shown(), fresh);
+});
+
 Deno.test("cache() keeps the entries of owners apart, unless `per` shares them", async () => {
   const { ask, model } = cached(["For Ada", "For Bob", "For no owner"]);
   const text = async (owner?: string) => (await ask("Hi", owner).result).text;

@@ -12,7 +12,7 @@ import {
   type Scope,
   type ToolResult,
 } from "../../../mod.ts";
-import type { KeyValue } from "../../../src/core/kit.ts";
+import { type KeyValue, partEvent } from "../../../src/core/kit.ts";
 import { Flights } from "./flights.ts";
 import { keyOf, requestKey } from "./key.ts";
 
@@ -104,7 +104,7 @@ export function cache<V = unknown>(
         return fresh;
       }, isComplete);
       if (isOwn) return response;
-      emitText(response, ctx);
+      emitParts(response, ctx);
       return { ...response, usage: noUsage };
     },
     async execute(ctx, next) {
@@ -123,11 +123,11 @@ export function cache<V = unknown>(
   };
 }
 
-/** Emits the text of a cached response, so that clients receive it in order with the other events. */
-function emitText({ parts }: ModelResponse, { emit, turn }: ModelContext): void {
+/** Emits the parts of a cached response, so that clients receive them in order with the other events. The engine emits its calls. */
+function emitParts({ parts }: ModelResponse, { emit, turn }: ModelContext): void {
   parts.forEach((part, index) => {
-    if ((part.type !== "text" && part.type !== "reasoning") || part.text === "") return;
-    emit({ type: part.type === "text" ? "text.delta" : "reasoning.delta", turn, part: index, text: part.text });
+    const isEmpty = (part.type === "text" || part.type === "reasoning") && part.text === "";
+    if (part.type !== "call" && !isEmpty) emit(partEvent(part, { turn, part: index }));
   });
 }
 

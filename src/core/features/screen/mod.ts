@@ -5,25 +5,16 @@
  */
 import { anySignal } from "../../lib/any_signal.ts";
 import { noUsage } from "../../../protocol/message.ts";
-import type { AnswerPart } from "../../../protocol/part.ts";
 import type { Hook } from "../../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
+import { partEvent } from "../../hooks/part_event.ts";
 import { rewrite, type Rewriter } from "../../hooks/rewrite.ts";
 import { cancellationOf, startTimer, withGracePeriod } from "../../lib/cancellation.ts";
-import { ScreenedStream } from "./stream.ts";
-import type { Screening } from "./screening.ts";
+import { checkedText } from "./provider_part.ts";
+import { ScreenedStream, type StreamOptions } from "./stream.ts";
+import type { ScreenedText, Screening } from "./screening.ts";
 
-export type { Screening } from "./screening.ts";
-
-/** A piece of text to check. */
-export interface ScreenedText {
-  /** The text of the window. */
-  readonly text: string;
-  /** The text right before it, as the model wrote it. It was checked before. */
-  readonly before: string;
-  /** Tells the answer from the model's reasoning. */
-  readonly type: "text" | "reasoning";
-}
+export type { ScreenedText, Screening } from "./screening.ts";
 
 /** Options of `screen()`. */
 export interface ScreenOptions<V = unknown> {
@@ -39,7 +30,8 @@ export interface ScreenOptions<V = unknown> {
 
 /**
  * Creates a `model` hook that checks the streamed answer and reasoning in windows. At most one window is held back, besides the windows that are being
- * checked. Windows are checked in parallel and released in order; calls wait for the text before them.
+ * checked. Windows are checked in parallel and released in order; calls wait for the text before them. The input and the output of a call that the provider
+ * runs are each checked as a whole.
  *
  * A check passes the text, replaces it, or cuts the response: the rest of the response, with its calls, is dropped, the request is cancelled, and the response
  * ends with the finish reason "filter". A check that throws or exceeds `timeout` cuts the response too, with a warning. A response that a later hook gives
@@ -104,29 +96,14 @@ export function screen<V = unknown>(
     }
   }
 
-  /** Checks a response that was not streamed as it is. */
-  async function screenWhole(response: ModelResponse, ctx: ModelContext<V>): Promise<ModelResponse> {
-    const parts: AnswerPart[] = [];
-    for (const part of response.parts) {
-      if (part.type !== "text" && part.type !== "reasoning") {
-        parts.push(part);
-        continue;
-      }
-      const screening = await decide({ text: part.text, before: "", type: part.type }, ctx);
-      if (screening.type === "pass") parts.push(part);
-      else parts.push({ type: part.type, text: screening.text ?? "" });
-      if (screening.type === "cut") return { ...response, parts, finish: "filter" };
-    }
-    return { ...response, parts };
-  }
-
   return async function screenModel(ctx, next) {
     const cut = new AbortController();
-    const stream = new ScreenedStream(ctx, {
+    const options: StreamOptions = {
       before: context,
       decide: (piece) => decide(piece, ctx),
       onCut: () => cut.abort(new DOMException("The text was cut by a check", "AbortError")),
-    });
+    };
+    const stream = new ScreenedStream(ctx, options);
     const signal = anySignal([ctx.signal, cut.signal]);
     const inner = { ...ctx, emit: stream.emit };
     let response: ModelResponse;
@@ -140,10 +117,13 @@ export function screen<V = unknown>(
       response = { parts: [], finish: "filter", usage: noUsage, model: ctx.request.model.id, attempts: ctx.attempt };
     }
     response = { ...response, parts: response.parts.filter(({ type }) => type !== "logprobs") };
-    await stream.settled();
-    if (stream.isCut) return { ...response, parts: stream.shown, finish: "filter" };
-    const parts = stream.match(response.parts);
-    return parts ? { ...response, parts } : await screenWhole(response, ctx);
+    const streamed = await stream.end(response);
+    if (streamed) return streamed;
+    const whole = new ScreenedStream({ ...ctx, emit: () => {} }, options); // a later hook gave or changed the response
+    response.parts.forEach((part, index) => {
+      if (part.type !== "call" && checkedText(part)) whole.emit(partEvent(part, { turn: ctx.turn, part: index }));
+    });
+    return await whole.end(response) ?? { ...response, parts: [], finish: "filter" };
   };
 }
 

@@ -5,18 +5,28 @@
  */
 import type { Emit, Event } from "../../../protocol/event.ts";
 import type { AnswerPart } from "../../../protocol/part.ts";
-import type { ModelContext } from "../../hooks/points/turn.ts";
+import type { ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
 import { engineOf } from "../../run/run.ts";
-import type { Screening } from "./screening.ts";
+import {
+  checkedText,
+  isProviderPart,
+  type ProviderEvent,
+  type ProviderPart,
+  replaceContent,
+  withoutNotes,
+} from "./provider_part.ts";
+import type { ScreenedText, Screening } from "./screening.ts";
 
 type Delta = Extract<Event, { readonly type: "text.delta" | "reasoning.delta" }>;
-type Held = Delta | Extract<Event, { readonly type: "call.delta" | "call.ready" | "part.added" }>;
+type Held = Delta | ProviderEvent | Extract<Event, { readonly type: "call.delta" | "call.ready" | "part.added" }>;
 
 /** A part of the response: its text as the model wrote it, and as it was released. */
-interface PartText {
-  readonly type: "text" | "reasoning";
+interface CheckedPart {
+  readonly type: ScreenedText["type"];
   raw: string;
   shown: string;
+  /** The call that the provider runs, or its result, once it was released. */
+  released?: ProviderPart;
 }
 
 /** The services of a stream. */
@@ -24,7 +34,7 @@ export interface StreamOptions {
   /** Number of characters before a window that its check receives. */
   readonly before: number;
   /** Decides about a window. Never rejects. */
-  readonly decide: (piece: { text: string; before: string; type: "text" | "reasoning" }) => Promise<Screening>;
+  readonly decide: (piece: ScreenedText) => Promise<Screening>;
   /** Called once, when a check cuts the response. */
   readonly onCut: () => void;
 }
@@ -33,9 +43,11 @@ export interface StreamOptions {
 export class ScreenedStream {
   /** True once a check has cut the response. Later events are dropped. */
   isCut = false;
+  /** The ids of the provider's calls that a check has replaced, or whose result it has. */
+  readonly #changed = new Set<string>();
   readonly #ctx: ModelContext;
   readonly #options: StreamOptions;
-  #parts = new Map<number, PartText>();
+  #parts = new Map<number, CheckedPart>();
   /** Settles when every event so far was released. */
   #tail: Promise<void> = Promise.resolve();
   #waiting = 0;
@@ -47,17 +59,13 @@ export class ScreenedStream {
     this.#options = options;
   }
 
-  /** The parts that were released. */
-  get shown(): readonly AnswerPart[] {
-    const parts = [...this.#parts.values()].filter(({ shown }) => shown !== "");
-    return parts.map(({ type, shown }) => ({ type, text: shown }));
-  }
-
   /** Receives an event of the inner layers. */
   readonly emit: Emit = (event) => {
     switch (event.type) {
       case "text.delta":
       case "reasoning.delta":
+      case "provider_tool.started":
+      case "provider_tool.finished":
         return this.#hold(event, this.#check(event));
       case "part.added":
         if (event.content.type === "logprobs") return;
@@ -79,30 +87,49 @@ export class ScreenedStream {
     this.#parts = new Map();
   }
 
-  /** Waits until every event was released or dropped. */
-  async settled(): Promise<void> {
+  /** Waits for the checks, and returns the response as it was released; undefined if it is not the response that was streamed. */
+  async end(response: ModelResponse): Promise<ModelResponse | undefined> {
     await this.#tail;
+    if (this.isCut) return { ...response, parts: this.#released(), finish: "filter" };
+    const parts = this.#match(response.parts);
+    return parts && { ...response, parts: withoutNotes(parts, this.#changed) };
   }
 
-  /** Returns the parts of the response with the released text; undefined if it is not the response that was streamed. */
-  match(parts: readonly AnswerPart[]): readonly AnswerPart[] | undefined {
+  /** Returns the parts that were released before the cut. The provider receives its calls as text then, because their results may be missing. */
+  #released(): readonly AnswerPart[] {
+    const parts = [...this.#parts.values()].flatMap(({ type, shown, released }): readonly AnswerPart[] => {
+      if (type === "text" || type === "reasoning") return shown === "" ? [] : [{ type, text: shown }];
+      return released ? [released] : [];
+    });
+    return withoutNotes(parts);
+  }
+
+  /** Returns the parts of the response as they were released; undefined if it is not the response that was streamed. */
+  #match(parts: readonly AnswerPart[]): readonly AnswerPart[] | undefined {
     const streamed = [...this.#parts.values()];
     const matched = parts.map((part) => {
-      if ((part.type !== "text" && part.type !== "reasoning") || part.text === "") return part;
+      const raw = checkedText(part);
+      if (!raw) return part;
       const known = streamed.shift();
-      if (known?.type !== part.type || known.raw !== part.text) return undefined;
-      return known.shown === known.raw ? part : { type: part.type, text: known.shown }; // a signature is that of the original text
+      if (known?.type !== part.type || known.raw !== raw) return undefined;
+      if (isProviderPart(part)) return known.released;
+      return known.shown === raw ? part : { type: part.type, text: known.shown }; // a signature is that of the original text
     });
     return matched.every((part) => part !== undefined) ? matched : undefined;
   }
 
-  async #check(event: Delta): Promise<Screening> {
-    const type = event.type === "text.delta" ? "text" : "reasoning";
+  async #check(event: Delta | ProviderEvent): Promise<Screening> {
+    const type: ScreenedText["type"] = "content" in event
+      ? event.content.type
+      : event.type === "text.delta"
+      ? "text"
+      : "reasoning";
+    const text = "content" in event ? checkedText(event.content) ?? "" : event.text;
     const part = this.#parts.get(event.part) ?? { type, raw: "", shown: "" };
     this.#parts.set(event.part, part);
     const { before } = this.#options;
-    const piece = { text: event.text, before: before > 0 ? part.raw.slice(-before) : "", type } as const;
-    part.raw += event.text;
+    const piece = { text, before: before > 0 ? part.raw.slice(-before) : "", type };
+    part.raw += text;
     return this.isCut ? { type: "cut" } : await this.#options.decide(piece);
   }
 
@@ -119,13 +146,27 @@ export class ScreenedStream {
   }
 
   #release(event: Held, screening: Screening): void {
-    if (event.type !== "text.delta" && event.type !== "reasoning.delta") return this.#ctx.emit(event);
-    const text = screening.type === "pass" ? event.text : screening.text ?? "";
-    const part = this.#parts.get(event.part);
-    if (part) part.shown += text;
-    if (text !== "") this.#ctx.emit({ ...event, text });
+    if ("content" in event && event.type !== "part.added") this.#releasePart(event, screening);
+    else if (event.type === "text.delta" || event.type === "reasoning.delta") {
+      const text = screening.type === "pass" ? event.text : screening.text ?? "";
+      const part = this.#parts.get(event.part);
+      if (part) part.shown += text;
+      if (text !== "") this.#ctx.emit({ ...event, text });
+    } else this.#ctx.emit(event);
     if (screening.type !== "cut") return;
     this.isCut = true;
     this.#options.onCut();
+  }
+
+  #releasePart(event: ProviderEvent, screening: Screening): void {
+    let content: ProviderPart = event.content;
+    if (screening.type !== "pass") {
+      this.#changed.add(content.callId);
+      if (screening.text === undefined) return;
+      content = replaceContent(content, screening.text);
+    }
+    const part = this.#parts.get(event.part);
+    if (part) part.released = content;
+    this.#ctx.emit({ ...event, content } as Event); // of the same type
   }
 }
