@@ -9,8 +9,7 @@ import type { ModelEvent } from "./model.ts";
 
 /** Creates an event that ends the reasoning part, or adds an empty one, with a note of `model`. The note is data from a parsed frame. */
 export function noteEvent(model: string, note: UnknownObject): ModelEvent {
-  const meta = { model, ...note } as Json; // parsed JSON
-  return { type: "reasoning", text: "", meta };
+  return { type: "reasoning", text: "", meta: jsonOf({ model, ...note }) };
 }
 
 /** Creates an event of a source. Fields that are not texts are left out. */
@@ -70,8 +69,8 @@ function jsonOf(value: unknown): Json {
   return (value ?? null) as Json; // parsed JSON
 }
 
-/** Reads the note of a part if it came from `model`. */
+/** Reads the note of a part if it came from `model`, or from a client, which does not know the model. */
 export function readNote(part: AnswerPart, model: string): UnknownObject {
   const meta = "meta" in part ? part.meta : undefined;
-  return isObject(meta) && meta.model === model ? meta : {};
+  return isObject(meta) && (meta.model ?? model) === model ? meta : {};
 }

@@ -4,10 +4,10 @@
  * @module
  */
 import { type CallResult, textOf } from "../../protocol/message.ts";
-import type { ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
+import type { Json } from "../../protocol/part.ts";
 import { isObject, jsonOrText, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
-import { callEvent, noteEvent, readNote, resultEvent } from "../provider_note.ts";
+import { callEvent, resultEvent } from "../provider_note.ts";
 import { approved } from "../provider_tools.ts";
 
 /** The fields of the items: the input of the call, and the output. */
@@ -17,16 +17,16 @@ const fields: Readonly<Record<string, readonly [name: string, input: string, out
   code_interpreter_call: ["code_execution", "code", "outputs"],
 };
 
-/** Returns the events of an item; undefined for an item of another kind. */
-export function builtInEvents(model: string, item: UnknownObject): readonly ModelEvent[] | undefined {
+/** Returns the events of an item; undefined for an item of another kind. `note` contains the model that made it. */
+export function builtInEvents(note: UnknownObject, item: UnknownObject): readonly ModelEvent[] | undefined {
   const type = stringOrEmpty(item.type);
   const { id, name, server_label: server, status } = item;
-  if (type === "mcp_approval_request") return questionEvents(model, item);
+  if (type === "mcp_approval_request") return questionEvents(note, item);
   if (type === "mcp_call") {
     const { output, error, ...rest } = item;
     const failed = error !== undefined && error !== null;
     return [
-      callEvent({ callId: id, name, server, input: jsonOrText(item.arguments) }, { model, item: rest }),
+      callEvent({ callId: id, name, server, input: jsonOrText(item.arguments) }, { ...note, item: rest }),
       resultEvent({ callId: id, name, status: failed ? "error" : "ok", output: failed ? { error } : output }),
     ];
   }
@@ -36,7 +36,7 @@ export function builtInEvents(model: string, item: UnknownObject): readonly Mode
   const { sources = null }: UnknownObject = isObject(item.action) ? item.action : {};
   const given = isObject(item[input]) ? item[input] : { [input]: item[input] };
   return [
-    callEvent({ callId: id, name: tool, input: given }, { model, item: rest }),
+    callEvent({ callId: id, name: tool, input: given }, { ...note, item: rest }),
     resultEvent({
       callId: id,
       name: tool,
@@ -47,24 +47,21 @@ export function builtInEvents(model: string, item: UnknownObject): readonly Mode
 }
 
 /** Returns the events of a question: a call of the server, which the engine decides about. The note that precedes it keeps the question. */
-function questionEvents(model: string, item: UnknownObject): readonly ModelEvent[] {
+function questionEvents(note: UnknownObject, item: UnknownObject): readonly ModelEvent[] {
   const id = stringOrEmpty(item.id);
   return [
-    noteEvent(model, { item }),
+    { type: "reasoning", text: "", meta: { ...note, item } as Json }, // parsed JSON
     { type: "call.start", id, name: stringOrEmpty(item.server_label) },
     { type: "call.end", id, input: { tool: item.name, arguments: jsonOrText(item.arguments) } },
   ];
 }
 
-/** Returns the item of a call that came from `model`, with the output of its result. */
+/** Returns the item in the note of a call, with the output of its result; undefined if there is none. */
 export function builtInItem(
-  part: ProviderCallPart,
-  result: ProviderResultPart | undefined,
-  model: string,
+  { item }: UnknownObject,
+  { output }: { readonly output: unknown } = { output: null },
 ): UnknownObject | undefined {
-  const { item } = readNote(part, model);
   if (!isObject(item)) return undefined;
-  const output = result?.output ?? null;
   if (item.type === "mcp_call") return { ...item, ...(isObject(output) && "error" in output ? output : { output }) };
   const [, , name = ""] = fields[stringOrEmpty(item.type)] ?? [];
   return name === "" ? item : { ...item, [name]: output };

@@ -81,7 +81,7 @@ function assistantItems(
       if (last?.type === "mcp_approval_request") questions.set(id, String(last.id));
       else items.push({ type: "function_call", call_id: id, name, arguments: JSON.stringify(callInput(part)) });
     } else if (part.type === "provider_call") {
-      items.push(builtInItem(part, providerResultOf(part, parts), model) ?? noticeItem(part));
+      items.push(builtInItem(readNote(part, model), providerResultOf(part, parts)) ?? noticeItem(part));
     } else if (part.type === "provider_result") {
       const call = parts.find((each) => each.type === "provider_call" && each.callId === part.callId);
       if (!call || !readNote(call, model).item) items.push(noticeItem(part));

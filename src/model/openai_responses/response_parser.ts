@@ -111,7 +111,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     } else if (item.type === "image_generation_call" && item.result) events.push(imageEvent(model, item));
     else if (item.type !== "message") {
       if (item.type === "mcp_approval_request") calls++;
-      events.push(...builtInEvents(model, item) ?? [noteEvent(model, { item })]);
+      events.push(...builtInEvents({ model }, item) ?? [noteEvent(model, { item })]);
     } else {
       if (!opened.hasDelta) events.push(...contentOf(item));
       for (const part of partsOf(item)) {

@@ -5,6 +5,7 @@
  */
 import type { AnswerFormat } from "../../core/agent/definition.ts";
 import { parseInput } from "../../core/steps/response.ts";
+import { approved } from "../../model/provider_tools.ts";
 import { type CallResult, callsOf, type Message, user, type UserMessage } from "../../protocol/message.ts";
 import type { AnswerPart, CallPart } from "../../protocol/part.ts";
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
@@ -99,8 +100,9 @@ function messagesOf(entries: readonly Entry[]): readonly Message[] {
       for (const { id, name } of callsOf(entry)) toolNames.set(id, name);
       if (previous?.role !== "assistant") messages.push({ role: "assistant", parts: [...entry.parts] });
       else for (const part of entry.parts) previous.parts.push(part);
-    } else if (entry.answer.type === "reply") {
-      const result = resultOf(entry.id, entry.answer.text, toolNames);
+    } else {
+      const result = resultOf(entry, toolNames);
+      if (!result) continue;
       if (previous?.role === "tool") previous.results.push(result);
       else messages.push({ role: "tool", results: [result] });
     }
@@ -108,9 +110,15 @@ function messagesOf(entries: readonly Entry[]): readonly Message[] {
   return messages;
 }
 
-function resultOf(id: string, text: string, toolNames: ReadonlyMap<string, string>): CallResult {
+/** Returns the result of a call; undefined for an answer to a question of this server, which has the result. */
+function resultOf({ id, answer }: CallAnswer, toolNames: ReadonlyMap<string, string>): CallResult | undefined {
   const callId = originalId(id);
-  return { callId, name: toolNames.get(callId) ?? "", status: "ok", parts: user(text).parts };
+  const name = toolNames.get(callId);
+  if (answer.type === "reply") return { callId, name: name ?? "", status: "ok", parts: user(answer.text).parts };
+  if (name === undefined) return undefined;
+  const isAllowed = answer.type === "approve"; // of a call that the provider asked about
+  const text = isAllowed ? approved : answer.reason ?? "Denied.";
+  return { callId, name, status: isAllowed ? "ok" : "denied", parts: user(text).parts };
 }
 
 /** Returns the id that the model gave to a call. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtInItem as providerItem } from "../../../model/openai_responses/built_in_tools.ts";
 import type { Json, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
 import { isObject, stringOrEmpty } from "../../../protocol/unknown_json.ts";
 
@@ -13,10 +14,12 @@ export interface OutputItem {
   readonly [field: string]: unknown;
 }
 
-/** Returns the item of a call: that of OpenAI's own tool of this name, or else a call of an MCP server. */
+/** Returns the item of a call: that of OpenAI if it ran it, that of OpenAI's own tool of this name, or else a call of an MCP server. */
 export function builtInItem(part: ProviderCallPart, result?: ProviderResultPart): OutputItem {
-  const { callId: id, name, server, input } = part;
+  const { callId: id, name, server, input, meta } = part;
   const status = result ? result.status === "ok" ? "completed" : "failed" : "in_progress";
+  const own = providerItem(isObject(meta) ? meta : {}, result); // as OpenAI made it
+  if (typeof own?.type === "string") return { ...own, type: own.type, status };
   const output = result?.output ?? null;
   const fields = isObject(input) ? input : {};
   const { queries = [stringOrEmpty(fields.query)] } = fields;

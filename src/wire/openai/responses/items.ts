@@ -4,6 +4,7 @@
  * @module
  */
 import type { ProviderCallPart, ProviderResultPart, SourcePart } from "../../../protocol/part.ts";
+import { isObject } from "../../../protocol/unknown_json.ts";
 import { encodeTokens } from "../logprobs.ts";
 import type { EventOf } from "../../encoder.ts";
 import { frameOf } from "../../frames.ts";
@@ -164,13 +165,14 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
         return "";
       }
       if (content.type === "refusal") return more({ type: "refusal", refusal: content.text });
-      const { mediaType, data } = content;
+      const { mediaType, data, meta } = content;
       if (mediaType.startsWith("audio/") && data !== undefined) {
         return more({ type: "output_audio", data, transcript: open?.texts.join("") ?? "" });
       }
       if (!mediaType.startsWith("image/") || data === undefined) return "";
-      const id = `ig_${idPrefix()}_${items}`;
-      return close() + add({ id, type: "image_generation_call", result: data, output_format: mediaType.slice(6) });
+      const { item } = isObject(meta) ? meta : {}; // as OpenAI made it
+      const own = isObject(item) ? item : { id: `${idPrefix()}_${items}`, output_format: mediaType.slice(6) };
+      return close() + add({ ...own, type: "image_generation_call", result: data });
     },
     call,
     result(result) {

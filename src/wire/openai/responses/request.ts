@@ -12,6 +12,7 @@ import { decodeCallId } from "../call_id.ts";
 import { content, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
 import { answerFormat } from "../answer_format.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
+import { itemParts } from "./item_parts.ts";
 
 const functionTool = /* @__PURE__ */ lazy(() =>
   object({
@@ -60,19 +61,20 @@ export function responsesRequest(body: unknown): { readonly conversation: Conver
   };
 }
 
-/** Returns the parts of an answer: its texts, and its refusal. */
+/** Returns the parts of an answer: its texts, its recordings, and its refusal. */
 function answerParts(given: Json | undefined, path: string): readonly AnswerPart[] {
   if (!Array.isArray(given)) return content(given, path).filter((part) => part.type === "text");
   const texts = given.flatMap((part, index): AnswerPart[] => {
-    const { refusal } = jsonObject(part, `${path}.${index}`);
+    const { type, refusal, data } = jsonObject(part, `${path}.${index}`);
+    if (type === "output_audio") return [{ type: "media", mediaType: "audio/*", data: stringOrEmpty(data) }];
     const read = typeof refusal === "string" ? [] : content([part], path);
     return read.filter((each) => each.type === "text");
   });
   const refusal = given.flatMap((part) => stringOrEmpty(Object(part).refusal)).join("");
-  return [...texts, ...refusalParts(refusal, textOf({ parts: texts }))];
+  return [...texts, ...refusalParts(refusal, textOf({ parts: texts.filter((part) => part.type === "text") }))];
 }
 
-/** Returns the entry of an item; nothing for an item that repeats what the server knows, such as an approval request. */
+/** Returns the entry of an item. */
 function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[] {
   const path = `input.${index}`;
   const field = (name: string) => string(item[name], `${path}.${name}`);
@@ -94,6 +96,6 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
       return [callAnswer(field("approval_request_id"), approve ? { type: "approve" } : { type: "deny", ...reason })];
     }
     default:
-      return [];
+      return [{ role: "assistant", parts: itemParts(item) }];
   }
 }

@@ -1,0 +1,175 @@
+import { agent, type Model, serve } from "@jizai/jizai";
+import { anthropic } from "@jizai/jizai/model/anthropic";
+import { openaiResponses } from "@jizai/jizai/model/openai_responses";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { responses } from "@jizai/jizai/wire/openai";
+import { assertEquals, assertRejects } from "@std/assert";
+import OpenAI, { BadRequestError } from "npm:openai@7.57.0";
+import { reaching } from "../support/chat.ts";
+import { message, responseStream } from "../support/providers/openai_responses.ts";
+import { recordRequests } from "../support/providers/sse.ts";
+
+type Item = Readonly<Record<string, unknown>>;
+
+const search = {
+  type: "web_search_call",
+  id: "ws_1",
+  status: "completed",
+  action: { type: "search", query: "sun", sources: [{ type: "url", url: "https://a.example" }] },
+};
+const files = {
+  type: "file_search_call",
+  id: "fs_1",
+  status: "completed",
+  queries: ["sun"],
+  results: [{ file_id: "f1", text: "Sun." }],
+};
+const code = {
+  type: "code_interpreter_call",
+  id: "ci_1",
+  status: "completed",
+  code: "1 + 1",
+  container_id: "cntr_1",
+  outputs: [{ type: "logs", logs: "2" }],
+};
+const rolled = {
+  type: "mcp_call",
+  id: "mcp_1",
+  server_label: "dice",
+  name: "roll",
+  arguments: '{"sides":6}',
+  output: "4",
+  approval_request_id: "mcpr_1",
+  status: "completed",
+};
+const image = {
+  type: "image_generation_call",
+  id: "ig_1",
+  status: "completed",
+  output_format: "webp",
+  revised_prompt: "A sun.",
+  result: "aaaa",
+};
+const reasoned = {
+  type: "reasoning",
+  id: "rs_1",
+  summary: [{ type: "summary_text", text: "Hm." }],
+  encrypted_content: "Z0FB",
+};
+const listed = { type: "mcp_list_tools", id: "mcpl_1", server_label: "dice", tools: [{ name: "roll" }] };
+const asked = {
+  type: "mcp_approval_request",
+  id: "mcpr_1",
+  server_label: "dice",
+  name: "roll",
+  arguments: '{"sides":6}',
+};
+const shell = { type: "local_shell_call", id: "lsh_1", call_id: "c1", action: { type: "exec", command: ["ls"] } };
+const approval = { type: "mcp_approval_response", approval_request_id: "mcpr_1", approve: true };
+const denial = { ...approval, approve: false, reason: "No dice." };
+const prompt = { role: "user", content: "Hi" };
+
+/** Serves an agent of this model, and returns OpenAI's own client of it. */
+function clientOf(model: Model): OpenAI {
+  const app = serve(agent({ model }), { wires: [responses()] });
+  return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
+}
+
+/** Sends these items between two prompts, and returns what the provider receives between them. */
+async function forwarded(...items: readonly Item[]): Promise<readonly Item[]> {
+  const { sent, fetch } = recordRequests(responseStream(message(0, "Yes.")));
+  const input = [prompt, ...items, prompt] as never; // items as OpenAI's client has them
+  await clientOf(openaiResponses({ model: "m", fetch })).responses.create({ input });
+  return sent[0]!.body.input.slice(1, -1);
+}
+
+for (const item of [search, files, code, rolled, image]) {
+  Deno.test(`Responses give an item ${item.type} to the client as OpenAI made it, and back to OpenAI`, async () => {
+    const done = { type: "response.output_item.done", output_index: 0, item };
+    const streams = [responseStream([done, ...message(1, "Yes.")]), responseStream(message(0, "Again."))];
+    for (const isStreamed of [false, true]) {
+      const { sent, fetch } = recordRequests(...streams);
+      const client = clientOf(openaiResponses({ model: "m", fetch }));
+      const { output } = isStreamed
+        ? await client.responses.stream({ input: "Hi" }).finalResponse()
+        : await client.responses.create({ input: "Hi" });
+      assertEquals<unknown>(output[0], item);
+      await client.responses.create({ input: [prompt, ...output, prompt] as never });
+      const back = sent[1]?.body.input;
+      assertEquals(back, [prompt, item, { role: "assistant", content: "Yes." }, prompt]);
+    }
+  });
+}
+
+Deno.test("Responses keep reasoning, lists of tools and unknown items of OpenAI's for OpenAI, in their order", async () => {
+  const items = [listed, reasoned, search, shell];
+  assertEquals(await forwarded(...items), items);
+});
+
+Deno.test("Responses keep OpenAI's questions about calls, with the answers that they got", async () => {
+  for (const answer of [approval, denial]) {
+    assertEquals(await forwarded(asked, answer, rolled), [asked, answer, rolled]);
+  }
+});
+
+Deno.test("Responses refuse an answer to a question that this server did not ask, if nothing follows it", async () => {
+  const input = [prompt, asked, approval] as never;
+  await assertRejects(
+    () => clientOf(scripted()).responses.create({ input }),
+    BadRequestError,
+    "a last message of role",
+  );
+});
+
+Deno.test("another provider receives OpenAI's calls and results as text, and OpenAI those of another", async () => {
+  const { sent, fetch } = recordRequests("");
+  const client = clientOf(anthropic({ model: "m", fetch }));
+  await client.responses.create({ input: [prompt, reasoned, rolled, prompt] as never }).catch(() => {});
+  assertEquals(sent[0]?.body.messages.map(({ role, content }: Item) => [role, JSON.stringify(content)]).slice(1, 2), [
+    [
+      "assistant",
+      '[{"type":"text","text":"[You called roll with {\\"sides\\":6}]"},{"type":"text","text":"[roll returned \\"4\\"]"}]',
+    ],
+  ]);
+  const foreign = { ...search, id: "srvtoolu_1" };
+  assertEquals(await forwarded(foreign), [
+    { role: "assistant", content: `[You called web_search with ${JSON.stringify(search.action)}]` },
+    { role: "assistant", content: `[web_search returned ${JSON.stringify(search.action.sources)}]` },
+  ]);
+});
+
+Deno.test("Responses keep the calls that the client sends back as parts of the answer", async () => {
+  const model = scripted("Yes.");
+  await clientOf(model).responses.create({ input: [prompt, reasoned, rolled, image, prompt] as never });
+  const { output: _, ...item } = rolled;
+  const { result: __, ...painted } = image;
+  assertEquals<unknown>(model.requests[0]?.messages[1], {
+    role: "assistant",
+    parts: [
+      { type: "reasoning", text: "Hm.", meta: { item: reasoned } },
+      {
+        type: "provider_call",
+        callId: "mcp_1",
+        name: "roll",
+        server: "dice",
+        input: { sides: 6 },
+        meta: { item },
+      },
+      { type: "provider_result", callId: "mcp_1", name: "roll", status: "ok", output: "4" },
+      { type: "media", mediaType: "image/webp", data: "aaaa", meta: { item: painted } },
+    ],
+  });
+});
+
+Deno.test("Responses accept a recording that they sent", async () => {
+  const speech = { type: "media", mediaType: "audio/wav", data: "UklGRg==" } as const;
+  const reads = [[{ type: "part", part: speech }, { type: "finish", reason: "stop" }]] as const;
+  const model = scripted({ reads }, "Again.");
+  const client = clientOf(model);
+  const { output } = await client.responses.create({ input: "Hi" });
+  await client.responses.create({ input: [prompt, ...output, prompt] as never });
+  assertEquals<unknown>(model.requests[1]?.messages[1], {
+    role: "assistant",
+    parts: [{ type: "text", text: "" }, { ...speech, mediaType: "audio/*" }],
+  });
+});
