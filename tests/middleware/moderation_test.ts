@@ -1,4 +1,4 @@
-import { agent, type ContentPart, serve } from "@jizai/jizai";
+import { agent, type AnswerPart, type ContentPart, serve, user } from "@jizai/jizai";
 import {
   type Moderation,
   moderation,
@@ -164,4 +164,27 @@ Deno.test("moderation() checks what a served client sends and receives", async (
   });
   const text = await response.text();
   assertEquals([text.includes("fool"), text.includes("[This text was removed.]")], [false, true]);
+});
+
+Deno.test("moderation() checks every part of a history that a client sends", async () => {
+  const moderator = {
+    moderate: (parts: readonly ContentPart[]) =>
+      Promise.resolve({ flagged: JSON.stringify(parts).includes("fool"), categories: [] }),
+  };
+  const at = { callId: "s1", name: "web_search" } as const;
+  const parts: readonly AnswerPart[] = [
+    { type: "provider_call", ...at, input: { query: "fool" } },
+    { type: "provider_call", ...at, input: {}, meta: { item: { action: "fool" } } },
+    { type: "provider_result", ...at, status: "ok", output: ["fool"] },
+    { type: "reasoning", text: "fool" },
+    { type: "refusal", text: "fool" },
+    { type: "call", id: "c1", name: "look", input: { at: "fool" } },
+    { type: "text", text: "fine" },
+  ];
+  const statuses = await Promise.all(parts.map(async (part) => {
+    const messages = [user("Hi"), { role: "assistant", parts: [part] } as const, user("Go on")];
+    const use = [moderation({ moderator })];
+    return (await agent({ model: scripted("Yes."), use }).run({ messages }).result).status;
+  }));
+  assertEquals(statuses, [...Array(6).fill("cancelled"), "done"]);
 });
