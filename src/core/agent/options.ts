@@ -98,7 +98,7 @@ export interface RunOptions extends Pick<ClaimOptions, "owner" | "lease" | "lost
 export type PromptOptions = RunOptions & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
 
 /** The options of a run that continues after a pause or a crash. */
-export interface ResumeOptions extends RunOptions, Pick<ClaimOptions, "after" | "closing" | "rollback"> {
+export interface ResumeOptions extends RunOptions, Pick<ClaimOptions, "reconcile" | "closing" | "rollback"> {
   /** The session. */
   readonly session: string;
   /** A person's answers to the run's questions. Empty for a run whose process died. */

@@ -41,7 +41,7 @@ export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined
   return undefined;
 }
 
-/** 2. Execute: all allowed calls in parallel. `running` is saved before the first one starts. */
+/** 2. Execute: all allowed calls in parallel. `running` is saved before the first one starts, and before any result is shown. */
 export async function execute(batch: Batch, calls: readonly OpenCall[]): Promise<void> {
   const { scope: { engine }, records, save } = batch;
   const allowed: Promise<void>[] = [];
@@ -50,7 +50,7 @@ export async function execute(batch: Batch, calls: readonly OpenCall[]): Promise
     if (decision?.type !== "execute") continue;
     records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
   }
-  if (save && calls.some(({ decision }) => decision?.type === "execute")) await save();
+  if (save && calls.some(({ waiting }) => !waiting)) await save(); // no client reads a result of calls that the store does not have
   if (engine.control.aborted) return;
   for (const call of calls) if (call.decision?.type === "execute") allowed.push(executeOne(batch, call, call.decision));
   await Promise.all(allowed);

@@ -43,8 +43,8 @@ export interface ClaimOptions {
   readonly busy?: "refuse" | "replace" | undefined;
   /** The number of the event that asked the questions. Later questions are not answered. Default: the last event. */
   readonly at?: number | undefined;
-  /** The number of the last logged event. Default: the number that the session knows. */
-  readonly after?: number | undefined;
+  /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
+  readonly reconcile?: ((run: RunSnapshot) => Promise<RunSnapshot>) | undefined;
   /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
   readonly closing?: string | undefined;
   /** Restores the transcript to the start of the run when it ends because of `closing`. Default: false. */
@@ -176,10 +176,10 @@ async function resume(
     readonly recoveries: number;
   },
 ): Promise<Claimed> {
-  const { run, lease, mail = [] } = stored ?? {};
-  const { answers = [], after, rollback = lease?.rollback === true } = options;
-  if (!stored || !run || hasMovedOn(stored, options)) {
-    const reason = run ? "it has continued since" : "it is not paused";
+  const { run: saved, lease, mail = [] } = stored ?? {};
+  const { answers = [], reconcile, rollback = lease?.rollback === true } = options;
+  if (!stored || !saved || hasMovedOn(stored, options)) {
+    const reason = saved ? "it has continued since" : "it is not paused";
     throw new SessionError(
       `Cannot resume session "${id}": ${reason}`,
       "not-paused",
@@ -191,18 +191,16 @@ async function resume(
   const lost = !paused && lease?.released !== true;
   const given = matchAnswers(stored, answers);
   if (!child) await validateEdits(stored, given, tools);
+  const run = await reconcile?.(saved) ?? saved;
   const earlier = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
-  const { exit, request: asked, unsent, events, recoveries: before = 0, ...rest } = run;
+  const { exit, request: asked, recoveries: before = 0, ...rest } = run;
   const recoveries = paused ? 0 : before + (lost ? 1 : 0);
   const closing = options.closing ?? lease?.closing ?? (recoveries > most ? "recoveries" : undefined);
   const request = options.request ?? (paused ? undefined : asked);
-  const isUnsent = unsent && (after ?? events) === events; // otherwise the events were logged before the crash
   const start: RunSnapshot = {
     ...rest,
     answers: [...earlier, ...given],
-    events: after ?? events,
     ...(request !== undefined && { request }),
-    ...(isUnsent && { unsent }),
     ...(recoveries > 0 && { recoveries }),
   };
   const rules = child ? [] : [...base.rules, ...given.flatMap(ruleOf)];

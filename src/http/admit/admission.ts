@@ -92,8 +92,8 @@ export async function admitResume(
   { stored, held, run, pausedAt, isPending, isLate }: AdmittedAnswers,
   request: string | undefined,
 ): Promise<LaunchInput> {
-  const after = await runs.records?.catchUp(stored, client) ?? pausedAt;
-  if ((held && after > pausedAt) || isLate) {
+  const last = await runs.records?.catchUp(stored, client) ?? pausedAt;
+  if ((held && last > pausedAt) || isLate) {
     throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
   }
   return {
@@ -101,7 +101,6 @@ export async function admitResume(
     session,
     answers,
     held,
-    after,
     at: isPending ? pausedAt : at,
     ...(tools && { tools }),
     answerFormat,

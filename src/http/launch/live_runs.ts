@@ -4,6 +4,7 @@
  * @module
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
+import type { RunSnapshot } from "../../core/run/position.ts";
 import { nullSink } from "../../core/start/options.ts";
 import { ifOwnedBy, ownedKey, ownedSessions } from "../../session/owned_store.ts";
 import type { Records, recordsOf } from "../../session/record/records.ts";
@@ -89,6 +90,7 @@ export function liveRuns(
       onError,
       owner,
       vars,
+      reconcile: records && ((run: RunSnapshot) => records.reconcile(run, requester)),
       ...input,
     };
     const started = agent.start(startOptions, held?.to(sink) ?? sink);

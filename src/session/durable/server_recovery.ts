@@ -31,7 +31,7 @@ export const serverRecovery: OpenRecovery = recoveryOf;
 
 /** Returns the `recover()` of a server. */
 export function recoveryOf(store: Parameters<OpenRecovery>[0], server: RecoveringServer): Recover {
-  const { lease, singleProcess, signal, recoveryVars, records, reports, report } = server;
+  const { lease, singleProcess, signal, recoveryVars, reports, report } = server;
 
   /** Returns the session as its owner's requests know it; undefined if no run of this server can continue it. */
   function recoverable(session: Session): RecoveredRun | undefined {
@@ -53,9 +53,7 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
     const outlive = (work: Promise<unknown>) => void after.push(work);
     const requester: Requester = { owner, vars: await recoveryVars?.(recovered), outlive };
     try {
-      const last = await records?.catchUp({ ...stored, id: session }, requester);
-      const input = { run, session, answers: [], taken: leaseEnd(stored), ...(last !== undefined && { after: last }) };
-      const { over } = await server.launch(input, requester);
+      const { over } = await server.launch({ run, session, answers: [], taken: leaseEnd(stored) }, requester);
       return { over: Promise.all([over, ...after]).then(() => {}) };
     } catch (error) {
       if (error instanceof SessionError || error instanceof RecordError) return undefined; // another process was faster

@@ -6,6 +6,7 @@
 import { anySignal } from "../../core/lib/any_signal.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Mail, Session } from "../../core/persistence/session.ts";
+import type { RunSnapshot } from "../../core/run/position.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
@@ -13,6 +14,7 @@ import type { Lines, Log, LogPage, RecordsOf } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import { type IdempotencyKeys, idempotencyKeys } from "./idempotency_keys.ts";
 import { followWithLeaseCheck } from "./lease_check.ts";
+import { reconcile } from "./logged_results.ts";
 import { RecordError } from "./record_error.ts";
 import { type Recorder, recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
@@ -56,6 +58,8 @@ export interface Records extends IdempotencyKeys {
   releaseIfLost(session: Session, requester: Requester): Promise<void>;
   /** Completes the record of a paused run. Returns the number of the last logged event of the run that has the session. */
   catchUp(session: Session, requester: Requester): Promise<number | undefined>;
+  /** Returns the snapshot of a run, with the events and results that are logged and were not saved. */
+  reconcile(run: RunSnapshot, requester: Requester): Promise<RunSnapshot>;
   /** Returns the last event of a run that has ended or paused; undefined if there is no such record. */
   lastEvent(run: string, requester: Requester): Promise<Event | undefined>;
   /**
@@ -103,11 +107,11 @@ export function recordsOf(log: Log, host: RunHost): Records {
     const id = named ?? await sessionIdOf(run, requester);
     if (host.hasStore ? id === undefined : !host.isDead(run, requester)) return; // nothing tells how the run ended
     const session = id === undefined ? undefined : await host.load(id, requester);
-    const { last: after } = page;
     if (!session || !isRunning(session, run)) {
-      await log.append(keyOf(run, requester), { after, lines: [lineOf(finalEvent(session, run))], ended: true });
+      const lines = [lineOf(finalEvent(session, run))];
+      await log.append(keyOf(run, requester), { after: page.last, lines, ended: true });
     } else if (isLost(session, requester)) {
-      await takeOver({ run, session: session.id, answers: [], after }, requester);
+      await takeOver({ run, session: session.id, answers: [] }, requester);
     }
   }
 
@@ -130,11 +134,8 @@ export function recordsOf(log: Log, host: RunHost): Records {
     }
   }
 
-  const close: Records["close"] = async (run, session, closing, requester, rollback = false) => {
-    const { last: after } = await readEnd(run, requester) ?? {};
-    const input = { run, session, answers: [], closing, rollback, busy: "replace" } as const;
-    return await takeOver({ ...input, ...(after !== undefined && { after }) }, requester);
-  };
+  const close: Records["close"] = (run, session, closing, requester, rollback = false) =>
+    takeOver({ run, session, answers: [], closing, rollback, busy: "replace" }, requester);
 
   async function* pages(
     page: LogPage,
@@ -200,6 +201,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
       }
       return (await readEnd(run, requester))?.last;
     },
+    reconcile: (run, requester) => reconcile(log, keyOf(run.id, requester), run),
     async lastEvent(run, requester) {
       const end = await readEnd(run, requester);
       const page = end?.ended ? await log.read(keyOf(run, requester), end.last - 1) : undefined;

@@ -34,7 +34,6 @@ export interface LaunchInput extends
     Pick<
       StartOptions,
       | "answers"
-      | "after"
       | "closing"
       | "rollback"
       | "busy"

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Message, textOf } from "@jizai/jizai";
+import { type Event, type Message, textOf } from "@jizai/jizai";
 import type { Log } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import type { Done } from "../random_agent/agent.ts";
@@ -88,6 +88,19 @@ export function checkViews(received: readonly Received[], messages: readonly Mes
   );
   const answers = messages.flatMap((message) => message.role === "assistant" ? [textOf(message)] : []);
   assertEquals(shown.filter(Boolean), answers.filter(Boolean));
+}
+
+/** Checks that a client that has read the result of a call reads no other one, and that the transcript has it. */
+export function checkResults(events: readonly Event[], messages: readonly Message[]): void {
+  const kept = new Map(
+    messages.flatMap((message) =>
+      message.role === "tool" ? message.results.map((result) => [result.callId, result]) : []
+    ),
+  );
+  const shown = events.flatMap((event) => event.type === "tool.finished" ? [event.result] : []);
+  const ids = shown.map(({ callId }) => callId);
+  assertEquals(ids, [...new Set(ids)]);
+  assertEquals(shown, shown.map(({ callId }) => kept.get(callId)));
 }
 
 /** Checks that an effect that must not repeat happened once, in one process. */

@@ -11,7 +11,16 @@ import { withSeed } from "../seeded.ts";
 import { simulate } from "../simulation.ts";
 import { cluster } from "./cluster.ts";
 import { converse } from "./conversation.ts";
-import { checkAnswers, checkAsides, checkDone, checkPrompts, checkQuestions, checkRun, checkViews } from "./laws.ts";
+import {
+  checkAnswers,
+  checkAsides,
+  checkDone,
+  checkPrompts,
+  checkQuestions,
+  checkResults,
+  checkRun,
+  checkViews,
+} from "./laws.ts";
 import { network } from "./network.ts";
 import type { Trace } from "./process.ts";
 import { type Adapter, adapters, type Place } from "./storage.ts";
@@ -67,6 +76,7 @@ export async function simulateConversation(
     checkDone(processes.done);
     checkAnswers(connections.taken, messages, processes.done, interrupted);
     for (const run of received) checkQuestions(connections.taken, run);
+    for (const { events } of received) checkResults(events, messages);
     if (!interrupted) checkViews(received, messages);
     const events = received.flatMap(({ events }) => events);
     return {

@@ -13,7 +13,7 @@ import { framesOf } from "../requests.ts";
 import { withSeed } from "../seeded.ts";
 import { simulate, sleep } from "../simulation.ts";
 import { cluster } from "./cluster.ts";
-import { checkDone } from "./laws.ts";
+import { checkDone, checkResults } from "./laws.ts";
 import { type Network, network, Unreachable } from "./network.ts";
 import type { Trace } from "./process.ts";
 import type { Figures, Seeds } from "./simulate_conversation.ts";
@@ -58,6 +58,7 @@ export async function simulateRecovery(
     checkDone(processes.done);
     const events = await recordOf(fetch, run);
     checkEvents(events);
+    checkResults(events, messages);
     const begun = events.filter((event) => event.type === "run.started" && event.resumed).length;
     return { ...processes.figures, pauses, recoveries: begun - pauses, deeds: processes.done.length, seconds };
   });
