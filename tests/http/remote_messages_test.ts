@@ -98,6 +98,30 @@ Deno.test("a message to a run that ends is kept for the next run", async () => {
   assertEquals([lines(messages).slice(-2), left], [["assistant Done.", "user Make it red"], undefined]);
 });
 
+Deno.test("a run that is stopped elsewhere while it saves is stopped, and keeps a message to it once", async () => {
+  const { among: { store, log }, there, run, session, rest } = await elsewhere();
+  assertEquals((await send(there, run, "Make it red")).status, 202);
+  let saves = 0;
+  const raced: Store = {
+    ...store,
+    async save(session) {
+      const stored = await store.load(session.id);
+      if (++saves === 1 && stored) await store.save(stored); // as the run's own process does at this moment
+      return await store.save(session);
+    },
+  };
+  const { app } = processOf({ store: raced, log }, agent({ model: scripted() }));
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  await rest(); // which ends, since another process has the run
+  const end = framesOf(await (await app.request(`/runs/${run}`)).text()).at(-1)?.type;
+  const { messages = [], run: left } = await store.load(session) ?? {};
+  assertEquals([end, lines(messages), left], [
+    "run.aborted",
+    ["user Go", "call work", "aborted Interrupted: it is not known whether it was done.", "user Make it red"],
+    undefined,
+  ]);
+});
+
 Deno.test("a message is delivered if the save before it was made but reported as failed", async () => {
   const { promise: made, resolve } = Promise.withResolvers<void>();
   let failing = false;

@@ -116,7 +116,7 @@ export class LeasedSession {
   async #receive(): Promise<boolean> {
     const { version = 0, run, mail = [], lease } = await withRetries(() => this.#store.load(this.#options.session)) ??
       {};
-    const arrived = mail.slice(this.#stored?.arrived.length ?? 0);
+    const arrived = mail.slice(this.#stored?.arrived.length ?? this.#options.mail);
     const isOwn = run !== undefined && run.id === this.#options.run;
     if (!isOwn || arrived.length === 0 || version !== this.#version + arrived.length) return false;
     this.#version = version;

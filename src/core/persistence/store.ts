@@ -82,6 +82,8 @@ export interface WriterOptions {
   readonly session: string;
   /** The run's id. */
   readonly run: string;
+  /** The number of stored messages from other processes, which the run has received. */
+  readonly mail: number;
 }
 
 /** Writes the session of one run. One writer has a session at a time. */

@@ -115,7 +115,8 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   if (!store.writer) {
     throw new TypeError('Cannot use the store: expected durable(store) of "@jizai/jizai/session/durable"');
   }
-  const writer = store.writer(store, stored, { version: claimed.version, always, lease, session, run: start.id });
+  const { version, mail: { length: mail } } = claimed;
+  const writer = store.writer(store, stored, { version, always, lease, session, run: start.id, mail });
   const engine = new EngineRun({
     definition,
     session,

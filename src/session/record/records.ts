@@ -176,10 +176,15 @@ export function recordsOf(log: Log, host: RunHost): Records {
     async stop(run, requester, rollback) {
       const page = isRunId(run) ? await readEnd(run, requester) : undefined;
       if (!page) return false;
-      const session = await sessionOf({ run }, requester);
-      if (session && runOf(session) === run) await close(run, session.id, "stop", requester, rollback);
-      else await complete({ run }, requester);
-      return true;
+      for (let attempts = 0; attempts < 5; attempts++) {
+        const session = await sessionOf({ run }, requester);
+        if (!session || runOf(session) !== run) {
+          await complete({ run }, requester);
+          return true;
+        }
+        if (await close(run, session.id, "stop", requester, rollback)) return true; // otherwise its own process saved it at this moment
+      }
+      throw new SessionError(`Cannot stop run "${run}": its process saves it all the time`, "busy", run);
     },
     async send(run, message, requester) {
       const session = isRunId(run) ? await sessionIdOf(run, requester) : undefined;
