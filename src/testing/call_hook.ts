@@ -171,7 +171,7 @@ function defaultsOf({ name = "echo", input = {} }: NamedCall) {
   const settings = { model, instructions: "", tools: [], limits: defaultLimits };
   return {
     session: { session: "session", source: "new", resumed: false, settings, context: [] },
-    input: { source: "prompt", messages: transcript },
+    input: { source: "prompt", messages: transcript, context: [] },
     prompt: { prompt: user("Hello"), transcript: [], context: [], resumed: false },
     turn: { index: 1, transcript, context: [], resumed: false },
     model: { request: { model, instructions: "", messages: transcript, tools: [], options: {} }, attempt: 1, turn: 1 },

@@ -47,6 +47,12 @@ function upcased(message: Message): object {
   return message.role === "user" ? user(textOf(message).toUpperCase()) : {};
 }
 
+/** Adds context to every message. */
+const checked: Middleware = {
+  name: "checked",
+  input: (ctx, next) => next({ context: [...ctx.context, `It is a ${ctx.source}.`] }),
+};
+
 /** A tool that pauses for an approval. */
 const pay = tool({ name: "pay", description: "Pays", input: z.object({}), ask: true, execute: () => "Paid." });
 
@@ -287,6 +293,57 @@ Deno.test("input: a message to a run of another process is reviewed before it is
   assertEquals(mail.flatMap((each) => each.type === "message" ? [textOf(each.message)] : []), ["FINE"]);
   await rest();
   assertEquals(lines(model.requests[1]?.messages ?? []), ["user GO", "call work", "ok Worked.", "user FINE"]);
+});
+
+Deno.test("input: context is kept before its message, and is not in the event", async () => {
+  const { here, run, model, rest } = await working([checked]);
+  assertEquals((await post(here, `/runs/${run}/messages`, { text: "fine" })).status, 202);
+  const events = framesOf(await rest());
+  assertEquals(lines(first("steering.injected", events).messages), ["user fine"]);
+  assertEquals(lines(model.requests[1]?.messages ?? []), [
+    "input It is a prompt.",
+    "user go",
+    "call work",
+    "ok Worked.",
+    "input It is a steering.",
+    "user fine",
+  ]);
+});
+
+Deno.test("input: the context of a message to a run of another process is delivered there, masked", async () => {
+  const among = shared();
+  const { there, run, session, model, rest } = await working(
+    [redact({ secrets: ["steering"] }), checked],
+    (made) => [processOf(among, made()).app, processOf(among, made()).app],
+  );
+  for (let index = 0; index < 10; index++) {
+    assertEquals((await post(there, `/runs/${run}/messages`, { text: "fine" })).status, 202);
+  }
+  assertEquals((await post(there, `/runs/${run}/messages`, { text: "fine" })).status, 409);
+  const { mail = [] } = await among.store.load(session) ?? {};
+  assertEquals(mail.length, 10);
+  const events = framesOf(await rest());
+  assertEquals(lines(first("steering.injected", events).messages), Array(10).fill("user fine"));
+  const delivered = Array.from({ length: 10 }, () => ["input It is a [redacted].", "user fine"]).flat();
+  assertEquals(lines(model.requests[1]?.messages ?? []), [
+    "input It is a prompt.",
+    "user go",
+    "call work",
+    "ok Worked.",
+    ...delivered,
+  ]);
+});
+
+Deno.test("input: a reply takes no context", async () => {
+  const { store } = recordingStore();
+  const assistant = agent({ model: scripted({ calls: [["pay", {}]] }, "Done."), tools: [pay], use: [checked] });
+  const { questions } = await assistant.run({ prompt: "go", session: "s", store }).result;
+  const [{ callId = "" } = {}] = questions;
+  const answers = [{ callId, type: "reply", text: "ok" }] as const;
+  const { status, error } = await assistant.resume({ session: "s", store, answers, onError: () => {} }).result;
+  assertEquals(status, "failed");
+  const expected = "expected one user message without context";
+  assertStringIncludes(String(error), `Cannot change the messages of a reply at input in "checked": ${expected}`);
 });
 
 Deno.test("input: serve() answers a refused reply with 403, and the run stays paused", async () => {

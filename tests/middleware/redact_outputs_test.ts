@@ -322,7 +322,7 @@ const positions: ByKey<Position, "at"> = {
   compact: { at: "compact", instructions: secret },
 };
 const mail: ByKey<Mail, "type"> = {
-  message: { type: "message", message: prompt, after: "batch" },
+  message: { type: "message", message: prompt, context: [prompt], after: "batch" },
   finish: { type: "finish" },
 };
 const given: ByKey<PersonAnswer, "type"> = {
@@ -421,6 +421,7 @@ Deno.test("redact() masks every text field of a result before the outer hooks an
   const leak: Middleware = {
     name: "leak",
     session: (ctx, next) => next({ context: [...ctx.context, secret] }),
+    input: (ctx, next) => next({ context: [...ctx.context, secret] }),
     prompt: (ctx, next) => next({ context: [...ctx.context, secret] }),
     turn: (ctx, next) => next({ context: [...ctx.context, secret] }),
   };

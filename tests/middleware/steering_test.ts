@@ -19,6 +19,8 @@ import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
+import { processOf, shared } from "../support/process.ts";
+import { first, framesOf, piecesOf, post } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 
 /** Sends `texts` to a run while its tool works. Returns the reasons of refusals, the transcript, and the last request. */
@@ -111,6 +113,31 @@ for (const dialect of ["claude", "qoder"] as const) {
   });
 }
 
+Deno.test("Claude: context for a message to a run in another process is delivered with the message", async () => {
+  const among = shared();
+  const gate = Promise.withResolvers<string>();
+  const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => gate.promise });
+  const check: HookCallback = (input) => {
+    const additionalContext = input.hook_event_name === "UserPromptSubmit" ? `${input.prompt} was checked.` : "";
+    return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext } };
+  };
+  const model = scripted({ calls: [["work", {}]] }, "Done.");
+  const made = () => agent({ model, tools: [work], use: [claude_hooks({ UserPromptSubmit: [{ hooks: [check] }] })] });
+  const [here, there] = [processOf(among, made()).app, processOf(among, made()).app];
+  const pieces = piecesOf(await post(here, "/runs", { prompt: "Go" }));
+  const begun = await pieces.until(`"tool.started"`);
+  const { run } = first("run.started", framesOf(begun));
+  assertEquals((await post(there, `/runs/${run}/messages`, { text: "one" })).status, 202);
+  gate.resolve("Worked.");
+  const text = await pieces.rest();
+  assertEquals(text.includes("one was checked."), false);
+  assertEquals(lines(model.requests[1]?.messages ?? []).slice(-3), [
+    "ok Worked.",
+    "input one was checked.",
+    "user one",
+  ]);
+});
+
 Deno.test("Claude: a UserPromptSubmit hook that exceeds its timeout refuses a message to a run while it works", async () => {
   const late: HookCallback = (input) =>
     input.hook_event_name === "UserPromptSubmit" && input.prompt === "one"
@@ -128,9 +155,18 @@ Deno.test("Copilot: onUserPromptSubmitted fires for a message to a run while it 
       ...(prompt === "one" && { additionalContext: "He is loud." }),
     }),
   });
-  const { refusals, transcript } = await steered([hooks], ["one"]);
+  const { refusals, transcript, events } = await steered([hooks], ["one"]);
   assertEquals(refusals, []);
-  assertEquals(transcript, ["user Go!", "call work", "ok Worked.", "user one!\n\nHe is loud.", "assistant Done."]);
+  const shown = events.flatMap((event) => event.type === "steering.injected" ? lines(event.messages) : []);
+  assertEquals(shown, ["user one!"]);
+  assertEquals(transcript, [
+    "user Go!",
+    "call work",
+    "ok Worked.",
+    "input He is loud.",
+    "user one!",
+    "assistant Done.",
+  ]);
 });
 
 Deno.test("Copilot: an answer that is hidden from the person stays hidden after a message to the run", async () => {
@@ -151,5 +187,9 @@ Deno.test("Export: a UserPromptSubmit command runs the hooks at input", async ()
   const ask = (prompt: string) => exported.command({ hook_event_name: "UserPromptSubmit", session_id: "s", prompt });
   assertEquals(await ask("Hi"), {});
   assertEquals(await ask("bad"), { decision: "block", reason: "It is bad." });
+  const added = export_hooks([{ input: (ctx, next) => next({ context: [...ctx.context, "It is safe."] }) }]);
+  assertEquals(await added.command({ hook_event_name: "UserPromptSubmit", session_id: "s", prompt: "Hi" }), {
+    hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: "It is safe." },
+  });
   assertEquals(await ask("Use hunter2"), { decision: "block", reason: "It is only allowed as: Use [redacted]" });
 });

@@ -94,8 +94,8 @@ export interface ClaudeHooksOptions {
  *
  * - A question without an answer pauses the run. On resume, `PreToolUse` is not asked again.
  * - `updatedPermissions` hold for the session, whatever their destination. Directories have no effect, because a workspace has one root.
- * - `UserPromptSubmit` fires for a message to a run while it works when the message arrives. If another process executes the run, the context of the hook
- *   is lost.
+ * - `UserPromptSubmit` fires for a message to a run while it works when the message arrives. Its context is delivered with the message. If another process
+ *   executes the run, a `systemMessage` of the hook is not shown.
  * - Inputs are validated against the tool's schema before `PreToolUse` and again after `updatedInput`.
  * - `sessionTitle`, `reloadSkills`, `terminalSequence`, `suppressOriginalPrompt` and `classifierContext` have no effect.
  * - These events never occur, and a `warning` reports hooks of them: `Setup` and `ConfigChange` (there are no settings files), `DirectoryAdded` (a workspace

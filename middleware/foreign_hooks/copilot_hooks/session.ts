@@ -103,8 +103,7 @@ export function sessionHooks(
       const [message] = ctx.messages;
       if (ctx.source !== "steering" || message?.role !== "user") return await next();
       const { prompt, context } = await submitted(ctx, message, "input");
-      const parts = context ? [...prompt.parts, { type: "text" as const, text: `\n\n${context}` }] : prompt.parts;
-      return await next({ messages: [{ ...prompt, parts }] });
+      return await next({ messages: [prompt], context: [...ctx.context, ...context ? [context] : []] });
     },
     async stop(ctx, next) {
       if (ctx.run.parent) return await next();

@@ -63,12 +63,14 @@ function commandRun(onions: Onions) {
     const prompt = user(event.prompt);
     let context: readonly string[] = [];
     let changed = prompt;
-    const input = await onions.input({ ...scope, source: "prompt", messages: [prompt] }, ({ messages: [message] }) => {
+    const arrived = { ...scope, source: "prompt" as const, messages: [prompt], context };
+    const input = await onions.input(arrived, ({ messages: [message], context: added }) => {
       if (message?.role === "user") changed = message;
+      context = added;
       return Promise.resolve({ status: "accepted", messages: [changed] });
     });
     if (input.status === "cancelled") return { decision: "block", reason: input.reason ?? "" };
-    const ctx = { ...scope, prompt: changed, transcript: [], context: [], resumed: false };
+    const ctx = { ...scope, prompt: changed, transcript: [], context, resumed: false };
     const { status, reason = "" } = await onions.prompt(ctx, (reached) => {
       context = reached.context;
       changed = reached.prompt;

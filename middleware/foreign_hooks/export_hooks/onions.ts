@@ -66,7 +66,7 @@ function core<C, R>(ctx: C, inner: Inner<C, R>): Promise<R> {
 const session: Policy<SessionContext, SessionChange, RunResult> = policyOf("session", ["settings", "context"], {
   core,
 });
-const input: Policy<InputContext, InputChange, InputResult> = policyOf("input", ["messages"], { core });
+const input: Policy<InputContext, InputChange, InputResult> = policyOf("input", ["messages", "context"], { core });
 const prompt: Policy<PromptContext, PromptChange, Answer> = policyOf("prompt", ["prompt", "context"], { core });
 const model: Policy<ModelContext, ModelChange, ModelResponse> = policyOf("model", ["request"], {
   core,

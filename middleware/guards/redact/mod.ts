@@ -102,9 +102,10 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
       return questions === result.questions ? masked : { ...masked, questions };
     },
     async input(ctx, next) {
-      const messages = ctx.messages.map((message) => maskMessage(message, mask));
-      const clean = messages.every((message, index) => message === ctx.messages[index]);
-      return maskFields(await unwinding(next(clean ? undefined : { messages }), mask), ["reason"], mask);
+      const messages = maskEach(ctx.messages, (message) => maskMessage(message, mask));
+      const context = maskValue(ctx.context, mask);
+      const clean = messages === ctx.messages && context === ctx.context;
+      return maskFields(await unwinding(next(clean ? undefined : { messages, context }), mask), ["reason"], mask);
     },
     async prompt(ctx, next) {
       const prompt = maskContent(ctx.prompt, mask);

@@ -143,5 +143,11 @@ function maskState(state: RunSnapshot["state"], mask: Mask): RunSnapshot["state"
 }
 
 function maskMail(mail: Mail, mask: Mask): Mail {
-  return mail.type === "message" ? { ...mail, message: maskContent(mail.message, mask) } : mail;
+  if (mail.type !== "message") return mail;
+  const { context } = mail;
+  return {
+    ...mail,
+    message: maskContent(mail.message, mask),
+    ...(context && { context: maskEach(context, (each) => maskContent(each, mask)) }),
+  };
 }

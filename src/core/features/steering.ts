@@ -5,8 +5,9 @@
  */
 import type { ToolResult, UserMessage } from "../../protocol/message.ts";
 import { skipped } from "../hooks/results.ts";
-import type { Mail } from "../persistence/session.ts";
+import { type Mail, mailedMessages } from "../persistence/session.ts";
 import type { Arrivals } from "../run/step.ts";
+import { withoutContext } from "../run/transcript.ts";
 
 /** The number of messages that may wait for one run. */
 export const maxWaiting = 10;
@@ -66,23 +67,23 @@ export class Steering implements Arrivals {
   attach(state: Map<string, unknown>): void {
     const { messages, finishing } = waitingIn(this.#state);
     this.#state = state;
-    for (const message of messages) this.#put(message);
+    this.#put(messages);
     if (finishing || this.finishing) this.finish();
   }
 
-  /** Adds a message. Throws a `RangeError` if too many wait. */
-  add(message: UserMessage, { after }: SendOptions = {}): void {
-    if (waitingIn(this.#state).messages.length >= maxWaiting) {
+  /** Adds a message and its context. Throws a `RangeError` if too many messages wait. */
+  add(messages: readonly UserMessage[], { after }: SendOptions = {}): void {
+    if (withoutContext(waitingIn(this.#state).messages).length >= maxWaiting) {
       throw new RangeError(`Cannot send a message to the run: ${maxWaiting} wait already`);
     }
-    this.#put(message, after);
+    this.#put(messages, after);
   }
 
   /** Adds requests of other processes, which were accepted before. */
   receive(mail: readonly Mail[]): void {
     for (const request of mail) {
       if (request.type === "finish") this.finish();
-      else this.#put(request.message, request.after);
+      else this.#put(mailedMessages([request]), request.after);
     }
   }
 
@@ -109,9 +110,9 @@ export class Steering implements Arrivals {
     this.#closed = true;
   }
 
-  #put(message: UserMessage, after?: SendOptions["after"]): void {
+  #put(added: readonly UserMessage[], after?: SendOptions["after"]): void {
     const { messages, finishing } = waitingIn(this.#state);
-    this.#set({ messages: [...messages, message], finishing });
+    this.#set({ messages: [...messages, ...added], finishing });
     if (after === "calls") this.#skipped = skipped("Skipped due to queued user message.");
   }
 

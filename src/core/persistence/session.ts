@@ -75,7 +75,13 @@ export interface Rule {
 
 /** A request of another process to a run: a message, or to finish. */
 export type Mail =
-  | { readonly type: "message"; readonly message: UserMessage; readonly after?: "batch" | "calls" }
+  | {
+    readonly type: "message";
+    readonly message: UserMessage;
+    /** The context that `input` hooks added to the message. It is delivered before the message. */
+    readonly context?: readonly UserMessage[];
+    readonly after?: "batch" | "calls";
+  }
   | { readonly type: "finish" };
 
 /** Returns true if the session's run has paused. */
@@ -88,7 +94,7 @@ export function questionsOf({ run }: Pick<Session, "run">): readonly Question[] 
   return run?.exit?.questions ?? [];
 }
 
-/** Returns the messages among the requests of other processes. */
+/** Returns the messages among the requests of other processes, with their context. */
 export function mailedMessages(mail: readonly Mail[]): readonly UserMessage[] {
-  return mail.flatMap((request) => request.type === "message" ? [request.message] : []);
+  return mail.flatMap((request) => request.type === "message" ? [...request.context ?? [], request.message] : []);
 }

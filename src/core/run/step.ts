@@ -58,6 +58,6 @@ export interface Arrivals {
   readonly draining: string | undefined;
   /** The result of calls that have not begun, if something waits that does not wait for them. */
   readonly skipped: ToolResult | undefined;
-  /** Returns the messages that wait, and removes them. */
+  /** Returns the messages that wait, each after its context, and removes them. */
   take(): readonly UserMessage[];
 }

@@ -129,6 +129,14 @@ export class Transcript {
   }
 }
 
+/** The author of the context that `input` hooks add to a message. */
+export const inputContext = "input";
+
+/** Returns the messages without the context that `input` hooks added to them. */
+export function withoutContext(messages: readonly UserMessage[]): readonly UserMessage[] {
+  return messages.filter(({ from }) => from !== inputContext);
+}
+
 /** Returns context texts as one message for the model, or no message. */
 export function contextMessages(context: readonly string[], from: string): readonly UserMessage[] {
   return context.length === 0 ? [] : [{ role: "user", from, parts: context.map((text) => ({ type: "text", text })) }];

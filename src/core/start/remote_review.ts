@@ -23,16 +23,16 @@ export interface RemoteMessage {
 }
 
 /**
- * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. The hooks see the run as it was saved last; their
- * events and changes of its state are dropped. Throws a `SessionError` if the message is refused.
+ * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. Returns it after its context. The hooks see the run
+ * as it was saved last; their events and changes of its state are dropped. Throws a `SessionError` if the message is refused.
  */
 export async function reviewForRemoteRun(
   agent: { readonly "~definition": object },
   { session, message, vars, onError }: RemoteMessage,
-): Promise<UserMessage> {
+): Promise<readonly UserMessage[]> {
   const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
   const { run: start } = session;
-  if (!start || !hasInputHooks(definition)) return message;
+  if (!start || !hasInputHooks(definition)) return [message];
   const engine = new EngineRun({
     definition,
     session: session.id,

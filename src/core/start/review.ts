@@ -19,19 +19,19 @@ export function hasInputHooks({ use }: Pick<AgentDefinition<unknown>, "use">): b
   return use.some(({ input }) => input !== undefined);
 }
 
-/** Reviews one message. Throws a `SessionError` if it is refused, or if a hook ends or pauses the run. */
+/** Reviews one message. Returns it after its context. Throws a `SessionError` if it is refused, or if a hook ends or pauses the run. */
 export async function reviewMessage(
   engine: EngineRun,
   scope: Scope,
   source: InputSource,
   message: UserMessage,
-): Promise<UserMessage> {
+): Promise<readonly UserMessage[]> {
   const action = source === "reply" ? "resume" : "send a message to";
   const refuse = (reason: string) => new SessionError(`Cannot ${action} run "${engine.id}": ${reason}`, "refused");
   try {
-    const { status, messages: [accepted], reason } = await reviewInput(engine, scope, source, [message]);
-    if (status === "cancelled" || accepted?.role !== "user") throw refuse(reason ?? "it is refused");
-    return accepted;
+    const { status, messages, reason } = await reviewInput(engine, scope, source, [message]);
+    if (status === "cancelled") throw refuse(reason ?? "it is refused");
+    return messages as readonly UserMessage[]; // the point accepts nothing else from these sources
   } catch (error) {
     throw isInterrupt(error) ? refuse(error.message) : error;
   }
@@ -46,7 +46,7 @@ export async function reviewAnswers(
   const accepted: AnsweredQuestion[] = [];
   for (const { answer, ...rest } of given) {
     const text = textOfAnswer(answer);
-    const message = text === undefined ? undefined : await reviewMessage(engine, scope, "reply", user(text));
+    const [message] = text === undefined ? [] : await reviewMessage(engine, scope, "reply", user(text));
     accepted.push({ ...rest, answer: message ? replaceText(answer, textOf(message)) : answer });
   }
   return accepted;

@@ -43,7 +43,7 @@ export function start(
 
   let reviewed: Promise<unknown> = Promise.resolve();
   /** Runs the `input` hooks for one message after another, so that messages stay in order. */
-  function review(engine: EngineRun, message: UserMessage): Promise<UserMessage> {
+  function review(engine: EngineRun, message: UserMessage): Promise<readonly UserMessage[]> {
     const next = reviewed.then(() => reviewMessage(engine, engine.scope(), "steering", message));
     reviewed = next.catch(() => {}); // the caller of send() receives the failure
     return next;
@@ -66,7 +66,7 @@ export function start(
       const over = () => new SessionError(`${named}: it is over`, "unknown");
       if (steering.closed) throw over();
       const given = typeof message === "string" ? user(message) : message;
-      const accepted = hasInputHooks(definition) ? await review(engine, given) : given;
+      const accepted = hasInputHooks(definition) ? await review(engine, given) : [given];
       if (steering.closed) throw over();
       steering.add(accepted, sendOptions);
       if (!writer.durable) return;

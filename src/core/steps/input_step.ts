@@ -12,12 +12,16 @@ import type { Scope } from "../hooks/scope.ts";
 import { reportFatal } from "../run/failure.ts";
 import type { Move, PositionAt } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
+import { contextMessages, inputContext } from "../run/transcript.ts";
 
 const inputPolicy: PointPolicy<InputContext, InputChange, InputResult, undefined> = /* @__PURE__ */ policyOf(
   "input",
-  ["messages"],
+  ["messages", "context"],
   {
-    core: ({ messages }) => Promise.resolve({ status: "accepted", messages }),
+    core({ messages, context }) {
+      const accepted = [...contextMessages(context, inputContext), ...messages];
+      return Promise.resolve({ status: "accepted", messages: accepted });
+    },
     derive(inner, _, __, name) {
       validate(inner, name);
       return inner;
@@ -26,11 +30,13 @@ const inputPolicy: PointPolicy<InputContext, InputChange, InputResult, undefined
   },
 );
 
-/** Throws a `TypeError` if a hook passes messages that the source cannot have. */
-function validate({ source, messages }: InputContext, name: string): void {
+/** Throws a `TypeError` if a hook passes messages or context that the source cannot have. */
+function validate({ source, messages, context }: InputContext, name: string): void {
   if (source === "history") return; // the transcript is repaired
-  if (messages.length === 1 && messages[0]?.role === "user") return;
-  throw new TypeError(`Cannot change the messages of a ${source} at input in "${name}": expected one user message`);
+  const fits = source !== "reply" || context.length === 0;
+  if (fits && messages.length === 1 && messages[0]?.role === "user") return;
+  const expected = `expected one user message${fits ? "" : " without context"}`;
+  throw new TypeError(`Cannot change the messages of a ${source} at input in "${name}": ${expected}`);
 }
 
 /** A refusal stands. An acceptance is that of the inner layers, so no hook can bypass a guard inside it. */
@@ -51,7 +57,7 @@ export async function reviewInput(
   source: InputSource,
   messages: readonly Message[],
 ): Promise<InputResult> {
-  const ctx: InputContext = { run, signal, emit, vars, source, messages };
+  const ctx: InputContext = { run, signal, emit, vars, source, messages, context: [] };
   const result = await engine.definition.onions.input(ctx, undefined, inputPolicy);
   return result.status === "accepted" ? result : refused(result.reason ?? "");
 }

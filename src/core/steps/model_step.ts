@@ -13,6 +13,7 @@ import { reply } from "../hooks/results.ts";
 import { type Cancellation, delay, withGracePeriod } from "../lib/cancellation.ts";
 import { decideOnError, isRecoverable } from "../run/failure.ts";
 import type { CallRecord, Move, PositionAt } from "../run/position.ts";
+import { injected } from "./next.ts";
 import { ResponseAccumulator } from "./response.ts";
 import { ShownText } from "./shown_text.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
@@ -28,7 +29,7 @@ export const askModel: Step<StepScope, "model"> = async (scope, position) => {
   const { turn } = position;
   if (arrivals.waiting) { // they arrived while the position was saved
     const messages = arrivals.take();
-    return { to: position, add: messages, announce: [{ type: "steering.injected", messages }] };
+    return { to: position, add: messages, announce: [injected(messages)] };
   }
   const response = await respond(scope, turn, position.shown);
   if (scope.turn) scope.turn.response = response;

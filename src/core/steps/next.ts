@@ -3,10 +3,12 @@
  *
  * @module
  */
-import { type Message, textOf } from "../../protocol/message.ts";
+import type { Event } from "../../protocol/event.ts";
+import { type Message, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { Answer } from "../hooks/points/run.ts";
 import type { Move, Position } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
+import { withoutContext } from "../run/transcript.ts";
 
 /** Begins the next turn after `added`, with the messages that have arrived; or ends the prompt at a limit. */
 export function beginTurn(engine: EngineRun, added: readonly Message[]): Move {
@@ -24,8 +26,13 @@ export function beginTurn(engine: EngineRun, added: readonly Message[]): Move {
     add: [...added, ...messages],
     to: { at: "model", turn: turns + 1 },
     counters: { turns: turns + 1 },
-    ...(messages.length > 0 && { announce: [{ type: "steering.injected", messages }] }),
+    ...(messages.length > 0 && { announce: [injected(messages)] }),
   };
+}
+
+/** Returns the event of messages that enter the transcript. Their context is for the model only. */
+export function injected(messages: readonly UserMessage[]): Event {
+  return { type: "steering.injected", messages: withoutContext(messages) };
 }
 
 /** Returns the end position of a prompt. */

@@ -23,7 +23,8 @@ export async function sendToRemoteRun(
     if (session && isRunning(session, run) && message.type === "message" && !reviewed) {
       const { vars } = requester;
       const accepted = await reviewForRemoteRun(agent, { session, message: message.message, vars, onError });
-      message = { ...message, message: accepted };
+      const context = accepted.slice(0, -1);
+      message = { ...message, message: accepted.at(-1) ?? message.message, ...(context.length > 0 && { context }) };
       reviewed = true;
     }
     const changed = session && isRunning(session, run) ? addMail(session, message) : undefined;

@@ -4,6 +4,7 @@
  * @module
  */
 import { waitingMessages as messagesInState } from "../../core/features/steering.ts";
+import { withoutContext } from "../../core/run/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
 import { type Message, noUsage } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
@@ -81,7 +82,8 @@ export function finalEvent(session: Stored, run: string): Event {
 /** Returns how many messages wait for the run. */
 export function waitingMessages(session: Stored): number {
   const { run, mail = [] } = session ?? {};
-  return messagesInState(run?.state ?? []).length + mail.filter(({ type }) => type === "message").length;
+  return withoutContext(messagesInState(run?.state ?? [])).length +
+    mail.filter(({ type }) => type === "message").length;
 }
 
 /** Returns the session with a message or a request to finish added for its run; nothing if no run has it. */

@@ -49,15 +49,14 @@ export function promptHooks(hooks: Hooks): Pick<Middleware, "prompt" | "input"> 
     return refusalOf("UserPromptSubmit", submitted) ?? [...contextOf(expanded), ...contextOf(submitted)];
   }
 
-  /** Asks about a message to a run while it works. The texts for the model are sent with the next request. */
+  /** Asks about a message to a run while it works. The texts for the model are delivered with the message. */
   const steering: Pick<Middleware, "input"> = {
     async input(ctx, next) {
       const [message] = ctx.messages;
       if (ctx.source !== "steering" || message?.role !== "user") return await next();
       const answer = await askAll(ctx, message);
       if ("status" in answer) return refused(answer.reason ?? "");
-      hooks.addLater(ctx, answer);
-      return await next();
+      return await next({ context: [...ctx.context, ...answer] });
     },
   };
 

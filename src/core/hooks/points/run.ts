@@ -77,17 +77,21 @@ export interface InputContext<V = unknown> extends Scope<V> {
   readonly source: InputSource;
   /** The messages. Only "history" may have several. */
   readonly messages: readonly Message[];
+  /** Texts for the model to insert before the messages. They are kept with the messages, also until another process delivers them. */
+  readonly context: readonly string[];
 }
 /** The change of `input`. */
 export interface InputChange extends Change {
   /** The messages to accept instead. Except for "history", it is one user message. */
   readonly messages?: readonly Message[];
+  /** The given list with more texts. A "reply" has no place for them. */
+  readonly context?: readonly string[];
 }
 /** The accepted messages, or a refusal: `refused()`. A refusal is final, and the messages change only through `next()`. */
 export interface InputResult {
   /** accepted: the messages enter the run. cancelled: they are refused, and not stored. */
   readonly status: "accepted" | "cancelled";
-  /** The accepted messages. Empty if they are refused. */
+  /** The accepted messages, after their context. Empty if they are refused. */
   readonly messages: readonly Message[];
   /** The reason of a refusal. */
   readonly reason?: string;
