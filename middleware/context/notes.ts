@@ -11,7 +11,7 @@ export interface NotesOptions<V = unknown> {
   /** The database of the notes. */
   readonly keyValue: KeyValue;
   /** Returns the owner of the notes. Default: the owner of the session. */
-  readonly owner?: (scope: Scope<V>) => string | undefined;
+  readonly owner?: (scope: Scope<V>) => string | undefined | Promise<string | undefined>;
   /** Number of notes that one owner may have. Default: 100. */
   readonly max?: number;
   /** Number of characters of one note. Default: 2,000. */
@@ -62,7 +62,7 @@ export function notes<V = unknown>(
 
   /** Returns the prefix of an owner's keys. */
   async function prefixAt(scope: Scope<V>): Promise<string | undefined> {
-    const name = owner(scope);
+    const name = await owner(scope);
     if (name === undefined) return undefined;
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
     return `notes/${Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;

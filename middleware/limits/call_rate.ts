@@ -13,7 +13,7 @@ export interface CallRateOptions<V = unknown> {
   /** Length of the window in milliseconds. */
   readonly window: number;
   /** Returns the key whose calls are counted. Default: the name of the tool. */
-  readonly per?: (ctx: ExecuteContext<V>) => string;
+  readonly per?: (ctx: ExecuteContext<V>) => string | Promise<string>;
   /**
    * The database in which processes count together. Each tenth of the window has a counter, so a call may count for a tenth of the window longer. If the database
    * fails, so does the call. Default: the memory of this process.
@@ -58,7 +58,7 @@ export function callRate<V = unknown>(
   return {
     name: "callRate",
     async execute(ctx, next) {
-      const seconds = await count(per(ctx));
+      const seconds = await count(await per(ctx));
       if (seconds === undefined) return await next();
       return skipped(`Not run: too many calls of ${ctx.tool.name}. Try again in ${seconds} s.`);
     },

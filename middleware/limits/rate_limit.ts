@@ -9,7 +9,7 @@ import { type KeyValue, sharedWindow, slidingWindow } from "../../src/core/kit.t
 /** Options of `rateLimit()`. */
 export interface RateLimitOptions<V = unknown> {
   /** Returns the key whose messages are counted, such as the user's id. */
-  readonly per: (ctx: InputContext<V>) => string;
+  readonly per: (ctx: InputContext<V>) => string | Promise<string>;
   /** Messages that one key may send within one window. */
   readonly limit: number;
   /** Length of the window in milliseconds. */
@@ -50,7 +50,7 @@ export function rateLimit<V = unknown>({ per, keyValue, ...options }: RateLimitO
     name: "rateLimit",
     async input(ctx, next) {
       if (ctx.source !== "prompt" && ctx.source !== "steering") return await next();
-      const seconds = await count(per(ctx));
+      const seconds = await count(await per(ctx));
       return seconds === undefined ? await next() : refused(`Too many requests: try again in ${seconds} s.`);
     },
   };

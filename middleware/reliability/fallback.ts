@@ -9,7 +9,7 @@ import { trackShownText } from "../../src/core/kit.ts";
 /** Options of `fallback()`. */
 export interface FallbackOptions {
   /** Whether to try the next model; `model` is the one that failed. Default: always. */
-  readonly when?: (error: unknown, model: Model) => boolean;
+  readonly when?: (error: unknown, model: Model) => boolean | Promise<boolean>;
   /** Tries the next model even if text of the answer was emitted; `model.reset` then tells clients to discard the text. Default: false. */
   readonly afterText?: boolean;
 }
@@ -51,7 +51,7 @@ export function fallback(
           return await next({ emit: shown.emit, request: { model } });
         } catch (error) {
           const mayNot = isInterrupt(error) || ctx.signal.aborted || (shown.text && !afterText);
-          if (mayNot || !when(error, model)) throw error;
+          if (mayNot || !await when(error, model)) throw error;
           ctx.run.report(error);
           model = other;
         }

@@ -24,7 +24,7 @@ export interface RetryOptions {
    * Whether to repeat a failed attempt. At `model`, it replaces the default: errors that the provider marks as recoverable, and timeouts. At `execute`,
    * it can only exclude failures: a tool without `idempotent: true`, or one that threw a `ToolError`, is never repeated. Default there: repeat the rest.
    */
-  readonly when?: (error: unknown, failure: Failure) => boolean;
+  readonly when?: (error: unknown, failure: Failure) => boolean | Promise<boolean>;
   /** The longest wait before the second attempt, in milliseconds. It doubles with every attempt; the actual wait is random. Default: 500. */
   readonly delay?: number;
   /** The longest wait before an attempt, in milliseconds. If the provider asks for a longer one, the failure stands. Default: 30,000. */
@@ -77,13 +77,14 @@ export function retry(
   async function repeat<R>(
     { run, signal }: Scope,
     once: () => Promise<R>,
-    mayRepeat: (error: unknown, attempt: number) => boolean,
+    mayRepeat: (error: unknown, attempt: number) => boolean | Promise<boolean>,
   ): Promise<R> {
     for (let attempt = 1;; attempt++) {
       try {
         return await once();
       } catch (error) {
-        if (attempt >= attempts || isInterrupt(error) || signal.aborted || !mayRepeat(error, attempt)) throw error;
+        const isFinal = attempt >= attempts || isInterrupt(error) || signal.aborted;
+        if (isFinal || !await mayRepeat(error, attempt)) throw error;
         const ms = backoff(error, attempt);
         if (ms === undefined) throw error;
         run.report(error);

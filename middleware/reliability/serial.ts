@@ -40,13 +40,15 @@ import { cancellationOf, Locks } from "../../src/core/kit.ts";
  * ```
  */
 export function serial<V = unknown>(
-  key: string | ((ctx: ExecuteContext<V>) => string | undefined) = ({ tool }) => tool.name,
+  key: string | ((ctx: ExecuteContext<V>) => string | undefined | Promise<string | undefined>) = ({ tool }) =>
+    tool.name,
 ): Middleware<V> {
   const locks = new Locks();
   return {
     name: "serial",
     async execute(ctx, next) {
-      const name = typeof key === "string" ? key : key(ctx);
+      const given = typeof key === "string" ? key : key(ctx);
+      const name = typeof given === "object" ? await given : given; // a key that is known keeps the order of the calls
       return name === undefined ? await next() : await locks.hold(name, cancellationOf(ctx.signal), next);
     },
   };

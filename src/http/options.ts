@@ -54,7 +54,7 @@ export interface ServeOptions {
    * Returns the session that the URL of a request names, or `undefined`. The session is created if it does not exist. Default: the body names the session, which
    * must exist.
    */
-  readonly session?: (c: Context) => string | undefined;
+  readonly session?: (c: Context) => string | undefined | Promise<string | undefined>;
   /**
    * The effect on a prompt if another run has its session: `refuse` answers 409, `queue` waits (at most ten prompts for a session), `replace` stops the other run. Default: `queue` for wires, whose clients send the next message without waiting for the end of a stopped run; otherwise `refuse`.
    */

@@ -23,14 +23,14 @@ export interface CacheOptions<V = unknown> {
   /** Milliseconds after which an entry is deleted. Default: an hour. */
   readonly expireIn?: number;
   /** Whether a request to a model is cached. Default: true. */
-  readonly model?: boolean | ((ctx: ModelContext<V>) => boolean);
+  readonly model?: boolean | ((ctx: ModelContext<V>) => boolean | Promise<boolean>);
   /** The names of the tools whose results are cached, or a function that decides about a call. Default: none. */
-  readonly tools?: readonly string[] | ((ctx: ExecuteContext<V>) => boolean);
+  readonly tools?: readonly string[] | ((ctx: ExecuteContext<V>) => boolean | Promise<boolean>);
   /**
    * Returns a second key of the entries, besides the request or the call: only runs with the same value share them. Default: the owner of the session. `() => "all"`
    * shares entries with all owners.
    */
-  readonly per?: (scope: Scope<V>) => string | undefined;
+  readonly per?: (scope: Scope<V>) => string | undefined | Promise<string | undefined>;
 }
 
 /** The size of the largest entry, which is that of the key-value port. */
@@ -92,8 +92,8 @@ export function cache<V = unknown>(
   return {
     name: "cache",
     async model(ctx, next) {
-      if (!isCachedRequest(ctx)) return await next();
-      const key = await keyOf("model", { per: per(ctx), ...Object(requestKey(ctx)) });
+      if (!await isCachedRequest(ctx)) return await next();
+      const key = await keyOf("model", { per: await per(ctx), ...Object(requestKey(ctx)) });
       let isOwn = false;
       const response = await responses.run(key, ctx.signal, async () => {
         const found = await find(key, ctx);
@@ -108,8 +108,8 @@ export function cache<V = unknown>(
       return { ...response, usage: noUsage };
     },
     async execute(ctx, next) {
-      if (!isCachedCall(ctx)) return await next();
-      const key = await keyOf("tool", { per: per(ctx), tool: ctx.tool.name, input: ctx.input });
+      if (!await isCachedCall(ctx)) return await next();
+      const key = await keyOf("tool", { per: await per(ctx), tool: ctx.tool.name, input: ctx.input });
       const isOk = (result: ToolResult) => result.status === "ok";
       return await results.run(key, ctx.signal, async () => {
         const found = await find(key, ctx);

@@ -27,7 +27,9 @@ export interface McpHttpServer<V = unknown> {
   /** URL of the server. */
   readonly url: string;
   /** Headers of every request, such as a token, or a function that returns those of a run. Default: none. */
-  readonly headers?: Readonly<Record<string, string>> | ((scope: Scope<V>) => Readonly<Record<string, string>>);
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | ((scope: Scope<V>) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
 }
 
 /** An MCP server that is reached in another way. */
@@ -122,10 +124,10 @@ async function open<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promi
   }
 }
 
-function transportOf<V>(server: McpServer<V>, ctx: Scope<V>): McpTransport | Promise<McpTransport> {
-  if ("transport" in server) return server.transport(ctx);
+async function transportOf<V>(server: McpServer<V>, ctx: Scope<V>): Promise<McpTransport> {
+  if ("transport" in server) return await server.transport(ctx);
   const { url, headers = {} } = server;
-  return httpTransport(url, typeof headers === "function" ? headers(ctx) : headers);
+  return httpTransport(url, typeof headers === "function" ? await headers(ctx) : headers);
 }
 
 /** A server that a run is connected to. */

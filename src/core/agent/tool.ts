@@ -41,7 +41,7 @@ export interface Tool<I, O, V> {
   /** True if a call may run again, with the same idempotency key, after its process died. */
   readonly idempotent?: boolean;
   /** Whether a call may overlap with others of its response. A function decides by the input that the model gave. */
-  readonly parallel?: boolean | ((input: I) => boolean);
+  readonly parallel?: boolean | ((input: I) => boolean | Promise<boolean>);
   /** True if calls change nothing, so they may overlap with others even if a middleware requests groups. */
   readonly readOnly?: boolean;
   /** Does the work. */
@@ -76,7 +76,7 @@ export interface ToolOptions<S extends Schema, O, V> {
    * Whether a call may overlap with others of its response. False: it runs alone, with its hooks around it. True: it may share a group also where a
    * middleware requests groups. A function decides by the input that the model gave. Default: it overlaps, unless a middleware requests groups.
    */
-  readonly parallel?: boolean | ((input: NoInfer<Infer<S>>) => boolean);
+  readonly parallel?: boolean | ((input: NoInfer<Infer<S>>) => boolean | Promise<boolean>);
   /** True if calls change nothing. If a middleware requests groups, such calls may overlap with others. Default: false. */
   readonly readOnly?: boolean;
   /** Does the work. A string or a `ToolResult` is sent to the model as it is, every other value as JSON. A thrown error becomes an error result. */

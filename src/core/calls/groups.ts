@@ -32,7 +32,9 @@ async function mustBeAlone({ engine, run, signal, emit, vars }: StepScope, call:
   try {
     const parallel = await isParallel(tool, call);
     const ctx: GroupContext = { run, signal, emit, vars, call, tool, name: call.name, turn, parallel };
-    return parallel === false || groups.some((group) => group(ctx) === "alone");
+    if (parallel === false) return true;
+    for (const group of groups) if (await group(ctx) === "alone") return true;
+    return false;
   } catch (error) {
     events.report(error);
     return true;
@@ -43,5 +45,5 @@ async function mustBeAlone({ engine, run, signal, emit, vars }: StepScope, call:
 async function isParallel(tool: AnyTool | undefined, { input }: Call): Promise<boolean | undefined> {
   if (typeof tool?.parallel !== "function") return tool?.parallel ?? (tool?.readOnly ? true : undefined);
   const validated = await tool.input["~standard"].validate(input);
-  return !validated.issues && tool.parallel(validated.value as never); // parsed by the tool's own schema
+  return !validated.issues && await tool.parallel(validated.value as never); // parsed by the tool's own schema
 }

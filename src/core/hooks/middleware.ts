@@ -87,7 +87,7 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
    * "parallel" calls share a group. If several middleware have `groups`, one "alone" is enough; so is `parallel: false` of the tool. A function that
    * throws counts as "alone". Default: all calls of a response share a group.
    */
-  readonly groups?: (ctx: GroupContext<V>) => "parallel" | "alone";
+  readonly groups?: (ctx: GroupContext<V>) => "parallel" | "alone" | Promise<"parallel" | "alone">;
   /** Tools that it adds. */
   readonly tools?: readonly AnyTool<V>[];
   /** Beginnings of the names of tools that its hooks add. A tool of `run()`, such as one that a client declares, is refused with such a name. Default: none. */

@@ -46,7 +46,7 @@ function toolNameOf(ctx: object): string {
 }
 
 /**
- * Applies the hooks of `middleware` only if `predicate` returns true. Its tools are always available.
+ * Applies the hooks of `middleware` only if `predicate` returns true. Its tools are always available. If the predicate throws, the hook fails.
  *
  * ```ts
  * import { inject } from "@jizai/jizai/middleware/inject";
@@ -55,24 +55,29 @@ function toolNameOf(ctx: object): string {
  * const greeting = when(({ run }) => run.used.turns < 2, inject("This is the first turn."));
  * ```
  */
-export function when<V>(predicate: (scope: Scope<V>) => boolean, middleware: Middleware<V>): Middleware<V> {
+export function when<V>(predicate: Condition<Scope<V>>, middleware: Middleware<V>): Middleware<V> {
   return conditional(middleware, predicate);
 }
 
-function conditional<V>(middleware: Middleware<V>, holds: (ctx: Scope<V>) => boolean): Middleware<V> {
+/** Decides whether a hook applies. */
+type Condition<C> = (ctx: C) => boolean | Promise<boolean>;
+
+function conditional<V>(middleware: Middleware<V>, holds: Condition<Scope<V>>): Middleware<V> {
   const { groups } = middleware;
   const hooks = eachHook(middleware, (hook) => onlyIf(hook, holds));
-  return groups ? { ...hooks, groups: (ctx) => holds(ctx) ? groups(ctx) : "parallel" } : hooks;
+  return groups ? { ...hooks, groups: async (ctx) => await holds(ctx) ? groups(ctx) : "parallel" } : hooks;
 }
 
 /** Returns a hook that applies only if `holds` returns true. Otherwise its layer is skipped, at no cost. */
-export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean): Layered<C, D, R> {
-  const chosen = (ctx: C, next: Next<D, R>) => holds(ctx) ? hook(ctx, next) : next();
+export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: Condition<C>): Layered<C, D, R> {
+  const chosen = async (ctx: C, next: Next<D, R>) => await (await holds(ctx) ? hook(ctx, next) : next());
   function layer(wrap: Wrap<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
     const wrapped = wrap(hook, inner);
     return (ctx, own, policy, awaited, review) => {
+      const choose = (applies: boolean) => (applies ? wrapped : inner)(ctx, own, policy, awaited, review);
       try {
-        return (holds(ctx) ? wrapped : inner)(ctx, own, policy, awaited, review);
+        const applies = holds(ctx);
+        return typeof applies === "boolean" ? choose(applies) : Promise.resolve(applies).then(choose);
       } catch (error) {
         return Promise.reject(error);
       }

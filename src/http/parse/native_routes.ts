@@ -21,7 +21,7 @@ export function nativeRoutes({ maxBody, session: sessionOf }: ServerOptions): re
 
   async function prompt(c: Context): Promise<Operation> {
     const { session: named, ...input } = await body(c, runBody);
-    const addressed = sessionOf?.(c);
+    const addressed = await sessionOf?.(c);
     if (addressed !== undefined && named !== undefined && named !== addressed) {
       throw new RequestError(404, "unknown", `Cannot run session "${named}": there is none`);
     }

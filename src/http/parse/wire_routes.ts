@@ -19,7 +19,7 @@ export function wireRoute({ method, path, parse, encodeError }: WireRoute, optio
     errorBody: encodeError,
     async parse(c) {
       const body = method === "POST" ? await readJson(c, json, options.maxBody) : undefined;
-      const session = options.session?.(c);
+      const session = await options.session?.(c);
       return operationOf(parse({ params: c.req.param(), body, session }), session);
     },
   };

@@ -22,7 +22,10 @@ import { partsOf, responseOf } from "./result.ts";
 import { enterWorktree, leaveWorktree } from "./worktree.ts";
 
 /** Says whether a denial, by its reason, was made by a classifier and not by a rule. */
-export type IsClassifierDenial = (reason: string, call: { readonly name: string; readonly input: unknown }) => boolean;
+export type IsClassifierDenial = (
+  reason: string,
+  call: { readonly name: string; readonly input: unknown },
+) => boolean | Promise<boolean>;
 
 /** Creates the hooks at `tool` and `execute`. */
 export function toolHooks(
@@ -44,7 +47,7 @@ export function toolHooks(
   /** Asks PermissionDenied about a denial that no hook and no person made. */
   async function refused(ctx: ToolContext, result: ToolResult): Promise<ToolResult> {
     const reason = textOf(result);
-    if (!hooks.dialect.reportsRules && !isClassifierDenial(reason, ctx)) return result;
+    if (!hooks.dialect.reportsRules && !await isClassifierDenial(reason, ctx)) return result;
     const fields = () => ({ ...callFields(ctx), reason, denial_reason: reason });
     const answers = await hooks.ask("PermissionDenied", ctx, fields);
     const mayRetry = answers.some(({ specific }) => specific.retry);
