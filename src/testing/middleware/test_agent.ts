@@ -5,7 +5,7 @@
  */
 import { type Agent, agent } from "../../core/agent/agent.ts";
 import { compactionHooks } from "../../core/features/compaction.ts";
-import { asTool } from "../../core/features/subagents.ts";
+import { asTool } from "../../core/features/subagents/mod.ts";
 import type { Limits } from "../../core/run/limits.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import { type Schema, schemaOf } from "../../core/agent/schema.ts";

@@ -3,28 +3,28 @@
  *
  * @module
  */
-import type { ToolResult } from "../../protocol/message.ts";
-import { user } from "../../protocol/message.ts";
-import type { PersonAnswer, Question } from "../../protocol/question.ts";
-import { SinkFilter } from "../../stream/channel.ts";
-import type { Agent } from "../agent/agent.ts";
-import { type AgentDefinition, defineAgent } from "../agent/definition.ts";
-import { schemaOf } from "../agent/schema.ts";
-import { type Tool, tool } from "../agent/tool.ts";
-import { Pause } from "../hooks/interrupt.ts";
-import { type Middleware, nameOf } from "../hooks/middleware.ts";
-import type { PointPolicy } from "../hooks/onion.ts";
-import type { ExecuteContext } from "../hooks/points/call.ts";
-import type { RunResult, SubagentChange, SubagentContext } from "../hooks/points/run.ts";
-import { mergeSettings, policyOf } from "../hooks/policy.ts";
-import { failed, text } from "../hooks/results.ts";
-import { memory } from "../persistence/memory.ts";
-import type { Session } from "../persistence/session.ts";
-import type { OpenCall } from "../calls/call.ts";
-import type { NumberedEvent } from "../run/events.ts";
-import { limited, type Limits } from "../run/limits.ts";
-import type { EngineRun, StepScope } from "../run/run.ts";
-import { start } from "../start/start.ts";
+import type { ToolResult } from "../../../protocol/message.ts";
+import { user } from "../../../protocol/message.ts";
+import type { PersonAnswer, Question } from "../../../protocol/question.ts";
+import { SinkFilter } from "../../../stream/channel.ts";
+import type { Agent } from "../../agent/agent.ts";
+import type { AgentDefinition } from "../../agent/definition.ts";
+import { schemaOf } from "../../agent/schema.ts";
+import { type Tool, tool } from "../../agent/tool.ts";
+import { Pause } from "../../hooks/interrupt.ts";
+import type { PointPolicy } from "../../hooks/onion.ts";
+import type { ExecuteContext } from "../../hooks/points/call.ts";
+import type { RunResult, SubagentChange, SubagentContext } from "../../hooks/points/run.ts";
+import { mergeSettings, policyOf } from "../../hooks/policy.ts";
+import { failed, text } from "../../hooks/results.ts";
+import { memory } from "../../persistence/memory.ts";
+import type { Session } from "../../persistence/session.ts";
+import type { OpenCall } from "../../calls/call.ts";
+import type { NumberedEvent } from "../../run/events.ts";
+import { limited, type Limits } from "../../run/limits.ts";
+import type { EngineRun, StepScope } from "../../run/run.ts";
+import { start } from "../../start/start.ts";
+import { inheritFrom } from "./inherit.ts";
 
 /** The options of `asTool()`. */
 export interface AsToolOptions {
@@ -162,7 +162,7 @@ async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResu
   const sink = new SinkFilter(parent.sink, write, () => {});
   const store = memory();
   if (saved) await store.save({ ...saved, version: 0 });
-  const started = start(inheriting(parent.definition, child), {
+  const started = start(inheritFrom(parent.definition, child), {
     ...(saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] }),
     store,
     signal,
@@ -177,46 +177,4 @@ async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResu
   const partial = status !== "done" && answered !== "" && { text: answered }; // for clients: the model does not read it
   parent.events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
   return result;
-}
-
-/** The middleware that a child inherits, and the middleware that they are a part of. */
-interface Inherited {
-  readonly from: Middleware;
-  readonly middleware: Middleware;
-}
-
-/** Children with the middleware that they inherit from a parent, composed once. */
-const composed = new WeakMap<object, Map<object, AgentDefinition<StepScope>>>();
-/** The middleware that an agent inherited itself. */
-const inheritedBy = new WeakMap<object, readonly Inherited[]>();
-
-/** Returns `child` with the middleware that it inherits around its own. */
-function inheriting(
-  parent: AgentDefinition<StepScope>,
-  child: AgentDefinition<StepScope>,
-): AgentDefinition<StepScope> {
-  const known = composed.get(parent) ?? new Map();
-  composed.set(parent, known);
-  const found = known.get(child);
-  if (found) return found;
-  const received = inheritedBy.get(parent) ?? []; // the first middleware of the parent
-  const all = [...received, ...parent.use.slice(received.length).flatMap(inheritedOf)];
-  const inherited = all.filter(({ from }) => !child.use.includes(from));
-  const tools = inherited.flatMap(({ middleware }) => middleware.tools ?? []);
-  const heir = inherited.length === 0 ? child : defineAgent({
-    ...child,
-    use: [...inherited.map(({ middleware }) => middleware), ...child.use],
-    tools: [...child.tools, ...tools.filter((tool) => !child.tools.includes(tool))],
-  });
-  inheritedBy.set(heir, inherited);
-  known.set(child, heir);
-  return heir;
-}
-
-/** Returns the part of a middleware that children inherit: its guard, unless it declares otherwise. */
-function inheritedOf(from: Middleware, index: number): readonly Inherited[] {
-  const { inherit, approval } = from;
-  const name = nameOf(from, index);
-  if (inherit) return [{ from, middleware: { ...from, name } }];
-  return inherit === undefined && approval ? [{ from, middleware: { name, approval: approval.bind(from) } }] : [];
 }
