@@ -108,7 +108,7 @@ export async function play<V, O>(
     : { answers: request.answers };
   const sink = { ...nullSink, write: ({ event }: NumberedEvent) => void events.push(event) };
   const started = start(definition, { store, session, vars, ...options }, sink);
-  player.onOrder((order) => obey(started, order));
+  player.onOrder((order) => repeatOrder(started, order));
   const result = await started.result;
   return { events, result, executions: player.executions };
 }
@@ -130,8 +130,8 @@ function playing(
   });
 }
 
-/** Repeats what the recorded caller did: a stop, a message, a request to finish. */
-function obey(started: ReturnType<typeof start>, order: RecordedOrder): void {
+/** Repeats an order of the recorded caller: a stop, a message, a request to finish. */
+function repeatOrder(started: ReturnType<typeof start>, order: RecordedOrder): void {
   switch (order.type) {
     case "stop":
       return started.stop(order.reason, { rollback: order.rollback });

@@ -1,5 +1,5 @@
 /**
- * Tapes: they collect what a run receives while it runs.
+ * Tapes: each collects the values that a run receives from outside.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { noUsage, type Usage } from "../../protocol/message.ts";
 import { recordError } from "./recorded_error.ts";
 import type { RecordedEntry, RecordedInput, RecordedOrder } from "./recording.ts";
 
-/** The name of the middleware that stands between an agent and what is outside. Traces do not contain it. */
+/** The name of the middleware that records or replaces what comes from outside the run. Traces do not contain it. */
 export const innermost = "~replay";
 
 /** Returns the trace of an agent, which leaves out the innermost middleware. */
