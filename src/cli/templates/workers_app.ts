@@ -56,7 +56,7 @@ outlive their clients, create the project with \`--template durable-objects\`.
 
 const commands = ["npm install", "npm test", "npm start"];
 
-/** The fields of \`wrangler.jsonc\` that every Worker has. */
+/** The fields of `wrangler.jsonc` that every Worker has. */
 export function wranglerJson({ name }: Project, fields: Readonly<Record<string, unknown>> = {}): string {
   return json({
     $schema: "node_modules/wrangler/config-schema.json",
