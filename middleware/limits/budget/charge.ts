@@ -27,22 +27,22 @@ export function charge(model: string, usage: Usage, prices: Prices | undefined):
   const price = prices[model];
   if (!price) throw new TypeError(`Cannot budget the cost of "${model}": it has no price; expected one in \`prices\``);
   const { cached = 0 } = usage;
-  const { input, output, cached: again = input } = price;
-  return { tokens, cost: ((usage.input - cached) * input + cached * again + usage.output * output) / 1_000_000 };
+  const { input, output, cached: cachedPrice = input } = price;
+  return { tokens, cost: ((usage.input - cached) * input + cached * cachedPrice + usage.output * output) / 1_000_000 };
 }
 
 /** Creates a function that estimates the tokens of a request, at four characters each. Messages and tools are immutable, so each is measured once. */
 export function estimator(): (request: ModelRequest) => number {
-  const known = new WeakMap<object, number>();
-  function once<T extends object>(thing: T, measure: (thing: T) => number): number {
-    const size = known.get(thing) ?? measure(thing);
-    known.set(thing, size);
+  const sizes = new WeakMap<object, number>();
+  function sizeOf<T extends object>(value: T, measure: (value: T) => number): number {
+    const size = sizes.get(value) ?? measure(value);
+    sizes.set(value, size);
     return size;
   }
   return ({ messages, instructions, tools }) => {
     let tokens = Math.ceil(instructions.length / 4) +
-      once(tools, (tools) => Math.ceil(JSON.stringify(tools).length / 4));
-    for (const message of messages) tokens += once(message, (message) => estimateTokens([message]));
+      sizeOf(tools, (tools) => Math.ceil(JSON.stringify(tools).length / 4));
+    for (const message of messages) tokens += sizeOf(message, (message) => estimateTokens([message]));
     return tokens;
   };
 }

@@ -3,29 +3,11 @@
  *
  * @module
  */
-import {
-  type Emit,
-  type Middleware,
-  type ModelChange,
-  type ModelContext,
-  type ModelRequest,
-  type ModelResponse,
-  type Next,
-  Pause,
-  refused,
-  reply,
-  type Run,
-  type Scope,
-  skipped,
-  state,
-  textOf,
-  type ToolContext,
-  type ToolResult,
-  user,
-} from "../../../mod.ts";
-import { onlyIf } from "../../../src/core/kit.ts";
-import { charge, estimator, type Price, type Prices } from "./charge.ts";
+import { type Middleware, Pause, refused, type Scope, state } from "../../../mod.ts";
+import { callReservations } from "./calls.ts";
+import { charge, type Price, type Prices } from "./charge.ts";
 import { type Amounts, ledgerOf } from "./ledger.ts";
+import { type BudgetState, chargeRequests } from "./requests.ts";
 
 export type { Amounts, Price, Prices };
 
@@ -54,7 +36,6 @@ export interface Budget extends Middleware {
 }
 
 const spent = "the budget is spent";
-const finish = "The budget is spent. Answer now with what you have. You can no longer use tools.";
 
 /**
  * Limits what a run and its subagents may spend together. The estimated tokens of a request and its answer are reserved before it is sent, and replaced by the
@@ -87,61 +68,15 @@ const finish = "The budget is spent. Answer now with what you have. You can no l
 export function budget(options: BudgetOptions = {}): Budget {
   const { prices = {}, reserve = 1_000, name = "budget", ...given } = options;
   const limits: Amounts = { tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity, ...given };
-  expectAmounts({ ...limits, reserve }, (what) => `"${what}"`);
+  expectAmounts({ ...limits, reserve }, (key) => `"${key}"`);
   for (const [model, { input, output, cached = input }] of Object.entries(prices)) {
-    expectAmounts({ input, output, cached }, (what) => `"${what}" of "${model}"`);
+    expectAmounts({ input, output, cached }, (key) => `"${key}" of "${model}"`);
   }
-  const priced = limits.cost < Infinity ? prices : undefined;
-  const bounded = limits.tokens < Infinity || priced !== undefined;
-  const estimate = estimator();
+  const applied = limits.cost < Infinity ? prices : undefined;
+  const bounded = limits.tokens < Infinity || applied !== undefined;
   const ledger = ledgerOf(name, limits);
-  /** Whether this run exceeded the budget, and its last answer. */
-  const own = state<{ readonly over: boolean; readonly answer?: string }>(`${name}.own`, () => ({ over: false }));
-  /** Reserved calls by run. */
-  const open = new WeakMap<Run, Set<string>>();
-
-  function expected(request: ModelRequest): Partial<Amounts> {
-    if (!bounded) return {};
-    const { maxTokens = reserve } = request.options;
-    return charge(request.model.id, { input: estimate(request), output: maxTokens }, priced);
-  }
-
-  /** Returns whether the hook has work for the next request: the amounts are limited, or the budget is spent. */
-  function isLimited(ctx: Scope): boolean {
-    const { over, answer } = own.get(ctx);
-    return bounded || over || answer !== undefined || ledger.left(ctx).ms <= 0;
-  }
-
-  async function chargeRequest(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
-    const { request } = ctx;
-    const { over, answer } = own.get(ctx);
-    if (answer !== undefined) return reply(""); // a continuation after the last answer gets an empty answer
-    const most = expected(request);
-    const last = over || !fits(most, ledger.left(ctx));
-    const settle = ledger.reserve(ctx, most);
-    let took: Partial<Amounts> = {};
-    try {
-      const response = await next(last ? { request: lastOf(request, name) } : undefined);
-      took = most; // stands if the model that answered has no price
-      took = charge(response.model, response.usage, priced);
-      if (last) own.set(ctx, { over, answer: textOf(response) });
-      return response;
-    } finally {
-      settle(took);
-    }
-  }
-
-  /** Reserves a call until its result. Returns false if none is left. */
-  function reserved(ctx: ToolContext): boolean {
-    if (own.get(ctx).answer !== undefined || !ledger.take(ctx)) return false;
-    open.get(ctx.run)?.add(ctx.call.id);
-    return true;
-  }
-
-  function skipCall(ctx: ToolContext): Promise<ToolResult> {
-    own.update(ctx, (was) => ({ ...was, over: true }));
-    return Promise.resolve(skipped(`Not run: ${spent}.`));
-  }
+  const own = state<BudgetState>(`${name}.own`, () => ({ over: false }));
+  const reservations = callReservations(ledger, own, spent);
 
   return {
     name,
@@ -150,33 +85,25 @@ export function budget(options: BudgetOptions = {}): Budget {
     left: ledger.left,
     async prompt(ctx, next) {
       const stop = ledger.start(ctx);
-      const calls = new Set<string>();
-      open.set(ctx.run, calls);
-      const emit: Emit = (event) => {
-        if (event.type === "tool.finished" && calls.delete(event.call)) {
-          const { status } = event.result;
-          if (status === "denied" || status === "skipped") ledger.giveBack(ctx, 1);
-        }
-        ctx.emit(event);
-      };
+      const { emit, giveBack } = reservations.begin(ctx);
       try {
         const result = await next({ emit });
         const { answer } = own.get(ctx);
         const stands = answer === undefined || result.status === "cancelled";
         return stands ? result : { status: "limit", text: answer, reason: name };
       } catch (error) {
-        if (error instanceof Pause) ledger.giveBack(ctx, calls.size); // the calls enter again after the pause
+        if (error instanceof Pause) giveBack(); // the calls enter again after the pause
         throw error;
       } finally {
         stop();
       }
     },
-    model: onlyIf(chargeRequest, isLimited),
-    tool: onlyIf(skipCall, (ctx) => !reserved(ctx)),
+    model: chargeRequests({ name, ledger, own, bounded, prices: applied, reserve }),
+    tool: reservations.tool,
     async compact(ctx, next) {
       const compaction = await next();
       const { usage } = compaction;
-      if (usage) ledger.reserve(ctx, {})(charge(ctx.model.id, usage, priced)); // at the price of the run's own model
+      if (usage) ledger.reserve(ctx, {})(charge(ctx.model.id, usage, applied)); // at the price of the run's own model
       return compaction;
     },
     async subagent(ctx, next) {
@@ -189,18 +116,11 @@ export function budget(options: BudgetOptions = {}): Budget {
   };
 }
 
-/** Throws a `RangeError` if one of `amounts` is negative or not a number; `of` names it. */
-function expectAmounts(amounts: object, of: (what: string) => string): void {
-  for (const [what, value] of Object.entries(amounts)) {
-    if (!(value >= 0)) throw new RangeError(`Cannot budget ${value} for ${of(what)}: expected a number of 0 or more`);
+/** Throws a `RangeError` if one of `amounts` is negative or not a number. `nameOf` names it in the error. */
+function expectAmounts(amounts: object, nameOf: (key: string) => string): void {
+  for (const [key, value] of Object.entries(amounts)) {
+    if (!(value >= 0)) {
+      throw new RangeError(`Cannot budget ${value} for ${nameOf(key)}: expected a number of 0 or more`);
+    }
   }
-}
-
-function fits({ tokens = 0, cost = 0 }: Partial<Amounts>, left: Amounts): boolean {
-  return tokens <= left.tokens && cost <= left.cost && left.ms > 0;
-}
-
-/** Returns the last request: without tools, and with a message that tells the model to finish. */
-function lastOf({ messages }: ModelRequest, from: string): Partial<ModelRequest> {
-  return { messages: [...messages, user(finish, from)], tools: [] };
 }

@@ -1,0 +1,93 @@
+/**
+ * Charges requests to the model, and makes the last one ask for a final answer.
+ *
+ * @module
+ */
+import {
+  type ModelChange,
+  type ModelContext,
+  type ModelRequest,
+  type ModelResponse,
+  type Next,
+  reply,
+  type Scope,
+  type State,
+  textOf,
+  user,
+} from "../../../mod.ts";
+import { type Layered, onlyIf } from "../../../src/core/kit.ts";
+import { charge, estimator, type Prices } from "./charge.ts";
+import type { Amounts, Ledger } from "./ledger.ts";
+
+/** The state of one run. */
+export interface BudgetState {
+  /** True once a call exceeded the budget. */
+  readonly over: boolean;
+  /** The last answer, once the model has given it. */
+  readonly answer?: string;
+}
+
+/** The parts of a budget that charges depend on. */
+export interface ChargeOptions {
+  /** The name of the budget, as the author of its messages. */
+  readonly name: string;
+  readonly ledger: Ledger;
+  readonly own: State<BudgetState>;
+  /** Whether the budget limits tokens or cost. */
+  readonly bounded: boolean;
+  /** The prices. Undefined if the budget does not limit the cost. */
+  readonly prices: Prices | undefined;
+  /** Tokens to reserve for an answer if the request has no `maxTokens`. */
+  readonly reserve: number;
+}
+
+const finish = "The budget is spent. Answer now with what you have. You can no longer use tools.";
+
+/** Returns the `model` hook of a budget. */
+export function chargeRequests(
+  { name, ledger, own, bounded, prices, reserve }: ChargeOptions,
+): Layered<ModelContext, ModelChange, ModelResponse> {
+  const estimate = estimator();
+
+  function expected(request: ModelRequest): Partial<Amounts> {
+    if (!bounded) return {};
+    const { maxTokens = reserve } = request.options;
+    return charge(request.model.id, { input: estimate(request), output: maxTokens }, prices);
+  }
+
+  /** Returns whether the hook has work for the next request: the amounts are limited, or the budget is spent. */
+  function isLimited(ctx: Scope): boolean {
+    const { over, answer } = own.get(ctx);
+    return bounded || over || answer !== undefined || ledger.left(ctx).ms <= 0;
+  }
+
+  async function chargeRequest(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
+    const { request } = ctx;
+    const { over, answer } = own.get(ctx);
+    if (answer !== undefined) return reply(""); // a continuation after the last answer gets an empty answer
+    const reserved = expected(request);
+    const isLast = over || !fits(reserved, ledger.left(ctx));
+    const settle = ledger.reserve(ctx, reserved);
+    let charged: Partial<Amounts> = {};
+    try {
+      const response = await next(isLast ? { request: lastOf(request, name) } : undefined);
+      charged = reserved; // stands if the model that answered has no price
+      charged = charge(response.model, response.usage, prices);
+      if (isLast) own.set(ctx, { over, answer: textOf(response) });
+      return response;
+    } finally {
+      settle(charged);
+    }
+  }
+
+  return onlyIf(chargeRequest, isLimited);
+}
+
+function fits({ tokens = 0, cost = 0 }: Partial<Amounts>, left: Amounts): boolean {
+  return tokens <= left.tokens && cost <= left.cost && left.ms > 0;
+}
+
+/** Returns the last request: without tools, and with a message that tells the model to finish. */
+function lastOf({ messages }: ModelRequest, from: string): Partial<ModelRequest> {
+  return { messages: [...messages, user(finish, from)], tools: [] };
+}
