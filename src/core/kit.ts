@@ -1,5 +1,5 @@
 /**
- * Building blocks for middleware: cancellation, locks, canonical JSON, and functions that visit or condition every hook.
+ * Building blocks for middleware: cancellation, locks, canonical JSON, hashes, and functions that visit or condition every hook.
  * The middleware of this package use them, and so can yours.
  *
  * @module
@@ -16,6 +16,7 @@ export { anySignal } from "./lib/any_signal.ts";
 export { type Cancellation, cancellationOf, delay, startTimer, withGracePeriod } from "./lib/cancellation.ts";
 export { canonicalJson } from "./lib/canonical_json.ts";
 export { estimateTokens } from "./lib/estimate.ts";
+export { hashOf } from "./lib/hash.ts";
 export { Locks } from "./lib/locks.ts";
 export { slidingWindow, type WindowOptions } from "./lib/sliding_window.ts";
 export { Semaphore } from "./lib/semaphore.ts";

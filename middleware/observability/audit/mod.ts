@@ -14,7 +14,7 @@ import {
   type Scope,
   textOf,
 } from "../../../mod.ts";
-import { canonicalJson, mapLeaves } from "../../../src/core/kit.ts";
+import { canonicalJson, hashOf, mapLeaves } from "../../../src/core/kit.ts";
 import type { AuditStamp, CallRecord, RunEndRecord } from "./records.ts";
 
 export type * from "./records.ts";
@@ -78,7 +78,7 @@ export function audit(
     const stamp: AuditStamp = { time: new Date().toISOString(), run: run.id, session: run.session };
     try {
       const input = maskTexts(given, mask);
-      const kept = input === undefined ? {} : hash ? { sha256: await sha256(canonicalJson(input)) } : { input };
+      const kept = input === undefined ? {} : hash ? { sha256: await hashOf(canonicalJson(input)) } : { input };
       await write(`${JSON.stringify({ ...stamp, ...record, ...kept })}\n`);
     } catch (cause) {
       const error = run.report(cause);
@@ -158,9 +158,4 @@ function maskTexts(input: unknown, mask: (text: string) => string): unknown {
 
 function since(start: number): number {
   return Math.round(performance.now() - start);
-}
-
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

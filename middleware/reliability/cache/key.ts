@@ -4,14 +4,11 @@
  * @module
  */
 import type { Message, ModelContext } from "../../../mod.ts";
-import { canonicalJson } from "../../../src/core/kit.ts";
+import { canonicalJson, hashOf } from "../../../src/core/kit.ts";
 
 /** Returns the key of a value: a hash of its canonical JSON. */
 export async function keyOf(kind: "model" | "tool", value: unknown): Promise<string> {
-  const bytes = new TextEncoder().encode(canonicalJson(value));
-  const digest = await crypto.subtle.digest("SHA-256", bytes);
-  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return `cache/${kind}/${hex}`;
+  return `cache/${kind}/${await hashOf(canonicalJson(value))}`;
 }
 
 /** Returns the part of a request that decides about its response. */

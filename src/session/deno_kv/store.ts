@@ -5,7 +5,7 @@
  */
 import { durable } from "../durable/mod.ts";
 import type { Store } from "../../core/persistence/store.ts";
-import { hashOf } from "../hash.ts";
+import { hashOf } from "../../core/lib/hash.ts";
 import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import {
   type DenoKvOptions,

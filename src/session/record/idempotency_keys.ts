@@ -4,7 +4,7 @@
  * @module
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
-import { hashOf } from "../hash.ts";
+import { hashOf } from "../../core/lib/hash.ts";
 import type { Log } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import { RecordError } from "./record_error.ts";

@@ -5,6 +5,7 @@
  */
 import fs, { type FileHandle } from "node:fs/promises";
 import { basename, dirname, sep } from "node:path";
+import { hashOf } from "../../../../src/core/kit.ts";
 import { ignoreExisting, ignoreMissing } from "./paths.ts";
 
 /** A draft that is older was left by a process that died, in milliseconds. */
@@ -82,6 +83,5 @@ async function verified(handle: FileHandle, place: string, file: string): Promis
 
 /** Hashes a name to 16 hexadecimal digits, so that the name of a draft is never too long. */
 async function nameHash(name: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
-  return Array.from(new Uint8Array(digest, 0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return (await hashOf(name)).slice(0, 16);
 }

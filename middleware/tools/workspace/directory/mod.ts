@@ -5,7 +5,7 @@
  */
 import fs, { type FileHandle } from "node:fs/promises";
 import { sep } from "node:path";
-import { type FileContent, type Files, Locks } from "../../../../src/core/kit.ts";
+import { type FileContent, type Files, hashOf, Locks } from "../../../../src/core/kit.ts";
 import { expectWritable } from "../path.ts";
 import { isDraft, openDraft } from "./draft.ts";
 import { ignoreMissing, pathsIn, refusal } from "./paths.ts";
@@ -66,7 +66,7 @@ export function directory(path: string | URL): Files {
       if (before?.content.version !== version) return undefined;
       const committed = await draft.commit(bytes, before?.mode);
       if (!committed) throw refusal(path, "its folder was replaced in the meantime");
-      return await versionOf(bytes);
+      return await hashOf(bytes);
     } finally {
       await draft.discard();
     }
@@ -114,7 +114,7 @@ async function open(path: string, place: string): Promise<ReadFile | undefined> 
     if (!info) return undefined;
     if (!info.isFile()) throw refusal(path, "it is not a file"); // opening a pipe would wait for its other end
     const bytes = await bytesAt(place);
-    if (bytes) return { content: { bytes, version: await versionOf(bytes) }, mode: info.mode };
+    if (bytes) return { content: { bytes, version: await hashOf(bytes) }, mode: info.mode };
   }
   throw refusal(path, "it was replaced in the meantime");
 }
@@ -136,10 +136,4 @@ async function isAt(place: string, file: FileHandle): Promise<boolean> {
     ? await fs.lstat(place).catch(ignoreMissing)
     : undefined;
   return ino === present?.ino && dev === present.dev;
-}
-
-/** Returns the SHA-256 of a content. */
-async function versionOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", bytes);
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
