@@ -58,35 +58,16 @@ export function handoff<V = unknown>(
   const byName = new Map(specialists.map((specialist) => [specialist.name, specialist]));
   const names = [back, ...byName.keys()];
   if (names.length !== specialists.length + 1 || byName.has(back)) {
-    throw new TypeError(
-      `Cannot create handoff(): expected different names, got ${
-        [
-          back,
-          ...specialists.map(({ name }) => name),
-        ].join(", ")
-      }`,
-    );
+    const given = [back, ...specialists.map(({ name }) => name)].join(", ");
+    throw new TypeError(`Cannot create handoff(): expected different names, got ${given}`);
   }
   const active = state("handoff.active", () => back, { lifetime: "session" });
-  /** The specialists that have each tool. */
-  const holders = new Map<string, Set<string>>();
-  const tools = new Map<string, AnyTool<V>>();
-  for (const { name, tools: own = [] } of specialists) {
-    for (const tool of own) {
-      if ((tools.get(tool.name) ?? tool) !== tool) {
-        throw new TypeError(`Cannot create handoff(): two specialists have different tools "${tool.name}"`);
-      }
-      tools.set(tool.name, tool);
-      holders.set(tool.name, (holders.get(tool.name) ?? new Set()).add(name));
-    }
-  }
+  const { tools, owners } = collectTools(specialists);
 
   /** Whether the active agent has a tool. */
   function has(name: string, agent: string): boolean {
     if (name === transferTool) return true;
-    const held = holders.get(name);
-    if (held) return held.has(agent);
-    return agent === back || shared.includes(name);
+    return owners.get(name)?.has(agent) ?? (agent === back || shared.includes(name));
   }
 
   /** Returns the active agent. One that the program no longer has is replaced by the agent itself. */
@@ -98,20 +79,12 @@ export function handoff<V = unknown>(
   const lines = specialists.map(({ name, description }) => `- ${name}: ${description}`);
   const transfer = tool({
     name: transferTool,
-    description: `Transfers the conversation to another agent, which continues it:\n${
-      lines.join("\n")
-    }\n- ${back}: everything else`,
-    input: schemaOf<{ readonly agent: string }>({
-      type: "object",
-      properties: { agent: { type: "string", enum: names } },
-      required: ["agent"],
-      additionalProperties: false,
-    }, (value) => {
-      const { agent } = Object(value);
-      return names.includes(agent)
-        ? { value: { agent } }
-        : { issues: [{ message: `expected one of ${names.join(", ")}` }] };
-    }),
+    description: [
+      "Transfers the conversation to another agent, which continues it:",
+      ...lines,
+      `- ${back}: everything else`,
+    ].join("\n"),
+    input: agentSchema(names),
     parallel: false,
     execute({ agent }, ctx) {
       active.set(ctx, agent);
@@ -122,7 +95,7 @@ export function handoff<V = unknown>(
 
   return {
     name: "handoff",
-    tools: [transfer, ...tools.values()],
+    tools: [transfer, ...tools],
     async model(ctx, next) {
       const name = activeAt(ctx);
       const specialist = byName.get(name);
@@ -137,4 +110,35 @@ export function handoff<V = unknown>(
       return has(ctx.name, name) ? await next() : failed(`The agent "${name}" has no tool "${ctx.name}".`);
     },
   };
+}
+
+/** Returns the tools of all specialists, and the names of the specialists that have each tool. */
+function collectTools<V>(specialists: readonly Specialist<V>[]) {
+  const tools = new Map<string, AnyTool<V>>();
+  const owners = new Map<string, Set<string>>();
+  for (const { name, tools: own = [] } of specialists) {
+    for (const tool of own) {
+      if ((tools.get(tool.name) ?? tool) !== tool) {
+        throw new TypeError(`Cannot create handoff(): two specialists have different tools "${tool.name}"`);
+      }
+      tools.set(tool.name, tool);
+      owners.set(tool.name, (owners.get(tool.name) ?? new Set()).add(name));
+    }
+  }
+  return { tools: [...tools.values()], owners };
+}
+
+/** Returns the schema of the input of the tool: one of the names of the agents. */
+function agentSchema(names: readonly string[]) {
+  return schemaOf<{ readonly agent: string }>({
+    type: "object",
+    properties: { agent: { type: "string", enum: names } },
+    required: ["agent"],
+    additionalProperties: false,
+  }, (value) => {
+    const { agent } = Object(value);
+    return names.includes(agent)
+      ? { value: { agent } }
+      : { issues: [{ message: `expected one of ${names.join(", ")}` }] };
+  });
 }
