@@ -60,26 +60,7 @@ export function plan({ max = 50 }: PlanOptions = {}): Plan {
     name: "update_plan",
     description:
       "Replaces your plan: the list of all tasks, each pending, active or done. Use it for work of several steps, and after each step.",
-    input: schemaOf<{ readonly steps: readonly PlanStep[] }>({
-      type: "object",
-      properties: {
-        steps: {
-          type: "array",
-          maxItems: max,
-          items: {
-            type: "object",
-            properties: { task: { type: "string" }, status: { type: "string", enum: statuses } },
-            required: ["task", "status"],
-            additionalProperties: false,
-          },
-        },
-      },
-      required: ["steps"],
-      additionalProperties: false,
-    }, (value) => {
-      const parsed = stepsOf(value, max);
-      return typeof parsed === "string" ? { issues: [{ message: parsed }] } : { value: { steps: parsed } };
-    }),
+    input: stepsSchema(max),
     parallel: false,
     execute({ steps: changed }, ctx) {
       steps.set(ctx, changed);
@@ -105,8 +86,32 @@ export function plan({ max = 50 }: PlanOptions = {}): Plan {
   };
 }
 
+/** Returns the schema of the input of the tool. */
+function stepsSchema(max: number) {
+  return schemaOf<{ readonly steps: readonly PlanStep[] }>({
+    type: "object",
+    properties: {
+      steps: {
+        type: "array",
+        maxItems: max,
+        items: {
+          type: "object",
+          properties: { task: { type: "string" }, status: { type: "string", enum: statuses } },
+          required: ["task", "status"],
+          additionalProperties: false,
+        },
+      },
+    },
+    required: ["steps"],
+    additionalProperties: false,
+  }, (value) => {
+    const parsed = parseSteps(value, max);
+    return typeof parsed === "string" ? { issues: [{ message: parsed }] } : { value: { steps: parsed } };
+  });
+}
+
 /** Parses the steps of an input. Returns the reason if it is not valid. */
-function stepsOf(value: unknown, max: number): readonly PlanStep[] | string {
+function parseSteps(value: unknown, max: number): readonly PlanStep[] | string {
   const { steps } = Object(value);
   if (!Array.isArray(steps)) return "expected `steps`, an array";
   if (steps.length > max) return `expected at most ${max} steps`;
