@@ -1,5 +1,5 @@
 /**
- * Keeps a record of the messages from outside, of the calls, and of who allowed each call.
+ * Records the messages from outside, the calls, and the decision about each call.
  *
  * @module
  */
@@ -22,7 +22,7 @@ export type * from "./records.ts";
 /** Options of `audit()`. */
 export interface AuditOptions {
   /**
-   * Writes the SHA-256 of an input instead of the input. The hash proves an input to a reader who has it, but a reader can also guess short inputs.
+   * Writes the SHA-256 of an input instead of the input. A reader who has an input can compare it with the hash, and can guess a short input from it.
    * Default: false.
    */
   readonly hash?: boolean;
@@ -34,8 +34,8 @@ export interface AuditOptions {
 }
 
 /**
- * Writes a line of JSON for every message of a person, every call and every end of a run, and waits until it is written. Place it first in `use`, but after `redact()`,
- * so that it sees every call and no secret. It records the tool and the input that ran in the end. If `write` throws or rejects, the run continues, because a
+ * Writes a line of JSON for every message of a person, every call and every end of a run, and waits until it is written. Place it first in `use`, but after
+ * `redact()`, so that it sees every call and no secret. It records the tool and the input that ran in the end. If `write` throws or rejects, the run continues, because a
  * call cannot be undone; the error is reported to the operator, and a warning says that a record is missing.
  *
  * ```ts
@@ -73,19 +73,7 @@ export function audit(
 ): Middleware {
   /** The name and the input of each call at its last approval. */
   const approved = new WeakMap<Call, Pick<ApprovalContext, "name" | "input">>();
-
-  async function append({ run, emit }: Scope, point: Point, record: object, given?: unknown): Promise<void> {
-    const stamp: AuditStamp = { time: new Date().toISOString(), run: run.id, session: run.session };
-    try {
-      const input = maskTexts(given, mask);
-      const kept = input === undefined ? {} : hash ? { sha256: await hashOf(canonicalJson(input)) } : { input };
-      await write(`${JSON.stringify({ ...stamp, ...record, ...kept })}\n`);
-    } catch (cause) {
-      const error = run.report(cause);
-      const message = `An audit record is missing: ${cause instanceof Error ? cause.name : typeof cause}.`;
-      emit({ type: "warning", code: "hook.failed", message, middleware: "audit", point, error });
-    }
-  }
+  const append = appender(write, { hash, mask });
 
   return {
     name: "audit",
@@ -143,6 +131,22 @@ export function audit(
       approved.set(ctx.call, ctx);
       return await next();
     },
+  };
+}
+
+/** Returns a function that writes a record. Never rejects: a failure is reported. */
+function appender(write: (line: string) => void | Promise<void>, { hash, mask }: Required<AuditOptions>) {
+  return async ({ run, emit }: Scope, point: Point, record: object, given?: unknown): Promise<void> => {
+    const stamp: AuditStamp = { time: new Date().toISOString(), run: run.id, session: run.session };
+    try {
+      const input = maskTexts(given, mask);
+      const written = input === undefined ? {} : hash ? { sha256: await hashOf(canonicalJson(input)) } : { input };
+      await write(`${JSON.stringify({ ...stamp, ...record, ...written })}\n`);
+    } catch (cause) {
+      const error = run.report(cause);
+      const message = `An audit record is missing: ${cause instanceof Error ? cause.name : typeof cause}.`;
+      emit({ type: "warning", code: "hook.failed", message, middleware: "audit", point, error });
+    }
   };
 }
 
