@@ -23,8 +23,15 @@ const maxMatches = 100;
 const maxLineLength = 300;
 
 /** Creates the tools; `editorOf` returns the editor of a run. */
-export function readingTools<V>(editorOf: (scope: Scope<V>) => FileEditor): readonly AnyTool<V>[] {
-  const readFile = tool({
+export function readingTools<V>(editorOf: EditorOf<V>): readonly AnyTool<V>[] {
+  return [readFile(editorOf), listFiles(editorOf), searchFiles(editorOf)];
+}
+
+/** Returns the editor of a run. */
+type EditorOf<V> = (scope: Scope<V>) => FileEditor;
+
+function readFile<V>(editorOf: EditorOf<V>): AnyTool<V> {
+  return tool({
     name: "read_file",
     description: "Reads a text file, or some of its lines.",
     input: z.object({
@@ -37,8 +44,10 @@ export function readingTools<V>(editorOf: (scope: Scope<V>) => FileEditor): read
       return excerpt(file, await editorOf(ctx).read(file, ctx), from ?? 1, lines ?? 2_000);
     },
   });
+}
 
-  const listFiles = tool({
+function listFiles<V>(editorOf: EditorOf<V>): AnyTool<V> {
+  return tool({
     name: "list_files",
     description: "Lists the entries of a folder. The names of folders end in /.",
     input: z.object({
@@ -60,8 +69,10 @@ export function readingTools<V>(editorOf: (scope: Scope<V>) => FileEditor): read
       return lines(listed, listed.length === 0 ? "The folder is empty." : undefined);
     },
   });
+}
 
-  const searchFiles = tool({
+function searchFiles<V>(editorOf: EditorOf<V>): AnyTool<V> {
+  return tool({
     name: "search_files",
     description: "Finds the lines of a file, or of all files in a folder, that contain a text or match a pattern.",
     input: z.object({
@@ -91,8 +102,6 @@ export function readingTools<V>(editorOf: (scope: Scope<V>) => FileEditor): read
       return lines(matched, matched.length === 0 ? "No line matches." : undefined);
     },
   });
-
-  return [readFile, listFiles, searchFiles];
 }
 
 /** Returns some lines of a file. A remark says which lines they are unless they are the whole file. */
