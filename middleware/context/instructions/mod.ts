@@ -13,8 +13,9 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../mod.ts";
-import { anySignal, type Files, onlyIf, startTimer } from "../../../src/core/kit.ts";
-import { addressOf, shown, textAt } from "./address.ts";
+import { type Files, onlyIf } from "../../../src/core/kit.ts";
+import { addressOf } from "./address.ts";
+import { fileSource, loadAll, type Loaded, type Source, urlSource } from "./sources.ts";
 
 /** Options of `instructions()`. */
 export interface InstructionsOptions {
@@ -29,21 +30,6 @@ export interface InstructionsOptions {
   /** Allows `http:` URLs, for tests and private networks. Default: false. */
   readonly insecure?: boolean;
 }
-
-/** A place of instructions. */
-interface Source {
-  /** Path or URL in events. */
-  readonly path: string;
-  readonly load: (ctx: Scope) => Promise<string | undefined>;
-}
-
-/** Loaded instructions. */
-interface Loaded {
-  readonly path: string;
-  readonly text: string;
-}
-
-const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Adds instructions from the workspace and from `urls` to those of the agent when the session is opened. When the agent enters a folder with
@@ -80,33 +66,12 @@ export function instructions<V = unknown>(
     );
   }
   const allowed = new Set(urls.map((url) => addressOf(url, insecure)));
-  const placeOf = typeof from === "function" ? from : () => from;
-  const addresses = Array.from(allowed, (url): Source => ({ path: shown(url), load: (ctx) => fetched(url, ctx) }));
+  const filesOf = typeof from === "function" ? from : () => from;
+  const urlSources = Array.from(allowed, (url) => urlSource(url, { allowed, maxBytes, time }));
   const entered = state<readonly string[]>("instructions", () => []);
 
-  function filesIn(folder: string, place: Files): readonly Source[] {
-    return files.map((file) => {
-      const path = folder === "." ? file : `${folder}/${file}`;
-      return { path, load: () => read(path, place) };
-    });
-  }
-
-  async function read(path: string, place: Files): Promise<string | undefined> {
-    const stat = await place.stat(path);
-    if (stat?.type !== "file") return undefined;
-    if (stat.size > maxBytes) throw new RangeError(`Cannot read ${path}: it has more than ${maxBytes} bytes`);
-    const file = await place.read(path);
-    return file && decoder.decode(file.bytes);
-  }
-
-  async function fetched(address: string, { signal }: Scope): Promise<string> {
-    const late = new AbortController();
-    const timer = startTimer(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
-    try {
-      return await textAt(address, { allowed, maxBytes, signal: anySignal([signal, late.signal]) });
-    } finally {
-      clearTimeout(timer);
-    }
+  function sourcesIn(folder: string, ctx: Scope<V>): readonly Source[] {
+    return files.map((file) => fileSource(folder === "." ? file : `${folder}/${file}`, filesOf(ctx), maxBytes));
   }
 
   /** Adds the instructions of the folders that a call enters to its result. */
@@ -119,7 +84,7 @@ export function instructions<V = unknown>(
     const result = await next({ emit });
     const folders = foldersTo(cwd).filter((folder) => !entered.get(ctx).includes(folder));
     entered.update(ctx, (before) => [...before, ...folders]);
-    const all = await load(folders.flatMap((folder) => filesIn(folder, placeOf(ctx))), ctx);
+    const all = await loadAll(folders.flatMap((folder) => sourcesIn(folder, ctx)), ctx);
     const { turn, call } = ctx;
     for (const { path } of all) {
       ctx.emit({ type: "instructions.loaded", path, reason: "directory", turn, call: call.id });
@@ -130,7 +95,7 @@ export function instructions<V = unknown>(
   return {
     name: "instructions",
     async session(ctx, next) {
-      const all = await load([...filesIn(".", placeOf(ctx)), ...addresses], ctx);
+      const all = await loadAll([...sourcesIn(".", ctx), ...urlSources], ctx);
       for (const { path } of all) ctx.emit({ type: "instructions.loaded", path, reason: "session" });
       if (all.length === 0) return await next();
       const own = ctx.settings.instructions;
@@ -138,21 +103,6 @@ export function instructions<V = unknown>(
     },
     tool: onlyIf(loadEntered, ({ name }) => name === "change_directory"),
   };
-}
-
-/** Loads the sources that exist. A failure is reported, and its source left out. */
-async function load(sources: readonly Source[], ctx: Scope): Promise<readonly Loaded[]> {
-  const all = await Promise.all(sources.map(async ({ path, load }): Promise<Loaded[]> => {
-    try {
-      const text = (await load(ctx))?.trim();
-      return text ? [{ path, text }] : [];
-    } catch (cause) {
-      ctx.signal.throwIfAborted();
-      ctx.run.report(new Error(`Cannot load instructions from ${path}`, { cause }));
-      return [];
-    }
-  }));
-  return all.flat();
 }
 
 function textOf({ path, text }: Loaded): string {
