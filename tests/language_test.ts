@@ -85,6 +85,13 @@ Deno.test("no retired name is left", () => {
   assertEquals(files.filter((path) => retired.some((name) => path.endsWith(`/${name.toLowerCase()}.ts`))), []);
 });
 
+Deno.test("the names of the library are nouns and verbs, not question words", () => {
+  const pattern = { selector: "Identifier[name=/^(what|whose|things?)$/]", text: /\b(what|whose|things?)\b/ };
+  assertEquals(places({ path: "a.ts", text: ["const what", "1;"].join(" = ") }, pattern).length, 1);
+  const library = sources.filter(({ path }) => /^(src|middleware|examples)\//.test(path));
+  assertEquals(library.flatMap((source) => places(source, pattern)), []);
+});
+
 Deno.test("tests are named by behaviour, not by number", () => {
   const numbered = ({ path, text }: Source) =>
     Array.from(text.matchAll(/Deno\.test\(\s*(["'`])(.*)\1/g), ([, , name]) => `${path}: ${name}`)

@@ -44,10 +44,10 @@ function requestedCalls(messages: readonly Message[]): Call[] {
   );
   const calls: Call[] = [];
   let name = "count";
-  for (const [, verb, amount, thing] of words) {
+  for (const [, verb, amount, noun] of words) {
     if (verb) name = verb;
-    if (!thing) continue;
-    const item = `${thing}s`;
+    if (!noun) continue;
+    const item = `${noun}s`;
     const input = name === "count" ? { item } : { item, amount: Number(amount ?? 1) };
     calls.push({ id: `call_${earlier + calls.length + 1}`, name, input });
   }

@@ -35,7 +35,7 @@ const rows: readonly Row[] = [
   { what: "sessions and logs in Redis", bundle: "features/redis.ts", without: served, budget: 7.5 },
   { what: "sessions and logs in D1", bundle: "features/d1.ts", without: served, budget: 6.5 },
   { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2 },
-  { what: "subagents", bundle: "features/subagents/mod.ts", without: served, budget: 1 },
+  { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1 },
   {
     what: "streamed output",
     bundle: "features/streamed_output.ts",

@@ -47,11 +47,13 @@ export function schemaOf<T>(
 }
 
 /** Returns the JSON Schema of the input of `schema`. Throws a `TypeError` if the schema library cannot convert it. */
-export function jsonSchemaOf(schema: Schema, what: string): { readonly [key: string]: unknown } {
+export function jsonSchemaOf(schema: Schema, subject: string): { readonly [key: string]: unknown } {
   const { jsonSchema, vendor } = schema?.["~standard"] ?? {}; // code without types may pass anything
   if (!jsonSchema) {
     const why = vendor ? `its ${vendor} schema does not convert to JSON Schema` : "it has no schema";
-    throw new TypeError(`Cannot describe ${what}: ${why}; expected a Standard Schema that converts, such as Zod 4.2`);
+    throw new TypeError(
+      `Cannot describe ${subject}: ${why}; expected a Standard Schema that converts, such as Zod 4.2`,
+    );
   }
   return jsonSchema.input({ target: "draft-2020-12" });
 }

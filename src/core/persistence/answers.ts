@@ -18,13 +18,18 @@ const scopes: readonly unknown[] = ["tool", "input", undefined];
 function checkKind(answer: PersonAnswer, { messages }: Session): void {
   const { callId, type } = answer;
   const fail = (expected: string, got: unknown): never => {
-    const what = callId === undefined ? "the run" : `call ${callId}`;
-    throw new SessionError(`Cannot answer ${what}: ${expected}, got "${got}"`, "invalid", undefined, messages);
+    const operation = `Cannot answer ${subjectOf(callId)}`;
+    throw new SessionError(`${operation}: ${expected}, got "${got}"`, "invalid", undefined, messages);
   };
   if (!kinds.includes(type)) fail('expected type "approve", "deny" or "reply"', type);
   if (answer.type === "approve" && !scopes.includes(answer.always)) {
     fail('expected always "tool" or "input"', answer.always);
   }
+}
+
+/** Returns the subject of a question, for errors. */
+function subjectOf(callId: string | undefined): string {
+  return callId === undefined ? "the run" : `call ${callId}`;
 }
 
 /** Matches answers to the questions of a pause. Answers that were given before are accepted again. */
@@ -41,9 +46,8 @@ export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]):
     const twice = given.has(callId);
     if (question && !twice) given.set(callId, { question, answer });
     else if (twice || !taken.some((earlier) => canonicalJson(earlier.answer) === canonicalJson(answer))) {
-      const what = callId === undefined ? "the run" : `call ${callId}`;
       throw new SessionError(
-        `Cannot answer ${what}: it is ${twice ? "answered twice" : "not asked"}`,
+        `Cannot answer ${subjectOf(callId)}: it is ${twice ? "answered twice" : "not asked"}`,
         "unasked",
         undefined,
         stored.messages,

@@ -7,7 +7,7 @@ import { cancellationOf, withGracePeriod } from "../../core/lib/cancellation.ts"
 import { canonicalJson } from "../../core/lib/canonical_json.ts";
 
 /** Reports a value whose JSON differs from the expected one. */
-export type Expect = (what: string, seen: unknown, expected: unknown) => void;
+export type Expect = (subject: string, seen: unknown, expected: unknown) => void;
 
 /** The laws of a port, by name. Each is tried on a new adapter. `signal` aborts when a law takes too long. */
 export type Laws<P> = Readonly<Record<string, (port: P, expect: Expect, signal: AbortSignal) => Promise<void>>>;
@@ -68,9 +68,9 @@ async function problemsOf(
   const problems = new Set<string>();
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), time);
-  const expect: Expect = (what, seen, expected) => {
+  const expect: Expect = (subject, seen, expected) => {
     if (canonicalJson(seen) !== canonicalJson(expected)) {
-      problems.add(`${what}: ${brief(seen)} instead of ${brief(expected)}`);
+      problems.add(`${subject}: ${shortened(seen)} instead of ${shortened(expected)}`);
     }
   };
   try {
@@ -85,7 +85,7 @@ async function problemsOf(
 }
 
 /** Shortens the JSON of a value. */
-function brief(value: unknown): string {
+function shortened(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 160)}… of ${text.length} characters` : text;
 }

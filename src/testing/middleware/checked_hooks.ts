@@ -28,7 +28,10 @@ export function checkedMiddleware(
   report: Report,
   track: (signal: AbortSignal) => void,
 ): Middleware {
-  return eachHook(middleware, (hook, point) => inspect(hook, (law, what) => report(law, what, point), point, track));
+  return eachHook(
+    middleware,
+    (hook, point) => inspect(hook, (law, observation) => report(law, observation, point), point, track),
+  );
 }
 
 function inspect<C extends Scope, D extends Change, R>(
@@ -64,7 +67,7 @@ function inspect<C extends Scope, D extends Change, R>(
       if (returned === undefined && point !== "abort") report("passes", "it returned nothing");
       return returned;
     } catch (error) {
-      explain(error, thrown, signals, report);
+      reportError(error, thrown, signals, report);
       throw error;
     } finally {
       if (open > 0) report("next", "it did not wait for next()");
@@ -84,14 +87,19 @@ function filter(emit: Emit, report: Report): Emit {
     try {
       emit(freeze(event));
     } catch (error) {
-      explain(error, [], [], report);
+      reportError(error, [], [], report);
       throw error;
     }
   };
 }
 
 /** Reports an error that a hook must not throw. It may throw interrupts and errors of the inner layers, and every error after its signal has aborted. */
-function explain(error: unknown, thrown: readonly unknown[], signals: readonly AbortSignal[], report: Report): void {
+function reportError(
+  error: unknown,
+  thrown: readonly unknown[],
+  signals: readonly AbortSignal[],
+  report: Report,
+): void {
   const lost = thrown.filter(isInterrupt).find((interrupt) => interrupt !== error && !isReworded(interrupt, error));
   if (lost) report("unwinds", `${lost.name} was thrown by the inner layers, and it threw ${error}`);
   else if (isInterrupt(error) || isMisuse(error) || thrown.some((each) => carries(error, each))) return;

@@ -26,7 +26,7 @@ type AnyHook = Hook<Scope, Change, unknown>;
 
 /** A disturbance, and the hook that causes it. */
 interface Disturbance {
-  readonly what: string;
+  readonly act: string;
   readonly from: "outer" | "inner";
   readonly law?: "unwinds" | "stops";
   /** Whether it happens after `next()` has returned. Default: false. */
@@ -39,19 +39,19 @@ const end: AnyHook = ({ run }) => Promise.reject(run.end("enough"));
 const pause: AnyHook = ({ run }) => Promise.reject(run.pause("Go on?"));
 
 const failures: readonly Disturbance[] = [
-  { what: "throws", from: "inner", hook: fail },
-  { what: "throws late", from: "inner", late: true, hook: fail },
+  { act: "throws", from: "inner", hook: fail },
+  { act: "throws late", from: "inner", late: true, hook: fail },
 ];
 
 const interrupts: readonly Disturbance[] = [
-  { what: "ends the run", from: "inner", law: "unwinds", hook: () => end },
-  { what: "ends the run late", from: "inner", law: "unwinds", late: true, hook: () => end },
-  { what: "pauses the run", from: "inner", law: "unwinds", hook: () => pause },
+  { act: "ends the run", from: "inner", law: "unwinds", hook: () => end },
+  { act: "ends the run late", from: "inner", law: "unwinds", late: true, hook: () => end },
+  { act: "pauses the run", from: "inner", law: "unwinds", hook: () => pause },
 ];
 
 const stops: readonly Disturbance[] = [
   {
-    what: "is stopped",
+    act: "is stopped",
     from: "inner",
     law: "stops",
     hook: (scene, point) => ({ signal }, next) => {
@@ -61,14 +61,14 @@ const stops: readonly Disturbance[] = [
     },
   },
   {
-    what: "is stopped late",
+    act: "is stopped late",
     from: "inner",
     law: "stops",
     late: true,
     hook: ({ stop }) => () => Promise.resolve(stop()),
   },
   {
-    what: "is stopped",
+    act: "is stopped",
     from: "outer",
     law: "stops",
     hook: ({ stop }) => (_, next) => {
@@ -77,7 +77,7 @@ const stops: readonly Disturbance[] = [
     },
   },
   {
-    what: "is stopped meanwhile",
+    act: "is stopped meanwhile",
     from: "outer",
     law: "stops",
     hook: ({ stop }) => (_, next) => {
@@ -89,7 +89,7 @@ const stops: readonly Disturbance[] = [
 ];
 
 const twice: Disturbance = {
-  what: "calls next() twice",
+  act: "calls next() twice",
   from: "outer",
   hook: () => async (_, next) => {
     await next();
@@ -125,12 +125,12 @@ export function disturbancesAt(point: Point): readonly Scenario[] {
   const repeatable = point === "model" || point === "execute";
   const disturbances: readonly Disturbance[] = [
     ...failures,
-    ...(answer ? [{ what: "answers", from: "inner", hook: () => () => Promise.resolve(answer()) } as const] : []),
+    ...(answer ? [{ act: "answers", from: "inner", hook: () => () => Promise.resolve(answer()) } as const] : []),
     ...(point === "abort" ? [] : [...interrupts, ...stops]), // a cleanup cannot be ended or stopped
     ...(repeatable ? [twice] : []),
   ];
-  const scenarios = disturbances.map(({ what, from, law, late = false, hook }): Scenario => ({
-    name: `when an ${from} hook ${what} at ${point}`,
+  const scenarios = disturbances.map(({ act, from, law, late = false, hook }): Scenario => ({
+    name: `when an ${from} hook ${act} at ${point}`,
     ...(law && { law }),
     cast: (scene) => ({ ...setups[point]?.(scene), [from]: once(point, scene, hook(scene, point), late) }),
   }));

@@ -34,7 +34,7 @@ const missingVars =
   /(undefined|null).*(reading|properties|object|evaluating)|(reading|properties|object|evaluating).*(undefined|null)/;
 
 /** Reports a broken law: what was observed, and at which point if that is known. */
-export type Report = (law: keyof typeof laws, what: string, point?: Point) => void;
+export type Report = (law: keyof typeof laws, observation: string, point?: Point) => void;
 
 /** The options that a report may advise. */
 export interface Hints {
@@ -52,21 +52,21 @@ export interface Findings {
 
 /** Creates an empty list of findings. */
 export function findings(): Findings {
-  const found: { readonly law: string; readonly what: string; readonly scenario: string }[] = [];
+  const found: { readonly law: string; readonly observation: string; readonly scenario: string }[] = [];
 
   function linesOf(law: string): readonly string[] {
     const seen = new Map<string, string[]>();
-    for (const { what, scenario } of found.filter((finding) => finding.law === law)) {
-      seen.set(what, [...seen.get(what) ?? [], scenario]);
+    for (const { observation, scenario } of found.filter((finding) => finding.law === law)) {
+      seen.set(observation, [...seen.get(observation) ?? [], scenario]);
     }
-    return [...seen].map(([what, [first, ...more]]) =>
-      `- ${what} (${first}${more.length > 0 ? `, and ${more.length} more` : ""})`
+    return [...seen].map(([observation, [first, ...more]]) =>
+      `- ${observation} (${first}${more.length > 0 ? `, and ${more.length} more` : ""})`
     );
   }
 
   return {
-    in: (scenario) => (law, what, point) =>
-      void found.push({ law, what: point ? `at ${point}, ${what}` : what, scenario }),
+    in: (scenario) => (law, observation, point) =>
+      void found.push({ law, observation: point ? `at ${point}, ${observation}` : observation, scenario }),
     report: (name, hints = {}) =>
       Object.entries(laws).flatMap(([law, title]) => {
         const lines = linesOf(law);

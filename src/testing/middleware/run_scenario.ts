@@ -55,7 +55,7 @@ export async function runScenario(scenario: Scenario, setup: TestSetup, output: 
       report("passes", `a run did not end within ${setup.time} ms`);
       return false;
     }
-    for (const what of leaks.list()) report("clean", what);
+    for (const leak of leaks.list()) report("clean", leak);
   } finally {
     leaks.end();
   }
@@ -133,9 +133,9 @@ async function execute(
   return { results, disturbed, warnings };
 }
 
-function check(messages: RunResult["messages"], what: string, report: Report): void {
+function check(messages: RunResult["messages"], prefix: string, report: Report): void {
   const [problem, ...more] = repairTranscript(messages).problems;
-  if (problem) report("valid", `${what}${problem}${more.length > 0 ? " and more" : ""}`);
+  if (problem) report("valid", `${prefix}${problem}${more.length > 0 ? " and more" : ""}`);
 }
 
 /** Reports where an outcome differs from the outcome without the middleware. */

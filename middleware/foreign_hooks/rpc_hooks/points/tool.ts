@@ -157,8 +157,8 @@ function changeOf(before: BeforeTool, after: BeforeTool): ToolChange | undefined
     : { ...(input !== undefined && { input }), ...(name !== undefined && { name }) };
 }
 
-function reasoned(what: string, reason: string): string {
-  return reason === "" ? what : `${what}: ${reason}`;
+function reasoned(text: string, reason: string): string {
+  return reason === "" ? text : `${text}: ${reason}`;
 }
 
 function endOf(Tool: string, { for_llm, for_user, is_error: IsError, async: Async }: WireResult, Duration: number) {
