@@ -7,7 +7,7 @@ import { canonicalJson } from "../core/lib/canonical_json.ts";
 import { Pause } from "../core/hooks/interrupt.ts";
 import { replySchema } from "../core/calls/question.ts";
 import { schemaOf } from "../core/agent/schema.ts";
-import { type AnyTool, named, names, tool } from "../core/agent/tool.ts";
+import { type AnyTool, tool, toolNamePattern, toolNameRule } from "../core/agent/tool.ts";
 import type { Question } from "../protocol/question.ts";
 import { invalid, type Shape, string } from "../protocol/shape.ts";
 
@@ -24,7 +24,7 @@ export interface DeclaredTool {
 /** Parses the name of a tool. */
 export const toolName: Shape<string> = (value, path) => {
   const name = string(value, path);
-  if (!names.test(name)) throw invalid(path, named);
+  if (!toolNamePattern.test(name)) throw invalid(path, toolNameRule);
   return name;
 };
 

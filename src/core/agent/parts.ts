@@ -19,7 +19,7 @@ import type { AgentOptions } from "./options.ts";
 import type { Schema } from "./schema.ts";
 import type { AnyTool } from "./tool.ts";
 
-/** Completes and checks the options of an agent. Throws a `TypeError` for what cannot work. */
+/** Completes and checks the options of an agent. Throws a `TypeError` for an option that is wrong. */
 export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts<StepScope> {
   const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
   const { observe = [], trace, order = "given", strict = strictByDefault() } = options;

@@ -100,7 +100,9 @@ export interface ToolOptions<S extends Schema, O, V> {
  */
 export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
   const { name, description, input, execute } = options;
-  if (!names.test(name)) throw new TypeError(`Cannot create tool ${JSON.stringify(name)}: expected a name of ${named}`);
+  if (!toolNamePattern.test(name)) {
+    throw new TypeError(`Cannot create tool ${JSON.stringify(name)}: expected a name of ${toolNameRule}`);
+  }
   if (typeof execute !== "function") {
     throw new TypeError(`Cannot create tool "${name}": expected a function \`execute\``);
   }
@@ -108,9 +110,9 @@ export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O
 }
 
 /** The pattern of tool names. */
-export const names = /^[A-Za-z0-9_-]{1,64}$/;
+export const toolNamePattern = /^[A-Za-z0-9_-]{1,64}$/;
 /** The pattern of tool names, in words. */
-export const named = "1 to 64 of A-Z a-z 0-9 _ -";
+export const toolNameRule = "1 to 64 of A-Z a-z 0-9 _ -";
 
 /** An error whose message the model reads. For other errors, the model reads only that the tool failed, and the operator gets the error. */
 export class ToolError extends Error {

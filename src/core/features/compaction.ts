@@ -114,13 +114,16 @@ interface Compacted {
 }
 
 /** The cause of a compaction, and the instructions for a summary. */
-interface Order {
+interface CompactionRequest {
   readonly trigger: CompactTrigger;
   readonly instructions?: string;
 }
 
 /** Runs the `compact` onion, and archives the messages that it replaces. */
-async function compactTranscript(scope: CompactScope, { trigger, instructions = "" }: Order): Promise<Compacted> {
+async function compactTranscript(
+  scope: CompactScope,
+  { trigger, instructions = "" }: CompactionRequest,
+): Promise<Compacted> {
   const { engine, run, signal, emit, vars } = scope;
   const { events, limits: { context }, loop, settings: { model }, control } = engine;
   const { transcript } = loop;

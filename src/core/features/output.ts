@@ -31,7 +31,7 @@ export function outputFormat(schema: Schema): AnswerFormat {
   };
 }
 
-/** Parses a final answer, which may stand in a fenced code block. */
+/** Parses a final answer. It may be in a fenced code block. */
 async function parse(
   schema: Schema,
   text: string,

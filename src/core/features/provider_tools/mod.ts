@@ -6,7 +6,7 @@
 import { approved } from "../../../model/provider_tools.ts";
 import type { ToolResult } from "../../../protocol/message.ts";
 import { schemaOf } from "../../agent/schema.ts";
-import { named, names, type Tool } from "../../agent/tool.ts";
+import { type Tool, toolNamePattern, toolNameRule } from "../../agent/tool.ts";
 import type { ExecuteContext } from "../../hooks/points/call.ts";
 import { failed, text } from "../../hooks/results.ts";
 import { canonicalJson } from "../../lib/canonical_json.ts";
@@ -50,8 +50,8 @@ export type * from "./options.ts";
 export function providerTool(options: ProviderToolOptions): Tool<unknown, ToolResult, unknown> {
   const { type, ask = false } = options;
   const { name = type } = options;
-  if (!names.test(name)) {
-    throw new TypeError(`Cannot create provider tool ${JSON.stringify(name)}: expected a name of ${named}`);
+  if (!toolNamePattern.test(name)) {
+    throw new TypeError(`Cannot create provider tool ${JSON.stringify(name)}: expected a name of ${toolNameRule}`);
   }
   if (options.type === "mcp" && !/^https?:$/.test(URL.parse(options.url)?.protocol ?? "")) {
     throw new TypeError(`Cannot create provider tool "${name}": expected a url with http:// or https://`);
