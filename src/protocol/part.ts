@@ -38,7 +38,7 @@ export interface MediaPart {
 
 /** A source of an answer: a page or a document that the model cites. It is for clients; models do not receive it. */
 export interface SourcePart {
-  /** Tells it from other parts. */
+  /** Distinguishes it from other parts. */
   readonly type: "source";
   /** The address. Undefined for a document without one. */
   readonly url?: string;

@@ -34,7 +34,7 @@ export type Shape<T> = (value: unknown, path: string) => T;
 /** One shape for each field of `T`, including the optional fields. */
 export type Fields<T> = { readonly [K in keyof T]-?: Shape<T[K]> };
 
-/** A union member that the field `K` tells from the other members. */
+/** A member of a union that the field `K` distinguishes from the other members. */
 export type Tagged<K extends string> = { readonly [key in K]: string };
 
 /** The fields of each member of the union `T`, by the value of the field `K`. */
@@ -115,7 +115,7 @@ export function object<T extends object>(fields: Fields<T>): Shape<T> {
   };
 }
 
-/** Parses a union of objects that the field `key` tells apart. */
+/** Parses a union of objects that differ in the field `key`. */
 export function variant<K extends string, T extends Tagged<K>>(key: K, variants: Variants<K, T>): Shape<T> {
   const shapes = new Map(Object.entries<Fields<object>>(variants).map(([tag, fields]) => [tag, object(fields)]));
   const tags = object<Tagged<string>>({ [key]: oneOf(...shapes.keys()) });

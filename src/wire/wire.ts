@@ -100,7 +100,7 @@ export interface RunParts {
 export interface Prompt {
   /** The messages, the last of them the user's. */
   readonly messages: readonly Message[];
-  /** Whether the last prompt with the same content is answered anew: it and everything after it is removed from the session. Default: false. */
+  /** Whether the last prompt with the same content is answered again: it and everything after it is removed from the session. Default: false. */
   readonly regenerate?: boolean | undefined;
   /** Whether a new session is created, because the client holds the whole history. Default: false. */
   readonly newSession?: boolean | undefined;
