@@ -1,5 +1,5 @@
 /**
- * Step 2 of the request path: who sends the request.
+ * Step 2 of the request path: identifies the client of a request.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { RequestError } from "./respond/error_response.ts";
 
 /** The client of a request. */
 export interface Client extends Requester {
-  /** Aborts if the client leaves before the response, as far as the platform tells. */
+  /** Aborts if the client leaves before the response, on platforms that report it. */
   readonly leaving: AbortSignal;
 }
 

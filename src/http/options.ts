@@ -47,7 +47,8 @@ export interface ServeOptions {
   readonly resumeTokens?: ResumeTokens;
   /**
    * Returns the owner of the sessions and runs that a request creates or reaches. Those of other owners do not exist for the request. A request without an
-   * owner is refused with 403. Called once for each request, except `GET /` and `GET /health`. Default: no owners; a client that knows the id of a session or run reaches it.
+   * owner is refused with 403. Called once for each request, except `GET /` and `GET /health`. Default: no owners; a client that knows the id of a session or
+   * run reaches it.
    */
   readonly owner?: (c: Context) => string | undefined | Promise<string | undefined>;
   /**
@@ -56,12 +57,13 @@ export interface ServeOptions {
    */
   readonly session?: (c: Context) => string | undefined | Promise<string | undefined>;
   /**
-   * The effect on a prompt if another run has its session: `refuse` answers 409, `queue` waits (at most ten prompts for a session), `replace` stops the other run. Default: `queue` for wires, whose clients send the next message without waiting for the end of a stopped run; otherwise `refuse`.
+   * The effect on a prompt if another run has its session: `refuse` answers 409, `queue` waits (at most ten prompts for a session), `replace` stops the other
+   * run. Default: `queue` for wires, whose clients send the next message without waiting for the end of a stopped run; otherwise `refuse`.
    */
   readonly busy?: Busy;
   /** The effect on a run if its client disconnects, for all requests or for one. Default: `stop`. */
   readonly onClientGone?: ClientGone | ((c: Context) => ClientGone | Promise<ClientGone>);
-  /** Milliseconds without a sign of life after which the process of a run is taken for dead, and another one resumes the run. Default: 30,000. */
+  /** Milliseconds after which another process resumes a run whose process has stopped renewing its lease. Default: 30,000. */
   readonly lease?: number;
   /** Whether this process alone uses the store, as in a Durable Object: a run that it does not execute is dead then. Default: false. */
   readonly singleProcess?: boolean;
@@ -84,7 +86,7 @@ export interface ServeOptions {
   readonly limits?: Partial<Limits>;
   /** Milliseconds of silence after which a stream sends a comment, so that no proxy closes it. Default: 15,000. */
   readonly heartbeat?: number;
-  /** The most bytes of a request body. Default: 1,048,576. */
+  /** The maximum number of bytes of a request body. Default: 1,048,576. */
   readonly maxBody?: number;
   /** Receives every error of a request or run, with the id that the client received. Default: `console.error`. */
   readonly onError?: OnFailure;

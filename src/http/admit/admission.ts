@@ -21,7 +21,7 @@ import type { Server } from "../server.ts";
 
 /**
  * Admits a prompt to its session. A run that has the session and whose process has died is ended first. Throws a `SessionError` with code "busy" if the
- * prompt is to be answered anew and a run has the session, unless its launch `replaces` that run.
+ * last answer is to be regenerated and a run has the session, unless the launch `replaces` that run.
  */
 export async function admitPrompt(
   { options, runs }: Server,
@@ -74,7 +74,7 @@ export async function admitAnswers(
   client: Client,
   { session, resumeToken, run: asking, at = Infinity }: AnswersOperation,
 ): Promise<AdmittedAnswers> {
-  if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "what came with the pause");
+  if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "the token of the pause");
   const held = await resumeTokens?.hold(resumeToken, { session });
   const stored = held ? ifOwnedBy(client.owner, held.session) : await runs.load(session, client);
   if (!stored) throw notFound(`resume session "${session}"`);

@@ -1,5 +1,5 @@
 /**
- * Sessions without their last answer, so that a prompt can be answered anew.
+ * Rewinds a session to before its last prompt, so that the prompt can be answered again.
  *
  * @module
  */

@@ -23,8 +23,11 @@ export interface QueuedPrompt<T> {
 /** Launches the run of a prompt when its session is free. */
 export type SessionQueue = <T>(prompt: QueuedPrompt<T>) => Promise<T>;
 
-/** The most prompts that wait for one session, and the most attempts of each. */
-const most = 10;
+/** The maximum number of prompts that wait for one session. */
+const maxWaiting = 10;
+
+/** The maximum number of attempts to launch the run of one prompt. */
+const maxAttempts = 10;
 
 /** The prompts that wait for one session. */
 interface Queue {
@@ -46,7 +49,7 @@ export function sessionQueue(runs: LiveRuns, options: ServerOptions): SessionQue
         return await launch(replace);
       } catch (error) {
         const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== position.run;
-        if (!isBusy || attempt === most) throw error;
+        if (!isBusy || attempt === maxAttempts) throw error;
         if (busy === "queue") missed = await untilOver(error, client, missed);
         else replace = await stopOther(error, position.session, client);
         await checkWanted(position, client);
@@ -86,8 +89,8 @@ export function sessionQueue(runs: LiveRuns, options: ServerOptions): SessionQue
     const { position, client } = prompt;
     const key = ownedKey(client.owner, position.session);
     const queue = queues.get(key) ?? { waiting: new Set(), end: Promise.resolve() };
-    if ([...queue.waiting].filter(({ leaving }) => !leaving.aborted).length >= most) {
-      throw new SessionError(`Cannot run session "${position.session}": ${most} prompts wait for it`, "busy");
+    if ([...queue.waiting].filter(({ leaving }) => !leaving.aborted).length >= maxWaiting) {
+      throw new SessionError(`Cannot run session "${position.session}": ${maxWaiting} prompts wait for it`, "busy");
     }
     const launched = queue.waiting.size === 0
       ? retry(prompt)

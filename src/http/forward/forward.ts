@@ -16,7 +16,7 @@ export interface ForwardOptions {
    * The first key signs; every key is accepted. To change keys, add the new one as the first on both sides, and remove the old one a minute later.
    */
   readonly keys: readonly SecretKey[];
-  /** The most bytes of a body that `forward()` accepts: it is signed, so it is read first. Default: 1,048,576. */
+  /** The maximum number of bytes of a body, which `forward()` reads before it signs it. Default: 1,048,576. */
   readonly maxBody?: number;
 }
 
@@ -46,7 +46,7 @@ interface Forwarded {
 
 /**
  * Forwards a request to `stub` together with `vars`, which must be JSON. The signature covers method, path, query, body and vars. A signature that the client
- * itself sent is removed. The response streams, and a client that leaves is seen to leave by the stub.
+ * itself sent is removed. The response streams. If the client disconnects, the signal of the forwarded request aborts.
  *
  * Throws a `RangeError` for a key that is too short and for no keys, a `TypeError` for an invalid key id, and an `HTTPException` with status 413 for a body
  * that is too large.

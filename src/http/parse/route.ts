@@ -19,7 +19,7 @@ export interface Route {
   readonly errorBody?: ((error: WireError) => object) | undefined;
 }
 
-/** The most characters of an id, with its owner: Deno KV takes keys of 2 KiB, and a character has up to three bytes. */
+/** The maximum length of an id, with its owner: Deno KV takes keys of 2 KiB, and a character has up to three bytes. */
 const longestId = 500;
 
 /** Returns the id, or throws a `ShapeError` if it is too long for the databases that keep sessions and logs. */

@@ -28,11 +28,17 @@ export function wireRoute({ method, path, parse, encodeError }: WireRoute, optio
 /** Returns the operation that a wire's request asks for. The session in the URL replaces the one that the client names. */
 function operationOf(parsed: ParsedRequest, addressed: string | undefined): Operation {
   if (parsed.type === "json") return { type: "json", body: parsed.body };
-  const session = addressed ?? parsed.session;
   if (parsed.type === "chat") {
     const { mustExist = false, resumeToken, input, reply } = parsed;
     const create = !mustExist || addressed !== undefined;
-    return { type: "chat", session, create, resumeToken, input, format: wireFormat(reply) };
+    return {
+      type: "chat",
+      session: addressed ?? parsed.session,
+      create,
+      resumeToken,
+      input,
+      format: wireFormat(reply),
+    };
   }
   const named = { session: addressed ?? parsed.session };
   if (parsed.type === "follow") return { type: "followSession", ...named, format: wireFormat(parsed.reply) };

@@ -10,7 +10,7 @@ export interface HtmlParts {
   readonly style: string;
   readonly script: string;
   readonly data: PageData;
-  /** The only thing that lets the script and the style run. */
+  /** The nonce of the content security policy, which allows only the script and the style that have it. */
   readonly nonce: string;
 }
 

@@ -32,7 +32,7 @@ export class RequestError extends Error {
   }
 }
 
-/** Creates the error for something that does not exist, or that belongs to another owner. The client cannot tell which. */
+/** Creates the error for something that does not exist, or that belongs to another owner. The client cannot distinguish them. */
 export function notFound(action: string): RequestError {
   return new RequestError(404, "unknown", `Cannot ${action}: there is none`);
 }

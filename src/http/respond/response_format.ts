@@ -50,7 +50,7 @@ export function wireFormat(reply: Reply): ResponseFormat {
   };
 }
 
-/** Sends one JSON body when the run is over. Only the request's signal tells whether the client has left before. */
+/** Sends one JSON body when the run is over. The request's signal aborts if the client leaves before. */
 function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "json" }>): ResponseFormat {
   return (c, { onCancel }) => {
     const { encode: collect, end } = closingEncoder(collector());
