@@ -45,14 +45,14 @@ export async function collect<O>(
   const events: Event[] = [];
   for await (const event of handle.events) events.push(event);
   const result = await handle.result;
-  if (!repairs) { for (const event of events) refuseRepair(event); }
+  if (!repairs) { for (const event of events) throwIfRepaired(event); }
   const names = new Map([[result.run, "run"], [result.session, "session"]]);
-  for (const event of events) learn(event, names);
-  return { events: renamed(events.map(timeless), names), result: renamed(result, names) };
+  for (const event of events) addNames(event, names);
+  return { events: renamed(events.map(withoutDuration), names), result: renamed(result, names) };
 }
 
-function refuseRepair(event: Event): void {
-  if (event.type === "subagent.event") return refuseRepair(event.event);
+function throwIfRepaired(event: Event): void {
+  if (event.type === "subagent.event") return throwIfRepaired(event.event);
   if (event.type !== "warning" || event.code !== "transcript.repaired") return;
   const { middleware = "a hook", point, message } = event;
   throw new Error(
@@ -63,8 +63,8 @@ function refuseRepair(event: Event): void {
 const kinds: readonly string[] = ["run", "session", "batch", "error"];
 
 /** Adds names for the new ids of an event. */
-function learn(event: Event, names: Map<string, string>): void {
-  if (event.type === "subagent.event") return learn(event.event, names);
+function addNames(event: Event, names: Map<string, string>): void {
+  if (event.type === "subagent.event") return addNames(event.event, names);
   for (const [kind, id] of Object.entries(event)) {
     if (!kinds.includes(kind) || names.has(id)) continue;
     const known = [...names.values()].filter((name) => name.startsWith(`${kind}-`)).length;
@@ -72,13 +72,13 @@ function learn(event: Event, names: Map<string, string>): void {
   }
 }
 
-function timeless(event: Event): Event {
-  if (event.type === "subagent.event") return { ...event, event: timeless(event.event) };
+function withoutDuration(event: Event): Event {
+  if (event.type === "subagent.event") return { ...event, event: withoutDuration(event.event) };
   return event.type === "hook.acted" ? { ...event, ms: 0 } : event;
 }
 
 /** Matches ids of `crypto.randomUUID()`, and the engine's ids of batches. */
-const madeUp = /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(:\d+)?/g;
+const generatedIds = /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(:\d+)?/g;
 
 /** Returns a copy of plain data with every known id replaced, also within texts. */
 function renamed<T>(value: T, names: ReadonlyMap<string, string>): T {
@@ -86,7 +86,7 @@ function renamed<T>(value: T, names: ReadonlyMap<string, string>): T {
 
   function rename(value: unknown): unknown {
     if (typeof value === "string") {
-      return value.replace(madeUp, (id, uuid, rest = "") => names.get(id) ?? (names.get(uuid) ?? uuid) + rest);
+      return value.replace(generatedIds, (id, uuid, rest = "") => names.get(id) ?? (names.get(uuid) ?? uuid) + rest);
     }
     if (Array.isArray(value)) return value.map(rename);
     if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;

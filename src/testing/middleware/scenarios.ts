@@ -48,7 +48,7 @@ export interface Scenario {
   readonly twice?: boolean;
 }
 
-const cares: readonly TestCall[] = [["careful", {}], ["echo", {}], ["careful", {}]];
+const carefulCalls: readonly TestCall[] = [["careful", {}], ["echo", {}], ["careful", {}]];
 
 /** The scenarios of every middleware. */
 export const defaultScenarios: readonly Scenario[] = [
@@ -62,8 +62,8 @@ export const defaultScenarios: readonly Scenario[] = [
     name: "when the model breaks off, and may be asked again",
     cast: () => ({ first: { text: "Half", error: new ModelError("Overloaded", { recoverable: true }) } }),
   },
-  { name: "when a person agrees", cast: () => ({ calls: cares }) },
-  { name: "when a person refuses", cast: () => ({ calls: cares }), person: "deny" },
+  { name: "when a person agrees", cast: () => ({ calls: carefulCalls }) },
+  { name: "when a person refuses", cast: () => ({ calls: carefulCalls }), person: "deny" },
   { name: "when the transcript is compacted", twice: true, cast: () => ({ limits: { context: 1 } }) },
   { name: "when no more calls may be made", cast: () => ({ limits: { calls: 1 } }) },
   { name: "when no more turns may be taken", cast: () => ({ limits: { turns: 1 } }) },
