@@ -6,7 +6,7 @@
 import { wordsOf } from "./search.ts";
 
 /** The approximate number of characters of a quotation. */
-const most = 600;
+const maxLength = 600;
 
 /** Quotes `text` as Markdown: its first block, and the blocks that fit `question`. */
 export function quote(text: string, question: string): string {
@@ -18,7 +18,7 @@ export function quote(text: string, question: string): string {
   let length = lead?.text.length ?? 0;
   for (const block of rest.filter(({ fit }) => fit > 0).sort((a, b) => b.fit - a.fit || a.at - b.at)) {
     length += block.text.length;
-    if (length <= most) chosen.add(block);
+    if (length <= maxLength) chosen.add(block);
   }
   const quoted = blocks.filter((block) => chosen.has(block)).map((block) => block.text).join("\n\n");
   return quoted.replaceAll(/^/gm, "> ").replaceAll(/ +$/gm, "");
@@ -40,7 +40,7 @@ function blocksOf(markdown: string): string[] {
 function shorten(block: string, holds: (line: string) => number): string {
   const isTable = block.startsWith("|");
   const text = isTable ? block.replace(/ {2,}/g, " ").replace(/-{4,}/g, "---") : block;
-  if (text.length <= most || !/^[|-]/.test(text)) return text;
+  if (text.length <= maxLength || !/^[|-]/.test(text)) return text;
   const head = isTable ? 2 : 0;
   return text.split("\n").filter((line, at) => at < head || holds(line) > 0).join("\n");
 }

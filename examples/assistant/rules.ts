@@ -22,15 +22,15 @@ export interface PlannedCall {
 /** The next step: calls, or an answer. */
 export type Step = { readonly calls: readonly PlannedCall[] } | { readonly text: string };
 
-/** The most characters of a prompt, and of a search query. */
-const longest = 2_000;
-const longestQuery = 200;
+/** The maximum length of a prompt, and of a search query. */
+const maxPrompt = 2_000;
+const maxQuery = 200;
 
 /** Decides what to do next. */
 export function decide(messages: readonly Message[]): Step {
   const at = messages.findLastIndex((message) => message.role === "user" && message.from === undefined);
   const prompt = messages[at];
-  const question = prompt?.role === "user" ? textOf(prompt).slice(0, longest) : "";
+  const question = prompt?.role === "user" ? textOf(prompt).slice(0, maxPrompt) : "";
   const done = doneSince(messages.slice(at + 1));
   if (done.length === 0) return begin(question);
   const found = foundIn(done);
@@ -49,7 +49,7 @@ function begin(question: string): Step {
 }
 
 function search(words: readonly string[], place: Place): PlannedCall {
-  return { name: "search_docs", input: { query: [...new Set(words)].join(" ").slice(0, longestQuery), place } };
+  return { name: "search_docs", input: { query: [...new Set(words)].join(" ").slice(0, maxQuery), place } };
 }
 
 /** Finds arithmetic in a sentence: from the first number or parenthesis to the last, with an operator between. */

@@ -15,7 +15,7 @@ export interface Hit {
 export interface SearchOptions {
   /** The kind of documentation. Default: both. */
   readonly place?: Place | undefined;
-  /** The most hits. Default: 3. */
+  /** The maximum number of hits. Default: 3. */
   readonly limit?: number;
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Call, callsOf, type Message, type Model, type ModelEvent, textOf } from "@jizai/jizai";
-import { pause } from "./pause.ts";
+import { delay } from "@jizai/jizai/kit";
 
 /** The answer if there is nothing to do. */
 const introduction =
@@ -27,7 +27,7 @@ export function ruleBased(pace: number): Model {
       const words = calls.length > 0 ? [] : answerText(messages).match(/\s*\S+/g) ?? [];
       for (const text of words) {
         yield [{ type: "text", text }];
-        await pause(pace, signal);
+        await delay(pace, signal);
       }
       yield [{ type: "finish", reason: calls.length > 0 ? "calls" : "stop" }];
     },

@@ -4,8 +4,8 @@
  * @module
  */
 import { type Agent, agent, type Middleware, tool, type ToolExecutionContext } from "@jizai/jizai";
+import { delay } from "@jizai/jizai/kit";
 import * as z from "zod";
-import { pause } from "./pause.ts";
 import { ruleBased } from "./rules.ts";
 
 /** The vars of a run: the customer. */
@@ -31,7 +31,7 @@ export function shop({ pace = 20, use = [] }: ShopOptions = {}): Agent<Customer,
   async function walk({ progress, signal }: ToolExecutionContext<Customer>): Promise<void> {
     for (const shelf of [1, 2, 3]) {
       progress({ shelf });
-      await pause(pace, signal);
+      await delay(pace, signal);
     }
   }
 
