@@ -12,7 +12,7 @@ import { cancellationOf, Locks } from "../../src/core/kit.ts";
  *
  * The lock is held only during `execute`, when all calls of the batch have entered, so no call waits for one that cannot start. A waiting call holds no slot
  * of `limits.parallel`. Locks are shared by all runs of the agent in this process. Before `retry`, the lock is held during all attempts; after `retry`, each
- * attempt takes it anew. An agent that runs as a tool must not hold a key that its own tools wait for.
+ * attempt takes it again. An agent that runs as a tool must not hold a key that its own tools wait for.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";

@@ -20,7 +20,7 @@ export type Edit = (before: FileContent | undefined) => string;
 export class FileEditor {
   /** Locks by path; a call holds the lock of its file. */
   readonly locks = new Locks();
-  /** The last text that this run wrote to each file, so that `watch` can tell the changes of others. */
+  /** The last text that this run wrote to each file, so that `watch` can distinguish the changes of others. */
   readonly #written = new Map<string, { readonly size: number; readonly version: string }>();
 
   /** Creates an editor for files of up to `maxBytes` bytes. */
