@@ -18,8 +18,9 @@ import {
 } from "../../../mod.ts";
 import { messageOf, warnFailed } from "../kit/warn.ts";
 import { afterCall, beforeCall, reopenAborted } from "./calls.ts";
+import { fromDrafts, toDraft, userMessage } from "./drafts.ts";
 import { consult, type YoiHook } from "./hooks.ts";
-import { contextSchema, fromDrafts, type Message, messageSchema, toDraft, userMessage } from "./messages.ts";
+import { contextSchema, type Message, messageSchema } from "./messages.ts";
 import { dueResponse, isOpen, markDue, openCalls } from "./open.ts";
 import { answers } from "./results.ts";
 
