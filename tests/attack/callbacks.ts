@@ -3,12 +3,17 @@
  *
  * @module
  */
-import { agent, type AnyTool, type Middleware, tool } from "@jizai/jizai";
+import { agent, type AnyTool, type Middleware, tool, when } from "@jizai/jizai";
 import { audit } from "@jizai/jizai/middleware/audit";
+import { cache } from "@jizai/jizai/middleware/cache";
 import { delivery } from "@jizai/jizai/middleware/delivery";
 import { logger } from "@jizai/jizai/middleware/logger";
+import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { serial } from "@jizai/jizai/middleware/serial";
 import { transcript } from "@jizai/jizai/middleware/transcript";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryKeyValue } from "@jizai/jizai/session/key_value";
 import * as z from "zod";
 import type { Chance } from "../support/seeded.ts";
 import { type Attack, expect } from "./attack.ts";
@@ -52,6 +57,14 @@ function careless(chance: Chance): Middleware {
     () => ({ name: "stop", stop: fail }),
     () => ({ name: "error", error: fail }),
     () => ({ name: "abort", abort: fail }),
+    () => ({ name: "input", input: fail }),
+    () => ({ name: "model", model: fail }),
+    () => ({ name: "groups", groups: fail }),
+    () => when(fail, { name: "when", approval: (_, next) => next() }),
+    () => retry({ delay: 0, when: fail }),
+    () => serial(fail),
+    () => cache({ keyValue: memoryKeyValue(), tools: ["look"], per: fail }),
+    () => rateLimit({ per: fail, limit: 1, window: 1_000 }),
   ])();
 }
 
@@ -64,6 +77,9 @@ export const callbacks: Attack = {
       name: "look",
       description: "Looks",
       input: z.object({}),
+      ...chance.one<object>([{}, { ask: failure(chance) }, { parallel: failure(chance) }, {
+        idempotent: true,
+      }]),
       execute: (_, { progress, emit }) =>
         chance.one<() => unknown>([
           () => query(password),

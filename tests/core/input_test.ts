@@ -322,6 +322,7 @@ Deno.test("input: the context of a message to a run of another process is delive
   assertEquals((await post(there, `/runs/${run}/messages`, { text: "fine" })).status, 409);
   const { mail = [] } = await among.store.load(session) ?? {};
   assertEquals(mail.length, 10);
+  assertEquals(JSON.stringify(mail).includes("steering"), false);
   const events = framesOf(await rest());
   assertEquals(lines(first("steering.injected", events).messages), Array(10).fill("user fine"));
   const delivered = Array.from({ length: 10 }, () => ["input It is a [redacted].", "user fine"]).flat();

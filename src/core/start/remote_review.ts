@@ -6,33 +6,38 @@
 import type { UserMessage } from "../../protocol/message.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import { Steering } from "../features/steering.ts";
-import type { Session } from "../persistence/session.ts";
+import type { Mail, Session } from "../persistence/session.ts";
 import { RunControl } from "../run/control.ts";
 import type { OnError } from "../run/events.ts";
 import { hasInputHooks, reviewMessage } from "./review.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
 import { nullSink } from "./options.ts";
 import { Transcript } from "../run/transcript.ts";
+import { savedForm } from "./stored_run.ts";
+
+/** A request of another process that brings a message. */
+type MessageMail = Extract<Mail, { type: "message" }>;
 
 /** A message, the session of its run, the vars of the request that brought it, and the receiver of errors. */
 export interface RemoteMessage {
   readonly session: Session;
-  readonly message: UserMessage;
+  readonly mail: MessageMail;
   readonly vars: unknown;
   readonly onError: OnError;
 }
 
 /**
- * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. Returns it after its context. The hooks see the run
- * as it was saved last; their events and changes of its state are dropped. Throws a `SessionError` if the message is refused.
+ * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. Returns it with its context, in the form that
+ * the store keeps. The hooks see the run as it was saved last; their events and changes of its state are dropped. Throws a `SessionError` if the message is
+ * refused.
  */
 export async function reviewForRemoteRun(
   agent: { readonly "~definition": object },
-  { session, message, vars, onError }: RemoteMessage,
-): Promise<readonly UserMessage[]> {
+  { session, mail, vars, onError }: RemoteMessage,
+): Promise<Mail> {
   const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
   const { run: start } = session;
-  if (!start || !hasInputHooks(definition)) return [message];
+  if (!start || !hasInputHooks(definition)) return mail;
   const engine = new EngineRun({
     definition,
     session: session.id,
@@ -52,8 +57,21 @@ export async function reviewForRemoteRun(
     durable: false,
   });
   try {
-    return await reviewMessage(engine, engine.scope(), "steering", message);
+    const accepted = await reviewMessage(engine, engine.scope(), "steering", mail.message);
+    return storedForm(definition, session, { ...mail, ...fieldsOf(accepted) });
   } finally {
     engine.close();
   }
+}
+
+/** Returns the parts of a request for a message after its context. */
+function fieldsOf(accepted: readonly UserMessage[]): Partial<MessageMail> {
+  const [message, context] = [accepted.at(-1), accepted.slice(0, -1)];
+  return { ...(message && { message }), ...(context.length > 0 && { context }) };
+}
+
+/** Returns a request as the middleware of an agent lets the store keep it. */
+function storedForm(definition: AgentDefinition<StepScope>, { id }: Session, mail: Mail): Mail {
+  const { mail: [stored = mail] = [] } = savedForm(definition, { id, messages: [], mail: [mail] });
+  return stored;
 }

@@ -22,9 +22,7 @@ export async function sendToRemoteRun(
     const session = await host.load(id, requester);
     if (session && isRunning(session, run) && message.type === "message" && !reviewed) {
       const { vars } = requester;
-      const accepted = await reviewForRemoteRun(agent, { session, message: message.message, vars, onError });
-      const context = accepted.slice(0, -1);
-      message = { ...message, message: accepted.at(-1) ?? message.message, ...(context.length > 0 && { context }) };
+      message = await reviewForRemoteRun(agent, { session, mail: message, vars, onError });
       reviewed = true;
     }
     const changed = session && isRunning(session, run) ? addMail(session, message) : undefined;
