@@ -151,10 +151,10 @@ Deno.test("an empty text creates no part, and splits none", async () => {
 });
 
 Deno.test("a stream that ends without a finish event counts as cut", async () => {
-  const judged: unknown[] = [];
+  const decidedOn: unknown[] = [];
   const watch: Middleware = {
     error: (ctx, next) => {
-      judged.push([ctx.source, ctx.recoverable]);
+      decidedOn.push([ctx.source, ctx.recoverable]);
       return next();
     },
   };
@@ -170,7 +170,7 @@ Deno.test("a stream that ends without a finish event counts as cut", async () =>
   const [error] = errors;
   assertInstanceOf(error, ModelError);
   assertEquals(error.message, "Cannot complete turn 1: the stream of scripted was cut");
-  assertEquals(judged, [["model", true]]);
+  assertEquals(decidedOn, [["model", true]]);
 });
 
 Deno.test("a model may report no usage", async () => {

@@ -32,7 +32,7 @@ const summing: Middleware = {
 const whole = ["user First", "assistant One", "user Second", "assistant Two"];
 
 /** A store with a long conversation. */
-async function keeping(rest: Partial<Session> = {}): Promise<Store> {
+async function storeWithHistory(rest: Partial<Session> = {}): Promise<Store> {
   const store = memory();
   await store.save({ id: "s", version: 0, messages: history, ...rest });
   return store;
@@ -47,7 +47,7 @@ function refusal({ status, error }: RunResult): unknown[] {
 // ── what is kept ──
 
 Deno.test("a compacted session names the archive of its transcript, and an archive names the one before it", async () => {
-  const store = await keeping({ owner: "ada" });
+  const store = await storeWithHistory({ owner: "ada" });
   const assistant = compacting({ model: scripted("Three.", "Four."), use: [summing], limits: { context: 100 } });
   const options = { session: "s", store, owner: "ada" };
   await assistant.run({ ...options, prompt: "Third" }).result;
@@ -68,7 +68,7 @@ Deno.test("a compacted session names the archive of its transcript, and an archi
 });
 
 Deno.test("a run can continue from an archived transcript", async () => {
-  const store = await keeping();
+  const store = await storeWithHistory();
   const assistant = compacting({ model: scripted("Three."), use: [summing] });
   await compact(assistant, { session: "s", store }).result;
   const { archive = "" } = await store.load("s") ?? {};
@@ -100,7 +100,7 @@ Deno.test("the archive is stored before the compacted session, which is stored b
 });
 
 Deno.test("a store that rejects the archive fails the run, and loses nothing", async () => {
-  const store = await keeping();
+  const store = await storeWithHistory();
   const full: Store = {
     ...store,
     save: (session) => session.id === "s" ? store.save(session) : Promise.reject(new Error("full")),
@@ -112,7 +112,7 @@ Deno.test("a store that rejects the archive fails the run, and loses nothing", a
 });
 
 Deno.test("a store for a single session, such as that of a resume token, stores the compacted transcript", async () => {
-  const store = await keeping();
+  const store = await storeWithHistory();
   const small: Store = {
     ...store,
     save: (session) => Promise.resolve(session.id === "s" ? store.save(session) : undefined),
@@ -124,7 +124,7 @@ Deno.test("a store for a single session, such as that of a resume token, stores 
 });
 
 Deno.test("a rollback restores the transcript and deletes the archive", async () => {
-  const store = await keeping();
+  const store = await storeWithHistory();
   const use: Middleware[] = [summing, { stop: (ctx) => Promise.reject(ctx.run.end("enough", { rollback: true })) }];
   await compacting({ model: scripted("Three."), use, limits: { context: 100 } })
     .run({ session: "s", store, prompt: "Third" }).result;
@@ -158,7 +158,7 @@ Deno.test("a rollback in another process restores the compacted transcript", asy
 // ── by hand ──
 
 Deno.test("compact() compacts a session without a run, and a run continues it", async () => {
-  const store = await keeping({ state: [["kept", 1]], rules: [{ tool: "look" }] });
+  const store = await storeWithHistory({ state: [["kept", 1]], rules: [{ tool: "look" }] });
   const assistant = compacting({ model: scripted("Three."), use: [summing] });
   const handle = compact(assistant, { session: "s", store });
   assertEquals(eventLines(await eventsOfRun(handle)), [
@@ -181,7 +181,7 @@ Deno.test("compact() compacts a session without a run, and a run continues it", 
 });
 
 Deno.test("compact() of an unknown session, or of another owner's, is refused", async () => {
-  const store = await keeping({ owner: "ada" });
+  const store = await storeWithHistory({ owner: "ada" });
   const assistant = compacting({ model: scripted(), use: [summing] });
   for (const [session, owner] of [["other", "ada"], ["s", "bob"]] as const) {
     const { result, events } = compact(assistant, { session, store, owner });
@@ -192,7 +192,7 @@ Deno.test("compact() of an unknown session, or of another owner's, is refused", 
 });
 
 Deno.test("compact() during a run is refused, and a run during compact() is refused", async () => {
-  const store = await keeping();
+  const store = await storeWithHistory();
   const begun = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const slow: Middleware = {
@@ -229,7 +229,7 @@ Deno.test("compact() of a paused session is refused", async () => {
 });
 
 Deno.test("compact() runs the session hooks, which may refuse it and choose its model", async () => {
-  const store = await keeping();
+  const store = await storeWithHistory();
   const ids: unknown[] = [];
   const other = { ...scripted(), id: "other" };
   const use = (refuse: boolean): Middleware[] => [{
@@ -244,7 +244,7 @@ Deno.test("compact() runs the session hooks, which may refuse it and choose its 
 });
 
 Deno.test("compact() passes the vars that the agent needs", async () => {
-  const store = await keeping();
+  const store = await storeWithHistory();
   const seen: string[] = [];
   const assistant = compacting({
     vars: vars<{ user: string }>(),
@@ -263,7 +263,7 @@ Deno.test("compact() without a store compacts the session in the agent's own mem
 });
 
 Deno.test("a server starts a compaction with its own sink and run id", async () => {
-  const store = await keeping();
+  const store = await storeWithHistory();
   const events: Event[] = [];
   const assistant = compacting({ model: scripted(), use: [summing] });
   const start = assistant.start as (options: object, sink: object) => ReturnType<Agent<unknown, unknown>["start"]>; // only the server may set the run id

@@ -273,13 +273,13 @@ Deno.test("a hook that throws after next() loses its own result, and the origina
 });
 
 Deno.test("each hook that throws after next() reaches the error hooks and the operator", async () => {
-  const judged: string[] = [];
+  const decidedOn: string[] = [];
   const { errors, result } = await runBatch(three, {
     use: [
       {
         name: "judge",
         async error({ error, source }, next) {
-          judged.push(`${source} ${error}`);
+          decidedOn.push(`${source} ${error}`);
           return await next();
         },
       },
@@ -292,7 +292,7 @@ Deno.test("each hook that throws after next() reaches the error hooks and the op
       },
     ],
   });
-  assertEquals(judged, ["tool Error: a", "tool Error: b", "tool Error: c"]);
+  assertEquals(decidedOn, ["tool Error: a", "tool Error: b", "tool Error: c"]);
   assertEquals(String(result.error), "Error: a");
   assertEquals(errors.map(String).sort(), ["Error: a", "Error: b", "Error: c"]);
 });

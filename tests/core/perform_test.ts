@@ -505,11 +505,11 @@ Deno.test("an error hook decides about a failed tool: retry, retry later, or not
 });
 
 Deno.test("a tool failure that ends the run reaches the error hooks once, and its siblings finish", async () => {
-  const judged: string[] = [];
+  const decidedOn: string[] = [];
   const severe: Middleware = {
     name: "severe",
     error({ error }) {
-      judged.push(String(error));
+      decidedOn.push(String(error));
       return Promise.resolve(abortRun());
     },
   };
@@ -518,7 +518,7 @@ Deno.test("a tool failure that ends the run reaches the error hooks once, and it
     return "sun in c";
   });
   const { lines, result, errors } = await runBatch(three, { tools: [broken], use: [severe] });
-  assertEquals(judged, ["Error: a", "Error: b"]);
+  assertEquals(decidedOn, ["Error: a", "Error: b"]);
   assertEquals(lines.slice(1), ["error weather failed.", "error weather failed.", "ok sun in c"]);
   assertEquals([result.status, String(result.error)], ["failed", "Error: a"]);
   assertEquals(errors.map(String).sort(), ["Error: a", "Error: b"]);

@@ -92,12 +92,12 @@ Deno.test("serve() sends no event before it is logged", async () => {
   gate = Promise.withResolvers();
   release(0);
   let received: string | undefined;
-  const hearing = pieces.next().then((piece) => received = piece);
+  const receiving = pieces.next().then((piece) => received = piece);
   await added(2);
   await turns();
   assertEquals([received, additions.length], [undefined, 2]);
   gate.resolve();
-  await hearing;
+  await receiving;
   assertEquals(framesOf(received ?? "").map(({ type }) => type), ["text.delta"]);
   release(1);
   await pieces.rest();

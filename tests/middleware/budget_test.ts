@@ -57,22 +57,22 @@ async function spent(
 }
 
 /** Records the budget that is left before, during and after a request. */
-function noting(spend: Budget, what: keyof Amounts) {
+function watchLeft(spend: Budget, amount: keyof Amounts) {
   const seen: number[] = [];
-  const note = (ctx: Parameters<Budget["left"]>[0]) => seen.push(spend.left(ctx)[what]);
+  const record = (ctx: Parameters<Budget["left"]>[0]) => seen.push(spend.left(ctx)[amount]);
   const beneath: Middleware = {
     name: "beneath",
     model(ctx, next) {
-      note(ctx);
+      record(ctx);
       return next();
     },
   };
   const around: Middleware = {
     name: "around",
     async turn(ctx, next) {
-      note(ctx);
+      record(ctx);
       const result = await next();
-      note(ctx);
+      record(ctx);
       return result;
     },
   };
@@ -105,7 +105,7 @@ Deno.test("budget() without limits leaves Infinity of everything", async () => {
 
 Deno.test("budget() reserves the tokens of a request, and replaces them by the real ones", async () => {
   const spend = budget({ tokens: 1_000, reserve: 100 });
-  const { seen, use } = noting(spend, "tokens");
+  const { seen, use } = watchLeft(spend, "tokens");
   const model = scripted(looking(1, 30, 20), { text: "Done.", usage: { input: 40, output: 10 } });
   await agent({ model, use, instructions: "x".repeat(400) }).run("Hi").result;
   const first = 8 + 100 + 1 + 100; // [{"type":"text","text":"Hi"}], instructions, "[]" for no tools, the answer
@@ -115,7 +115,7 @@ Deno.test("budget() reserves the tokens of a request, and replaces them by the r
 
 Deno.test("budget() reserves the request's maxTokens for the answer", async () => {
   const spend = budget({ tokens: 1_000 });
-  const { seen, use } = noting(spend, "tokens");
+  const { seen, use } = watchLeft(spend, "tokens");
   const brief: Middleware = { name: "brief", model: (_, next) => next({ request: { options: { maxTokens: 50 } } }) };
   await agent({ model: scripted("Done."), use: [brief, ...use] }).run("Hi").result;
   assertEquals(seen, [1_000, 1_000 - 9 - 50, 998]);
@@ -187,7 +187,7 @@ Deno.test("budget() does not count a denied or skipped call, and counts a failed
     approval: (ctx, next) => ctx.call.id === "call_1" ? Promise.resolve(deny("No.")) : next(),
   };
   const spend = budget({ calls: 5 });
-  const { seen, use } = noting(spend, "calls");
+  const { seen, use } = watchLeft(spend, "calls");
   const broken = tool({
     name: "broken",
     description: "Fails",
@@ -209,7 +209,7 @@ Deno.test("budget() ignores a call that an outer hook answers", async () => {
     tool: (ctx, next) => ctx.index === 1 ? Promise.resolve(text("1")) : next(),
   };
   const spend = budget({ calls: 5 });
-  const { seen, use } = noting(spend, "calls");
+  const { seen, use } = watchLeft(spend, "calls");
   const model = scripted(looking(3), "Done.");
   await agent({ model, tools: [look], use: [block, cache, ...use] }).run("Hi").result;
   assertEquals(seen, [5, 5, 4, 4, 4, 4]);
@@ -221,7 +221,7 @@ Deno.test("budget() counts the price of each model, and a lower one for cached t
     reserve: 10,
     prices: { scripted: { input: 1_000_000, output: 2_000_000, cached: 500_000 } },
   });
-  const { seen, use } = noting(spend, "cost");
+  const { seen, use } = watchLeft(spend, "cost");
   const model = scripted({ text: "Done.", usage: { input: 100, output: 10, cached: 40 } });
   await agent({ model, use }).run("Hi").result;
   assertEquals(seen, [10_000, 10_000 - 9 - 2 * 10, 10_000 - (60 + 40 / 2 + 20)]);
@@ -249,7 +249,7 @@ Deno.test("budget() counts each attempt, and a fallback at its own price", async
   const other = { ...scripted({ text: "Done.", usage: { input: 10, output: 0 } }), id: "other" };
   const prices = { scripted: { input: 1_000_000, output: 0 }, other: { input: 3_000_000, output: 0 } };
   const spend = budget({ cost: 1_000, prices });
-  const { seen, use } = noting(spend, "cost");
+  const { seen, use } = watchLeft(spend, "cost");
   await agent({
     model: scripted({ error: down }, { error: down }),
     use: [fallback([other]), retry({ attempts: 2, delay: 0 }), ...use],
@@ -263,7 +263,7 @@ Deno.test("budget() counts nothing for a request that fails or that a hook answe
     name: "cache",
     model: (ctx, next) => ctx.turn === 2 ? Promise.resolve(reply("Known.")) : next(),
   };
-  const { seen, use } = noting(spend, "tokens");
+  const { seen, use } = watchLeft(spend, "tokens");
   const model = scripted({ error: new ModelError("down", { recoverable: true }) }, looking(1, 20, 20));
   const { text } = await agent({ model, tools: [look], use: [retry({ delay: 0 }), ...use, cache] }).run("Hi").result;
   assertEquals([text, seen[0], seen[3], seen[4], seen.at(-1)], ["Known.", 1_100, 1_060, 1_060, 1_060]);
@@ -352,7 +352,7 @@ Deno.test("budget() continues with a resumed run in another process, and does no
 
 Deno.test("budget() counts a paused call once", async () => {
   const spend = budget({ calls: 5 });
-  const { seen, use } = noting(spend, "calls");
+  const { seen, use } = watchLeft(spend, "calls");
   const pausing: Middleware = {
     name: "pausing",
     tool: ({ run, call, resumed }, next) =>
@@ -399,7 +399,7 @@ Deno.test("budget() shares one ledger between a run and its subagents, at any de
 
 Deno.test("budget() counts once if a subagent uses it too", async () => {
   const spend = budget({ tokens: 10_000, calls: 10 });
-  const { seen, use } = noting(spend, "tokens");
+  const { seen, use } = watchLeft(spend, "tokens");
   await parent(agent({ name: "helper", model: scripted("Helped."), use: [spend] }), 1, use).run().result;
   assertEquals(seen.at(-1), 9_994);
 });
@@ -410,7 +410,7 @@ Deno.test("budget() counts a subagent's fallback at its own price, and fails wit
       cost: 10_000,
       prices: { scripted: { input: 1_000_000, output: 0 }, other: { input: 3_000_000, output: 0 } },
     });
-    const { seen, use } = noting(spend, "cost");
+    const { seen, use } = watchLeft(spend, "cost");
     const other = { ...scripted({ text: "Helped.", usage: { input: 10, output: 0 } }), id };
     const model = scripted({ error: new ModelError("down", { recoverable: true }) });
     const { messages } = await parent(agent({ name: "helper", model, use: [fallback([other])] }), 1, use).run().result;
@@ -423,7 +423,7 @@ Deno.test("budget() counts a subagent's fallback at its own price, and fails wit
 Deno.test("budget() counts the time of subagents as that of the run", async () => {
   using time = new FakeTime();
   const spend = budget({ ms: 10_000 });
-  const { seen, use } = noting(spend, "ms");
+  const { seen, use } = watchLeft(spend, "ms");
   const model = scripted({ text: "Helped.", before: () => void time.tick(1_000) });
   await parent(agent({ name: "helper", model, use: [spend] }), 1, use).run().result;
   assertEquals([seen.at(0), seen.at(-1)], [10_000, 9_000]);
@@ -520,10 +520,10 @@ Deno.test("budget() does not affect ends, pauses and cancellations", async () =>
 });
 
 Deno.test("budget() throws for invalid limits", () => {
-  for (const what of ["tokens", "cost", "calls", "ms", "reserve"]) {
+  for (const option of ["tokens", "cost", "calls", "ms", "reserve"]) {
     for (const value of [-1, NaN]) {
-      const message = `Cannot budget ${value} for "${what}": expected a number of 0 or more`;
-      assertThrows(() => budget({ [what]: value }), RangeError, message);
+      const message = `Cannot budget ${value} for "${option}": expected a number of 0 or more`;
+      assertThrows(() => budget({ [option]: value }), RangeError, message);
     }
   }
 });

@@ -30,7 +30,7 @@ function remover(use: readonly Middleware[], ...paths: readonly string[]) {
 }
 
 /** A person who records the questions. */
-function noting(given: HumanAnswer | ((question: CallQuestion) => HumanAnswer)) {
+function recordingPerson(given: HumanAnswer | ((question: CallQuestion) => HumanAnswer)) {
   const asked: unknown[] = [];
   const person = human((question) => {
     asked.push([...question.questions, question.input]);
@@ -58,7 +58,7 @@ Deno.test("human() passes the question, the tool, the input and the call", async
 });
 
 Deno.test("human() asks only if an inner guard or the tool asks", async () => {
-  const { asked, person } = noting(true);
+  const { asked, person } = recordingPerson(true);
   const quiet = tool({ name: "quiet", description: "", input: z.object({}), execute: () => "Done." });
   const assistant = agent({ model: scripted({ calls: [["quiet", {}]] }, "Done."), tools: [quiet], use: [person] });
   assertEquals((await assistant.run("Go").result).status, "done");
@@ -66,7 +66,9 @@ Deno.test("human() asks only if an inner guard or the tool asks", async () => {
 });
 
 Deno.test("human() sends the person's denial and reason to the model", async () => {
-  const { person } = noting(({ callId }) => callId === "call_1" ? false : { allow: false, reason: "I need b." });
+  const { person } = recordingPerson(({ callId }) =>
+    callId === "call_1" ? false : { allow: false, reason: "I need b." }
+  );
   const { messages } = await remover([person], "a", "b").run("Go").result;
   assertEquals(lines(messages), [
     "user Go",
@@ -87,7 +89,7 @@ Deno.test("human() accepts only true as a yes", async () => {
 });
 
 Deno.test("human() does not ask about an inner denial", async () => {
-  const { asked, person } = noting(true);
+  const { asked, person } = recordingPerson(true);
   const never: Middleware = { name: "never", approval: () => Promise.resolve(deny("Never.")) };
   const { messages } = await remover([person, never], "a").run("Go").result;
   assertEquals(lines(messages), ["user Go", "call remove", "denied Never.", "assistant Done."]);
@@ -95,21 +97,21 @@ Deno.test("human() does not ask about an inner denial", async () => {
 });
 
 Deno.test("human() does not answer the question of an outer guard: the run pauses", async () => {
-  const { asked, person } = noting(true);
+  const { asked, person } = recordingPerson(true);
   const { status, questions } = await remover([guard({ a: "Sure?" }), person], "a").run("Go").result;
   assertEquals([status, questions.map(({ questions }) => questions)], ["paused", [["Sure?"]]]);
   assertEquals(asked, [["Run remove?", { path: "a" }]]);
 });
 
 Deno.test("human() runs the edited input, and asks about it once", async () => {
-  const { asked, person } = noting({ allow: true, input: { path: "b" } });
+  const { asked, person } = recordingPerson({ allow: true, input: { path: "b" } });
   const { messages } = await remover([person], "a").run("Go").result;
   assertEquals(asked, [["Run remove?", { path: "a" }]]);
   assertEquals(lines(messages), ["user Go", "call remove", "ok Removed b.", "assistant Done."]);
 });
 
 Deno.test("human() asks again if a guard asks a new question about the edited input", async () => {
-  const { asked, person } = noting(({ input }) =>
+  const { asked, person } = recordingPerson(({ input }) =>
     JSON.stringify(input) === `{"path":"a"}` ? { allow: true, input: { path: "/" } } : false
   );
   const { messages } = await remover([person, guard({ "/": "All of it?" })], "a").run("Go").result;
@@ -118,7 +120,7 @@ Deno.test("human() asks again if a guard asks a new question about the edited in
 });
 
 Deno.test("human() passes the edited input to every guard", async () => {
-  const { person } = noting({ allow: true, input: { path: "secret" } });
+  const { person } = recordingPerson({ allow: true, input: { path: "secret" } });
   const never: Middleware = {
     name: "never",
     approval: async (ctx, next) => JSON.stringify(ctx.input).includes("secret") ? deny("Never.") : await next(),
@@ -130,7 +132,7 @@ Deno.test("human() passes the edited input to every guard", async () => {
 });
 
 Deno.test("human() reports an invalid edited input, and runs nothing", async () => {
-  const { asked, person } = noting({ allow: true, input: { path: 1 } });
+  const { asked, person } = recordingPerson({ allow: true, input: { path: 1 } });
   const { messages } = await remover([person], "a").run("Go").result;
   assertEquals(asked.length, 1);
   assertEquals(lines(messages)[2]?.startsWith("error The input of remove is not valid"), true);
@@ -227,7 +229,7 @@ Deno.test("human() denies the call if the answer comes after the timeout", async
 });
 
 Deno.test("human() asks again after a pause about unanswered calls", async () => {
-  const { asked, person } = noting(true);
+  const { asked, person } = recordingPerson(true);
   let pauses = 1;
   const pausing: Middleware = {
     name: "pausing",
@@ -255,7 +257,7 @@ Deno.test("human() asks again after a pause about unanswered calls", async () =>
 });
 
 Deno.test("human() answers a question of permissions(), and lets an allowed call run", async () => {
-  const { asked, person } = noting(true);
+  const { asked, person } = recordingPerson(true);
   const picky = tool({
     name: "picky",
     description: "",

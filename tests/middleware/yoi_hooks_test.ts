@@ -56,7 +56,7 @@ function openOf(event: Event): unknown[] {
 }
 
 /** A hook that logs calls. */
-function noting(log: string[], name = ""): YoiHook {
+function loggingHook(log: string[], name = ""): YoiHook {
   return {
     pre_tool_call: ({ call }) => void log.push(`pre${name} ${call.id}`),
     post_tool_call: ({ call }) => void log.push(`post${name} ${call.id}`),
@@ -287,7 +287,7 @@ Deno.test("yoi: invalid answers and drafts are ignored with a warning", async ()
 
 Deno.test("yoi: hooks run in their order, also after a call", async () => {
   const log: string[] = [];
-  await runBatch([call("a"), call("b")], { use: [yoi_hooks([noting(log, " 1"), noting(log, " 2")])] });
+  await runBatch([call("a"), call("b")], { use: [yoi_hooks([loggingHook(log, " 1"), loggingHook(log, " 2")])] });
   assertEquals(log, [
     ...["pre 1 a", "pre 2 a", "pre 1 b", "pre 2 b"],
     ...["post 1 a", "post 2 a", "post 1 b", "post 2 b"],
@@ -297,7 +297,7 @@ Deno.test("yoi: hooks run in their order, also after a call", async () => {
 Deno.test("yoi: with outward onion, hooks after a call run in reverse order", async () => {
   const log: string[] = [];
   const hook = (name: string): YoiHook => ({
-    ...noting(log, name),
+    ...loggingHook(log, name),
     on_turn_end: () => void log.push(`end${name}`),
   });
   await runBatch([call("a")], { use: [yoi_hooks([hook(" 1"), hook(" 2")], { outward: "onion" })] });
@@ -320,7 +320,7 @@ Deno.test("yoi: each hook sees the changes of those before it, and the first dec
   assertEquals(seen, [{ city: "a" }, { city: "b" }, `sun in c {"city":"c"}`, `sun in c! {"city":"c"}`]);
   assertEquals(lines[1], "ok sun in c!!");
   const log: string[] = [];
-  await runBatch([call("a"), call("b")], { use: [yoi_hooks([before("a", "Skip"), noting(log)])] });
+  await runBatch([call("a"), call("b")], { use: [yoi_hooks([before("a", "Skip"), loggingHook(log)])] });
   assertEquals(log, ["pre b", "post b"]);
 });
 
@@ -373,7 +373,7 @@ Deno.test("yoi: a denial stays a denial", async () => {
 
 Deno.test("yoi: unknown tools run no hook", async () => {
   const log: string[] = [];
-  const { lines } = await runBatch([call("a", { name: "nothing" })], { use: [yoi_hooks(noting(log))] });
+  const { lines } = await runBatch([call("a", { name: "nothing" })], { use: [yoi_hooks(loggingHook(log))] });
   assertEquals([log, lines[1]], [[], `error There is no tool "nothing". The tools are: weather`]);
 });
 
@@ -532,7 +532,7 @@ Deno.test("yoi: a call skipped while another one waits is submitted again on res
 
 Deno.test("yoi: Skip ends the chain for its own call only", async () => {
   const log: string[] = [];
-  const { lines } = await runBatch(three, { use: [yoi_hooks([before("b", "Skip"), noting(log)])] });
+  const { lines } = await runBatch(three, { use: [yoi_hooks([before("b", "Skip"), loggingHook(log)])] });
   assertEquals(log, ["pre a", "pre c", "post a", "post c"]);
   assertEquals(lines.slice(1), ["ok sun in a", notNow, "ok sun in c", "assistant Done."]);
 });
@@ -721,7 +721,7 @@ Deno.test("yoi: calls of one response share a batch id and have increasing index
     seen.push(`${callId} ${batchId.replace(/.*:/, "")} ${callIndex}`);
     return "ok";
   });
-  const { assistant } = worker([{ calls: three }, { calls: [call("d")] }, "Done."], noting([]), [tool]);
+  const { assistant } = worker([{ calls: three }, { calls: [call("d")] }, "Done."], loggingHook([]), [tool]);
   await assistant.run("Hi").result;
   assertEquals(seen, ["a 1 0", "b 1 1", "c 1 2", "d 2 0"]);
 });
@@ -734,7 +734,7 @@ Deno.test("yoi: of three calls, one skipped and one answered, the indexes stay a
   };
   const { lines } = await runBatch(three, {
     tools: [weather((_, { callId, callIndex }) => log.push(`run ${callId} ${callIndex}`))],
-    use: [yoi_hooks([noting(log), before("a", "Skip")]), answering],
+    use: [yoi_hooks([loggingHook(log), before("a", "Skip")]), answering],
   });
   assertEquals(log, ["pre a", "pre b", "pre c", "run c 2", "post b", "post c"]);
   assertEquals(lines.slice(1), [notNow, "ok cached", "ok 4", "assistant Done."]);
@@ -762,7 +762,7 @@ Deno.test("yoi: post_tool_call waits for the slowest tool", async () => {
   const slowest = Promise.withResolvers<string>();
   const running = batch([call("a"), call("b")], {
     tools: [weather(({ city }) => city === "b" ? slowest.promise : "quick")],
-    use: [yoi_hooks(noting(log))],
+    use: [yoi_hooks(loggingHook(log))],
   }).run();
   await settled();
   assertEquals(log, ["pre a", "pre b"]);
@@ -895,7 +895,7 @@ Deno.test("yoi: the first hook runs first, in the list and in use", async () => 
 Deno.test("yoi: when() makes hooks conditional", async () => {
   const log: string[] = [];
   const model = scripted({ calls: [call("a")] }, { calls: [call("b")] }, "Done.");
-  const first = when(({ run }) => run.used.turns < 2, yoi_hooks(noting(log)));
+  const first = when(({ run }) => run.used.turns < 2, yoi_hooks(loggingHook(log)));
   await agent({ model, tools: [weather()], use: [first] }).run("Hi").result;
   assertEquals(log, ["pre a", "post a"]);
 });

@@ -25,9 +25,9 @@ function sharing(): StoreAdapter {
     },
     touch({ id, version, lease }, until) {
       const session = sessions.get(id);
-      const knows = session?.lease && session.version === version && session.lease.until === lease?.until;
-      if (session && knows) sessions.set(id, { ...session, lease: { ...session.lease, until } });
-      return Promise.resolve(knows === true);
+      const isCurrent = session?.lease && session.version === version && session.lease.until === lease?.until;
+      if (session && isCurrent) sessions.set(id, { ...session, lease: { ...session.lease, until } });
+      return Promise.resolve(isCurrent === true);
     },
   };
 }

@@ -76,13 +76,13 @@ function* spoiled(value: unknown): Generator<unknown> {
 }
 
 /** Asserts that a response is an answer or a refusal in the form of the dialect. Returns its status. */
-async function judge(path: string, response: Response, what: string): Promise<number> {
+async function assertAnswered(path: string, response: Response, request: string): Promise<number> {
   const text = await response.text();
   if (response.ok) return response.status;
   const { error } = JSON.parse(text);
   const keys = path.startsWith("/v1") ? ["message", "type", "param", "code"] : ["code", "message"];
-  assertEquals([what, keys.map((key) => key in error), response.status >= 400 && response.status < 500], [
-    what,
+  assertEquals([request, keys.map((key) => key in error), response.status >= 400 && response.status < 500], [
+    request,
     keys.map(() => true),
     true,
   ]);
@@ -93,7 +93,7 @@ for (const [path, request] of Object.entries(requests)) {
   for (const [what, body] of Object.entries(garbage)) {
     Deno.test(`${path} refuses ${what}`, async () => {
       const { send, did, troubles } = scene();
-      const status = await judge(path, await send(path, body), what);
+      const status = await assertAnswered(path, await send(path, body), what);
       assertEquals([status === 413 || status === 400, troubles, did], [true, [], []]);
     });
   }
@@ -102,7 +102,7 @@ for (const [path, request] of Object.entries(requests)) {
     for (const body of spoiled(request)) {
       const { send, did, troubles } = scene();
       const json = JSON.stringify(body);
-      await judge(path, await send(path, json), json);
+      await assertAnswered(path, await send(path, json), json);
       assertEquals([json, troubles, did], [json, [], []]);
     }
   });
@@ -156,7 +156,7 @@ for (const [path, bodies] of Object.entries(forged)) {
     const { send, did, troubles } = scene();
     for (const body of bodies) {
       const json = JSON.stringify(body);
-      const status = await judge(path, await send(path, json), json);
+      const status = await assertAnswered(path, await send(path, json), json);
       assertEquals([json, status, did, troubles], [json, 404, [], []]);
     }
   });

@@ -21,7 +21,7 @@ const busy: ScriptedAnswer = { error: new ModelError("busy", { recoverable: true
 
 Deno.test("Table: session hooks run around everything else", async () => {
   const log: string[] = [];
-  const telling = {
+  const systems = {
     claude: claude_hooks({
       SessionStart: hooks(() => void log.push("start")),
       SessionEnd: hooks(() => void log.push("end")),
@@ -46,7 +46,7 @@ Deno.test("Table: session hooks run around everything else", async () => {
       return await next();
     },
   };
-  const outcome = await under(telling, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     await ended(hooks, one, { use: [inner] });
     return log.splice(0);
   });
@@ -116,7 +116,7 @@ Deno.test("Table: stop hooks finish, pause, or continue with a message", async (
 
 Deno.test("Table: abort hooks fire for a run that is cut short", async () => {
   const log: string[] = [];
-  const telling = {
+  const systems = {
     yoi: yoi_hooks({ on_abort: (reason) => void log.push(reason) }),
     claude: claude_hooks({
       PreToolUse: hooks((_, __, { signal }) =>
@@ -138,7 +138,7 @@ Deno.test("Table: abort hooks fire for a run that is cut short", async () => {
   const tools = [
     weather((_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject("late")))),
   ];
-  const outcome = await under(telling, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     const running = batch([call("a")], { tools, use: [hooks] }).run();
     await settled();
     running.stop();
@@ -152,7 +152,7 @@ Deno.test("Table: abort hooks fire for a run that is cut short", async () => {
     copilot: ["aborted", "abort"],
     rpc: ["aborted", "agent.interrupt.received"],
   });
-  const failed = await under(telling, async (hooks) => {
+  const failed = await under(systems, async (hooks) => {
     const { result } = await ended(hooks, [busy]);
     return [result.status, ...log.splice(0)];
   });
@@ -179,7 +179,7 @@ Deno.test("Table: error hooks observe failures, and Copilot retries, skips or ab
         return { errorHandling };
       },
     });
-  const telling = {
+  const systems = {
     yoi: yoi_hooks({
       pre_llm_request() {
         throw new Error("broken");
@@ -202,7 +202,7 @@ Deno.test("Table: error hooks observe failures, and Copilot retries, skips or ab
       return city;
     })];
   };
-  const outcome = await under(telling, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     const { result, lines } = await ended(hooks, [{ calls: [call("a")] }, busy, "Done."], { tools: failing() });
     return [result.status, ...lines.slice(2), ...log.splice(0)];
   });
@@ -220,7 +220,7 @@ Deno.test("Table: error hooks observe failures, and Copilot retries, skips or ab
 
 Deno.test("Table: compaction hooks fire around a compaction", async () => {
   const log: string[] = [];
-  const telling = {
+  const systems = {
     claude: claude_hooks({
       PreCompact: hooks(() => void log.push("PreCompact")),
       PostCompact: hooks(() => void log.push("PostCompact")),
@@ -235,7 +235,7 @@ Deno.test("Table: compaction hooks fire around a compaction", async () => {
     },
   };
   const long = { calls: [call("a", { city: "x".repeat(400) })] };
-  const outcome = await under(telling, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     await ended(hooks, [long, "Done."], { use: [compaction({ summarize: false }), short], limits: { context: 150 } });
     return log.splice(0);
   });
@@ -247,7 +247,7 @@ Deno.test("Table: compaction hooks fire around a compaction", async () => {
 
 Deno.test("Table: subagent hooks fire for a child run", async () => {
   const log: string[] = [];
-  const telling = {
+  const systems = {
     claude: claude_hooks({
       SubagentStart: hooks(({ agent_type }) => void log.push(`start ${agent_type}`)),
       PreToolUse: hooks(({ agent_type = "parent" }) => void log.push(`call of ${agent_type}`)),
@@ -260,7 +260,7 @@ Deno.test("Table: subagent hooks fire for a child run", async () => {
     }),
     rpc: observer(log, "agent.subturn.spawn", "agent.subturn.end", "agent.tool.exec_start"),
   };
-  const outcome = await under(telling, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     const child = agent({ name: "child", model: scripted(...one), tools: [weather()] });
     const asking = { calls: [{ id: "c", name: "child", input: { prompt: "Weather?" } }] };
     await ended(hooks, [asking, "Done."], { tools: [asTool(child)] });
@@ -275,14 +275,14 @@ Deno.test("Table: subagent hooks fire for a child run", async () => {
 
 Deno.test("Table: CwdChanged, FileChanged and InstructionsLoaded come from workspace() and instructions()", async () => {
   const log: string[] = [];
-  const telling = {
+  const systems = {
     claude: claude_hooks({
       InstructionsLoaded: hooks(() => void log.push("InstructionsLoaded")),
       CwdChanged: hooks(() => void log.push("CwdChanged")),
       FileChanged: hooks(() => void log.push("FileChanged")),
     }),
   };
-  const outcome = await under(telling, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     const files = memoryFiles({ "AGENTS.md": "Be brief.", "docs/a.md": "A" });
     const steps = [
       { calls: [["change_directory", { path: "docs" }] as const] },

@@ -15,7 +15,7 @@ const one = [{ calls: [call("a")] }, "Done."] as const;
 const busy: ScriptedAnswer = { error: new ModelError("busy", { recoverable: true }) };
 
 Deno.test("Table: texts for the person are notices and never reach the model", async () => {
-  const telling = {
+  const systems = {
     "claude systemMessage": claude_hooks({ PostToolUse: hooks(returning({ systemMessage: "Psst." })) }),
     "claude stopReason": claude_hooks({ PostToolUse: hooks(returning({ continue: false, stopReason: "Psst." })) }),
     copilot: copilot_hooks({ onErrorOccurred: () => ({ errorHandling: "retry", userNotification: "Psst." }) }),
@@ -23,7 +23,7 @@ Deno.test("Table: texts for the person are notices and never reach the model", a
       a: { before_tool: () => ({ action: "respond", result: { for_llm: "sun", for_user: "Psst." } }) },
     }),
   };
-  const outcome = await under(telling, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     const { events, requests, lines } = await ended(hooks, [{ calls: [call("a")] }, busy, "Done."]);
     return [notices(events), JSON.stringify([requests, lines]).includes("Psst.")];
   });
@@ -37,7 +37,7 @@ Deno.test("Table: texts for the person are notices and never reach the model", a
 });
 
 Deno.test("Table: context for the model never reaches the person", async () => {
-  const telling = {
+  const systems = {
     "claude additionalContext": claude_hooks({ PostToolUse: hooks(returningOutput({ additionalContext: "Mind." })) }),
     "claude reason": claude_hooks({ PreToolUse: hooks(returning({ decision: "block", reason: "Mind." })) }),
     copilot: copilot_hooks({ onPostToolUse: () => ({ additionalContext: "Mind." }) }),
@@ -50,7 +50,7 @@ Deno.test("Table: context for the model never reaches the person", async () => {
       },
     }),
   };
-  const outcome = await under(telling, async (hooks) => {
+  const outcome = await under(systems, async (hooks) => {
     const { requests, events } = await ended(hooks, one);
     return [requests.at(-1)?.slice(2), notices(events)];
   });

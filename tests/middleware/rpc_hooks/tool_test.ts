@@ -10,17 +10,17 @@ import { lines } from "../../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
 /** A hook that logs its requests and replies with `answers`. */
-function noting(log: string[], name: string, { before_tool, after_tool, approve_tool }: Builtin = {}): Builtin {
-  const note =
+function loggingHook(log: string[], name: string, { before_tool, after_tool, approve_tool }: Builtin = {}): Builtin {
+  const logged =
     <P>(stage: string, answer: (params: P, options: BuiltinOptions) => unknown) =>
     (params: P, options: BuiltinOptions) => {
       log.push(`${name} ${stage}`);
       return answer(params, options);
     };
   return {
-    before_tool: note("before_tool", before_tool ?? (() => ({ action: "continue" }))),
-    after_tool: note("after_tool", after_tool ?? (() => ({ action: "continue" }))),
-    approve_tool: note("approve_tool", approve_tool ?? (() => ({ approved: true }))),
+    before_tool: logged("before_tool", before_tool ?? (() => ({ action: "continue" }))),
+    after_tool: logged("after_tool", after_tool ?? (() => ({ action: "continue" }))),
+    approve_tool: logged("approve_tool", approve_tool ?? (() => ({ approved: true }))),
   };
 }
 
@@ -28,12 +28,12 @@ Deno.test("PicoClaw: the first approver that denies is the last one asked, and a
   const log: string[] = [];
   const { lines } = await runBatch([call("a"), call("b")], {
     use: [builtins({
-      a: noting(log, "a"),
-      b: noting(log, "b", {
+      a: loggingHook(log, "a"),
+      b: loggingHook(log, "b", {
         approve_tool: ({ arguments: { city } }) =>
           city === "a" ? { approved: false, reason: "not a" } : { approved: true },
       }),
-      c: noting(log, "c"),
+      c: loggingHook(log, "c"),
     })],
   });
   assertEquals(log.filter((line) => line.endsWith("approve_tool")), [
@@ -51,8 +51,8 @@ Deno.test("PicoClaw: respond skips approval, execution and after_tool, and emits
     tools: [weather(() => log.push("run"))],
     use: [builtins({
       a: { event: ({ Kind, Payload }) => void reported.push([Kind, Payload]) },
-      b: noting(log, "b", { before_tool: () => respond }),
-      c: noting(log, "c"),
+      b: loggingHook(log, "b", { before_tool: () => respond }),
+      c: loggingHook(log, "c"),
     })],
   });
   assertEquals(log, ["b before_tool"]);
@@ -66,7 +66,7 @@ Deno.test("PicoClaw: respond skips approval, execution and after_tool, and emits
 Deno.test("PicoClaw: other guards are asked about a response, and approvers with the option approveResponses", async () => {
   const log: string[] = [];
   const hooks = () => ({
-    a: noting(log, "a", { before_tool: () => ({ action: "respond", result: { for_llm: "x" } }) }),
+    a: loggingHook(log, "a", { before_tool: () => ({ action: "respond", result: { for_llm: "x" } }) }),
   });
   const guarded = await runBatch([call("a")], { use: [builtins(hooks()), permissions({ deny: ["weather"] })] });
   assertEquals(guarded.lines[1], "denied weather is not permitted here.");
@@ -79,11 +79,11 @@ Deno.test("PicoClaw: respond without a result runs the original call with approv
   const log: string[] = [];
   const { lines, events } = await runBatch([call("a")], {
     use: [builtins({
-      a: noting(log, "a", {
+      a: loggingHook(log, "a", {
         before_tool: () => ({ action: "modify", call: { tool: "weather", arguments: { city: "z" } } }),
       }),
-      b: noting(log, "b", { before_tool: () => ({ action: "respond", call: { tool: "other", arguments: {} } }) }),
-      c: noting(log, "c"),
+      b: loggingHook(log, "b", { before_tool: () => ({ action: "respond", call: { tool: "other", arguments: {} } }) }),
+      c: loggingHook(log, "c"),
     })],
   });
   assertEquals(lines[1], "ok sun in a");
@@ -119,7 +119,7 @@ Deno.test("PicoClaw: a denied call does not reach after_tool", async () => {
   await runBatch(three, {
     use: [
       builtins({
-        a: noting(log, "a", {
+        a: loggingHook(log, "a", {
           before_tool: ({ arguments: { city } }) => city === "a" ? { action: "deny_tool" } : {},
           approve_tool: ({ arguments: { city } }) => ({ approved: city !== "b" }),
         }),
@@ -292,7 +292,7 @@ Deno.test("PicoClaw: an interceptor that fails is skipped; an approver that fail
   };
   const log: string[] = [];
   const open = await runBatch([call("a")], {
-    use: [builtins({ a: { before_tool: fails, after_tool: fails }, b: noting(log, "b") })],
+    use: [builtins({ a: { before_tool: fails, after_tool: fails }, b: loggingHook(log, "b") })],
   });
   assertEquals([open.lines[1], log], ["ok sun in a", ["b before_tool", "b approve_tool", "b after_tool"]]);
   assertEquals(warnings(open.events), [

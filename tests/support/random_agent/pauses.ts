@@ -14,7 +14,7 @@ interface Received {
 }
 
 /** Records the questions and replies of one hook. */
-function hearing(name: string): Received {
+function recordedReplies(name: string): Received {
   const answers = state(`${name}.said`, (): Readonly<Record<string, string>> => ({}));
   return {
     reply(ctx, question) {
@@ -44,7 +44,7 @@ export function asks({ below }: Chance, name: string): () => Middleware<Vars> {
   const point = points[below(points.length)] ?? "tool";
   const late = below(2) === 0;
   const salt = below(1_000);
-  const { reply } = hearing(name);
+  const { reply } = recordedReplies(name);
 
   async function hook<R>(ctx: Scope<Vars>, next: () => Promise<R>): Promise<R> {
     const question = `${name} at ${point}: ${subjectOf(ctx)}?`;
@@ -76,7 +76,7 @@ export function lingers(): Middleware<Vars> {
 
 /** Asks before the prompt is accepted, and adds the reply to it. */
 export function asksBeforePrompt(_: Chance, name: string): () => Middleware<Vars> {
-  const { reply } = hearing(name);
+  const { reply } = recordedReplies(name);
   return () => ({
     name,
     async prompt(ctx, next) {
@@ -89,7 +89,7 @@ export function asksBeforePrompt(_: Chance, name: string): () => Middleware<Vars
 
 /** Asks before the agent finishes, and continues with the reply. */
 export function asksBeforeEnd(_: Chance, name: string): () => Middleware<Vars> {
-  const { reply } = hearing(name);
+  const { reply } = recordedReplies(name);
   return () => ({
     name,
     async stop(ctx, next) {
