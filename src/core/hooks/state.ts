@@ -52,19 +52,19 @@ export function state<T>(
 ): State<T> {
   const key = version === 1 ? name : `${name}@${version}`;
   /** The maps whose value was validated. */
-  const known = schema && new WeakSet<Map<string, unknown>>();
+  const validated = schema && new WeakSet<Map<string, unknown>>();
   const mapOf = ({ run }: Scope) => lifetime === "session" ? run.sessionState : run.state;
 
   function read(at: Scope): T {
     const held = mapOf(at);
-    if (!held.has(key) || (schema && !known?.has(held) && !fits(schema, held.get(key)))) held.set(key, init());
-    known?.add(held);
+    if (!held.has(key) || (schema && !validated?.has(held) && !fits(schema, held.get(key)))) held.set(key, init());
+    validated?.add(held);
     return held.get(key) as T; // only this state writes this key
   }
   function write(at: Scope, value: T): T {
     expectJson(`Cannot set the state "${name}"`, value);
     const held = mapOf(at);
-    known?.add(held);
+    validated?.add(held);
     held.set(key, value);
     return value;
   }
@@ -76,6 +76,6 @@ export function state<T>(
 }
 
 function fits(schema: Schema, value: unknown): boolean {
-  const validated = schema["~standard"].validate(value);
-  return !("then" in validated) && !validated.issues;
+  const result = schema["~standard"].validate(value);
+  return !("then" in result) && !result.issues;
 }

@@ -79,7 +79,7 @@ export function freeze<T>(value: T, except: readonly string[] = foreign): T {
 }
 
 /** Returns true for an error that JavaScript engines throw for a write to a frozen object. */
-function isFrozenWrite(error: unknown): error is TypeError {
+export function isFrozenWrite(error: unknown): error is TypeError {
   return error instanceof TypeError &&
     /read.?only|only a getter|not extensible|(delete|define) property/i.test(error.message);
 }

@@ -5,7 +5,7 @@
  */
 import { eachHook } from "../../core/hooks/each_hook.ts";
 import { End, isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
-import { freeze } from "../../core/hooks/strict.ts";
+import { freeze, isFrozenWrite } from "../../core/hooks/strict.ts";
 import type { Hook } from "../../core/hooks/onion.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Change, Scope } from "../../core/hooks/scope.ts";
@@ -103,7 +103,7 @@ function reportError(
   const lost = thrown.filter(isInterrupt).find((interrupt) => interrupt !== error && !isReworded(interrupt, error));
   if (lost) report("unwinds", `${lost.name} was thrown by the inner layers, and it threw ${error}`);
   else if (isInterrupt(error) || isMisuse(error) || thrown.some((each) => carries(error, each))) return;
-  else if (isMutation(error)) report("readonly", String(error));
+  else if (isFrozenWrite(error)) report("readonly", String(error));
   else if (signals.some(({ aborted }) => aborted)) return;
   else if (thrown.length > 0) {
     report("passes", `${thrown.at(-1)} was thrown by the inner layers, and it threw ${error}`);
@@ -135,9 +135,4 @@ export function carries(error: unknown, cause: unknown): boolean {
 
 function isMisuse(error: unknown): error is TypeError {
   return error instanceof TypeError && error.message.startsWith("Cannot call next()");
-}
-
-/** Whether `error` is the error of a write to a frozen object. */
-function isMutation(error: unknown): boolean {
-  return error instanceof TypeError && /read.?only|not extensible|(delete|redefine) property/i.test(error.message);
 }
