@@ -52,3 +52,15 @@ export async function write(files: Files, path: string, content: string | Uint8A
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   await files.write(path, bytes, (await files.read(path))?.version);
 }
+
+/** Returns `files` that call `first` with the path before each of these functions. */
+export function before(files: Files, keys: readonly (keyof Files)[], first: (path: string) => unknown): Files {
+  const changed = keys.map((key) => {
+    const original = files[key] as (...given: unknown[]) => unknown; // the first parameter of each method is a path
+    return [key, async (path: string, ...rest: unknown[]) => {
+      await first(path);
+      return await original(path, ...rest);
+    }];
+  });
+  return { ...files, ...Object.fromEntries(changed) };
+}
