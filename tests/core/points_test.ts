@@ -54,7 +54,7 @@ const points: Readonly<Record<Point, Held>> = {
     answered: ["cancelled"],
     before: ["failed"],
     after: ["failed"],
-    change: { messages: [user("New")] },
+    change: { messages: [user("New")], context: ["Context."] },
   },
   prompt: {
     core: true,

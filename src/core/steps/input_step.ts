@@ -19,8 +19,8 @@ const inputPolicy: PointPolicy<InputContext, InputChange, InputResult, undefined
   ["messages", "context"],
   {
     core({ messages, context }) {
-      const accepted = [...contextMessages(context, inputContext), ...messages];
-      return Promise.resolve({ status: "accepted", messages: accepted });
+      const added = contextMessages(context, inputContext);
+      return Promise.resolve({ status: "accepted", messages: added.length === 0 ? messages : [...added, ...messages] });
     },
     derive(inner, _, __, name) {
       validate(inner, name);
