@@ -55,21 +55,24 @@ function toolNameOf(ctx: object): string {
  * const greeting = when(({ run }) => run.used.turns < 2, inject("This is the first turn."));
  * ```
  */
-export function when<V>(predicate: Condition<Scope<V>>, middleware: Middleware<V>): Middleware<V> {
+export function when<V>(
+  predicate: (scope: Scope<V>) => boolean | Promise<boolean>,
+  middleware: Middleware<V>,
+): Middleware<V> {
   return conditional(middleware, predicate);
 }
 
-/** Decides whether a hook applies. */
-type Condition<C> = (ctx: C) => boolean | Promise<boolean>;
-
-function conditional<V>(middleware: Middleware<V>, holds: Condition<Scope<V>>): Middleware<V> {
+function conditional<V>(
+  middleware: Middleware<V>,
+  holds: (scope: Scope<V>) => boolean | Promise<boolean>,
+): Middleware<V> {
   const { groups } = middleware;
   const hooks = eachHook(middleware, (hook) => onlyIf(hook, holds));
   return groups ? { ...hooks, groups: async (ctx) => await holds(ctx) ? groups(ctx) : "parallel" } : hooks;
 }
 
 /** Returns a hook that applies only if `holds` returns true. Otherwise its layer is skipped, at no cost. */
-export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: Condition<C>): Layered<C, D, R> {
+export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean | Promise<boolean>): Layered<C, D, R> {
   const chosen = async (ctx: C, next: Next<D, R>) => await (await holds(ctx) ? hook(ctx, next) : next());
   function layer(wrap: Wrap<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
     const wrapped = wrap(hook, inner);
