@@ -124,6 +124,8 @@ export type Reply =
       /** Whether comments are sent in times of silence, as server-sent events have them. Default: true. */
       readonly comments?: boolean;
       encoder(): EventEncoder;
+      /** Returns the response to send in place of `response`. `signal` is that of the request. Default: `response`. */
+      respond?(response: Response, signal: AbortSignal): Promise<Response>;
     }
     | { readonly type: "json"; collector(): ResponseCollector }
   );

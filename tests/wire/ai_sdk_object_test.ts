@@ -1,4 +1,4 @@
-import { agent, serve } from "@jizai/jizai";
+import { agent, ask, cancelled, type Middleware, type Model, ModelError, serve, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { streamed } from "@jizai/jizai/output";
 import { aiSdkObject } from "@jizai/jizai/wire/ai_sdk";
@@ -16,7 +16,7 @@ const schema = z.object({ city: z.string(), days: z.array(z.number()) });
 async function submitted(app: App, input: unknown) {
   const pieces: string[] = [];
   const fetching: typeof fetch = async (url, init) => {
-    const { body, ...response } = await reaching(app)(url, init);
+    const { body, status, headers } = await reaching(app)(url, init);
     const text = body!.pipeThrough(new TextDecoderStream()).pipeThrough(
       new TransformStream<string, string>({
         transform(piece, controller) {
@@ -25,7 +25,7 @@ async function submitted(app: App, input: unknown) {
         },
       }),
     );
-    return new Response(text.pipeThrough(new TextEncoderStream()), response);
+    return new Response(text.pipeThrough(new TextEncoderStream()), { status, headers });
   };
   const { promise, resolve } = Promise.withResolvers<unknown>();
   function Page() {
@@ -90,12 +90,62 @@ Deno.test("useObject receives an answer that stands in a code fence", async () =
   assertEquals((await submitted(served(model), "Where?")).end, { city: "Oslo", days: [3] });
 });
 
-Deno.test("useObject finishes with an error if the run fails or its answer stays invalid", async () => {
-  const failing = scripted({ text: '{"city":"Os', error: new Error("down") });
-  const app = serve(agent({ model: failing, output: schema }), { wires: [aiSdkObject()], onError: () => {} });
-  assertEquals(await submitted(app, "Where?"), { end: "invalid", pieces: ['{"city":"Os'] });
+Deno.test("useObject has an error if the run fails, with the status if no text was sent before", async () => {
+  const failed = (model: Model) =>
+    serve(agent({ model, output: schema }), { wires: [aiSdkObject()], onError: () => {} });
+  const begun = scripted({ text: '{"city":"Os', error: new Error("down") });
+  assertEquals(await submitted(failed(begun), "Where?"), { end: "The run failed.", pieces: ['{"city":"Os'] });
+  const error = new ModelError("busy", { code: "rate_limited", retryAfter: 1_500 });
+  const { end } = await submitted(failed(scripted({ error })), "Where?");
+  assertEquals(JSON.parse(String(end)).error.code, "rate_limited");
+  const response = await post(failed(scripted({ text: "Hm. ", error })), "/object", "Where?");
+  assertEquals([response.status, response.headers.get("retry-after")], [429, "2"]);
+  const { error: { id, ...body } } = await response.json();
+  assertEquals([typeof id, body], ["string", { code: "rate_limited", message: "The run failed." }]);
+});
+
+Deno.test("useObject has an error if the answer begins again, is refused, or waits for a person", async () => {
   const again = scripted('{"city":1}', '{"city":"Oslo","days":[]}');
-  assertEquals((await submitted(served(again), "Where?")).end, "invalid");
+  const message = "Cannot stream the JSON answer: the model began it again";
+  assertEquals((await submitted(served(again), "Where?")).end, message);
+
+  const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Sun." });
+  const ends: readonly (readonly [Middleware, string, string])[] = [
+    [{ prompt: () => Promise.resolve(cancelled("Not today.")) }, "finished", "Not today."],
+    [{ approval: () => Promise.resolve(ask("Really?")) }, "paused", "The run waits for an answer of a person."],
+  ];
+  for (const [guard, code, message] of ends) {
+    const model = scripted({ calls: [["look", {}]] });
+    const app = serve(agent({ model, tools: [look], output: schema, use: [guard] }), { wires: [aiSdkObject()] });
+    const { end } = await submitted(app, "Where?");
+    assertEquals(JSON.parse(String(end)), { error: { code, message } });
+  }
+});
+
+Deno.test("a page of useObject that leaves before the first text stops the run", async () => {
+  const asked = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<void>();
+  const model: Model = {
+    id: "slow",
+    async *stream(_, { signal }) {
+      signal.addEventListener("abort", () => stopped.resolve());
+      asked.resolve();
+      await stopped.promise;
+      yield [];
+    },
+  };
+  const app = serve(agent({ model, output: schema }), { wires: [aiSdkObject()], onClientGone: "stop" });
+  const page = new AbortController();
+  const response = app.request("/object", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '"Where?"',
+    signal: page.signal,
+  });
+  await asked.promise;
+  page.abort();
+  await stopped.promise;
+  await (await response).body?.cancel();
 });
 
 Deno.test("the route of useObject refuses a body that is not JSON", async () => {

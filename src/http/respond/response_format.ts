@@ -46,7 +46,11 @@ export function wireFormat(reply: Reply): ResponseFormat {
       if (last) sink.write(last);
       sink.close();
     });
-    return { out, respond: () => c.body(stream, 200, { ...headers, ...reply.headers }) };
+    const respond = () => {
+      const response = c.body(stream, 200, { ...headers, ...reply.headers });
+      return reply.respond?.(response, c.req.raw.signal) ?? response;
+    };
+    return { out, respond };
   };
 }
 

@@ -8,6 +8,7 @@ import { json } from "../../protocol/shape.ts";
 import { tableEncoder } from "../encoder.ts";
 import { jsonAnswer } from "../json_answer.ts";
 import type { EventEncoder, ParsedRequest, Reply, Wire } from "../wire.ts";
+import { sendText, type TextFailure, textFailure } from "./text_response.ts";
 
 /** Options of `aiSdkObject()`. */
 export interface AiSdkObjectOptions {
@@ -20,8 +21,8 @@ export interface AiSdkObjectOptions {
  *
  * `POST /object` takes what the page submits, a text or other JSON, as the prompt of a new session. It streams the answer as plain text.
  *
- * Only the JSON answer is sent. The format has no errors: if the run fails, asks a question or begins its answer again, the text ends, and `onFinish`
- * receives an object that is not valid.
+ * Only the JSON answer is sent. If the run fails, is stopped or refused, asks a question, or begins its answer again, the hook has an `error`: the response has
+ * an error status if no text was sent yet, and otherwise its stream breaks off.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -45,17 +46,27 @@ export function aiSdkObject({ path = "/object" }: AiSdkObjectOptions = {}): Wire
   return { routes: () => [{ method: "POST", path, parse: ({ body }) => parse(body) }] };
 }
 
-const reply: Reply = {
-  type: "stream",
-  comments: false,
-  headers: { "content-type": "text/plain; charset=utf-8" },
-  encoder: () => jsonAnswer(textEncoder(), true, ""),
-};
+/** Creates the reply to one request. */
+function textReply(): Reply {
+  let failure: TextFailure | undefined;
+  const encode = textEncoder();
+  const watch: EventEncoder = (event, id) => {
+    failure ??= textFailure(event);
+    return failure ? "" : encode(event, id);
+  };
+  return {
+    type: "stream",
+    comments: false,
+    headers: { "content-type": "text/plain; charset=utf-8" },
+    encoder: () => jsonAnswer(watch, true, ""),
+    respond: (response, signal) => sendText(response, signal, () => failure),
+  };
+}
 
 function parse(body: unknown): ParsedRequest {
   const given = json(body, "");
   const prompt = typeof given === "string" ? given : JSON.stringify(given);
-  return { type: "chat", input: () => ({ messages: [user(prompt)] }), reply };
+  return { type: "chat", input: () => ({ messages: [user(prompt)] }), reply: textReply() };
 }
 
 /** Creates an encoder that sends the text alone: as it is streamed, or at the end if nothing was streamed. */
