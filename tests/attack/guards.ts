@@ -6,38 +6,21 @@
 import {
   agent,
   type AnyTool,
+  denied,
   memory,
   type Middleware,
-  only,
   type PersonAnswer,
   type Question,
   type RunResult,
-  text,
-  when,
 } from "@jizai/jizai";
 import type { Files } from "@jizai/jizai/kit";
-import { human } from "@jizai/jizai/middleware/human";
-import { optional } from "@jizai/jizai/middleware/optional";
 import { permissions } from "@jizai/jizai/middleware/permissions";
-import { retry } from "@jizai/jizai/middleware/retry";
-import { serial } from "@jizai/jizai/middleware/serial";
-import { timeout } from "@jizai/jizai/middleware/timeout";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { asTool } from "@jizai/jizai/subagents";
 import type { Chance } from "../support/seeded.ts";
 import { type Attack, expect } from "./attack.ts";
-
-const content = "the content of the protected file";
-
-const spellings = [
-  "secret.txt",
-  "./secret.txt",
-  "a/../secret.txt",
-  ".//secret.txt",
-  "../secret.txt",
-  "open.txt",
-] as const;
+import { content, isRead, isSecret, randomPath, wrapper } from "./wrappers.ts";
 
 /** Files that record whether the protected one was opened. */
 function watched(): { readonly files: Files; readonly opened: string[] } {
@@ -46,89 +29,14 @@ function watched(): { readonly files: Files; readonly opened: string[] } {
   return { opened, files: { ...kept, read: (path) => (opened.push(path), kept.read(path)) } };
 }
 
-const isSecret = (input: unknown) => JSON.stringify(input)?.includes('"secret.txt"') === true;
-
-/** The guard that must hold, wherever it stands. */
+/** The guard at `approval`, which must hold wherever it stands. */
 const guard = permissions({ deny: [{ tool: "*_file", when: isSecret }] });
 
-function randomPath({ one }: Chance) {
-  return { path: one(spellings) };
-}
-
-/** Creates a middleware that does something to calls, as applications do. */
-function wrapper(chance: Chance, depth: number): Middleware {
-  const { below, one } = chance;
-  const input = randomPath(chance);
-  switch (below(depth > 0 ? 14 : 11)) {
-    case 0:
-      return retry({ attempts: 2 });
-    case 1:
-      return timeout(5_000);
-    case 2:
-      return serial();
-    case 3:
-      return {
-        name: "edit",
-        approval: (_, next) => next().then((inner) => inner.type === "deny" ? inner : { type: "allow", input }),
-      };
-    case 4:
-      return { name: "rename", tool: (ctx, next) => next(ctx.name === "peek" ? { name: "read_file" } : {}) };
-    case 5:
-      return {
-        name: "rename_and_change",
-        tool: (ctx, next) => next(ctx.name === "peek" ? { name: "read_file", input } : {}),
-      };
-    case 6:
-      return {
-        name: "change",
-        tool: (ctx, next) => next(ctx.tool ? { input: { ...Object(ctx.input), ...input } } : {}),
-      };
-    case 7:
-      return cache();
-    case 8:
-      return human(() => one([true, false, { allow: true, input }]));
-    case 9:
-      return {
-        name: "answer",
-        tool: (ctx, next) => ctx.name === "nothing" ? Promise.resolve(text("answered")) : next(),
-      };
-    case 10: {
-      const group = one<"alone" | "parallel">(["alone", "parallel"]);
-      return { name: "groups", groups: () => group };
-    }
-    case 11:
-      return when(() => true, wrapper(chance, depth - 1));
-    case 12:
-      return optional(wrapper(chance, depth - 1));
-    default:
-      return callsOnly(wrapper(chance, depth - 1));
-  }
-}
-
-/** Limits a wrapper to some tools. */
-function callsOnly(wrapped: Middleware): Middleware {
-  const { tool, approval, execute } = wrapped;
-  return only("read_file|peek", {
-    name: "only",
-    ...(tool && { tool }),
-    ...(approval && { approval }),
-    ...(execute && { execute }),
-  });
-}
-
-/** A cache of results by input, as an application may write it. */
-function cache(): Middleware {
-  const kept = new Map<string, Awaited<ReturnType<typeof text>>>();
-  return {
-    name: "cache",
-    async execute(ctx, next) {
-      const key = JSON.stringify([ctx.tool.name, ctx.input]);
-      const result = kept.get(key) ?? await next();
-      kept.set(key, text("again"));
-      return result;
-    },
-  };
-}
+/** The guard at `tool`, which must hold inside of the workspace, unless another hook overrides calls. */
+const toolGuard: Middleware = {
+  name: "tool_guard",
+  tool: (ctx, next) => isRead(ctx) ? Promise.resolve(denied("It is secret.")) : next(),
+};
 
 function shuffled<T>({ below }: Chance, items: readonly T[]): T[] {
   const rest = [...items];
@@ -147,9 +55,13 @@ function script(chance: Chance) {
   return scripted(...steps, ...Array.from({ length: 6 }, () => "Done."));
 }
 
-function stack(chance: Chance, files: Files, guarded: boolean): Middleware[] {
-  const wrappers = Array.from({ length: chance.below(4) }, () => wrapper(chance, 2));
-  return shuffled(chance, [workspace(files), ...wrappers, ...guarded ? [guard] : []]);
+function wrappers(chance: Chance, keepsInputs: boolean): Middleware[] {
+  return Array.from({ length: chance.below(4) }, () => wrapper(chance, 2, keepsInputs));
+}
+
+/** Returns a workspace, random wrappers and `guards` in a random order. */
+function stack(chance: Chance, files: Files, guards: readonly Middleware[]): Middleware[] {
+  return shuffled(chance, [workspace(files), ...wrappers(chance, false), ...guards]);
 }
 
 /** Makes some calls ask a person. */
@@ -169,26 +81,36 @@ function answerOf(chance: Chance, { callId = "", input }: Question): PersonAnswe
   ]);
 }
 
+/** Returns an agent with a guard. A guard at `approval` also holds for an agent that is its tool. */
+function target(chance: Chance, files: Files) {
+  const limits = { turns: 6 };
+  if (chance.below(2) === 0) {
+    const use = [...asking(chance), workspace(files), ...shuffled(chance, [...wrappers(chance, true), toolGuard])];
+    return { use, attacked: agent({ model: script(chance), use, limits }) };
+  }
+  const helper: AnyTool = asTool(
+    agent({ name: "helper", model: script(chance), use: stack(chance, files, []) }),
+    { description: "Helps" },
+  );
+  const use = [...asking(chance), ...stack(chance, files, [guard])];
+  return { use, attacked: agent({ model: script(chance), tools: [helper], use, limits }) };
+}
+
 /** Runs random agents whose guard denies one file. Fails if the file is read. */
 export const guards: Attack = {
   name: "guards",
   async attempt(chance) {
     const { files, opened } = watched();
-    const helper: AnyTool = asTool(
-      agent({ name: "helper", model: script(chance), use: stack(chance, files, false) }),
-      { description: "Helps" },
-    );
-    const use = [...asking(chance), ...stack(chance, files, true)];
-    const attacked = agent({ model: script(chance), tools: [helper], use, limits: { turns: 6 } });
-    const options = { session: "s", store: memory() };
+    const { use, attacked } = target(chance, files);
+    const options = { session: "s", store: memory(), onError: () => {} };
     let result: RunResult = await attacked.run({ ...options, prompt: "Go" }).result;
     for (let leg = 0; leg < 5 && result.status === "paused"; leg++) {
       const answers = result.questions.map((question) => answerOf(chance, question));
       result = await attacked.resume({ ...options, answers }).result;
     }
-    const stack_ = use.map(({ name }) => name).join(", ");
-    expect(!opened.includes("secret.txt"), () => `secret.txt was read behind the guard in a stack of ${stack_}`);
-    expect(!JSON.stringify(result.messages).includes(content), () => `secret.txt reached the model through ${stack_}`);
+    const names = use.map(({ name }) => name).join(", ");
+    expect(!opened.includes("secret.txt"), () => `secret.txt was read behind the guard in a stack of ${names}`);
+    expect(!JSON.stringify(result.messages).includes(content), () => `secret.txt reached the model through ${names}`);
     return 1;
   },
 };

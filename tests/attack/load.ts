@@ -22,7 +22,7 @@ const model: Model = {
       const id = `c${messages.length}`;
       const call: ModelEvent[] = [{ type: "call.start", id, name: "pay" }, { type: "call.delta", id, text: "{}" }];
       yield [...call, { type: "call.end", id }, { type: "finish", reason: "calls" }];
-    } else yield [{ type: "text", text: `Yes. ${text.slice(0, 2_000)}` }, { type: "finish", reason: "stop" }];
+    } else yield [{ type: "text", text: `Yes. ${text.slice(0, 20_000)}` }, { type: "finish", reason: "stop" }];
   },
 };
 
@@ -67,32 +67,48 @@ function runIn(text: string): string {
   return /"run":"([^"]+)"/.exec(text)?.[1] ?? "";
 }
 
-/** Loads a server. Fails if a bound is exceeded, or if a paused run, its key or its answer is lost because of other owners. */
+/**
+ * The clients of one attempt. "few": two owners, who cannot fill the store, because an owner may have a quarter of it. "many": guests, who fill it.
+ */
+const crowds = {
+  few: (chance: Chance) => chance.one(["bob", "bob", "eve"]),
+  many: (chance: Chance) => `guest ${chance.below(40)}`,
+} as const;
+
+/** Loads a server. Fails if a bound is exceeded, or if a paused run is lost, or its key or its answer because of other owners. */
 export const load: Attack = {
   name: "load",
   async attempt(chance) {
     const { below, one } = chance;
     const { store, paid, send, failures } = target();
+    const crowd = one(["few", "many"] as const);
+    const paused = new Set<string>();
     const begun = await (await send("ada", "/runs", { prompt: "Pay it" }, "key")).text();
     const run = runIn(begun);
     const session = /"session":"([^"]+)"/.exec(begun)?.[1] ?? "";
     const callId = /"callId":"([^"]+)"/.exec(begun)?.[1] ?? "";
     const count = 30;
-    let most = 0;
     for (let sent = 0; sent < count; sent++) {
-      const owner = one(["bob", "bob", "eve", `guest ${sent}`]);
-      const prompt = `${one(["Pay", "Hi"])} ${"x".repeat(below(below(5) === 0 ? 200_000 : 2_000))}`;
+      const owner = crowds[crowd](chance);
+      const prompt = `${one(["Pay", "Hi"])} ${"x".repeat(below(one([2_000, 40_000, 200_000])))}`;
       const response = await send(owner, "/runs", { prompt }, below(3) === 0 ? `k${below(5)}` : undefined);
       const { status } = response;
       const text = await consume(response, chance);
       expect([200, 409, 503].includes(status), () => `a prompt was answered with ${status} ${text} ${failures}`);
+      if (text.includes('"run.paused"')) paused.add(runIn(text));
       const stored = await Promise.all((await store.list({ limit: 1_000 })).map((id) => store.load(id)));
-      const bytes = 2 * stored.reduce((sum, session) => sum + JSON.stringify(session ?? "").length, 0);
-      most = Math.max(most, bytes);
+      const bytesOf = (sessions: typeof stored) =>
+        2 * sessions.reduce((sum, each) => sum + JSON.stringify(each).length, 0);
+      const [bytes, own] = [bytesOf(stored), bytesOf(stored.filter((session) => session?.owner === owner))];
+      expect(own <= maxBytes / 4 * 1.01, () => `the store holds ${own} bytes of ${owner}`);
       expect(bytes <= maxBytes * 1.01, () => `the store holds ${bytes} bytes`); // the commas between messages are not counted
     }
+    const stored = await Promise.all((await store.list({ limit: 1_000 })).map((id) => store.load(id)));
+    const lost = [...paused].filter((run) => !stored.some((session) => session?.run?.id === run));
+    expect(lost.length === 0, () => `${lost.length} of ${paused.size} paused runs were lost to a crowd of ${crowd}`);
     const again = await (await send("ada", "/runs", { prompt: "Pay it" }, "key")).text();
     expect(runIn(again) === run, () => `the key began run ${runIn(again)}, and not ${run}: ${again}`);
+    if (crowd === "many") return count; // the store may be full, so that the answer gets 503
     const answered = await send("ada", `/sessions/${session}/answers`, { answers: [{ callId, type: "approve" }] });
     const text = await answered.text();
     const mine = paid.filter((each) => each === run);

@@ -3,12 +3,15 @@
  *
  * @module
  */
-import { agent, memory, serve } from "@jizai/jizai";
+import { agent, memory, serve, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
-import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { responses } from "@jizai/jizai/wire/openai";
+import * as z from "zod";
 import { ownedKey } from "../../src/session/owned_store.ts";
+import { piecesOf } from "../support/requests.ts";
 import type { Chance } from "../support/seeded.ts";
 import { type Attack, expect } from "./attack.ts";
 
@@ -37,11 +40,13 @@ function name(chance: Chance): string {
 
 /** An app whose `x-user` header names the owner, URL-encoded. */
 function target() {
-  const model = scripted(...Array.from({ length: 60 }, () => "Hello."));
-  const app = serve(agent({ model }), {
+  const gate = Promise.withResolvers<string>();
+  const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => gate.promise });
+  const model = scripted({ calls: [["work", {}]] }, ...Array.from({ length: 90 }, () => "Hello."));
+  const app = serve(agent({ model, tools: [work] }), {
     store: memory(),
     log: memoryLog(),
-    wires: [agUi(), aiSdkUi()],
+    wires: [agUi(), aiSdkUi(), aiSdkMessages(), responses()],
     owner: (c) => decodeURIComponent(c.req.header("x-user") ?? ""),
   });
   const send = async (owner: string, method: string, path: string, body?: unknown) => {
@@ -53,16 +58,56 @@ function target() {
     });
     return { status: response.status, text: await response.text() };
   };
-  return { send };
+
+  /** Begins a run that works until it is released. Returns its id, and a function that releases it and returns its stream. */
+  async function begin(owner: string, prompt: string) {
+    const headers = { "x-user": encodeURIComponent(owner), "content-type": "application/json" };
+    const response = await app.request("/runs", { method: "POST", headers, body: JSON.stringify({ prompt }) });
+    const pieces = piecesOf(response);
+    const run = /"run":"([^"]+)"/.exec(await pieces.until(`"tool.started"`))?.[1] ?? "";
+    const release = () => {
+      gate.resolve("Worked.");
+      return pieces.rest();
+    };
+    return { run, release };
+  }
+
+  return { send, begin };
+}
+
+/** Returns two different owners: often, the name of one begins with the name of the other. */
+function twoOwners(chance: Chance): readonly [string, string] {
+  const bob = name(chance);
+  return [chance.below(2) === 0 ? `${bob}${chance.one(pieces)}${name(chance)}` : name(chance), bob];
+}
+
+/** Returns the texts between the names of two owners, if one begins with the other, with separators that a key could have. */
+function restsOf(ada: string, bob: string): readonly string[] {
+  if (!ada.startsWith(bob)) return [];
+  const rest = ada.slice(bob.length);
+  return [rest, rest.slice(1)].flatMap((each) => ["", " ", "/", ":", ","].map((separator) => `${each}${separator}`));
+}
+
+/** Returns requests that create a session under an id. Another owner may have used it: neither owner can know. */
+function sharedIds(id: string): readonly (readonly [path: string, body: unknown])[] {
+  const message = { id: "m", role: "user" };
+  return [
+    ["/chat", { id, messages: [{ ...message, parts: [{ type: "text", text: "Hi" }] }] }],
+    ["/ag-ui", {
+      ...{ threadId: id, runId: "r1", tools: [], context: [], state: {} },
+      messages: [{ ...message, content: "Hi" }],
+    }],
+  ];
 }
 
 /** Creates sessions of one owner and tries to reach them as another one. Fails if a response contains the owner's text. */
 export const owners: Attack = {
   name: "owners",
   async attempt(chance) {
-    const { send } = target();
-    const [ada, bob] = [name(chance), name(chance)];
+    const { send, begin } = target();
+    const [ada, bob] = twoOwners(chance);
     if (ada === bob) return 0;
+    const working = await begin(ada, secret);
     const id = name(chance);
     const { text } = await send(ada, "POST", "/chat", {
       id,
@@ -79,11 +124,15 @@ export const owners: Attack = {
       ownedKey(ada, id),
       JSON.stringify([ada, id]),
       encodeURIComponent(id),
+      ...restsOf(ada, bob).map((rest) => `${rest}${id}`),
     ];
-    const runs = [run, ownedKey(ada, run), `${run} ${ada}`, `${ada} ${run}`];
+    const runs = [run, working.run, ownedKey(ada, run), `${run} ${ada}`, `${ada} ${run}`].concat(
+      restsOf(ada, bob).map((rest) => `${rest}${working.run}`),
+    );
     const requests: (readonly [method: string, path: string, body?: unknown])[] = [
       ...guesses.flatMap((guess) => [
         ["GET", `/sessions/${encodeURIComponent(guess)}`] as const,
+        ["POST", `/sessions/${encodeURIComponent(guess)}/compact`, {}] as const,
         ["GET", `/chat/${encodeURIComponent(guess)}/stream`] as const,
         ["POST", `/sessions/${encodeURIComponent(guess)}/answers`, { answers: [] }] as const,
         ["POST", "/runs", { prompt: "What did I say?", session: guess }] as const,
@@ -91,6 +140,9 @@ export const owners: Attack = {
       ...runs.flatMap((guess) => [
         ["GET", `/runs/${encodeURIComponent(guess)}`] as const,
         ["POST", `/runs/${encodeURIComponent(guess)}/stop`] as const,
+        ["POST", `/runs/${encodeURIComponent(guess)}/stop?rollback`] as const,
+        ["POST", `/runs/${encodeURIComponent(guess)}/finish`] as const,
+        ["POST", "/v1/responses", { model: "agent", input: "What did I say?", previous_response_id: guess }] as const,
         ["POST", `/runs/${encodeURIComponent(guess)}/messages`, { text: "Hi" }] as const,
       ]),
     ];
@@ -100,6 +152,12 @@ export const owners: Attack = {
       expect(!text.includes(secret), () => `${request} reached the session of ${JSON.stringify(ada)}: ${text}`);
       expect(status < 500, () => `${request} was answered with ${status} ${text}`);
       expect(status >= 400 || status === 204, () => `${request} was answered with ${status} ${text}`);
+    }
+    expect((await working.release()).includes('"run.finished"'), () => `${JSON.stringify(bob)} ended a run of another`);
+    for (const [path, body] of sharedIds(id)) {
+      const { status, text } = await send(bob, "POST", path, body);
+      expect(status === 200, () => `the id of another owner was refused at ${path} with ${status} ${text}`);
+      expect(!text.includes(secret), () => `the id of another owner reached its session at ${path}: ${text}`);
     }
     const own = await send(ada, "GET", `/sessions/${encodeURIComponent(id)}`);
     expect(

@@ -119,7 +119,10 @@ function written(body: unknown, { below }: Chance): string {
   if (below(20) === 0) return json.slice(0, below(json.length));
   if (below(20) > 0) return json;
   const depth = 1_000 * (1 + below(200));
-  return json.replace(/"Hi"|"s1"/, () => `${"[".repeat(depth)}${"]".repeat(depth)}`);
+  const value = /(?<=[:[,])"[^"]*"(?!:)/g;
+  const values = json.match(value) ?? [];
+  let left = below(values.length);
+  return json.replace(value, (text) => left-- === 0 ? `${"[".repeat(depth)}${"]".repeat(depth)}` : text);
 }
 
 function randomPath(path: string, { below, one }: Chance): string {

@@ -30,7 +30,7 @@ import { memoryLog } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { asTool } from "@jizai/jizai/subagents";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
-import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import * as z from "zod";
 import { recorder } from "../support/recorder.ts";
@@ -114,6 +114,10 @@ function careless(chance: Chance): Middleware {
     () => ({ name: "session", session: (ctx, next) => next({ context: [...ctx.context, around(chance)] }) }),
     () => ({ name: "prompt", prompt: (ctx, next) => next({ context: [...ctx.context, around(chance)] }) }),
     () => ({
+      name: "message",
+      input: (ctx, next) => ctx.source === "reply" ? next() : next({ context: [...ctx.context, around(chance)] }),
+    }),
+    () => ({
       name: "state",
       turn(ctx, next) {
         kept.set(ctx, { [around(chance)]: [around(chance)] });
@@ -164,6 +168,9 @@ function step(chance: Chance): ScriptedStep {
 
 const prompts = {
   "/runs": (prompt: string) => ({ prompt }),
+  "/runs?": (prompt: string) => ({
+    messages: [prompt, "Go"].map((text) => ({ role: "user", parts: [{ type: "text", text }] })),
+  }),
   "/ag-ui": (prompt: string) => ({
     threadId: "s1",
     runId: "r1",
@@ -179,7 +186,10 @@ const prompts = {
   "/v1/chat/completions": (prompt: string) => ({
     model: "agent",
     stream: true,
-    messages: [{ role: "user", content: prompt }],
+    messages: [{ role: "user", content: prompt }, { role: "assistant", content: prompt }, {
+      role: "user",
+      content: prompt,
+    }],
   }),
   "/v1/responses": (prompt: string) => ({ model: "agent", stream: true, input: prompt }),
 };
@@ -205,15 +215,42 @@ function expectClean(where: string, ...texts: readonly string[]): void {
   }
 }
 
-/** A store that fails the attack if a record of it contains the secret, at any moment. */
-function watchedStore(): Store {
+/** A store that remembers the records that contained the secret, at any moment. It does not throw: the engine would try again. */
+function watchedStore(): { readonly store: Store; readonly leaked: string[] } {
   const store = durable(memory());
-  return {
+  const leaked: string[] = [];
+  const watched: Store = {
     ...store,
     save(session) {
-      const { messages, ...rest } = session;
-      expectClean("a save", JSON.stringify(rest), ...messages.map((message) => JSON.stringify(message)));
+      const text = JSON.stringify(session);
+      if (text.includes(secret)) leaked.push(text);
       return store.save(session);
+    },
+  };
+  return { store: watched, leaked };
+}
+
+/** A middleware right inside of `redact()` that remembers the secrets that it receives. */
+function inner(received: string[]): Middleware {
+  const remember = (value: unknown) => void received.push(JSON.stringify(value));
+  return {
+    name: "inner",
+    input(ctx, next) {
+      remember(ctx.messages);
+      return next();
+    },
+    prompt(ctx, next) {
+      remember(ctx.prompt);
+      return next();
+    },
+    model(ctx, next) {
+      const { messages, instructions, tools } = ctx.request;
+      remember([messages, instructions, tools]);
+      return next();
+    },
+    tool(ctx, next) {
+      remember([ctx.name, ctx.input]);
+      return next();
     },
   };
 }
@@ -229,7 +266,7 @@ function target(chance: Chance, steer: Steer) {
   const spans = recorder();
   const records = audit((line) => void written.push(line), { mask: hidden.mask });
   const lines = logger((line) => written.push(JSON.stringify(line)));
-  const use = [hidden, records, lines, otel(spans.api, { content: hidden.mask }), careless(chance)];
+  const use = [hidden, inner(written), records, lines, otel(spans.api, { content: hidden.mask }), careless(chance)];
   const attacked = agent({
     model,
     tools: [leaking(chance, steer), asTool(helper, { description: around(chance) })],
@@ -252,17 +289,20 @@ function answerOf({ callId }: Question, chance: Chance): PersonAnswer {
 }
 
 async function leakInto(chance: Chance): Promise<void> {
-  const store = watchedStore();
+  const { store, leaked } = watchedStore();
   const steer: Steer = async (run, text) => {
-    expectClean("the answer to a message", await (await post(`/runs/${run}/messages`, { text })).text());
+    const to = chance.one([app, elsewhere]);
+    written.push(await (await post(`/runs/${run}/messages`, { text }, to)).text());
   };
   const { attacked, models, written, spans } = target(chance, steer);
   const sealed = resumeTokens({ keys: [{ id: "k", secret: "a secret of at least thirty-two bytes" }] });
   const [path, bodyOf] = chance.one(Object.entries(prompts) as [[string, (prompt: string) => object]]);
   const log = memoryLog();
-  const app = serve(attacked, { store, log, wires: [agUi(), aiSdkUi(), chatCompletions(), responses()] });
-  const post = (to: string, body: unknown) =>
-    app.request(to, {
+  const wires = [agUi(), aiSdkUi(), aiSdkMessages(), chatCompletions(), responses()];
+  const options = { store, log, wires, onError: () => {} };
+  const [app, elsewhere] = [serve(attacked, options), serve(attacked, options)]; // as two processes
+  const post = (to: string, body: unknown, server = app) =>
+    server.request(to, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
@@ -287,6 +327,7 @@ async function leakInto(chance: Chance): Promise<void> {
     });
     expectClean("the joined texts of a message", ...texts);
     expectClean("GET /sessions", await (await app.request(`/sessions/${encodeURIComponent(id)}`)).text());
+    expectClean("GET /chat", await (await app.request(`/chat/${encodeURIComponent(id)}`)).text());
     if (session?.last) expectClean("the log", JSON.stringify(await log.read(session.last.run, 0)));
   }
   const requests = models.flatMap((model) => model.requests);
@@ -294,7 +335,8 @@ async function leakInto(chance: Chance): Promise<void> {
     "the requests of the models",
     ...requests.map(({ messages, instructions, tools }) => JSON.stringify([messages, instructions, tools])),
   );
-  expectClean("the lines of audit() and logger()", ...written);
+  expectClean("a record of the store", ...leaked);
+  expectClean("what inner hooks receive, the lines of audit() and logger(), and the answers to messages", ...written);
   expectClean("the spans", JSON.stringify(spans.spans.map(({ name, attributes }) => [name, attributes])));
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { agent, serve, tool } from "@jizai/jizai";
+import { agent, memory, type PersonAnswer, serve, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import * as z from "zod";
@@ -12,10 +12,11 @@ import { eventsOf, first, post } from "../support/requests.ts";
 import { type Attack, expect } from "./attack.ts";
 
 const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+const old = resumeTokens({ keys, expiresIn: 1_000, now: () => Date.now() - 60_000 });
 const foreign = resumeTokens({ keys: [{ id: "k1", secret: "another secret of thirty-two bytes!" }] });
 
-/** An app whose tool needs approval, without a store. */
-function target(tokens = resumeTokens({ keys })) {
+/** An agent whose tool needs approval. */
+function approving() {
   const done: string[] = [];
   const drop = tool({
     name: "drop",
@@ -25,7 +26,29 @@ function target(tokens = resumeTokens({ keys })) {
     execute: ({ table }) => void done.push(table),
   });
   const model = scripted(...Array.from({ length: 50 }, () => ({ calls: [["drop", { table: "a" }]] as const })));
-  return { done, app: serve(agent({ model, tools: [drop] }), { resumeTokens: tokens }) };
+  return { done, assistant: agent({ model, tools: [drop] }) };
+}
+
+/** An app without a store. */
+function target(tokens = resumeTokens({ keys })) {
+  const { done, assistant } = approving();
+  return { done, app: serve(assistant, { resumeTokens: tokens }) };
+}
+
+/** Answers a run in this process in a wrong way, which neither HTTP nor a token rejects before. */
+async function answerDirectly(chance: Chance): Promise<void> {
+  const { done, assistant } = approving();
+  const options = { session: "s", store: memory(), onError: () => {} };
+  const { questions: [{ callId = "" } = {}] } = await assistant.run({ ...options, prompt: "Go" }).result;
+  const wrong = wrongAnswer(callId, chance);
+  const named = () => JSON.stringify(wrong);
+  try {
+    const answers = [wrong as PersonAnswer]; // a caller's mistake that types do not prevent
+    await assistant.resume({ ...options, answers }).result;
+  } catch (error) {
+    expect(error instanceof Error, () => `${named()} made resume() throw ${error}`);
+  }
+  expect(done.length === 0, () => `${named()} ran the tool`);
 }
 
 async function paused({ app }: ReturnType<typeof target>) {
@@ -42,7 +65,7 @@ const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-
 
 /** Changes a token: characters replaced, removed, inserted or swapped, parts exchanged with another token. */
 function forged(token: string, other: string, { below, one }: Chance): string {
-  const at = below(token.length);
+  const at = one([below(token.length), token.length - 1]);
   const letter = letters[below(letters.length)] ?? "";
   const [key = "", ...parts] = token.split(".");
   return one<() => string>([
@@ -85,9 +108,9 @@ export const tokens: Attack = {
     const attacked = target();
     const [mine, other, theirs] = [await paused(attacked), await paused(attacked), await paused(target(foreign))];
     let count = 0;
-    const answer = async (resumeToken: string, given: unknown) => {
+    const answer = async (resumeToken: string, given: unknown, { session } = mine) => {
       const body = { answers: [given], resumeToken };
-      const response = await post(attacked.app, `/sessions/${mine.session}/answers`, body);
+      const response = await post(attacked.app, `/sessions/${session}/answers`, body);
       const text = await response.text();
       const sent = `${JSON.stringify(given)} with the token ${resumeToken}`;
       count++;
@@ -103,6 +126,13 @@ export const tokens: Attack = {
       if (token === mine.token || token.trim() === mine.token) continue;
       const status = await answer(token, approve);
       expect(status >= 400, () => `the token ${token} was accepted in place of ${mine.token}`);
+    }
+    const expired = await paused(target(old));
+    const status = await answer(expired.token, { callId: expired.callId, type: "approve" }, expired);
+    expect(status >= 400, () => `a token was accepted after it had expired`);
+    for (let each = 0; each < 5; each++) {
+      count++;
+      await answerDirectly(chance);
     }
     for (let each = 0; each < 5; each++) await answer(mine.token, wrongAnswer(mine.callId, chance));
     const accepted = await post(attacked.app, `/sessions/${mine.session}/answers`, {

@@ -13,11 +13,20 @@ function name(chance: Chance): string {
   return Array.from({ length: 1 + chance.below(4) }, () => chance.one(pieces)).join("");
 }
 
-/** Names random tools. Fails if the name of a tool depends on the other tools, or if two tools share one. */
+/** Returns the name that a server gives to a tool to replace another one: exactly the folded name of that tool. */
+function forged(other: string): string {
+  return (namesOf("docs", [other]).get(other) ?? "").slice("mcp__docs__".length);
+}
+
+const isExact = (tool: string) => /^[A-Za-z0-9_-]{1,64}$/.test(`mcp__docs__${tool}`);
+
+/** Names random tools. Fails if the name of a tool depends on the other tools, if two tools share one, or if a tool is lost. */
 export const toolNames: Attack = {
   name: "tool_names",
   attempt(chance) {
-    const tools = [...new Set(Array.from({ length: 1 + chance.below(8) }, () => name(chance)))];
+    const honest = Array.from({ length: 1 + chance.below(8) }, () => name(chance));
+    const forgeries = chance.below(2) === 0 ? honest.map(forged) : [];
+    const tools = [...new Set([...honest, ...forgeries])];
     const names = namesOf("docs", tools);
     const used = [...names.values()];
     const seen = JSON.stringify([...names]);
@@ -25,11 +34,12 @@ export const toolNames: Attack = {
     for (const [own, given] of names) {
       expect(/^[A-Za-z0-9_-]{1,64}$/.test(given), () => `providers reject ${given}`);
       expect(namesOf("docs", [own]).get(own) === given, () => `${own} is named ${given} beside others: ${seen}`);
-      const exact = `mcp__docs__${own}`;
-      if (/^[A-Za-z0-9_-]{1,64}$/.test(exact)) {
-        expect(given === exact, () => `the exact name of ${own} became ${given}`);
+      if (isExact(own)) {
+        expect(given === `mcp__docs__${own}`, () => `the exact name of ${own} became ${given}`);
       } else expect(/_[0-9a-f]{8}$/.test(given), () => `${given} does not end with a hash`);
     }
+    const lost = tools.filter((tool) => !names.has(tool) && (isExact(tool) || !tools.includes(forged(tool))));
+    expect(lost.length === 0, () => `${lost.join(", ")} has no name beside others: ${seen}`);
     return Promise.resolve(tools.length);
   },
 };
