@@ -15,7 +15,7 @@ const remove = (id: number) => ["delete_note", { id }] as const;
 type Call = readonly [string, object];
 
 /** Creates a function that makes calls in a new session of an owner, and returns their results. */
-function noting(options: Partial<NotesOptions> = {}) {
+function noteSession(options: Partial<NotesOptions> = {}) {
   const keyValue = options.keyValue ?? memoryKeyValue();
   return async (owner: string | undefined, ...calls: readonly Call[]) => {
     const model = scripted({ calls }, "Done.");
@@ -33,7 +33,7 @@ Deno.test("notes() obeys the laws of middleware", async () => {
 });
 
 Deno.test("notes() keeps notes across sessions, for their owner only", async () => {
-  const session = noting();
+  const session = noteSession();
   assertEquals((await session("ada", read)).results, ["ok There are no notes."]);
   assertEquals((await session("ada", write("Likes tea"), write("Is tall"))).results, [
     "ok Kept as note 1.",
@@ -47,7 +47,7 @@ Deno.test("notes() keeps notes across sessions, for their owner only", async () 
 });
 
 Deno.test("notes() replaces and deletes notes, and uses the numbers of deleted notes again", async () => {
-  const session = noting({ max: 2 });
+  const session = noteSession({ max: 2 });
   await session("ada", write("a"), write("b"));
   assertEquals((await session("ada", write("c"))).results, [
     "error Cannot write a note: there are 2. Replace or delete one first.",
@@ -61,7 +61,7 @@ Deno.test("notes() replaces and deletes notes, and uses the numbers of deleted n
 });
 
 Deno.test("notes() keeps the notes of sessions that write at the same time", async () => {
-  const session = noting();
+  const session = noteSession();
   await Promise.all(Array.from({ length: 10 }, (_, index) => session("ada", write(`note ${index}`))));
   const { results: [text = ""] } = await session("ada", read);
   assertEquals(text.split("\n").length, 10);
@@ -69,16 +69,16 @@ Deno.test("notes() keeps the notes of sessions that write at the same time", asy
 
 Deno.test("notes() reads and writes nothing without an owner", async () => {
   const keyValue = memoryKeyValue();
-  assertEquals((await noting({ keyValue })(undefined, write("x"), read)).results, [
+  assertEquals((await noteSession({ keyValue })(undefined, write("x"), read)).results, [
     "error Cannot use notes: the session has no owner.",
     "error Cannot use notes: the session has no owner.",
   ]);
-  const mine = noting({ keyValue, owner: () => "me" });
+  const mine = noteSession({ keyValue, owner: () => "me" });
   assertEquals((await mine(undefined, write("x"), read)).results, ["ok Kept as note 1.", "ok 1. x"]);
 });
 
 Deno.test("notes() refuses inputs that are not valid", async () => {
-  const session = noting({ max: 3, maxLength: 4 });
+  const session = noteSession({ max: 3, maxLength: 4 });
   const calls: Call[] = [write(""), write("12345"), write("x", 4), write("x", 1.5), remove(0), ["write_note", {}]];
   const { results } = await session("ada", ...calls);
   assertEquals(results.map((line) => line.split(" ")[0]), Array(6).fill("error"));
@@ -90,7 +90,7 @@ Deno.test("notes() refuses inputs that are not valid", async () => {
 
 Deno.test("notes() leaves the notes out of the context on request, and forgets them when they expire", async () => {
   using time = new FakeTime();
-  const session = noting({ recall: false, expireIn: 1_000 });
+  const session = noteSession({ recall: false, expireIn: 1_000 });
   await session("ada", write("x"));
   assertEquals(await session("ada", read), { context: [], results: ["ok 1. x"] });
   time.tick(1_000);
