@@ -39,7 +39,7 @@ Deno.test("streamed() emits the changes of the partial value after the text that
   const shown = events.slice(from, -3).map((event) => event.type === "output.delta" ? event.changes : event.type);
   assertEquals(shown, [
     "text.delta",
-    [{ path: [], value: { city: "" } }, { path: ["city"], text: "Kyo" }],
+    [{ path: [], value: { city: "Kyo" } }],
     "text.delta",
     [{ path: ["city"], text: "to" }, { path: ["days"], value: [] }],
     "text.delta",

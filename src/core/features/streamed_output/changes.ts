@@ -31,18 +31,11 @@ export class ValueChanges {
   /** The changes of this piece. */
   protected changes: OutputChange[] = [];
 
-  /** Emits the new text of a string that goes on in the next piece. Such a string begins as an empty one. */
+  /** Emits the new text of a string, which ends or goes on in the next piece. */
   protected growText(): void {
-    if (this.begun) this.place("");
+    if (this.begun) this.place(this.text);
+    else if (this.text !== "") this.changes.push({ path: this.textPath ??= this.path(), text: this.text });
     this.begun = false;
-    if (this.text !== "") this.changes.push({ path: this.textPath ??= this.path(), text: this.text });
-    this.text = "";
-  }
-
-  protected endText(): void {
-    if (!this.begun) return this.growText();
-    this.begun = false;
-    this.place(this.text);
     this.text = "";
   }
 
@@ -50,11 +43,24 @@ export class ValueChanges {
   protected place(value: Json): void {
     this.textPath = undefined;
     const container = this.container;
-    if (container?.fresh) setMember(container.fresh, container.key, value);
+    const fresh = container?.fresh;
+    if (Array.isArray(fresh)) fresh.push(value); // faster than a new index
+    else if (container && fresh) setMember(fresh, container.key, value);
     else this.changes.push({ path: this.path(), value });
   }
 
   protected path(): OutputPath {
-    return this.open.map(({ key }) => key);
+    const path: (string | number)[] = [];
+    for (const { key } of this.open) path.push(key);
+    return path;
+  }
+
+  /** Ends a piece: later members need changes of their own. Containers that began in it are the innermost ones. */
+  protected endPiece(): void {
+    for (let index = this.open.length; index-- > 0;) {
+      const container = this.open[index];
+      if (!container?.fresh) return;
+      container.fresh = undefined;
+    }
   }
 }

@@ -39,20 +39,18 @@ export class OutputParser extends ValueChanges {
 
   /** Reads the next piece. Returns the changes. */
   add(piece: string): readonly OutputChange[] {
-    if (this.textPath && this.#isPlain(piece)) return [{ path: this.textPath, text: piece }];
-    const text = this.#rest + piece;
+    const text = this.#rest === "" ? piece : this.#rest + piece;
     this.#rest = "";
-    this.#quote = this.#backslash = -1;
+    this.#quote = indexOf(text, '"', 0);
+    this.#backslash = indexOf(text, "\\", 0);
+    if (this.textPath && this.#mode === "text" && this.#quote === this.#backslash && text !== "") {
+      return [{ path: this.textPath, text }]; // without a quote and a backslash, as most pieces of a long string
+    }
     this.changes = [];
     for (let at = 0; at < text.length;) at = this.#read(text, at);
     if (this.#mode === "text") this.growText();
-    for (const container of this.open) container.fresh = undefined;
+    this.endPiece();
     return this.changes;
-  }
-
-  /** Whether a piece, which is most of a long string, has nothing but text of the string that grows. */
-  #isPlain(piece: string): boolean {
-    return this.#mode === "text" && this.#rest === "" && piece !== "" && !piece.includes('"') && !piece.includes("\\");
   }
 
   /** Reads one token, or the part of it that has arrived. Returns the position after it. */
@@ -165,7 +163,7 @@ export class OutputParser extends ValueChanges {
     if (end === text.length) return end;
     if (end === this.#backslash) return this.#readEscape(text, end);
     if (this.#mode === "text") {
-      this.endText();
+      this.growText();
       this.#endValue();
     } else {
       if (this.container) this.container.key = this.#token;
