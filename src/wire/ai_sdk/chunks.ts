@@ -34,7 +34,6 @@ export function chunkEncoder(): EventEncoder {
   let added = "";
   let finish: FinishReason = "other";
   const calls = callEncoder();
-  const encodeCall: EventEncoder = (event) => calls.encode(event);
 
   function delta(kind: TextKind, { turn, part, text }: EventOf<"text.delta" | "reasoning.delta">): string {
     const id = `${turn}.${part}`;
@@ -107,14 +106,7 @@ export function chunkEncoder(): EventEncoder {
     },
     "turn.finished": () => frameOf({ type: "finish-step" }),
 
-    "call.delta": encodeCall,
     "call.ready": (event) => closePart() + calls.encode(event),
-    "tool.started": encodeCall,
-    "tool.progress": encodeCall,
-    "approval.decided": encodeCall,
-    "tool.finished": encodeCall,
-    "subagent.event": encodeCall,
-
     "steering.injected": ({ messages }, id) =>
       messages.map((message, index) => frameOf(steeringPart(message, `${id}.${index}`))).join(""),
     "part.added": ({ turn, part, content }) => add(frameOf(partChunk(content, `${turn}.${part}`))),
@@ -141,7 +133,7 @@ export function chunkEncoder(): EventEncoder {
     },
     "run.aborted": ({ reason, usage }) =>
       closePart() + frameOf({ type: "abort", reason }) + end("interrupted", { status: "aborted", reason, usage }),
-  });
+  }, (event) => calls.encode(event));
 }
 
 function end(finishReason: string, messageMetadata: object): string {
