@@ -51,7 +51,7 @@ export async function execute(batch: Batch, calls: readonly OpenCall[]): Promise
     records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
   }
   if (save && calls.some(({ waiting }) => !waiting)) await save(); // no client reads a result of calls that the store does not have
-  if (engine.control.aborted) return;
+  if (engine.isEnding) return; // also if the save failed
   for (const call of calls) if (call.decision?.type === "execute") allowed.push(executeOne(batch, call, call.decision));
   await Promise.all(allowed);
 }

@@ -7,6 +7,7 @@ import { SessionError } from "../../core/persistence/session_error.ts";
 import type { RunSnapshot } from "../../core/run/position.ts";
 import { nullSink } from "../../core/start/options.ts";
 import { ifOwnedBy, ownedKey, ownedSessions } from "../../session/owned_store.ts";
+import { isRunning } from "../../session/record/run_state.ts";
 import type { Records, recordsOf } from "../../session/record/records.ts";
 import type { LaunchInput, LiveRun, Requester, RunHost } from "../../session/record/run_host.ts";
 import type { ServedAgent, ServerOptions } from "../options.ts";
@@ -76,7 +77,11 @@ export function liveRuns(
     const lost = (run: string, until?: number) =>
       (taken !== undefined && run === input.run && until === taken) ||
       (singleProcess && (run === input.run || host.isDead(run, requester)));
+    let isLeft = false;
+    /** Returns true if another process continues the run, or will. */
+    const goesOn = async () => isLeft || isRunning(await host.load(session, requester), id);
     const record = records?.recorder(input.run, requester, out, (error) => {
+      isLeft = error === undefined;
       run.stop(error === undefined ? "lost" : "unrecorded", { leave: error === undefined });
       if (error !== undefined) reportError(onError, error, input.run);
     });
@@ -99,7 +104,7 @@ export function liveRuns(
     live.set(key, run);
     try {
       await run.begun;
-      if (report) requester.outlive(over.then(report.deliver));
+      if (report) requester.outlive(over.then(() => report.deliver(goesOn())));
       return run;
     } catch (error) {
       await over;

@@ -1,0 +1,99 @@
+/**
+ * Runs whose store fails while their log works: they do not end, and another process continues them.
+ *
+ * @module
+ */
+import { agent, type RunEnd, type Session, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { processOf, shared } from "../support/process.ts";
+import { type Framed, framesOf, post } from "../support/requests.ts";
+import { storedRun } from "../support/stored_run.ts";
+
+/** Executes a run whose store rejects the saves from the first for which `fails` returns true. Another process continues the run. */
+async function survive(fails: (session: Session) => boolean) {
+  using time = new FakeTime();
+  const among = shared();
+  let failing = false;
+  const ends: RunEnd[] = [];
+  const errors: unknown[] = [];
+  const sent: string[] = [];
+  const send = tool({
+    name: "send",
+    description: "Sends",
+    input: z.object({}),
+    execute: (_, { callId }) => `sent, as number ${sent.push(callId)}`,
+  });
+  const options = {
+    onEnd: (end: RunEnd) => void ends.push(end),
+    onError: (error: unknown) => void errors.push(String(error)),
+  };
+  const step = { calls: [{ id: "c1", name: "send", input: {} }] };
+  const store = {
+    ...among.store,
+    save(session: Session) {
+      failing ||= fails(session);
+      return failing ? Promise.reject(new Error("The store is away")) : among.store.save(session);
+    },
+    touch(...given: Parameters<typeof among.store.touch>) {
+      return failing ? Promise.reject(new Error("The store is away")) : among.store.touch(...given);
+    },
+  };
+  const one = processOf({ ...among, store }, agent({ model: scripted(step, "Done."), tools: [send] }), options);
+  const response = await post(one.app, "/runs", { prompt: "Go" });
+  const received = framesOf(await advanceUntilSettled(time, response.text()));
+  await advance(time, 30_000);
+  const [{ run, session } = { run: "", session: "" }] = received.filter((event) => event.type === "run.started");
+  const { lines: before = [] } = await among.log.read(run, 0) ?? {};
+  const sentBefore = sent.length;
+  const reportsBefore = ends.length;
+  const later = scripted(...sentBefore === 0 ? [step] : [], "Done.");
+  const two = processOf(among, agent({ model: later, tools: [send] }), options);
+  const { runs, over } = await two.app.recover();
+  assertEquals(runs, [run]);
+  await advanceUntilSettled(time, over);
+  const { lines = [] } = await among.log.read(run, 0) ?? {};
+  assertEquals(storedRun(await among.store.load(session)), undefined);
+  return {
+    endsOf: {
+      received: endsOf(received),
+      logged: endsOf(before.map((line) => JSON.parse(line))),
+      reports: reportsBefore,
+    },
+    all: endsOf(lines.map((line) => JSON.parse(line))),
+    sentBefore,
+    sent,
+    ends: ends.map(({ event }) => event.type),
+    errors: new Set(errors),
+  };
+}
+
+function endsOf(events: readonly Framed[]): readonly string[] {
+  return events.map(({ type }) => type).filter((type) => type.startsWith("run.") && type !== "run.started");
+}
+
+const none = { received: [], logged: [], reports: 0 };
+
+Deno.test("a run whose store fails before a call executes no call, does not end, and continues elsewhere", async () => {
+  const { endsOf, all, sentBefore, sent, ends, errors } = await survive(({ run }) => run?.position.at === "tools");
+  assertEquals([endsOf, sentBefore], [none, 0]);
+  assertEquals([all, sent, ends], [["run.finished"], ["c1"], ["run.finished"]]);
+  assertEquals(errors, new Set(["Error: The store is away"]));
+});
+
+Deno.test("a run whose store fails after a call does not end, and continues elsewhere with its result", async () => {
+  const { endsOf, all, sent, ends } = await survive(({ run, messages }) =>
+    run?.position.at === "model" && messages.length > 1
+  );
+  assertEquals(endsOf, none);
+  assertEquals([all, sent, ends], [["run.finished"], ["c1"], ["run.finished"]]);
+});
+
+Deno.test("a run whose store fails at the end does not end, and continues elsewhere", async () => {
+  const { endsOf, all, sent, ends } = await survive(({ run, report }) => !run && !report);
+  assertEquals(endsOf, none);
+  assertEquals([all, sent, ends], [["run.finished"], ["c1"], ["run.finished"]]);
+});
