@@ -24,7 +24,7 @@ export { type Derive, merged, policyOf, type PolicyOptions } from "./hooks/polic
 export type { RewriteOptions, Rewriter } from "./hooks/rewrite.ts";
 export type { Used } from "./hooks/scope.ts";
 export type { StateOptions } from "./hooks/state.ts";
-export type { ClaimOptions } from "./persistence/claim.ts";
+export type { ClaimOptions } from "./persistence/claim_options.ts";
 export type { MemoryOptions } from "./persistence/memory.ts";
 export type { Lease, Mail } from "./persistence/session.ts";
 export type { ListOptions, OpenWriter, SessionWriter, WriterOptions, WriterRun } from "./persistence/store.ts";

@@ -9,7 +9,7 @@ import type { Message } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { Scope } from "../hooks/scope.ts";
-import type { ClaimOptions } from "../persistence/claim.ts";
+import type { ClaimOptions } from "../persistence/claim_options.ts";
 import type { Store } from "../persistence/store.ts";
 import type { OnError } from "../run/events.ts";
 import type { Limits } from "../run/limits.ts";

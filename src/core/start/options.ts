@@ -9,7 +9,7 @@ import type { AnswerFormat } from "../agent/definition.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { SendOptions } from "../features/steering.ts";
 import type { RunResult, Settings } from "../hooks/points/run.ts";
-import type { ClaimOptions } from "../persistence/claim.ts";
+import type { ClaimOptions } from "../persistence/claim_options.ts";
 import type { StopOptions } from "../run/control.ts";
 import type { NumberedEvent, OnError } from "../run/events.ts";
 import type { Limits } from "../run/limits.ts";

@@ -7,7 +7,7 @@ import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import type { Steering } from "../features/steering.ts";
 import { reasonOf } from "../lib/cancellation.ts";
-import type { Claimed } from "../persistence/claim.ts";
+import type { Claimed } from "../persistence/claim_options.ts";
 import type { Mail, Session } from "../persistence/session.ts";
 import type { WriterRun } from "../persistence/store.ts";
 import type { RunControl } from "../run/control.ts";

@@ -6,7 +6,7 @@
 import { RecordError } from "../../session/record/record_error.ts";
 import type { KeyedRequest } from "../../session/record/idempotency_keys.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
-import type { Records } from "../../session/record/records.ts";
+import type { Records } from "../../session/record/run_records.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { Client } from "../identify.ts";
 import type { Joined, Launched } from "../launch/launch.ts";

@@ -8,7 +8,7 @@ import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { idWithoutOwner } from "../owned_store.ts";
 import { RecordError } from "../record/record_error.ts";
-import type { Records } from "../record/records.ts";
+import type { Records } from "../record/run_records.ts";
 import type { LiveRun, RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
 import { isRunning, leaseEnd, runOf } from "../record/run_state.ts";
 import { recovery } from "./recovery.ts";

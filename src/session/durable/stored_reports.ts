@@ -5,7 +5,7 @@
  */
 import type { Session } from "../../core/persistence/session.ts";
 import type { Event } from "../../protocol/event.ts";
-import type { Records } from "../record/records.ts";
+import type { Records } from "../record/run_records.ts";
 import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
 import { finalEvent, hasEnded, isRunning, runOf } from "../record/run_state.ts";
 

@@ -5,69 +5,19 @@
  */
 import { anySignal } from "../../core/lib/any_signal.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
-import type { Mail, Session } from "../../core/persistence/session.ts";
-import type { RunSnapshot } from "../../core/run/position.ts";
-import type { Event } from "../../protocol/event.ts";
-import type { Sink } from "../../stream/channel.ts";
+import type { Session } from "../../core/persistence/session.ts";
 import { lineOf } from "../../stream/line.ts";
-import type { Lines, Log, LogPage, RecordsOf } from "../log.ts";
+import type { Log, LogPage, RecordsOf } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
-import { type IdempotencyKeys, idempotencyKeys } from "./idempotency_keys.ts";
+import { idempotencyKeys } from "./idempotency_keys.ts";
 import { followWithLeaseCheck } from "./lease_check.ts";
 import { reconcile } from "./logged_results.ts";
 import { RecordError } from "./record_error.ts";
-import { type Recorder, recorder } from "./recorder.ts";
+import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
 import type { LaunchInput, LiveRun, Requester, RunHost, RunPosition } from "./run_host.ts";
+import type { Records } from "./run_records.ts";
 import { finalEvent, isPaused, isRunning, lastEventNumber, leaseEnd, runOf } from "./run_state.ts";
-
-/** The records of runs. For a requester, the records of other owners do not exist. */
-export interface Records extends IdempotencyKeys {
-  /** Logs the events of a run before `out` receives them. `onLost` is called if logging ends early. */
-  recorder(
-    run: string,
-    requester: Requester,
-    out: Sink<Lines> | undefined,
-    onLost: (error?: unknown) => void,
-  ): Recorder;
-  /**
-   * Returns the events after a position and those that follow, until the run ends or pauses; nothing if it has, and no event is left. Throws a `RecordError`
-   * if there is no such position.
-   */
-  follow(
-    position: RunPosition,
-    requester: Requester,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<LogPage> | undefined>;
-  /**
-   * Stops a run that this process does not execute: it is executed elsewhere, is lost, or is paused. `rollback` restores the transcript to the start of the
-   * run. Returns whether there is such a run.
-   */
-  stop(run: string, requester: Requester, rollback?: boolean): Promise<boolean>;
-  /** Sends a message to a run that another process executes. Returns whether there was room for it; nothing if there is no such run. */
-  send(run: string, message: Mail, requester: Requester): Promise<boolean | undefined>;
-  /** Takes over the run that has a session and ends it. Returns the run while it ends, or nothing if another process was faster. */
-  close(
-    run: string,
-    session: string,
-    reason: string,
-    requester: Requester,
-    rollback?: boolean,
-  ): Promise<LiveRun | undefined>;
-  /** Ends the run that has a session if its process has died, so that another run can have the session. */
-  releaseIfLost(session: Session, requester: Requester): Promise<void>;
-  /** Completes the record of a paused run. Returns the number of the last logged event of the run that has the session. */
-  catchUp(session: Session, requester: Requester): Promise<number | undefined>;
-  /** Returns the snapshot of a run, with the events and results that are logged and were not saved. */
-  reconcile(run: RunSnapshot, requester: Requester): Promise<RunSnapshot>;
-  /** Returns the last event of a run that has ended or paused; undefined if there is no such record. */
-  lastEvent(run: string, requester: Requester): Promise<Event | undefined>;
-  /**
-   * Resolves when a run of another process has ended or paused, when a lease has passed, or when `signal` aborts. Returns false if there is no record that
-   * would tell.
-   */
-  untilOver(run: string, requester: Requester, signal: AbortSignal): Promise<boolean>;
-}
 
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
 export const records: RecordsOf = recordsOf;
