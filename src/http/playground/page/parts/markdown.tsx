@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { memo, useState } from "hono/jsx/dom";
+import { memo } from "hono/jsx/dom";
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
+import { Link, RemoteImage } from "./links.tsx";
 
 /** The longest text that is parsed. A longer one is shown as it is. */
 const maxLength = 100_000;
@@ -107,9 +108,13 @@ function Inline({ token }: { readonly token: MarkedToken }) {
     case "br":
       return <br />;
     case "link":
-      return <Link {...token} />;
+      return (
+        <Link href={token.href}>
+          <Blocks tokens={token.tokens} />
+        </Link>
+      );
     case "image":
-      return <RemoteImage {...token} />;
+      return <RemoteImage href={token.href} text={token.text} />;
     case "checkbox":
       return <input type="checkbox" disabled checked={token.checked} />;
     default: // HTML, which stays text
@@ -159,44 +164,6 @@ function Table({ header, rows }: Tokens.Table) {
       </table>
     </div>
   );
-}
-
-/** A link to a page or a mail address. Any other address is shown beside its text. */
-function Link({ href, tokens }: Tokens.Link) {
-  const url = addressOf(href, ["http:", "https:", "mailto:"]);
-  if (!url) {
-    return (
-      <>
-        <Blocks tokens={tokens} /> ({href})
-      </>
-    );
-  }
-  return (
-    <a href={url} target="_blank" rel="noopener noreferrer">
-      <Blocks tokens={tokens} />
-    </a>
-  );
-}
-
-/** An image that is loaded on click, so that an answer cannot send anything to a server by being shown. */
-function RemoteImage({ href, text }: Tokens.Image) {
-  const [isShown, show] = useState(false);
-  const url = addressOf(href, ["https:", "data:"]);
-  if (!url) return <>{text} ({href})</>;
-  if (isShown) return <img src={url} alt={text} referrerpolicy="no-referrer" />;
-  const { protocol, host } = new URL(url);
-  return (
-    <button type="button" class="image" onClick={() => show(true)}>
-      Show image{text && ` “${text}”`} from {protocol === "data:" ? "this answer" : host}
-    </button>
-  );
-}
-
-/** Returns an absolute address with one of these protocols, or undefined. */
-function addressOf(href: string, protocols: readonly string[]): string | undefined {
-  if (!URL.canParse(href)) return undefined;
-  const url = new URL(href);
-  return protocols.includes(url.protocol) ? url.href : undefined;
 }
 
 /** Replaces the most common character references of HTML. */

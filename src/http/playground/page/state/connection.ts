@@ -4,7 +4,7 @@
  * @module
  */
 import { readFrames } from "./read_frames.ts";
-import type { Entry, Frame, View } from "./view.ts";
+import { type Entry, type Frame, isRunning, type View } from "./view.ts";
 
 /** The reason why a request failed or was refused. */
 export type Refusal = Pick<Entry, "text" | "failure">;
@@ -68,7 +68,7 @@ export function connectionOf(base: string, host: ConnectionHost): Connection {
         if (!signal.aborted) host.receive(frame);
       };
       if (response) await readFrames(response, onFrame).catch(() => undefined); // the next attempt asks for the rest
-      if (signal.aborted || !isRunning()) return;
+      if (signal.aborted || !isRunning(host.view)) return;
       if (host.view.run === undefined) break;
       host.setConnection("reconnecting");
       await new Promise((next) => setTimeout(next, Math.min(5_000, 200 * 2 ** attempt)));
@@ -80,10 +80,6 @@ export function connectionOf(base: string, host: ConnectionHost): Connection {
   function resume(signal: AbortSignal): Promise<Response> {
     const { run, at } = host.view;
     return fetch(`${base}/runs/${run}`, { headers: { "last-event-id": String(at) }, signal });
-  }
-
-  function isRunning(): boolean {
-    return host.view.status === "running" || host.view.status === "starting";
   }
 
   async function reasonOf(response: Response | undefined): Promise<Refusal> {

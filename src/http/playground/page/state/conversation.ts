@@ -5,26 +5,11 @@
  */
 import type { PersonAnswer } from "../../../../protocol/question.ts";
 import { type Connection, connectionOf, type Refusal } from "./connection.ts";
-import { reduce } from "./reduce.ts";
-import { emptyView, type Frame, startRun, type View } from "./view.ts";
-
-/** The state of the page. */
-export interface Snapshot {
-  readonly view: View;
-  /** The state of a lost connection; an empty text if it is not lost. */
-  readonly connection: string;
-  /** The text to put back into the text field: a message that was refused. */
-  readonly refused: string;
-  /** The time, in milliseconds since 1970. */
-  readonly now: number;
-}
+import { now, openSnapshots, type Snapshots } from "./snapshots.ts";
+import { emptyView, isRunning, startRun } from "./view.ts";
 
 /** The conversation of the page. */
-export interface Conversation {
-  /** The current snapshot. It changes only when the listeners are notified. */
-  read(): Snapshot;
-  /** Adds a listener and returns the function that removes it. */
-  listen(listener: () => void): () => void;
+export interface Conversation extends Pick<Snapshots, "read" | "listen"> {
   /** Begins a run, or sends the text to the one that is running. */
   submit(text: string): void;
   /** Answers a question of the paused run. */
@@ -38,61 +23,48 @@ export interface Conversation {
 
 /** Opens the conversation that the tab has stored, or a new one. */
 export function openConversation(base: string): Conversation {
-  const storageKey = `jizai ${base}`;
-  const listeners = new Set<() => void>();
+  const { read, listen, set, receive } = openSnapshots(`jizai ${base}`);
   let leaving = new AbortController();
-  let isNotifyDue = false;
-  let snapshot: Snapshot = {
-    view: { ...emptyView, ...JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") },
-    connection: "",
-    refused: "",
-    now: now(),
-  };
   const server: Connection = connectionOf(base, {
     get signal() {
       return leaving.signal;
     },
     get view() {
-      return snapshot.view;
+      return read().view;
     },
     receive,
-    setStatus: (status) => set({ view: { ...snapshot.view, status } }),
+    setStatus: (status) => set({ view: { ...read().view, status } }),
     setConnection: (connection) => set({ connection }),
     fail,
   });
 
-  addEventListener("pagehide", store);
-  setInterval(() => isRunning() && set({}), 250);
-  const { run, status } = snapshot.view;
-  if (run !== undefined && (isRunning() || status === "lost")) server.follow();
-  else if (isRunning()) fail({ text: "It is not known whether the server received this message." });
+  const { view } = read();
+  if (view.run !== undefined && (isRunning(view) || view.status === "lost")) server.follow();
+  else if (isRunning(view)) fail({ text: "It is not known whether the server received this message." });
 
   return {
-    read: () => snapshot,
-    listen(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    read,
+    listen,
     submit(text) {
-      const { view } = snapshot;
+      const { view } = read();
       if (view.status === "running") return void steer(text);
       const { session } = view;
       set({ view: startRun(view, text, now()), refused: "" });
       server.follow(server.post("/runs", { ...(session !== undefined && { session }), prompt: text }));
     },
     answer(answer) {
-      const { view } = snapshot;
+      const { view } = read();
       const { session = "", resumeToken } = view;
       set({ view: { ...view, status: "starting" } });
       const path = `/sessions/${encodeURIComponent(session)}/answers`;
       server.follow(server.post(path, { answers: [answer], resumeToken }));
     },
     async stop() {
-      const { run, status } = snapshot.view;
+      const { run, status } = read().view;
       // a paused run has no open stream, so its end is requested
       if (await send(`/runs/${run}/stop`) && status === "paused") server.follow();
     },
-    finish: () => void send(`/runs/${snapshot.view.run}/finish`),
+    finish: () => void send(`/runs/${read().view.run}/finish`),
     reset() {
       leaving.abort();
       leaving = new AbortController();
@@ -100,51 +72,14 @@ export function openConversation(base: string): Conversation {
     },
   };
 
-  function now(): number {
-    return performance.timeOrigin + performance.now();
-  }
-
-  function isRunning(): boolean {
-    const { status } = snapshot.view;
-    return status === "running" || status === "starting";
-  }
-
-  /** Changes the snapshot and notifies the listeners. */
-  function set(change: Partial<Snapshot>): void {
-    snapshot = { ...snapshot, ...change, now: now() };
-    for (const listener of listeners) listener();
-  }
-
-  /** Adds an event. The listeners are notified once for all events of an animation frame. */
-  function receive(frame: Frame): void {
-    snapshot = { ...snapshot, view: reduce(snapshot.view, frame, now()) };
-    if (isNotifyDue) return;
-    isNotifyDue = true;
-    requestAnimationFrame(notifyOnce);
-  }
-
-  /** Notifies the listeners. The next frame is due after twice the time that this one takes, so that a large page still reacts to its user. */
-  function notifyOnce(): void {
-    const drawn = snapshot.view;
-    const start = performance.now();
-    set({});
-    setTimeout(() =>
-      // after the frame was drawn
-      setTimeout(() => {
-        isNotifyDue = snapshot.view !== drawn;
-        if (isNotifyDue) requestAnimationFrame(notifyOnce);
-      }, 2 * (performance.now() - start))
-    );
-  }
-
   /** Sends a message to the run. It is shown as waiting until it is delivered, and returns to the text field if it is refused. */
   async function steer(text: string): Promise<void> {
-    const { view } = snapshot;
+    const { view } = read();
     const key = `waits ${now()}`;
     set({ view: { ...view, entries: [...view.entries, { key, who: "note", text: `Waits to be sent: ${text}` }] } });
     if (await send(`/runs/${view.run}/messages`, { text })) return;
-    const entries = snapshot.view.entries.filter((entry) => entry.key !== key);
-    set({ view: { ...snapshot.view, entries }, refused: text });
+    const entries = read().view.entries.filter((entry) => entry.key !== key);
+    set({ view: { ...read().view, entries }, refused: text });
   }
 
   /** Sends a request and shows why it was refused, if it was. Returns whether it was accepted. */
@@ -156,24 +91,13 @@ export function openConversation(base: string): Conversation {
 
   /** Shows an error. A run with open questions is still paused; the state of every other run is unknown. */
   function fail(refusal: Refusal): void {
-    const { view } = snapshot;
+    const { view } = read();
     set({ view: { ...view, status: view.questions.length > 0 ? "paused" : "lost" }, connection: "" });
     addNote(refusal);
   }
 
   function addNote(note: Refusal): void {
-    const { view } = snapshot;
+    const { view } = read();
     set({ view: { ...view, entries: [...view.entries, { key: `page ${now()}`, who: "note", ...note }] } });
-  }
-
-  /** Stores the view for a reload. If it is too large, only the fields that name the run are stored. */
-  function store(): void {
-    const { view } = snapshot;
-    try {
-      sessionStorage.setItem(storageKey, JSON.stringify(view));
-    } catch {
-      const { run, session, status, began } = view;
-      sessionStorage.setItem(storageKey, JSON.stringify({ ...emptyView, run, session, status, began }));
-    }
   }
 }

@@ -120,6 +120,11 @@ export interface Span {
   readonly group?: string;
 }
 
+/** Whether the run of a view is running, or about to begin. */
+export function isRunning({ status }: Pick<View, "status">): boolean {
+  return status === "running" || status === "starting";
+}
+
 /** The most runs whose traces are kept. */
 const keptRuns = 30;
 
