@@ -1,5 +1,6 @@
 import {
   agent,
+  type AnswerPart,
   deny,
   type Event,
   type Middleware,
@@ -391,4 +392,26 @@ Deno.test("redact() masks the inputs and outputs of calls that the provider runs
     { ...result, output: [{ "[redacted]": "[redacted]" }] },
   ]);
   assertEquals(messages[1], { role: "assistant", parts: added });
+});
+
+Deno.test("anthropic() sends a call without a result, and a result without a call, as text", async () => {
+  const at = { callId: "srvtoolu_1", name: "web_search" } as const;
+  const block = (type: string) => ({ meta: { model: "m", block: { type, id: at.callId, name: at.name } } });
+  const call = { type: "provider_call", ...at, input: { query: "sun" }, ...block("server_tool_use") } as const;
+  const result = {
+    type: "provider_result",
+    ...at,
+    status: "ok",
+    output: [],
+    ...block("web_search_tool_result"),
+  } as const;
+  const typesOf = async (...parts: readonly AnswerPart[]) => {
+    const { sent, fetch } = recordRequests("");
+    const messages = [user("Hi"), { role: "assistant", parts } as const, user("Go on")];
+    await readAll(anthropic({ model: "m", fetch }), { messages }).catch(() => {});
+    return sent[0]?.body.messages[1].content.map(({ type }: { readonly type: string }) => type);
+  };
+  assertEquals(await typesOf(call, result), ["server_tool_use", "web_search_tool_result"]);
+  assertEquals(await typesOf(call), ["text"]);
+  assertEquals(await typesOf(result), ["text"]);
 });

@@ -47,10 +47,11 @@ function turnsOf(messages: readonly Message[], model: string, mark: UnknownObjec
   const last = messages.findLastIndex(isRepeated);
   const answer = messages.findLastIndex(({ role }, index) => role === "assistant" && index < last);
   const previous = messages.findLastIndex((message, index) => index < answer && isRepeated(message));
+  const prompt = messages.findLastIndex(({ role }) => role === "user");
   const turns: Turn[] = [];
   for (const [index, message] of messages.entries()) {
     const role = message.role === "assistant" ? message.role : "user";
-    const blocks = blocksOf(message, model);
+    const blocks = blocksOf(message, model, index > prompt);
     const isMarked = (index === last || index === previous) && role === "user";
     const content = isMarked ? marked(blocks, mark) : blocks;
     const turn = turns.at(-1);
@@ -68,12 +69,12 @@ function marked(blocks: readonly UnknownObject[], mark: UnknownObject): UnknownO
   return blocks.map((block, index) => index === blocks.length - 1 ? { ...block, ...mark } : block);
 }
 
-function blocksOf(message: Message, model: string): UnknownObject[] {
+function blocksOf(message: Message, model: string, isOpen: boolean): UnknownObject[] {
   switch (message.role) {
     case "user":
       return contentOf(message.parts);
     case "assistant":
-      return assistantBlocks(message, model);
+      return assistantBlocks(message, model, isOpen);
     case "tool":
       return message.results.map(resultOf);
   }
@@ -105,19 +106,25 @@ function resultOf({ callId, status, parts }: CallResult): UnknownObject {
   };
 }
 
-/** Converts what the model wrote. Reasoning without text, calls or blocks of the provider's tools is left out. */
-function assistantBlocks({ parts }: AssistantMessage, model: string): UnknownObject[] {
+/**
+ * Converts what the model wrote. Reasoning without text, calls or blocks of the provider's tools is left out. The API rejects a call of its own tools without a
+ * result, such as the last one of a response that reached its limit, unless the response is open: the result may follow.
+ */
+function assistantBlocks({ parts }: AssistantMessage, model: string, isOpen: boolean): UnknownObject[] {
+  const isPaired = (part: AnswerPart) =>
+    isOpen ||
+    parts.some((each) => each !== part && "callId" in each && "callId" in part && each.callId === part.callId);
   const blocks: UnknownObject[] = [];
   for (const part of parts) {
     const { citations } = readNote(part, model);
     const last = blocks.at(-1);
     if (citations && last?.type === "text") blocks.splice(-1, 1, { ...last, citations });
-    else blocks.push(...assistantBlock(part, model));
+    else blocks.push(...assistantBlock(part, model, isPaired(part)));
   }
   return blocks.some(({ type }) => !/thinking$/.test(String(type))) ? blocks : [];
 }
 
-function assistantBlock(part: AnswerPart, model: string): readonly UnknownObject[] {
+function assistantBlock(part: AnswerPart, model: string, isPaired: boolean): readonly UnknownObject[] {
   switch (part.type) {
     case "text":
       return textOf(part.text);
@@ -130,7 +137,7 @@ function assistantBlock(part: AnswerPart, model: string): readonly UnknownObject
     case "provider_call":
     case "provider_result": {
       const { block } = readNote(part, model);
-      if (!isObject(block)) return textOf(providerNotice(part));
+      if (!isObject(block) || !isPaired) return textOf(providerNotice(part));
       if (part.type === "provider_result") return [{ ...block, tool_use_id: part.callId, content: part.output }];
       const { callId: id, name, server, input } = part;
       return [{ ...block, id, name, ...(server && { server_name: server }), input }];
