@@ -166,3 +166,21 @@ Deno.test("the native client has calls that the provider runs in its state, and 
   await response.text();
   assertEquals<unknown>(model.requests[0]?.messages, [prompt, answer, prompt]);
 });
+
+Deno.test("clients of chat completions may send executed tools and images back in a history", async () => {
+  const image = { type: "media", mediaType: "image/png", data: "aaaa" } as const;
+  const first = [[{ type: "part", part: image } as const], ...reads] as const;
+  const model = scripted({ reads: first }, "Again.");
+  const openai = openaiOf(serve(agent({ model }), { wires: [chatCompletions()] }));
+  const prompt = { role: "user" as const, content: "Hi" };
+  const { choices } = await openai.chat.completions.create({ model: "any", messages: [prompt] });
+  await openai.chat.completions.create({ model: "any", messages: [prompt, choices[0]!.message, prompt] });
+  const sent = parts.map((part) => ({
+    ...JSON.parse(JSON.stringify({ ...part, meta: undefined, server: undefined })),
+    ...(part.type === "provider_result" && { status: "ok" }), // the format has no other
+  }));
+  assertEquals<unknown>(model.requests[1]?.messages[1], {
+    role: "assistant",
+    parts: [...sent, { type: "text", text: "Let me see. Done." }, image],
+  });
+});

@@ -9,6 +9,7 @@ import { toolName } from "../../client_tool.ts";
 import { content, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
 import { answerFormat } from "../answer_format.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
+import { executedParts, executedTool } from "./executed_tools.ts";
 
 const message = /* @__PURE__ */ lazy(() =>
   object({
@@ -17,6 +18,8 @@ const message = /* @__PURE__ */ lazy(() =>
     refusal: nullish(string),
     tool_calls: nullish(array(object({ id: string, function: object({ name: string, arguments: string }) }))),
     tool_call_id: nullish(string),
+    images: nullish(content),
+    executed_tools: nullish(array(executedTool)),
   })
 );
 
@@ -75,7 +78,8 @@ export function chatRequest(body: unknown): ChatRequest {
 }
 
 function entryOf(
-  { role, content: parts = [], refusal = "", tool_calls = [], tool_call_id = "" }: ReturnType<typeof message>,
+  { role, content: parts = [], refusal = "", tool_calls = [], tool_call_id = "", images = [], executed_tools = [] }:
+    ReturnType<typeof message>,
 ): Entry {
   switch (role) {
     case "user":
@@ -84,7 +88,13 @@ function entryOf(
       const calls = tool_calls.map(({ id, function: { name, arguments: input } }) => callPart(id, name, input));
       return {
         role,
-        parts: [...parts.filter((part) => part.type === "text"), ...refusalParts(refusal, textOf({ parts })), ...calls],
+        parts: [
+          ...executedParts(executed_tools),
+          ...parts.filter((part) => part.type === "text"),
+          ...refusalParts(refusal, textOf({ parts })),
+          ...images.filter((part) => part.type === "media"),
+          ...calls,
+        ],
       };
     }
     case "tool":
