@@ -1,0 +1,72 @@
+import { type Middleware, tool } from "@jizai/jizai";
+import { testMiddleware } from "@jizai/jizai/testing";
+import { assertEquals } from "@std/assert";
+import * as z from "zod";
+import { fixesOf, reportOf } from "../../support/middleware_report.ts";
+
+Deno.test("testMiddleware() uses the tools, calls, companions and vars of its options", async () => {
+  const weather = tool({
+    name: "weather",
+    description: "Current weather of a city",
+    input: z.object({ city: z.string() }),
+    execute: ({ city }) => `Sunny in ${city}`,
+  });
+  const seen = new Set<string>();
+  await testMiddleware((): Middleware<{ user: string }> => ({
+    name: "watching",
+    after: ["first"],
+    requires: ["first"],
+    execute: async ({ vars, tool }, next) => (seen.add(`${vars.user} ${tool.name}`), await next()),
+  }), { vars: { user: "Ada" }, tools: [weather], calls: [["weather", { city: "Kyoto" }]], use: [{ name: "first" }] });
+  assertEquals([...seen].sort(), ["Ada careful", "Ada echo", "Ada fail", "Ada helper", "Ada stopper", "Ada weather"]);
+});
+
+Deno.test("testMiddleware() reports every broken law", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "terrible",
+    async tool(_, next) {
+      try {
+        return Object.assign(await next(), { status: "ok" });
+      } catch {
+        throw new Error("oh");
+      }
+    },
+    turn: async (_, next) => (await next(), await next()),
+  }));
+  assertEquals(report.filter((line) => !line.startsWith("-")), [
+    '"terrible" breaks the law that a middleware passes on the results and errors of the inner layers:',
+    '"terrible" breaks the law that a middleware passes on what ends or pauses a run:',
+    '"terrible" breaks the law that a middleware calls next() as the point allows, and awaits it:',
+  ]);
+});
+
+Deno.test("testMiddleware() advises state() or shares: true for data that runs share", async () => {
+  const counting = (): Middleware => {
+    let count = 0;
+    return { name: "counting", prompt: async (_ctx, next) => ({ ...await next(), text: `${++count}` }) };
+  };
+  assertEquals(await fixesOf(counting), [
+    "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }.",
+  ]);
+  await testMiddleware(counting, { shares: true });
+});
+
+Deno.test("testMiddleware() advises vars for a hook that reads them", async () => {
+  const greeting = (): Middleware<{ user: { name: string } }> => ({
+    name: "greeting",
+    prompt: async ({ vars }, next) => ({ ...await next(), text: `Hello, ${vars.user.name}` }),
+  });
+  assertEquals(await fixesOf(greeting), ['If the hook reads ctx.vars, pass them: { vars: { user: "ann" } }.']);
+  await testMiddleware(greeting, { vars: { user: { name: "Ann" } } });
+});
+
+Deno.test("testMiddleware() names the fix of each broken law", async () => {
+  const hasty = (): Middleware => ({
+    name: "hasty",
+    async tool(ctx, next) {
+      Object.assign(ctx, { name: "other" });
+      return await next();
+    },
+  });
+  assertEquals(await fixesOf(hasty), ["Pass a change to next(), or return a new object such as { ...result, parts }."]);
+});
