@@ -25,7 +25,7 @@ function viewAfter(events: readonly Event[], view = empty, from = 1_010): View {
 
 /** Returns one line for each entry of the conversation. */
 function lines({ entries }: View): readonly string[] {
-  return entries.map(({ who, name, text, status }) => [who, name, status, text].filter((word) => word).join(" | "));
+  return entries.map(({ kind, name, text, status }) => [kind, name, status, text].filter((word) => word).join(" | "));
 }
 
 /** Returns one line for each span, indented below the span that contains it. */

@@ -57,20 +57,20 @@ function footersOf({ entries, turns }: View, prices: Prices): ReadonlyMap<string
 }
 
 const Row = memo(({ entry, footer }: { readonly entry: Entry; readonly footer: string }) => (
-  <li class={`entry from-${entry.who}`}>
+  <li class={`entry from-${entry.kind}`}>
     <Content entry={entry} />
     {footer && <div class="usage">{footer}</div>}
   </li>
 ));
 
 function Content({ entry }: { readonly entry: Entry }) {
-  const { who, name, text, failure } = entry;
-  if (who === "call") return <CallCard entry={entry} />;
+  const { kind, name, text, failure } = entry;
+  if (kind === "call") return <CallCard entry={entry} />;
   if (failure) return <FailureCard text={text} {...failure} />;
   return (
     <>
-      <div class="who">{name === undefined ? authors[who] : `${authors[who]}, ${name}`}</div>
-      {who === "agent" ? <Markdown text={text} /> : <div class="text plain">{text}</div>}
+      <div class="who">{name === undefined ? authors[kind] : `${authors[kind]}, ${name}`}</div>
+      {kind === "agent" ? <Markdown text={text} /> : <div class="text plain">{text}</div>}
     </>
   );
 }

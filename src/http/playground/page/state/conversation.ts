@@ -76,7 +76,7 @@ export function openConversation(base: string): Conversation {
   async function steer(text: string): Promise<void> {
     const { view } = read();
     const key = `waits ${now()}`;
-    set({ view: { ...view, entries: [...view.entries, { key, who: "note", text: `Waits to be sent: ${text}` }] } });
+    set({ view: { ...view, entries: [...view.entries, { key, kind: "note", text: `Waits to be sent: ${text}` }] } });
     if (await send(`/runs/${view.run}/messages`, { text })) return;
     const entries = read().view.entries.filter((entry) => entry.key !== key);
     set({ view: { ...read().view, entries }, refused: text });
@@ -98,6 +98,6 @@ export function openConversation(base: string): Conversation {
 
   function addNote(note: Refusal): void {
     const { view } = read();
-    set({ view: { ...view, entries: [...view.entries, { key: `page ${now()}`, who: "note", ...note }] } });
+    set({ view: { ...view, entries: [...view.entries, { key: `page ${now()}`, kind: "note", ...note }] } });
   }
 }

@@ -27,9 +27,9 @@ export function change(view: View, ownKey: string, fields: Partial<Entry>): View
 }
 
 /** Removes the entries of a turn, or only the entries of one kind. */
-export function removeTurn(view: View, path: string, turn: number, who?: Entry["who"]): View {
+export function removeTurn(view: View, path: string, turn: number, kind?: Entry["kind"]): View {
   const isRemoved = (entry: Entry) =>
-    turnKeyOf(entry) === `${view.run} ${path}${turn}` && (who === undefined || entry.who === who);
+    turnKeyOf(entry) === `${view.run} ${path}${turn}` && (kind === undefined || entry.kind === kind);
   return { ...view, entries: view.entries.filter((entry) => !isRemoved(entry)) };
 }
 

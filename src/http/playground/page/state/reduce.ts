@@ -34,7 +34,7 @@ const handlers: Handlers = {
   "prompt.accepted"(view, at) {
     const opened = open(view, at, { place: "prompt", parent: "session", name: "prompt" });
     const text = textOf(at.event.prompt.parts);
-    return at.path ? opened : entries.put(opened, { who: "you", key: "you", text });
+    return at.path ? opened : entries.put(opened, { kind: "you", key: "you", text });
   },
   "turn.started"(view, at) {
     const parent = spans.isOpen(view, at.path + "prompt") ? "prompt" : "session";
@@ -55,21 +55,21 @@ const handlers: Handlers = {
     const ended = close(entries.putTurn(view, at.path, { turn, usage }), at, `model ${turn}`, outcome);
     if (text === undefined) return ended;
     const removed = entries.removeTurn(ended, at.path, turn, "agent");
-    return entries.append(removed, at.path, { who: "agent", turn, key: `${turn}.final` }, text);
+    return entries.append(removed, at.path, { kind: "agent", turn, key: `${turn}.final` }, text);
   },
   "text.delta": (view, { event: { turn, part, text }, path }) =>
-    entries.append(view, path, { who: "agent", turn, key: `${turn}.${part}` }, text),
+    entries.append(view, path, { kind: "agent", turn, key: `${turn}.${part}` }, text),
   "reasoning.delta": (view, { event: { turn, part, text }, path }) =>
-    entries.append(view, path, { who: "thought", turn, key: `${turn}.${part}` }, text),
+    entries.append(view, path, { kind: "thought", turn, key: `${turn}.${part}` }, text),
 
   "call.ready"(view, { event: { turn, call: { id, name, input } }, path }) {
     const call = { name, input: textOfJson(input), status: "ready", text: "" };
-    return entries.put(view, { who: "call", turn, key: path + id, ...call });
+    return entries.put(view, { kind: "call", turn, key: path + id, ...call });
   },
   "provider_tool.started"(view, at) {
     const { turn, content: { callId, name, input } } = at.event;
     const call = { name, input: textOfJson(input), status: "at the provider", text: "" };
-    const begun = entries.put(view, { who: "call", turn, key: `${at.path}provider ${callId}`, ...call });
+    const begun = entries.put(view, { kind: "call", turn, key: `${at.path}provider ${callId}`, ...call });
     return open(begun, at, { place: `provider ${callId}`, parent: `model ${turn}`, name, kind: "call", batch: callId });
   },
   "provider_tool.finished"(view, at) {
@@ -106,13 +106,13 @@ const handlers: Handlers = {
   "compact.started": (view, at) =>
     open(view, at, { place: "compact", parent: "session", name: `compact (${at.event.trigger})` }),
   "compact.finished": (view, at) => close(view, at, "compact", at.event.status),
-  "notice": (view, { event: { text }, id }) => entries.put(view, { who: "note", key: `note ${id}`, text }),
+  "notice": (view, { event: { text }, id }) => entries.put(view, { kind: "note", key: `note ${id}`, text }),
   "warning": (view, { event: { message }, id }) =>
-    entries.put(view, { who: "note", key: `note ${id}`, text: `Warning: ${message}` }),
+    entries.put(view, { kind: "note", key: `note ${id}`, text: `Warning: ${message}` }),
   "steering.injected"(view, { event: { messages }, id }) {
     const text = messages.map(({ parts }) => textOf(parts)).join("\n");
     const delivered = view.entries.filter(({ key }) => !key.startsWith("waits ")); // now they are in the conversation
-    return entries.put({ ...view, entries: delivered }, { who: "you", key: `steered ${id}`, text });
+    return entries.put({ ...view, entries: delivered }, { kind: "you", key: `steered ${id}`, text });
   },
 };
 
@@ -182,7 +182,7 @@ function end(
   note?: Pick<Entry, "text" | "failure">,
 ): View {
   const ended = { ...spans.closeAll(view, now), status, questions: [] };
-  return note ? entries.put(ended, { who: "note", key: `end ${id}`, ...note }) : ended;
+  return note ? entries.put(ended, { kind: "note", key: `end ${id}`, ...note }) : ended;
 }
 
 function textOf(

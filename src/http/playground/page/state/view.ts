@@ -45,7 +45,7 @@ export interface View {
 /** One entry of the conversation. */
 export interface Entry {
   readonly key: string;
-  readonly who: "you" | "agent" | "thought" | "call" | "note";
+  readonly kind: "you" | "agent" | "thought" | "call" | "note";
   readonly turn?: number;
   readonly text: string;
   /** The tool of a call, or the call of the subagent that wrote a text. */
