@@ -170,7 +170,7 @@ Deno.test("screen() cuts the text if the check takes longer than its timeout", a
   assertEquals(errors.map(String), ["Error: Cannot check a text: it took longer than 50 ms"]);
 });
 
-Deno.test("screen() drops the held text of a failed attempt, and screens the next attempt anew", async () => {
+Deno.test("screen() drops the held text of a failed attempt, and screens the next attempt from its beginning", async () => {
   const again: Middleware = {
     name: "again",
     async model(_, next) {

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { recordingStore } from "../support/recording_store.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
-Deno.test("run state begins anew in every run, and is shared within it", async () => {
+Deno.test("run state starts with its initial value in every run, and is shared within it", async () => {
   const seen = state<string[]>("seen", () => []);
   const same = state<string[]>("seen", () => ["never"]);
   const all: (readonly string[])[] = [];
@@ -83,7 +83,7 @@ Deno.test("session state is shared with subagents", async () => {
   assertEquals(seen, [1, 2]);
 });
 
-Deno.test("session state with another version, or that its schema rejects, begins anew", async () => {
+Deno.test("session state with another version, or that its schema rejects, starts with its initial value", async () => {
   const kept = async (before: unknown, options: StateOptions) => {
     const { store } = recordingStore();
     const { seen, use } = counting({});

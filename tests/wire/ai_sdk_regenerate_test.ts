@@ -129,7 +129,7 @@ Deno.test("useChat's regenerate() waits for a run that another page has begun, a
   ]);
 });
 
-Deno.test("useChat's regenerate() answers anew on a server with resume tokens", async () => {
+Deno.test("useChat's regenerate() answers again on a server with resume tokens", async () => {
   const keys = [{ id: "k", secret: "x".repeat(32) }] as const;
   const app = serve(agent({ model: scripted("One.", "Two.") }), { wires, resumeTokens: resumeTokens({ keys }) });
   const chat = new Chat(app);
