@@ -30,8 +30,9 @@ export function splitTools(request: ModelRequest, api: ProviderApi, model: strin
   const builtIn: UnknownObject[] = [];
   const own = { ...request, tools: tools.filter(({ provider }) => !provider) };
   const split = { request: own, builtIn, fields: {}, headers: new Headers(headers) };
+  const isFunctionChoice = /^(gemini|openai)$/.test(api); // the API applies the choice only to tools that the agent runs
   for (const { name, provider } of tools) {
-    if (!provider) continue;
+    if (!provider || (isFunctionChoice && toolChoice === "none")) continue;
     const { tool, fields = {}, headers = {}, choice, asked } = provider.apis[api] ?? {};
     const others = Object.keys(provider.apis).join(", ") || "none";
     if (!provider.apis[api]) throw optionError(model, `${api} does not run "${name}"; expected one of: ${others}`);
@@ -43,8 +44,14 @@ export function splitTools(request: ModelRequest, api: ProviderApi, model: strin
     split.fields = joinFields(split.fields, choice);
     split.request = { ...own, options: { ...options, toolChoice: "auto" } };
   }
+  if (own.tools.length > 0 || (toolChoice !== "none" && toolChoice !== "required")) return split;
+  if (isFunctionChoice && toolChoice === "required") throw optionError(model, `${api} cannot force its own tools`);
+  if (api === "anthropic") split.fields = joinFields(split.fields, { tool_choice: choices[toolChoice] });
   return split;
 }
+
+/** The choices of the messages API, which the adapter sends only with tools that the agent runs. */
+const choices = { none: { type: "none" }, required: { type: "any" } };
 
 /** Merges fields of a request. Arrays are joined. */
 export function joinFields(fields: UnknownObject, more: UnknownObject): UnknownObject {

@@ -6,6 +6,7 @@ import {
   type Middleware,
   type Model,
   ModelError,
+  type ModelOptions,
   type PersonAnswer,
   user,
 } from "@jizai/jizai";
@@ -21,6 +22,7 @@ import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { message, responseStream } from "../support/providers/openai_responses.ts";
 import { readAll, recordRequests } from "../support/providers/sse.ts";
 
+type ToolChoice = NonNullable<ModelOptions["toolChoice"]>;
 type Adapter = (fetch: ReturnType<typeof recordRequests>["fetch"]) => Model;
 
 const adapters = {
@@ -34,7 +36,7 @@ const adapters = {
 async function sentBy(
   api: keyof typeof adapters,
   options: ProviderToolOptions,
-  toolChoice?: "auto" | { readonly tool: string },
+  toolChoice?: ToolChoice,
 ) {
   const { sent, fetch } = recordRequests("");
   const tools = [providerTool(options).definition];
@@ -414,4 +416,23 @@ Deno.test("anthropic() sends a call without a result, and a result without a cal
   assertEquals(await typesOf(call, result), ["server_tool_use", "web_search_tool_result"]);
   assertEquals(await typesOf(call), ["text"]);
   assertEquals(await typesOf(result), ["text"]);
+});
+
+Deno.test("a choice of no tools, or of any, also concerns the tools that the provider runs", async () => {
+  const search = { type: "web_search" } as const;
+  const messages = { tools: [{ type: "web_search_20250305", name: "web_search" }] };
+  const chosen = async (api: keyof typeof adapters, toolChoice: ToolChoice) => {
+    const { tools, tool_choice, toolConfig, web_search_options } = await sentBy(api, search, toolChoice);
+    return { tools, tool_choice, toolConfig, web_search_options };
+  };
+  const nothing = { tools: undefined, tool_choice: undefined, toolConfig: undefined, web_search_options: undefined };
+  assertEquals(await chosen("anthropic", "none"), { ...nothing, ...messages, tool_choice: { type: "none" } });
+  assertEquals(await chosen("anthropic", "required"), { ...nothing, ...messages, tool_choice: { type: "any" } });
+  const responses = { ...nothing, tools: [{ type: "web_search" }] };
+  assertEquals(await chosen("openai_responses", "none"), { ...responses, tool_choice: "none" });
+  assertEquals(await chosen("openai_responses", "required"), { ...responses, tool_choice: "required" });
+  for (const api of ["gemini", "openai"] as const) {
+    assertEquals(await chosen(api, "none"), nothing);
+    await assertRejects(() => chosen(api, "required"), ModelError, `${api} cannot force its own tools`);
+  }
 });
