@@ -69,7 +69,7 @@ const recovery = setInterval(async () => {
 async function end(): Promise<never> {
   clearInterval(recovery);
   closing.abort();
-  await server.shutdown();
+  await Promise.all([server.shutdown(), served.settled()]);
   Deno.exit();
 }
 

@@ -25,6 +25,11 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
    * alarm, a queue. The store must contain sessions of this agent only. A server with sessions in memory has no such runs.
    */
   readonly recover: Recover;
+  /**
+   * Resolves when each run that this process executes has ended or paused, or was handed over because `signal` aborted. Await it before the process exits:
+   * runs in the background have no response that would keep the server open.
+   */
+  readonly settled: () => Promise<void>;
 };
 
 /**
@@ -105,5 +110,5 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
     });
   }
   app.onError(fail).notFound((c) => fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c));
-  return Object.assign(app, { recover: recover(runs, options) });
+  return Object.assign(app, { recover: recover(runs, options), settled: runs.settled });
 }

@@ -1,4 +1,4 @@
-import { agent, type Middleware, type Model, type ServeOptions, tool } from "@jizai/jizai";
+import { agent, type Middleware, type Model, serve, type ServeOptions, type Store, tool } from "@jizai/jizai";
 import { fold, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -58,6 +58,48 @@ function slow() {
   };
   return { model, finish: () => rest.resolve() };
 }
+
+Deno.test("settled() resolves when the runs in the background were handed over", async () => {
+  for (const hasLog of [true, false]) {
+    const { store, log } = shared();
+    const gate = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const saving = Promise.withResolvers<void>();
+    const slowStore: Store = {
+      ...store,
+      async save(session) {
+        if (session.lease?.released) {
+          saving.resolve();
+          await gate.promise;
+        }
+        return await store.save(session);
+      },
+    };
+    const work = tool({
+      name: "work",
+      description: "",
+      input,
+      execute(_, { signal }) {
+        begun.resolve();
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      },
+    });
+    const shutdown = new AbortController();
+    const options = { store: slowStore, ...(hasLog && { log }), signal: shutdown.signal, grace: 0 };
+    const app = serve(agent({ model: scripted({ calls: [["work", {}]] }), tools: [work] }), options);
+    const { session } = await (await post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" })).json();
+    await begun.promise;
+    let isSettled = false;
+    shutdown.abort();
+    const settled = app.settled().then(() => isSettled = true);
+    await saving.promise;
+    await new Promise((resolve) => setTimeout(resolve));
+    assertEquals(isSettled, false);
+    gate.resolve();
+    await settled;
+    assertEquals((await store.load(session))?.lease?.released, true);
+  }
+});
 
 Deno.test("a shutdown waits for a response within grace, and hands the run over after it", async () => {
   using time = new FakeTime();

@@ -24,10 +24,10 @@ export function handOver(ready: Ready, control: RunControl, grace: number): void
 
 /** Saves the state as it is now, and stops the work: no later event, move or save has an effect. */
 function release({ engine, writer, stored }: Ready, control: RunControl): void {
-  const released = writer.release(stored.freeze());
+  const saved = writer.release(stored.freeze());
   engine.events.mute();
   engine.loop.detach();
   control.abort("shutdown", { handOver: true });
   // clients reconnect when their streams close, and then find the run without its lease
-  released.catch((error) => void engine.events.report(error)).finally(() => engine.close());
+  stored.released = saved.catch((error) => void engine.events.report(error)).then(() => engine.close());
 }

@@ -56,6 +56,7 @@ export async function live(
   try {
     return await end(run, steering, await work(run, beginning));
   } finally {
+    await run.stored.released;
     if (!control.handedOver) { // otherwise the hand-over does both
       run.writer.close();
       run.engine.close();

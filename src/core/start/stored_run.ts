@@ -32,6 +32,8 @@ interface StoredRunOptions {
 /** The state that the writer of a run reads, and what it tells the run. */
 export class StoredRun implements WriterRun {
   readonly #options: StoredRunOptions;
+  /** Settles when the run was released for another process. Never rejects. */
+  released: Promise<void> | undefined;
   #pause: Exit | undefined;
   #frozen: CurrentSession | undefined;
 

@@ -21,6 +21,8 @@ import type { EventOutput } from "../respond/event_stream.ts";
 export interface LiveRuns extends RunHost {
   /** Begins or resumes a run that writes its events to `out`. */
   launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun>;
+  /** Resolves when each run has ended, paused, or was handed over to another process. */
+  settled(): Promise<void>;
   /** The records of runs, if the server has a log. */
   readonly records: Records | undefined;
   /** The reports of the ends of runs, if the server has the `onEnd` option. */
@@ -41,6 +43,10 @@ export function liveRuns(
 
   /** Returns the store as the requester sees it. */
   const storeOf = ({ owner }: Requester) => owner === undefined || !store ? store : ownedSessions(store, owner);
+
+  async function settled(): Promise<void> {
+    await Promise.all(Array.from(live.values(), ({ over }) => over));
+  }
 
   const host: RunHost = {
     agent,
@@ -115,5 +121,5 @@ export function liveRuns(
     }
   }
 
-  return { ...host, launch, records, reports };
+  return { ...host, launch, settled, records, reports };
 }

@@ -91,7 +91,7 @@ const recovery = setInterval(() => {
 Deno.addSignalListener("SIGTERM", async () => {
   clearInterval(recovery);
   closing.abort();
-  await server.shutdown();
+  await Promise.all([server.shutdown(), app.settled()]);
   Deno.exit();
 });
 for await (const _ of Deno.stdin.readable); // ends with the soak
