@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { agent, type AnyTool, type Middleware, tool, when } from "@jizai/jizai";
+import { agent, type AnyTool, deny, type Middleware, reply, text, tool, user, when } from "@jizai/jizai";
 import { audit } from "@jizai/jizai/middleware/audit";
 import { cache } from "@jizai/jizai/middleware/cache";
 import { delivery } from "@jizai/jizai/middleware/delivery";
@@ -42,8 +42,20 @@ function query(password: string) {
   return { password, then: (resolve: (rows: unknown) => unknown) => Promise.resolve([{ id: 1 }]).then(resolve) };
 }
 
-function careless(chance: Chance): Middleware {
+/** Returns a hook that passes a change inward. */
+function passing<D>(change: D) {
+  return <R>(_: unknown, next: (change: D) => Promise<R>): Promise<R> => next(change);
+}
+
+/** Returns a hook that answers. */
+function answering<R>(answer: R) {
+  return (): Promise<R> => Promise.resolve(answer);
+}
+
+/** A middleware that fails, or that passes on a thenable in place of a text. */
+function careless(chance: Chance, password: string): Middleware {
   const fail = failure(chance);
+  const rows = query(password) as never; // a caller's mistake that types do not prevent
   return chance.one<() => Middleware>([
     () => ({ name: "none" }),
     () => audit(fail),
@@ -58,6 +70,14 @@ function careless(chance: Chance): Middleware {
     () => ({ name: "error", error: fail }),
     () => ({ name: "abort", abort: fail }),
     () => ({ name: "input", input: fail }),
+    () => ({ name: "context", [chance.one(["session", "input", "prompt", "turn"])]: passing({ context: [rows] }) }),
+    () => ({ name: "request", model: passing({ request: { messages: [user(rows)], instructions: rows } }) }),
+    () => ({ name: "refusal", [chance.one(["input", "prompt"])]: answering({ status: "cancelled", reason: rows }) }),
+    () => ({ name: "result", [chance.one(["tool", "execute"])]: answering(text(rows)) }),
+    () => ({ name: "response", model: answering(reply(rows)) }),
+    () => ({ name: "reason", approval: answering(deny(rows)) }),
+    () => ({ name: "end", tool: ({ run }) => Promise.reject(run.end(rows)) }),
+    () => ({ name: "notice", turn: (ctx, next) => (ctx.emit({ type: "notice", text: rows }), next()) }),
     () => ({ name: "model", model: fail }),
     () => ({ name: "groups", groups: fail }),
     () => when(fail, { name: "when", approval: (_, next) => next() }),
@@ -93,15 +113,17 @@ export const callbacks: Attack = {
     const observe = failure(chance);
     let use: Middleware[];
     try {
-      use = [careless(chance), careless(chance)];
+      use = [careless(chance, password), careless(chance, password)];
     } catch {
       return 0; // the options were refused
     }
-    const attacked = agent({ model: scripted({ calls: [["look", {}]] }, "Done."), tools: [look], use, observe });
+    const model = scripted({ calls: [["look", {}]] }, "Done.");
+    const attacked = agent({ model, tools: [look], use, observe });
     const { result, events } = attacked.run({ prompt: "Hi", onError: failure(chance), limits: { grace: 50 } });
     const [{ messages }, seen] = [await result, await Array.fromAsync(events)];
-    const text = JSON.stringify([messages, seen]);
-    expect(!text.includes(password), () => `the inside of a thenable was sent: ${text}`);
+    const sent = model.requests.map(({ messages, instructions }) => [messages, instructions]);
+    const all = JSON.stringify([messages, seen, sent]);
+    expect(!all.includes(password), () => `the inside of a thenable was sent: ${all}`);
     return 1;
   },
 };

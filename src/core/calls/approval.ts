@@ -73,7 +73,7 @@ async function askTool(ctx: ApprovalContext, parsed: ParsedInput): Promise<Appro
 export async function approve(ctx: ApprovalContext, engine: EngineRun, parsed: ParsedInput): Promise<Approval> {
   try {
     const approval = await engine.definition.onions.approval(ctx, parsed, policy);
-    if (approval.type !== "deny") expectJson("Cannot use the decision of a guard", approval);
+    expectJson("Cannot use the decision of a guard", approval);
     return approval;
   } catch (error) {
     if (isInterrupt(error) || engine.control.aborted) throw error;

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Point } from "../../protocol/event.ts";
+import { expectJson } from "../lib/json_value.ts";
 import type { HookAnswer, PointPolicy } from "./onion.ts";
 
 /** Completes the context of the inner layers after a change. */
@@ -19,7 +20,7 @@ export interface PolicyOptions<C, D, R, E> extends Omit<PointPolicy<C, D, R, E>,
 export function policyOf<C extends object, D extends object, R, E>(
   point: Point,
   keys: readonly (keyof D & string)[],
-  { derive, ...policy }: PolicyOptions<C, D, R, E>,
+  { derive, finalize, ...policy }: PolicyOptions<C, D, R, E>,
 ): PointPolicy<C, D, R, E> {
   const allowed: readonly string[] = ["signal", "emit", ...keys];
   return {
@@ -29,11 +30,29 @@ export function policyOf<C extends object, D extends object, R, E>(
       if (stray !== undefined) {
         throw new TypeError(`Cannot change "${stray}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
       }
+      expectAwaited(`Cannot use the change of "${name}" at ${point}`, change);
       const inner = merged<C>(ctx, change as Partial<C>); // the keys were checked: they are the context's
       return derive ? derive(inner, ctx, own, name) : inner;
     },
+    finalize(answer) {
+      if (point !== "approval") { // the engine checks the decision of all guards
+        expectAwaited(`Cannot use the answer of "${answer.name}" at ${point}`, answer.returned);
+      }
+      return finalize ? finalize(answer) : answer.returned;
+    },
     ...policy,
   };
+}
+
+/** Fields whose values are no JSON, or are checked where they are used. */
+const unchecked: readonly string[] = ["signal", "emit", "settings", "model", "tools", "input", "output", "error"];
+
+/** Throws a `TypeError` that starts with `operation` if a hook passed on a promise, or something else that JSON cannot hold. */
+function expectAwaited(operation: string, given: unknown): void {
+  for (const [key, value] of Object.entries(Object(given))) {
+    if (key === "request") expectAwaited(operation, value);
+    else if (!unchecked.includes(key)) expectJson(operation, value);
+  }
 }
 
 /** Merges changed settings one level deep: settings that the change does not name stay. */

@@ -16,6 +16,9 @@ export interface NumberedEvent {
   readonly id: number;
 }
 
+/** The types of the events that hooks and tools emit. */
+const fromTools: readonly Event["type"][] = ["tool.progress", "data", "notice", "warning"];
+
 /** Receives every error with the id that clients see in its place. */
 export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void;
 
@@ -62,8 +65,8 @@ export class Events {
   /** Numbers an event and writes it. */
   readonly emit: Emit = (event) => {
     if (this.closed) return;
-    if (event.type === "tool.progress" || event.type === "data") {
-      expectJson(`Cannot emit ${event.type}`, event.data, false); // receivers call toJSON(), if there are any
+    if (fromTools.includes(event.type)) {
+      expectJson(`Cannot emit ${event.type}`, "data" in event ? event.data : event, false); // receivers call toJSON(), if there are any
     }
     if (event.type === this.#due) this.#due = undefined;
     const { observers, derive } = this.#audience;

@@ -7,6 +7,7 @@ import type { Usage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import { replySchema } from "../calls/question.ts";
 import { End, type EndOptions, Pause } from "../hooks/interrupt.ts";
+import { expectJson } from "../lib/json_value.ts";
 import type { QuestionOptions, Run, Used } from "../hooks/scope.ts";
 import type { Arrivals } from "./step.ts";
 import type { Events } from "./events.ts";
@@ -84,6 +85,7 @@ export class RunView implements Run {
   readonly report = (error: unknown): string => this.#engine.events.report(error);
 
   readonly end = (reason: string, options?: EndOptions): End => {
+    expectJson("Cannot end the run", reason);
     const end = new End(reason, options);
     for (let run: ViewedRun | undefined = this.#engine; run; run = end.tree ? run.parent : undefined) {
       run.exit.offerInterrupt(end);
