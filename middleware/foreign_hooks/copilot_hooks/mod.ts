@@ -84,6 +84,7 @@ const needs: Needs<HookName | "unknown"> = {
  *
  * - `source` is never "new": every session begins with a prompt. `initialPrompt` is that prompt before other middleware change it.
  * - `modifiedConfig` supports `systemMessage`, `availableTools`, `excludedTools` and `model`; a `warning` reports other fields.
+ * - `onUserPromptSubmitted` fires for a message to a run while it works when the message arrives. `suppressOutput` has no effect then.
  * - A failure is never shown to clients beyond an error id, so `suppressOutput` of `onErrorOccurred` has nothing else to hide.
  *
  * Throws a `TypeError` for a handler that is not a function.
