@@ -28,7 +28,7 @@ export async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]):
 
 async function isFatal(scope: StepScope, { record: { call } }: OpenCall, error: unknown): Promise<boolean> {
   const { engine } = scope;
-  if (isInterrupt(error) || engine.control.aborted || engine.judged.has(error)) return true;
+  if (isInterrupt(error) || engine.control.aborted || engine.seenErrors.has(error)) return true;
   const failure = { error, source: "tool", recoverable: false, attempt: 1, call } as const;
   const { type } = await decideOnError(scope, failure);
   return type === "abort";

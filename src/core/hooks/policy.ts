@@ -30,13 +30,13 @@ export function policyOf<C extends object, D extends object, R, E>(
       if (stray !== undefined) {
         throw new TypeError(`Cannot change "${stray}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
       }
-      expectAwaited(`Cannot use the change of "${name}" at ${point}`, change);
+      expectAwaited(`Cannot use the change of "${name}" at ${point}`, change, ctx);
       const inner = merged<C>(ctx, change as Partial<C>); // the keys were checked: they are the context's
       return derive ? derive(inner, ctx, own, name) : inner;
     },
     finalize(answer) {
       if (point !== "approval") { // the engine checks the decision of all guards
-        expectAwaited(`Cannot use the answer of "${answer.name}" at ${point}`, answer.returned);
+        expectAwaited(`Cannot use the answer of "${answer.name}" at ${point}`, answer.returned, answer.below);
       }
       return finalize ? finalize(answer) : answer.returned;
     },
@@ -47,12 +47,24 @@ export function policyOf<C extends object, D extends object, R, E>(
 /** Fields whose values are no JSON, or are checked where they are used. */
 const unchecked: readonly string[] = ["signal", "emit", "settings", "model", "tools", "input", "output", "error"];
 
-/** Throws a `TypeError` that starts with `operation` if a hook passed on a promise, or something else that JSON cannot hold. */
-function expectAwaited(operation: string, given: unknown): void {
+/**
+ * Throws a `TypeError` that starts with `operation` if a hook passed on a promise, or something else that JSON cannot hold. Values and items that were in
+ * `before` are not checked again: a request may have thousands of messages.
+ */
+function expectAwaited(operation: string, given: unknown, before: unknown): void {
+  const known = Object(before);
   for (const [key, value] of Object.entries(Object(given))) {
-    if (key === "request") expectAwaited(operation, value);
-    else if (!unchecked.includes(key)) expectJson(operation, value);
+    const earlier = known[key];
+    if (value === earlier || unchecked.includes(key)) continue;
+    if (key === "request") expectAwaited(operation, value, earlier);
+    else expectJson(operation, Array.isArray(value) && Array.isArray(earlier) ? added(value, earlier) : value);
   }
+}
+
+/** Returns the items that are not in `earlier`. */
+function added(items: readonly unknown[], earlier: readonly unknown[]): readonly unknown[] {
+  const known = new Set(earlier);
+  return items.filter((item) => !known.has(item));
 }
 
 /** Merges changed settings one level deep: settings that the change does not name stay. */

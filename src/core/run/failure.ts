@@ -35,7 +35,7 @@ export async function decideOnError(
   { engine, run, signal, emit, vars }: FailureScope,
   failure: Failure,
 ): Promise<ErrorDecision> {
-  const { definition, events, judged } = engine;
+  const { definition, events, seenErrors } = engine;
   const ctx: ErrorContext = { run, signal, emit, vars, ...failure };
   let decision: ErrorDecision;
   try {
@@ -45,8 +45,8 @@ export async function decideOnError(
     events.warn("hook.failed", "A hook failed while it handled a failure.", { point: "error", error });
     decision = await defaultDecision(ctx);
   }
-  if (decision.type === "abort") judged.add(failure.error);
-  else if (!judged.has(failure.error)) events.report(failure.error);
+  if (decision.type === "abort") seenErrors.add(failure.error);
+  else if (!seenErrors.has(failure.error)) events.report(failure.error);
   return decision;
 }
 
@@ -55,16 +55,16 @@ export async function reportFatal<R>(scope: FailureScope, source: Point, work: P
   try {
     return await work;
   } catch (error) {
-    await judgeFatal(scope, source, error);
+    await decideOnFatal(scope, source, error);
     throw error;
   }
 }
 
 /** Runs the `error` hooks for a failure that ends the run, unless they have seen it. */
-export async function judgeFatal(scope: FailureScope, source: Point, error: unknown): Promise<void> {
-  const { judged, control } = scope.engine;
-  if (isInterrupt(error) || control.aborted || judged.has(error)) return;
-  judged.add(error); // the result of the run reports it
+export async function decideOnFatal(scope: FailureScope, source: Point, error: unknown): Promise<void> {
+  const { seenErrors, control } = scope.engine;
+  if (isInterrupt(error) || control.aborted || seenErrors.has(error)) return;
+  seenErrors.add(error); // the result of the run reports it
   await decideOnError(scope, { error, source, recoverable: false, attempt: 1 });
 }
 

@@ -11,7 +11,7 @@ import { End, isInterrupt } from "../hooks/interrupt.ts";
 import type { AbortContext, RunResult } from "../hooks/points/run.ts";
 import { expectJson } from "../lib/json_value.ts";
 import { batchMessages } from "../calls/batch.ts";
-import { cleanUp, type FailureScope, judgeFatal } from "./failure.ts";
+import { cleanUp, type FailureScope, decideOnFatal } from "./failure.ts";
 import { interrupted, stopped, withheld } from "../calls/outcome.ts";
 import { type CallRecord, type Exit, exits, type Position } from "./position.ts";
 import type { EngineRun } from "./run.ts";
@@ -26,7 +26,7 @@ export async function exitWith(scope: FailureScope, error: unknown, source: Poin
   }
   if (exit.isInterrupted) return;
   try {
-    await judgeFatal(scope, source, error);
+    await decideOnFatal(scope, source, error);
   } catch (interrupt) {
     return await exitWith(scope, interrupt, source); // a hook at `error` ended or paused the run
   }

@@ -101,7 +101,7 @@ export class EngineRun {
   /** Calls that a person always allows, in the whole tree of agents. */
   readonly rules: Rule[];
   /** Failures that the `error` hooks have seen. */
-  readonly judged = new Set<unknown>();
+  readonly seenErrors = new Set<unknown>();
   /** The idempotency id of the request that started or resumed the run. */
   readonly request: string | undefined;
   readonly onError: OnError;
