@@ -50,17 +50,6 @@ export class ValueChanges {
   }
 
   protected path(): OutputPath {
-    const path: (string | number)[] = [];
-    for (const { key } of this.open) path.push(key);
-    return path;
-  }
-
-  /** Ends a piece: later members need changes of their own. Containers that began in it are the innermost ones. */
-  protected endPiece(): void {
-    for (let index = this.open.length; index-- > 0;) {
-      const container = this.open[index];
-      if (!container?.fresh) return;
-      container.fresh = undefined;
-    }
+    return this.open.map(({ key }) => key);
   }
 }

@@ -49,7 +49,7 @@ export class OutputParser extends ValueChanges {
     this.changes = [];
     for (let at = 0; at < text.length;) at = this.#read(text, at);
     if (this.#mode === "text") this.growText();
-    this.endPiece();
+    for (const container of this.open) container.fresh = undefined;
     return this.changes;
   }
 
