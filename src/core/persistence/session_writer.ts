@@ -54,14 +54,14 @@ class DurableWriter implements SessionWriter {
   }
 
   async checkpoint(_: Position, urgent: boolean): Promise<void> {
-    if (!urgent) this.#later ??= turn(() => void this.checkpoint(_, true).catch((error) => this.#run.report(error)));
-    else if (!await this.#save()) this.#run.abort("lost");
+    if (!urgent) this.#later ??= turn(() => void this.#saveOrAbort().catch((error) => this.#run.report(error)));
+    else await this.#orLeave(this.#saveOrAbort());
   }
 
   end(last: Event | undefined): Promise<boolean> {
     if (last && !this.#saves) return Promise.resolve(true);
     if (last) this.#session.keepLate();
-    return this.#request(() => last ? endedSession(this.#run.read(), last) : this.#run.read(), true);
+    return this.#orLeave(this.#request(() => last ? endedSession(this.#run.read(), last) : this.#run.read(), true));
   }
 
   release(session: Unsaved): Promise<boolean> {
@@ -79,6 +79,20 @@ class DurableWriter implements SessionWriter {
     this.#ending = true;
     this.#session.close();
     clearTurn(this.#later);
+  }
+
+  async #saveOrAbort(): Promise<void> {
+    if (!await this.#save()) this.#run.abort("lost");
+  }
+
+  /** Stops logging if a save fails: the run has not come this far, and continues elsewhere from its last save. */
+  async #orLeave<T>(saved: Promise<T>): Promise<T> {
+    try {
+      return await saved;
+    } catch (error) {
+      if (this.durable) this.#run.stopLogging();
+      throw error;
+    }
   }
 
   /** Saves the run as it is when the save begins. Requests that arrive before share it. */

@@ -136,7 +136,7 @@ async function end(
   events.emit({ type: "session.closed" });
   const { result, last } = shownForm(engine, raw, lastEvent(engine, raw), stored);
   try {
-    if (!await stored.leaveIfUnsaved(writer, writer.end(pauses ? undefined : last))) {
+    if (!await writer.end(pauses ? undefined : last)) {
       events.warn("session.unsaved", "The session was taken by another process.");
     }
   } catch (error) {

@@ -111,7 +111,7 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
   const { store, parent, lease = 30_000, vars, onError } = options;
   const { start } = claimed;
   if (claimed.rollback) control.rollBack();
-  const stored: StoredRun = new StoredRun({ ...beginning, claimed, engine: () => engine });
+  const stored = new StoredRun({ ...beginning, claimed, engine: () => engine });
   const always = options.session !== undefined && !parent;
   if (!store.writer) {
     throw new TypeError('Cannot use the store: expected durable(store) of "@jizai/jizai/session/durable"');
@@ -134,7 +134,7 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
     parent,
     onError,
     answerFormat: options.answerFormat,
-    save: (position, urgent) => stored.leaveIfUnsaved(writer, writer.checkpoint(position, urgent)),
+    save: (position, urgent) => writer.checkpoint(position, urgent),
     archive: () => writer.archive(),
     durable: writer.durable,
     closing: claimed.closing,

@@ -91,16 +91,6 @@ export class StoredRun implements WriterRun {
   stopLogging(): void {
     this.#options.sink.yield?.();
   }
-
-  /** Stops logging if a durable store rejects a save: the run has not come this far, and continues from its last save. Rejects if the save does. */
-  async leaveIfUnsaved<T>({ durable }: { readonly durable: boolean }, saved: Promise<T>): Promise<T> {
-    try {
-      return await saved;
-    } catch (error) {
-      if (durable) this.stopLogging();
-      throw error;
-    }
-  }
 }
 
 /** Returns a session as the middleware of an agent lets the store keep it. */
