@@ -52,8 +52,9 @@ const unchecked: readonly string[] = ["signal", "emit", "settings", "model", "to
  * `before` are not checked again: a request may have thousands of messages.
  */
 function expectAwaited(operation: string, given: unknown, before: unknown): void {
+  if (typeof given !== "object" || given === null) return;
   const known = Object(before);
-  for (const [key, value] of Object.entries(Object(given))) {
+  for (const [key, value] of Object.entries(given)) {
     const earlier = known[key];
     if (value === earlier || unchecked.includes(key)) continue;
     if (key === "request") expectAwaited(operation, value, earlier);

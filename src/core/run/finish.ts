@@ -11,7 +11,7 @@ import { End, isInterrupt } from "../hooks/interrupt.ts";
 import type { AbortContext, RunResult } from "../hooks/points/run.ts";
 import { expectJson } from "../lib/json_value.ts";
 import { batchMessages } from "../calls/batch.ts";
-import { cleanUp, type FailureScope, decideOnFatal } from "./failure.ts";
+import { cleanUp, decideOnFatal, type FailureScope } from "./failure.ts";
 import { interrupted, stopped, withheld } from "../calls/outcome.ts";
 import { type CallRecord, type Exit, exits, type Position } from "./position.ts";
 import type { EngineRun } from "./run.ts";
