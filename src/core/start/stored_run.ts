@@ -32,10 +32,9 @@ interface StoredRunOptions {
 /** The state that the writer of a run reads, and what it tells the run. */
 export class StoredRun implements WriterRun {
   readonly #options: StoredRunOptions;
-  /** Settles when the run was released for another process. Never rejects. */
-  released: Promise<void> | undefined;
   #pause: Exit | undefined;
   #frozen: CurrentSession | undefined;
+  #released: Promise<void> | undefined;
 
   constructor(options: StoredRunOptions) {
     this.#options = options;
@@ -62,6 +61,16 @@ export class StoredRun implements WriterRun {
   /** Saves the run as paused as it was before. */
   keepPause(): void {
     this.#pause = this.#options.claimed.exit;
+  }
+
+  /** Resolves when the run was released for another process. Undefined if it is not handed over. */
+  get released(): Promise<void> | undefined {
+    return this.#released;
+  }
+
+  /** Delays the end of the run until it was released for another process. `released` never rejects. */
+  awaitRelease(released: Promise<void>): void {
+    this.#released = released;
   }
 
   get leave(): boolean {

@@ -23,10 +23,10 @@ export interface EndReport {
   /** Returns a sink that notes the last event of the run. */
   watch(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
   /**
-   * Reports the event that was noted, and tries again if that fails. Called when the run is over here. If it goes on, another process reports its end.
-   * Never rejects.
+   * Reports the event that was noted, and tries again if that fails. Called when the run is over here. If it continues in another process, that process
+   * reports its end. Never rejects.
    */
-  deliver(goesOn: Promise<boolean>): Promise<void>;
+  deliver(continues: Promise<boolean>): Promise<void>;
   /** Forgets the run: it has not begun here. */
   forget(): Promise<void>;
 }
@@ -62,10 +62,10 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
     }
   }
 
-  async function deliver(run: RecoveredRun, goesOn: Promise<boolean>): Promise<void> {
+  async function deliver(run: RecoveredRun, continues: Promise<boolean>): Promise<void> {
     const key = keyOf(run);
     const end = ends.get(key);
-    if (!end || await goesOn.catch(() => true)) { // if the store fails, recover() reports the end later
+    if (!end || await continues.catch(() => true)) { // if the store fails, recover() reports the end later
       ends.delete(key);
       return;
     }
@@ -98,7 +98,7 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
       await store?.save({ ...entry, ...(owner !== undefined && { owner }) }); // an earlier process may have saved it
       return {
         watch: (sink) => watchEnd(sink, (event, id) => ends.set(key, endOf(run, event, id))),
-        deliver: (goesOn) => deliver(run, goesOn).catch((error) => void reportError(onError, error, run.run)),
+        deliver: (continues) => deliver(run, continues).catch((error) => void reportError(onError, error, run.run)),
         forget: () => remove(key),
       };
     },

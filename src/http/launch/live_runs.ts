@@ -86,7 +86,7 @@ export function liveRuns(
       (singleProcess && (run === input.run || host.isDead(run, requester)));
     let isLeft = false;
     /** Returns true if another process continues the run, or will. */
-    const goesOn = async () => isLeft || isRunning(await host.load(session, requester), id);
+    const continues = async () => isLeft || isRunning(await host.load(session, requester), id);
     const record = records?.recorder(input.run, requester, out, (error) => {
       isLeft = error === undefined;
       run.stop(error === undefined ? "lost" : "unrecorded", { leave: error === undefined });
@@ -111,7 +111,7 @@ export function liveRuns(
     live.set(key, run);
     try {
       await run.begun;
-      if (report) requester.outlive(over.then(() => report.deliver(goesOn())));
+      if (report) requester.outlive(over.then(() => report.deliver(continues())));
       return run;
     } catch (error) {
       await over;
