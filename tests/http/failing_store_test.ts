@@ -97,3 +97,26 @@ Deno.test("a run whose store fails at the end does not end, and continues elsewh
   assertEquals(endsOf, none);
   assertEquals([all, sent, ends], [["run.finished"], ["c1"], ["run.finished"]]);
 });
+
+Deno.test("a run whose session is lost with the data of its store ends unfinished, and the loss is reported", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const errors: string[] = [];
+  const lose = tool({
+    name: "lose",
+    description: "Loses all sessions",
+    input: z.object({}),
+    async execute() {
+      for (const session of await among.store.list()) await among.store.delete(session);
+      return "lost";
+    },
+  });
+  const model = scripted({ calls: [{ id: "c1", name: "lose", input: {} }] }, "Done.");
+  const onError = (error: unknown) => void errors.push(String(error));
+  const { app } = processOf(among, agent({ model, tools: [lose] }), { onError });
+  const response = await post(app, "/runs", { prompt: "Go" });
+  const received = framesOf(await advanceUntilSettled(time, response.text()));
+  const [{ session } = { session: "" }] = received.filter((event) => event.type === "run.started");
+  assertEquals([endsOf(received), model.requests.length], [[], 1]);
+  assertEquals(errors, [`Error: Cannot save session "${session}": the store does not have it any more`]);
+});

@@ -112,10 +112,14 @@ export class LeasedSession {
     };
   }
 
-  /** Takes the messages that other processes put into the session. Returns false if they changed anything else. */
+  /** Takes the messages that other processes put into the session. Returns false if they changed anything else. Reports a session that is gone. */
   async #receive(): Promise<boolean> {
-    const { version = 0, run, mail = [], lease } = await withRetries(() => this.#store.load(this.#options.session)) ??
-      {};
+    const id = this.#options.session;
+    const found = await withRetries(() => this.#store.load(id));
+    if (!found && this.#stored) {
+      this.#run.report(new Error(`Cannot save session "${id}": the store does not have it any more`));
+    }
+    const { version = 0, run, mail = [], lease } = found ?? {};
     const arrived = mail.slice(this.#stored?.arrived.length ?? this.#options.mail);
     const isOwn = run !== undefined && run.id === this.#options.run;
     if (!isOwn || arrived.length === 0 || version !== this.#version + arrived.length) return false;
