@@ -196,7 +196,7 @@ for (const [place, open] of Object.entries(places)) {
     const call = { id: "c1", name: "send", input: { n: 7 } };
     const outcome = await survive(open(), { tools: [send], use: [silent] }, { calls: [call] });
     assertEquals([shownResults(outcome), done], [[{ ...ok("c1", ""), parts: [] }], [7]]);
-    assertEquals(storedResults(outcome), [ok("c1", "It is done, but its result was lost.")]);
+    assertEquals(storedResults(outcome), [ok("c1", "It is done. Its result is not available.")]);
   });
 
   Deno.test(`results that were read before two crashes stay, with ${place}`, async () => {

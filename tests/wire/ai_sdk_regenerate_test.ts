@@ -1,4 +1,4 @@
-import { agent, type Event, serve, type ServeOptions } from "@jizai/jizai";
+import { agent, type Event, type Middleware, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
@@ -55,6 +55,17 @@ Deno.test("useChat's regenerate() replaces an earlier answer, and removes what c
   await chat.regenerate({ messageId: first?.id ?? "" });
   assertEquals(texts(chat), ["user Hi", "assistant Three."]);
   assertEquals(await stored(app), ["user Hi", "assistant Three."]);
+});
+
+Deno.test("useChat's regenerate() replaces the context that an input hook added to the prompt", async () => {
+  const clock: Middleware = { name: "clock", input: (_, next) => next({ context: ["It is noon."] }) };
+  const app = serve(agent({ model: scripted("One.", "Two."), use: [clock] }), { wires });
+  const chat = new Chat(app);
+  await chat.sendMessage({ text: "Hi" });
+  const before = await stored(app);
+  await chat.regenerate();
+  assertEquals(before.length, 3);
+  assertEquals(await stored(app), [...before.slice(0, -1), "assistant Two."]);
 });
 
 Deno.test("useChat's regenerate() replaces the last of two answers to the same prompt", async () => {

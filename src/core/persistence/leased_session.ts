@@ -36,6 +36,7 @@ export class LeasedSession {
   /** The last change that has begun. */
   #running: Promise<unknown> = Promise.resolve();
   #closed = false;
+  #isGone = false;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
   constructor(store: Parameters<OpenWriter>[0], run: WriterRun, options: WriterOptions) {
@@ -116,11 +117,12 @@ export class LeasedSession {
   async #receive(): Promise<boolean> {
     const id = this.#options.session;
     const found = await withRetries(() => this.#store.load(id));
-    if (!found && this.#stored) {
-      this.#run.report(new Error(`Cannot save session "${id}": the store does not have it any more`));
+    if (!found && this.#stored && !this.#isGone) {
+      this.#isGone = true;
+      this.#run.report(new Error(`Cannot continue the run of session "${id}": the store does not have it any more`));
     }
     const { version = 0, run, mail = [], lease } = found ?? {};
-    const arrived = mail.slice(this.#stored?.arrived.length ?? this.#options.mail);
+    const arrived = mail.slice(this.#stored?.arrived.length ?? this.#options.mail + (this.#next?.arrived.length ?? 0));
     const isOwn = run !== undefined && run.id === this.#options.run;
     if (!isOwn || arrived.length === 0 || version !== this.#version + arrived.length) return false;
     this.#version = version;

@@ -26,7 +26,7 @@ export interface EndReport {
    * Reports the event that was noted, and tries again if that fails. Called when the run is over here. If it continues in another process, that process
    * reports its end. Never rejects.
    */
-  deliver(continues: Promise<boolean>): Promise<void>;
+  deliver(continues: () => Promise<boolean>): Promise<void>;
   /** Forgets the run: it has not begun here. */
   forget(): Promise<void>;
 }
@@ -62,11 +62,13 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
     }
   }
 
-  async function deliver(run: RecoveredRun, continues: Promise<boolean>): Promise<void> {
+  async function deliver(run: RecoveredRun, continues: () => Promise<boolean>): Promise<void> {
     const key = keyOf(run);
     const end = ends.get(key);
-    if (!end || await continues.catch(() => true)) { // if the store fails, recover() reports the end later
-      ends.delete(key);
+    if (!end) return; // it was handed over
+    const isPause = end.event.type === "run.paused"; // a pause is reported also if the run has been resumed since
+    if (!isPause && await continues().catch(() => true)) { // if the store fails, recover() reports the end later
+      if (ends.get(key) === end) ends.delete(key);
       return;
     }
     for (const ms of [0, ...retryDelays]) {

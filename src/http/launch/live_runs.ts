@@ -111,7 +111,7 @@ export function liveRuns(
     live.set(key, run);
     try {
       await run.begun;
-      if (report) requester.outlive(over.then(() => report.deliver(continues())));
+      if (report) requester.outlive(over.then(() => report.deliver(continues)));
       return run;
     } catch (error) {
       await over;

@@ -11,12 +11,12 @@ import type { Log } from "../log.ts";
 /** A result, as clients have read it. */
 type Finished = Extract<Event, { readonly type: "tool.finished" }>;
 
-/** The text for the model in place of a result that clients did not receive. */
-const lostText = "It is done, but its result was lost.";
+/** The text for the model in place of a result that has no parts in the log: clients did not receive them, or there are none. */
+const lostText = "Its result is not available.";
 
 /**
  * Returns a snapshot with the events that were logged after it was saved. A call whose result is among them has this result: clients have read it, and the
- * hooks have reviewed it. Texts that hooks added for the model beside a result are lost.
+ * hooks have reviewed it. What else they did with the result in that turn is lost: texts for the model, a changed input, and the end of the run.
  */
 export async function reconcile(log: Log, key: string, run: RunSnapshot): Promise<RunSnapshot> {
   const { unsent, position, ...rest } = run;
@@ -59,10 +59,10 @@ function fillResults(position: Position, results: Finished[]): Position {
 /** Returns a logged result as the run keeps it, with the note that a person changed the input. */
 function reviewed(result: CallResult, record: CallRecord): ReviewedResult {
   const note = "note" in record ? record.note : undefined;
-  const isSilent = result.parts.length === 0;
+  const text = result.status === "ok" ? `It is done. ${lostText}` : lostText;
   return {
     ...result,
-    ...(isSilent && { parts: [{ type: "text", text: lostText }] }),
+    ...(result.parts.length === 0 && { parts: [{ type: "text", text }] }),
     ...(note !== undefined && { context: [note] }),
   };
 }

@@ -134,7 +134,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
         }
         if (await close(run, session.id, "stop", requester, rollback)) return true; // otherwise its own process saved it at this moment
       }
-      throw new SessionError(`Cannot stop run "${run}": its process saves it all the time`, "busy", run);
+      throw new SessionError(`Cannot stop run "${run}": another process changed it during each attempt`, "busy", run);
     },
     async send(run, message, requester) {
       const session = isRunId(run) ? await sessionIdOf(run, requester) : undefined;
