@@ -57,6 +57,9 @@ const changes: Readonly<Record<string, Middleware>> = {
   "the context of prompt": { prompt: (_, next) => next({ context: [query] }) },
   "the context of turn": { turn: (_, next) => next({ context: [query] }) },
   "the transcript": { turn: (ctx, next) => next({ transcript: [...ctx.transcript, user(query, "hook")] }) },
+  "the whole change": { turn: (_, next) => next(Promise.resolve({}) as never) },
+  "the settings": { session: (_, next) => next({ settings: query }) },
+  "the request": { model: (_, next) => next({ request: query }) },
   "the messages of a request": { model: (_, next) => next({ request: { messages: [user(query)] } }) },
 };
 

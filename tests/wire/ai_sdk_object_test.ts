@@ -111,7 +111,7 @@ Deno.test("useObject has an error if the answer begins again, is refused, or wai
 
   const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Sun." });
   const ends: readonly (readonly [Middleware, string, string])[] = [
-    [{ prompt: () => Promise.resolve(cancelled("Not today.")) }, "finished", "Not today."],
+    [{ prompt: () => Promise.resolve(cancelled("Not today.")) }, "cancelled", "Not today."],
     [{ approval: () => Promise.resolve(ask("Really?")) }, "paused", "The run waits for an answer of a person."],
   ];
   for (const [guard, code, message] of ends) {

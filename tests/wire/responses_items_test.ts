@@ -1,4 +1,5 @@
-import { agent, type Model, serve } from "@jizai/jizai";
+import { agent, type Middleware, type Model, serve } from "@jizai/jizai";
+import { redact } from "@jizai/jizai/middleware/redact";
 import { anthropic } from "@jizai/jizai/model/anthropic";
 import { openaiResponses } from "@jizai/jizai/model/openai_responses";
 import { scripted } from "@jizai/jizai/model/scripted";
@@ -70,8 +71,8 @@ const denial = { ...approval, approve: false, reason: "No dice." };
 const prompt = { role: "user", content: "Hi" };
 
 /** Serves an agent of this model, and returns OpenAI's own client of it. */
-function clientOf(model: Model): OpenAI {
-  const app = serve(agent({ model }), { wires: [responses()] });
+function clientOf(model: Model, use: readonly Middleware[] = []): OpenAI {
+  const app = serve(agent({ model, use }), { wires: [responses()] });
   return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
 }
 
@@ -172,4 +173,16 @@ Deno.test("Responses accept a recording that they sent", async () => {
     role: "assistant",
     parts: [{ type: "text", text: "" }, { ...speech, mediaType: "audio/*" }],
   });
+});
+
+Deno.test("redact() masks the unknown items that a client sends, and leaves out the reasoning with a secret", async () => {
+  const secret = "my-very-own-password";
+  const output = { type: "custom_tool_call_output", call_id: "c1", output: `It is ${secret}.` };
+  const thought = { ...reasoned, summary: [{ type: "summary_text", text: secret }] };
+  const { sent, fetch } = recordRequests(responseStream(message(0, "Yes.")));
+  const client = clientOf(openaiResponses({ model: "m", fetch }), [redact({ secrets: [secret] })]);
+  await client.responses.create({ input: [prompt, output, thought, prompt] as never });
+  const received = sent[0]?.body.input.slice(1, -1);
+  assertEquals(received.map(({ type }: Item) => type), ["custom_tool_call_output"]); // a thought whose text is masked loses its item
+  assertEquals(JSON.stringify(received).includes(secret), false);
 });

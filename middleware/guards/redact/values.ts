@@ -79,12 +79,20 @@ export function maskParts<P extends Part>(parts: readonly P[], mask: Mask): read
       ? maskTokens(part, mask)
       : part.type === "provider_call" || part.type === "provider_result"
       ? maskProvider(part, mask)
+      : isFromClient(part)
+      ? maskFields(part, ["meta"], mask)
       : part;
     if (masked === part) return part;
     clean = false;
     return { ...part, ...masked };
   });
   return maskTexts<P>(maskTexts<P>(clean ? parts : calls, "text", mask), "reasoning", mask);
+}
+
+/** True for a thought with an item that a client sent. A provider's own thoughts name its model; they may be signed, and stay as they are. */
+function isFromClient(part: Part): part is Extract<Part, { readonly type: "reasoning" }> {
+  const meta = part.type === "reasoning" ? Object(part.meta) : {};
+  return "item" in meta && !("model" in meta);
 }
 
 /** Leaves out the tokens if their text, or one of them, contains a secret: its parts cannot be told from the rest. */

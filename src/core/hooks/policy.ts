@@ -44,8 +44,10 @@ export function policyOf<C extends object, D extends object, R, E>(
   };
 }
 
-/** Fields whose values are no JSON, or are checked where they are used. */
-const unchecked: readonly string[] = ["signal", "emit", "settings", "model", "tools", "input", "output", "error"];
+/** Fields whose values are no JSON. */
+const live: readonly string[] = ["signal", "emit", "settings", "model", "tools"];
+/** Fields whose values are checked where they are used. */
+const unchecked: readonly string[] = ["input", "output", "error"];
 
 /**
  * Throws a `TypeError` that starts with `operation` if a hook passed on a promise, or something else that JSON cannot hold. Values and items that were in
@@ -53,12 +55,20 @@ const unchecked: readonly string[] = ["signal", "emit", "settings", "model", "to
  */
 function expectAwaited(operation: string, given: unknown, before: unknown): void {
   if (typeof given !== "object" || given === null) return;
+  expectNoPromise(operation, given);
   const known = Object(before);
   for (const [key, value] of Object.entries(given)) {
     const earlier = known[key];
     if (value === earlier || unchecked.includes(key)) continue;
     if (key === "request") expectAwaited(operation, value, earlier);
+    else if (live.includes(key)) expectNoPromise(operation, Object(value));
     else expectJson(operation, Array.isArray(value) && Array.isArray(earlier) ? added(value, earlier) : value);
+  }
+}
+
+function expectNoPromise(operation: string, value: object): void {
+  if ("then" in value && typeof value.then === "function") {
+    throw new TypeError(`${operation}: it is a promise or another thenable; await it`);
   }
 }
 

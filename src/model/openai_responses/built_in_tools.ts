@@ -30,7 +30,7 @@ export function builtInEvents(note: UnknownObject, item: UnknownObject): readonl
       resultEvent({ callId: id, name, status: failed ? "error" : "ok", output: failed ? { error } : output }),
     ];
   }
-  const [tool = "", input = "", output = ""] = Object.hasOwn(fields, type) ? fields[type] ?? [] : [];
+  const [tool = "", input = "", output = ""] = fieldsOf(type);
   if (tool === "") return undefined;
   const { [output]: value, ...rest } = item;
   const { sources = null }: UnknownObject = isObject(item.action) ? item.action : {};
@@ -44,6 +44,11 @@ export function builtInEvents(note: UnknownObject, item: UnknownObject): readonl
       output: output === "" ? sources : value,
     }),
   ];
+}
+
+/** Returns the name of a tool and the fields of its item; nothing for another item. */
+function fieldsOf(type: string): readonly string[] {
+  return Object.hasOwn(fields, type) ? fields[type] ?? [] : [];
 }
 
 /** Returns the events of a question: a call of the server, which the engine decides about. The note that precedes it keeps the question. */
@@ -63,7 +68,7 @@ export function builtInItem(
 ): UnknownObject | undefined {
   if (!isObject(item)) return undefined;
   if (item.type === "mcp_call") return { ...item, ...(isObject(output) && "error" in output ? output : { output }) };
-  const [, , name = ""] = fields[stringOrEmpty(item.type)] ?? [];
+  const [, , name = ""] = fieldsOf(stringOrEmpty(item.type));
   return name === "" ? item : { ...item, [name]: output };
 }
 

@@ -64,7 +64,7 @@ export async function sendText(
 function errorResponse({ end, message }: TextFailure): Response {
   const { code, error: id } = end.type === "run.failed"
     ? end
-    : { code: end.type.slice("run.".length), error: undefined };
+    : { code: end.type === "run.finished" ? end.status : end.type.slice("run.".length), error: undefined };
   const { status, body, retryAfter } = failedResponse(end, { error: { code, message, id } });
   const wait = retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(retryAfter / 1000)) };
   return Response.json(body, { status, ...(wait && { headers: wait }) });

@@ -18,11 +18,11 @@ export function isProviderPart(part: AnswerPart): part is ProviderPart {
   return part.type === "provider_call" || part.type === "provider_result";
 }
 
-/** Returns the text of a part that a check receives: of a call or a result the name, and every key, text and number, one per line. */
+/** Returns the text of a part that a check receives: of a call or a result the name, its server, and every key, text and number, one per line. */
 export function checkedText(part: AnswerPart): string | undefined {
   if (part.type === "text" || part.type === "reasoning") return part.text;
   if (!isProviderPart(part)) return undefined;
-  const lines: unknown[] = [part.name];
+  const lines: unknown[] = "server" in part ? [part.name, part.server] : [part.name];
   const add = (text: unknown) => String(lines.push(text));
   mapLeaves(part.type === "provider_call" ? part.input : part.output, add, add);
   return lines.join("\n");

@@ -95,7 +95,9 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
       const reason = typeof item.reason === "string" ? { reason: item.reason } : {};
       return [callAnswer(field("approval_request_id"), approve ? { type: "approve" } : { type: "deny", ...reason })];
     }
-    default:
-      return [{ role: "assistant", parts: itemParts(item) }];
+    default: {
+      const parts = itemParts(item);
+      return parts.length > 0 ? [{ role: "assistant", parts }] : [];
+    }
   }
 }
