@@ -127,3 +127,16 @@ Deno.test("the agent's own output schema comes before the format of the request"
   assertEquals(model.requests[0]?.options.output?.type, "object");
   assertEquals(Object.keys(model.requests[0]?.options.output?.properties ?? {}), ["city", "days"]);
 });
+
+Deno.test("Responses send an answer in a code fence for a text.format, also after a source and a thought", async () => {
+  const fenced = `\`\`\`json\n${json}\n\`\`\``;
+  const source = { type: "source", url: "https://a.example" } as const;
+  const reads = [[
+    { type: "reasoning", text: "Hm." },
+    { type: "part", part: source },
+    { type: "text", text: fenced },
+    { type: "finish", reason: "stop" },
+  ]] as const;
+  const { output_text } = await client({ reads }).openai.responses.create({ input: "Where?", text });
+  assertEquals(JSON.parse(output_text), kyoto);
+});

@@ -38,9 +38,9 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
   }
 
   function end(event: EndEvent, id: number): string {
-    let frames = items.close();
+    let frames = event.type === "run.finished" && !items.hasText ? items.wholeText(event.text) : "";
+    frames += items.close();
     if (event.type === "run.paused") frames += event.questions.map((question) => ask(question, id)).join("");
-    if (event.type === "run.finished" && items.output.length === 0) frames += items.wholeText(event.text);
     const error = errorOf(event);
     const isLimit = event.type === "run.finished" && event.status === "limit";
     const status = error ? "failed" : isLimit ? "incomplete" : "completed";

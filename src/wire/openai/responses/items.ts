@@ -4,7 +4,7 @@
  * @module
  */
 import type { ProviderCallPart, ProviderResultPart, SourcePart } from "../../../protocol/part.ts";
-import { isObject } from "../../../protocol/unknown_json.ts";
+import { isObject, stringOrEmpty } from "../../../protocol/unknown_json.ts";
 import { encodeTokens } from "../logprobs.ts";
 import type { EventOf } from "../../encoder.ts";
 import { frameOf } from "../../frames.ts";
@@ -36,6 +36,8 @@ interface BegunCall {
 export interface ItemEncoder {
   /** The complete items. */
   readonly output: readonly OutputItem[];
+  /** True if a message has text. */
+  readonly hasText: boolean;
   /** Encodes an event with the next sequence number. */
   frame(type: string, fields: object): string;
   /** Encodes a piece of text. */
@@ -156,6 +158,13 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
 
   return {
     output,
+    get hasText() {
+      const texts = open?.kind === "output_text" ? [...open.texts] : [];
+      for (const { type, content } of output) {
+        if (type === "message" && Array.isArray(content)) texts.push(...content.map(({ text }) => stringOrEmpty(text)));
+      }
+      return texts.some((text) => text !== "");
+    },
     frame,
     delta,
     part(content) {
