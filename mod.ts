@@ -105,16 +105,10 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from "./src/model/model.ts";
-export type {
-  Decider,
-  Decision,
-  Emit,
-  Event,
-  FailureCode,
-  FinishReason,
-  Point,
-  WarningCode,
-} from "./src/protocol/event.ts";
+export type { Emit, Event, Point, WarningCode } from "./src/protocol/event.ts";
+export type { FinishReason } from "./src/protocol/response_event.ts";
+export type { FailureCode } from "./src/protocol/run_event.ts";
+export type { Decider, Decision } from "./src/protocol/tool_event.ts";
 export * from "./src/protocol/message.ts";
 export type * from "./src/protocol/part.ts";
 export type * from "./src/protocol/question.ts";

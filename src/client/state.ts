@@ -3,7 +3,9 @@
  *
  * @module
  */
-import type { Decider, Decision, Event, FailureCode } from "../protocol/event.ts";
+import type { Event } from "../protocol/event.ts";
+import type { FailureCode } from "../protocol/run_event.ts";
+import type { Decider, Decision } from "../protocol/tool_event.ts";
 import type { Question } from "../protocol/question.ts";
 import type { ResultStatus, Usage, UserMessage } from "../protocol/message.ts";
 import type { AddedPart, ContentPart } from "../protocol/part.ts";

@@ -1,5 +1,6 @@
 /**
- * Events: what happened in a run, for clients and observers. One flat union, `noun.verb`, plain JSON.
+ * Events: what happened in a run, for clients and observers. One flat union, `noun.verb`, plain JSON. The events of a run's start and end,
+ * of a response, and of a call are in `run_event.ts`, `response_event.ts` and `tool_event.ts`.
  *
  * ```text
  * run.started
@@ -20,19 +21,11 @@
  * @module
  */
 import type { FileChange } from "./files.ts";
-import type { CallResult, Usage, UserMessage } from "./message.ts";
-import type { AddedPart, Call, Json, ProviderCallPart, ProviderResultPart } from "./part.ts";
-import type { OutputChange } from "./output.ts";
-import type { Question } from "./question.ts";
-
-/** The reason why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
-export type FinishReason = "stop" | "calls" | "length" | "filter" | "other";
-
-/** The decision about one call. */
-export type Decision = "allow" | "deny";
-
-/** The source of the decision: policy, which is a guard or the tool itself; a person's answer; or a rule that one of them made. */
-export type Decider = "policy" | "person" | "rule";
+import type { UserMessage } from "./message.ts";
+import type { ResponseEvent } from "./response_event.ts";
+import type { Json } from "./part.ts";
+import type { RunEvent } from "./run_event.ts";
+import type { ToolEvent } from "./tool_event.ts";
 
 /** A place in the lifecycle. */
 export type Point =
@@ -50,129 +43,15 @@ export type Point =
   | "error"
   | "abort";
 
-/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `part.added`, `provider_tool.*`, `output.delta`, `tool.progress`, `notice` and `data`. */
-export type DeltaEvent =
-  | { readonly type: "text.delta"; readonly turn: number; readonly part: number; readonly text: string }
-  | { readonly type: "reasoning.delta"; readonly turn: number; readonly part: number; readonly text: string }
-  | {
-    readonly type: "call.delta";
-    readonly turn: number;
-    readonly call: string;
-    readonly name: string;
-    readonly text: string;
-  };
-
-/**
- * The kind of a failure:
- *
- * - `rate_limited`: too many requests or tokens
- * - `overloaded`: the provider of the model has no capacity
- * - `unavailable`: the provider is unreachable, failed, cut the response, or is out of credit
- * - `unauthorized`: the key is missing, wrong, or lacks a permission
- * - `context`: the request is larger than the model's context
- * - `internal`: anything else, such as an invalid request
- */
-export type FailureCode = "rate_limited" | "overloaded" | "unavailable" | "unauthorized" | "context" | "internal";
-
-/** Events at the start and the end of a run; only the engine emits them. */
-export type RunEvent =
-  | {
-    readonly type: "run.started";
-    readonly run: string;
-    readonly session: string;
-    readonly resumed: boolean;
-    /** The id that the server gave to the request that began or resumed the run. */
-    readonly request?: string;
-  }
-  | {
-    readonly type: "run.finished";
-    readonly status: "done" | "cancelled" | "limit";
-    readonly text: string;
-    readonly reason?: string;
-    readonly output?: unknown;
-    readonly usage: Usage;
-  }
-  | {
-    readonly type: "run.paused";
-    readonly questions: readonly Question[];
-    readonly usage: Usage;
-    /** The session, if the server has no store: the client sends it back with the answers. */
-    readonly resumeToken?: string;
-  }
-  | {
-    readonly type: "run.failed";
-    /** The id under which `onError` received the error. */
-    readonly error: string;
-    readonly message: string;
-    readonly code: FailureCode;
-    /** Milliseconds to wait before the next attempt, if the provider of the model asks for it. */
-    readonly retryAfter?: number;
-    readonly usage: Usage;
-  }
-  | { readonly type: "run.aborted"; readonly reason: string; readonly text: string; readonly usage: Usage };
-
 /** Something that happened in a run. */
 export type Event =
   | RunEvent
-  | DeltaEvent
   | { readonly type: "session.opened"; readonly source: "new" | "resume" }
   | { readonly type: "session.closed" }
   | { readonly type: "prompt.accepted"; readonly prompt: UserMessage }
   | { readonly type: "turn.started"; readonly turn: number }
-  | { readonly type: "model.started"; readonly turn: number; readonly model: string }
-  | { readonly type: "model.reset"; readonly turn: number }
-  /** Changes of the partial value of the structured output, derived from the deltas of the text. */
-  | { readonly type: "output.delta"; readonly turn: number; readonly changes: readonly OutputChange[] }
-  /** A part of the answer that is complete at once, such as a generated file or a source. */
-  | {
-    readonly type: "part.added";
-    readonly turn: number;
-    readonly part: number;
-    readonly content: Exclude<AddedPart, ProviderCallPart | ProviderResultPart>;
-  }
-  /** The provider of the model runs a call itself. */
-  | {
-    readonly type: "provider_tool.started";
-    readonly turn: number;
-    readonly part: number;
-    readonly content: ProviderCallPart;
-  }
-  /** The provider has run the call. The event is missing if the response ended before. */
-  | {
-    readonly type: "provider_tool.finished";
-    readonly turn: number;
-    readonly part: number;
-    readonly content: ProviderResultPart;
-  }
-  | { readonly type: "call.ready"; readonly turn: number; readonly call: Call }
-  | {
-    readonly type: "model.finished";
-    readonly turn: number;
-    readonly finish: FinishReason;
-    readonly usage: Usage;
-    readonly attempts: number;
-    /** The final text, where it differs from the deltas. */
-    readonly text?: string;
-  }
-  | {
-    readonly type: "tool.started";
-    readonly turn: number;
-    readonly call: string;
-    readonly name: string;
-    readonly batch: string;
-    readonly index: number;
-  }
-  | ({ readonly type: "approval.asked"; readonly turn: number; readonly call: string } & Question)
-  | {
-    readonly type: "approval.decided";
-    readonly turn: number;
-    readonly call: string;
-    readonly decision: Decision;
-    readonly by: Decider;
-    readonly reason?: string;
-  }
-  | { readonly type: "tool.progress"; readonly turn: number; readonly call: string; readonly data: unknown }
-  | { readonly type: "tool.finished"; readonly turn: number; readonly call: string; readonly result: CallResult }
+  | ResponseEvent
+  | ToolEvent
   | { readonly type: "turn.finished"; readonly turn: number }
   | { readonly type: "steering.injected"; readonly messages: readonly UserMessage[] }
   | { readonly type: "steering.interrupted" }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Event, FailureCode } from "../protocol/event.ts";
+import type { Event } from "../protocol/event.ts";
+import type { FailureCode } from "../protocol/run_event.ts";
 import type { JsonResponse } from "./wire.ts";
 
 /** The status of each failure code. A failure of the model's provider is one of the gateway. `unauthorized` concerns the server's key, not the client's. */

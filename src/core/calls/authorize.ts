@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Decider, Decision as Verdict } from "../../protocol/event.ts";
+import type { Decider, Decision as Verdict } from "../../protocol/tool_event.ts";
 import type { ToolResult } from "../../protocol/message.ts";
 import type { Call } from "../../protocol/part.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/event.ts";
+import type { FinishReason } from "../../protocol/response_event.ts";
 import type { Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../../../protocol/event.ts";
+import type { FinishReason } from "../../../protocol/response_event.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";

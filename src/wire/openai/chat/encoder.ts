@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../../../protocol/event.ts";
+import type { FinishReason } from "../../../protocol/response_event.ts";
 import { tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";
