@@ -45,6 +45,7 @@ export { End, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
 export type { Middleware } from "./src/core/hooks/middleware.ts";
 export type { Hook, Next } from "./src/core/hooks/onion.ts";
 export type * from "./src/core/hooks/points/call.ts";
+export type * from "./src/core/hooks/points/failure.ts";
 export type * from "./src/core/hooks/points/run.ts";
 export type * from "./src/core/hooks/points/turn.ts";
 export {

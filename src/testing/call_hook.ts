@@ -7,14 +7,8 @@ import { tool } from "../core/agent/tool.ts";
 import { End, Pause } from "../core/hooks/interrupt.ts";
 import type { Hook, Next } from "../core/hooks/onion.ts";
 import type { ApprovalContext, ExecuteContext, ToolContext } from "../core/hooks/points/call.ts";
-import type {
-  AbortContext,
-  ErrorContext,
-  InputContext,
-  PromptContext,
-  SessionContext,
-  SubagentContext,
-} from "../core/hooks/points/run.ts";
+import type { AbortContext, ErrorContext } from "../core/hooks/points/failure.ts";
+import type { InputContext, PromptContext, SessionContext, SubagentContext } from "../core/hooks/points/run.ts";
 import type { CompactContext, ModelContext, StopContext, TurnContext } from "../core/hooks/points/turn.ts";
 import type { Run } from "../core/hooks/scope.ts";
 import { defaultLimits } from "../core/run/limits.ts";

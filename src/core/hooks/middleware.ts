@@ -10,11 +10,9 @@ import type { Session } from "../persistence/session.ts";
 import type { Steps } from "../run/step.ts";
 import type { Hook } from "./onion.ts";
 import type { Approval, ApprovalContext, ExecuteContext, ToolChange, ToolContext } from "./points/call.ts";
+import type { AbortContext, ErrorContext, ErrorDecision } from "./points/failure.ts";
 import type {
-  AbortContext,
   Answer,
-  ErrorContext,
-  ErrorDecision,
   InputChange,
   InputContext,
   InputResult,

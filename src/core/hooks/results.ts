@@ -14,7 +14,8 @@ import {
 } from "../../protocol/message.ts";
 import type { ContentPart } from "../../protocol/part.ts";
 import type { Approval } from "./points/call.ts";
-import type { Answer, ErrorDecision, RunResult } from "./points/run.ts";
+import type { ErrorDecision } from "./points/failure.ts";
+import type { Answer, RunResult } from "./points/run.ts";
 import type { Compaction, ModelResponse, Stop } from "./points/turn.ts";
 import type { QuestionOptions } from "./scope.ts";
 

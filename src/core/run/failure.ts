@@ -8,7 +8,7 @@ import type { Point } from "../../protocol/event.ts";
 import type { Call } from "../../protocol/part.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { AbortContext, ErrorContext, ErrorDecision } from "../hooks/points/run.ts";
+import type { AbortContext, ErrorContext, ErrorDecision } from "../hooks/points/failure.ts";
 import { policyOf } from "../hooks/policy.ts";
 import { abortRun, skip } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";

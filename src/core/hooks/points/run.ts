@@ -1,5 +1,5 @@
 /**
- * The points around a run: session, input, prompt, subagent, error and abort. The whole lifecycle:
+ * The points around a run: session, input, prompt and subagent. The whole lifecycle:
  *
  * ```text
  * session                    opened and closed around every run or resume of a session
@@ -22,9 +22,7 @@
  * @module
  */
 import type { Model } from "../../../model/model.ts";
-import type { Point } from "../../../protocol/event.ts";
-import type { AssistantMessage, Message, Usage, UserMessage } from "../../../protocol/message.ts";
-import type { Call } from "../../../protocol/part.ts";
+import type { Message, Usage, UserMessage } from "../../../protocol/message.ts";
 import type { Question } from "../../../protocol/question.ts";
 import type { AnyTool } from "../../agent/tool.ts";
 import type { Limits } from "../../run/limits.ts";
@@ -146,41 +144,6 @@ export interface SubagentChange extends Change {
   readonly prompt?: UserMessage;
   /** Settings to replace. The others stay. */
   readonly settings?: Partial<Settings>;
-}
-
-/** The context of `error`. */
-export interface ErrorContext<V = unknown> extends Scope<V> {
-  /** The thrown value. */
-  readonly error: unknown;
-  /** The point where it was thrown. */
-  readonly source: Point;
-  /** True if another attempt may succeed. */
-  readonly recoverable: boolean;
-  /** The number of failures in a row, from 1. */
-  readonly attempt: number;
-  /** The name of the tool, at `execute`. */
-  readonly name?: string;
-  /** The call, at `execute` and `tool`. */
-  readonly call?: Call;
-}
-/** The decision about a failure. */
-export type ErrorDecision =
-  | { readonly type: "retry"; readonly after: number }
-  | { readonly type: "skip" }
-  | { readonly type: "abort" };
-
-/** The context of `abort`. */
-export interface AbortContext<V = unknown> extends Scope<V> {
-  /** "stop", "client-gone", "deadline", "failure", "lost" (the process died or the session was taken over), the argument of `stop()`, or the reason that a hook gave. */
-  readonly reason: string;
-  /** The cause: a hook ended the run as failed or cancelled, the run failed, or it was stopped (also by a limit of time, or a takeover). */
-  readonly source: "hook" | "failure" | "stop";
-  /** The text of the unfinished answer, if the model was streaming one. */
-  readonly message: AssistantMessage | undefined;
-  /** The calls without a result. */
-  readonly open: readonly Call[];
-  /** The tokens used so far. */
-  readonly usage: Usage;
 }
 
 /** The result of a run. */
