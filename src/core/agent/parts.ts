@@ -13,7 +13,7 @@ import { strictByDefault, wrapperOf } from "../hooks/strict.ts";
 import { defaultLimits, limited } from "../run/limits.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Steps } from "../run/step.ts";
-import { promptSteps } from "../steps/regions.ts";
+import { promptSteps } from "../steps/prompt_region.ts";
 import type { AgentDefinition, AgentParts } from "./definition.ts";
 import type { AgentOptions } from "./options.ts";
 import type { Schema } from "./schema.ts";
