@@ -68,10 +68,11 @@ export {
   text,
   tryAgain,
 } from "./src/core/hooks/results.ts";
-export { mapTexts, rewrite, windowed } from "./src/core/hooks/rewrite.ts";
+export { rewrite, windowed } from "./src/core/hooks/rewrite.ts";
 export type { Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
 export { only, when } from "./src/core/hooks/select.ts";
 export { type State, state } from "./src/core/hooks/state.ts";
+export { mapTexts } from "./src/core/lib/map_leaves.ts";
 export { SessionError } from "./src/core/persistence/session_error.ts";
 export { memory } from "./src/core/persistence/memory.ts";
 export type { ExpectedReport, LeasedSession, Rule, Session } from "./src/core/persistence/session.ts";

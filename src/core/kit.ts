@@ -9,7 +9,7 @@ export { type Division, groupMessages, splitTranscript } from "./features/trim.t
 export { eachHook, points, type WrapHook } from "./hooks/each_hook.ts";
 export type { Layer, Layered, PointPolicy, Review, Wrap } from "./hooks/onion.ts";
 export { partEvent } from "./hooks/part_event.ts";
-export { mapLeaves } from "./hooks/rewrite.ts";
+export { mapLeaves } from "./lib/map_leaves.ts";
 export { onlyIf, reviewIf } from "./hooks/select.ts";
 export { type Shown, trackShownText } from "./hooks/shown_text.ts";
 export { anySignal } from "./lib/any_signal.ts";

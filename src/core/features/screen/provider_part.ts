@@ -5,7 +5,7 @@
  */
 import type { Event } from "../../../protocol/event.ts";
 import type { AnswerPart, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
-import { mapLeaves } from "../../hooks/rewrite.ts";
+import { mapLeaves } from "../../lib/map_leaves.ts";
 
 /** A call that the provider runs, or its result. */
 export type ProviderPart = ProviderCallPart | ProviderResultPart;
