@@ -13,6 +13,7 @@ import { reply } from "../hooks/results.ts";
 import { type Cancellation, delay, withGracePeriod } from "../lib/cancellation.ts";
 import { decideOnError, isRecoverable } from "../run/failure.ts";
 import type { CallRecord, Move, PositionAt } from "../run/position.ts";
+import { renameCalls, uniqueId } from "./call_ids.ts";
 import { injected } from "./next.ts";
 import { ResponseAccumulator } from "./response.ts";
 import { ShownText } from "./shown_text.ts";
@@ -79,30 +80,6 @@ const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> =
     finalize: ({ name, returned, own: { engine } }) => renameCalls(returned, engine, name),
   },
 );
-
-/** Renames calls whose ids the session knows: a cache returns the same response again. */
-function renameCalls(response: ModelResponse, engine: EngineRun, middleware: string): ModelResponse {
-  const ids = new Set<string>();
-  const parts = response.parts.map((part) => {
-    if (part.type !== "call") return part;
-    const id = uniqueId(engine, part.id, ids);
-    return id === part.id ? part : { ...part, id };
-  });
-  if (parts.every((part, index) => part === response.parts[index])) return response;
-  engine.events.warn("transcript.repaired", "The response was not valid: its calls had ids of other calls", {
-    middleware,
-    point: "model",
-  });
-  return { ...response, parts };
-}
-
-/** Returns `id`, or a new id made from it if another call has it. */
-function uniqueId({ loop }: EngineRun, id: string, ids: Set<string>): string {
-  let unique = id;
-  for (let n = 2; ids.has(unique) || loop.transcript.knows(unique); n++) unique = `${id}_${n}`;
-  ids.add(unique);
-  return unique;
-}
 
 /** Runs the `model` onion until it succeeds, or the `error` hooks give up. */
 async function respond(scope: StepScope, turn: number, reset = false): Promise<ModelResponse> {
