@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { CapacityError } from "../../core/persistence/bounded_cache.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
-import type { Addition, Lines, Log } from "../log.ts";
+import type { Lines, Log } from "../log.ts";
+import { append } from "./append.ts";
 import { RecordError } from "./record_error.ts";
 
 /** Logs the events of a run, and passes them on once they are logged. */
@@ -35,9 +35,6 @@ export interface RecorderOptions {
 
 /** The number of buffered characters above which the run has to wait. */
 const highWater = 65_536;
-
-/** Milliseconds before each retry of a failed append. */
-const retryDelays = [50, 250, 1_000];
 
 /** Events that are appended together. */
 class Batch {
@@ -179,23 +176,4 @@ export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Rec
       if (!begun) finish(true);
     },
   };
-}
-
-/** Appends to the log, and retries if the log fails. */
-async function append(log: Log, key: string, addition: Addition): Promise<boolean> {
-  for (let tries = 0;; tries++) {
-    try {
-      return await log.append(key, addition) || await endsWith(log, key, addition);
-    } catch (error) {
-      const delay = retryDelays[tries];
-      if (delay === undefined || error instanceof CapacityError) throw error;
-      await new Promise((resolve) => setTimeout(resolve, delay));
-    }
-  }
-}
-
-/** Whether the record ends with these lines already: a failed append may have been made, and another process may have added the same end. */
-async function endsWith(log: Log, key: string, { after, lines }: Addition): Promise<boolean> {
-  const page = await log.read(key, after);
-  return page?.last === after + lines.length && lines.every((line, index) => line === page.lines[index]);
 }
