@@ -6,13 +6,14 @@
 import type { Decider, Decision as Verdict } from "../../protocol/tool_event.ts";
 import type { ToolResult } from "../../protocol/message.ts";
 import type { Call } from "../../protocol/part.ts";
-import type { PersonAnswer, Question } from "../../protocol/question.ts";
+import type { Question } from "../../protocol/question.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { Approval, ApprovalContext, ToolContext } from "../hooks/points/call.ts";
 import { denied, skipped, text } from "../hooks/results.ts";
 import type { Scope } from "../hooks/scope.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
 import { approve } from "./approval.ts";
+import { isRuled, personsAnswer } from "./persons_answer.ts";
 import { answerSchema, suggestions } from "./question.ts";
 import type { StepScope } from "../run/run.ts";
 import { type ParsedInput, parseToolInput } from "./tool_io.ts";
@@ -144,30 +145,6 @@ function contextOf(
 ): ApprovalContext {
   const ctx = { run, signal, emit, vars, call, tool, name, input, turn };
   return proposed ? { ...ctx, proposed } : ctx;
-}
-
-/** Returns a person's answer. It counts for the tool and the input that they saw, and for the input that they edited. */
-function personsAnswer(
-  { scope: { engine: { loop } }, record: { call } }: Undecided,
-  name: string,
-  input: unknown,
-): PersonAnswer | undefined {
-  if (loop.answers.length === 0) return undefined;
-  const current = canonicalJson(input);
-  return loop.answers.findLast(({ question, answer }) => {
-    if (answer.callId !== call.id || question.tool !== name) return false;
-    const edited = answer.type === "approve" && answer.input !== undefined && current === canonicalJson(answer.input);
-    return edited || current === canonicalJson(question.input);
-  })?.answer;
-}
-
-/** Returns true if a person always allows such calls. */
-function isRuled({ scope: { engine: { toolPath, rules } } }: Undecided, name: string, input: unknown): boolean {
-  const own = canonicalJson(toolPath);
-  return rules.some((rule) =>
-    rule.tool === name && canonicalJson(rule.path ?? []) === own &&
-    (rule.input === undefined || canonicalJson(rule.input) === canonicalJson(input))
-  );
 }
 
 function askPerson(
