@@ -107,7 +107,10 @@ export class Loop<S extends LoopScope> {
       try {
         const move = typeof step === "function"
           ? await step(scope, position, this.#checkpoint)
-          : await this.#enter(step, scope, position);
+          : await step.enter(scope, position, async (inner, first) => {
+            if (first) await this.apply(first, inner);
+            return await this.advance(inner, step.steps);
+          });
         await this.apply(move, scope);
       } catch (error) {
         this.#exit.offerInterrupt(error);
@@ -115,13 +118,6 @@ export class Loop<S extends LoopScope> {
       }
       if (this.#exit.current) return this.#position;
     }
-  }
-
-  #enter(region: Region<S>, scope: S, position: Position): Promise<Move> {
-    return region.enter(scope, position, async (inner, first) => {
-      if (first) await this.apply(first, inner);
-      return await this.advance(inner, region.steps);
-    });
   }
 
   /** Applies a move, saves it, and emits its events. */
