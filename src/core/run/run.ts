@@ -10,9 +10,7 @@ import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
 import { type OpenSettings, openSettings } from "../agent/open_settings.ts";
 import type { Settings } from "../hooks/points/run.ts";
-import type { ModelResponse } from "../hooks/points/turn.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
-import type { Arrivals } from "./step.ts";
 import type { RunControl } from "./control.ts";
 import { Events, type NumberedEvent, type OnError } from "./events.ts";
 import { ExitState } from "./exit_state.ts";
@@ -20,8 +18,9 @@ import type { Limits } from "./limits.ts";
 import { logError } from "./log_error.ts";
 import { Loop } from "./loop.ts";
 import { OpenWork } from "./open_work.ts";
-import type { Position, RunSnapshot } from "./position.ts";
-import type { Transcript } from "./transcript.ts";
+import type { RunSnapshot } from "./position.ts";
+import type { RunSetup } from "./setup.ts";
+import type { Arrivals, TurnState } from "./step.ts";
 import { engineKey, RunView } from "./view.ts";
 
 /** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
@@ -35,41 +34,10 @@ export interface StepScope extends Scope {
   readonly turn?: TurnState;
 }
 
-/** The values of a turn that only its steps need. */
-export interface TurnState {
-  /** Texts for the requests of this turn. */
-  readonly context: readonly string[];
-  /** The model's response, once there is one. */
-  response?: ModelResponse;
-}
-
 /** The options of a run. */
-export interface EngineRunOptions {
+export interface EngineRunOptions extends RunSetup {
   readonly definition: AgentDefinition<StepScope>;
-  readonly session: string;
-  /** The owner of the session. */
-  readonly owner: string | undefined;
-  readonly sink: Sink<NumberedEvent>;
-  readonly vars: unknown;
-  readonly limits: Limits;
-  readonly control: RunControl;
-  readonly arrivals: Arrivals;
-  readonly start: RunSnapshot;
-  readonly transcript: (events: Events) => Transcript;
-  readonly rules: Rule[];
-  readonly sessionState: Map<string, unknown>;
   readonly parent?: { readonly run: EngineRun; readonly call: string; readonly tool: string } | undefined;
-  readonly onError?: OnError | undefined;
-  /** The format of the final answer, if the agent has none of its own. */
-  readonly answerFormat?: AnswerFormat | undefined;
-  /** Saves the run at a position. */
-  readonly save: (position: Position, urgent: boolean) => Promise<void>;
-  /** Saves a copy of the messages under a new session. Returns its id, or undefined if there is no room for it. */
-  readonly archive: () => Promise<string | undefined>;
-  /** True if the saved state outlives the process. */
-  readonly durable: boolean;
-  /** The reason to end a run that is only closed, once its open calls have results. */
-  readonly closing?: string | undefined;
 }
 
 /** A run: its services and its loop. */

@@ -8,6 +8,7 @@
  * @module
  */
 import type { ToolResult, UserMessage } from "../../protocol/message.ts";
+import type { ModelResponse } from "../hooks/points/turn.ts";
 import type { AnsweredQuestion, At, Counters, Move, Position, PositionAt } from "./position.ts";
 
 /** Handles one position. `S` is the scope that the surrounding hooks passed inward. */
@@ -47,6 +48,14 @@ export interface Region<S> {
 
 /** Runs the loop inside a region until the position leaves it. `first` is applied before. */
 export type Inner<S> = (scope: S, first?: Move) => Promise<Position>;
+
+/** The values of a turn that only its steps need. */
+export interface TurnState {
+  /** Texts for the requests of this turn. */
+  readonly context: readonly string[];
+  /** The model's response, once there is one. */
+  response?: ModelResponse;
+}
 
 /** Messages and requests from outside. The engine asks for them at the end of each turn. */
 export interface Arrivals {

@@ -12,8 +12,8 @@ import { reply } from "../hooks/results.ts";
 import { reportFatal } from "../run/failure.ts";
 import { closingMessages } from "../run/finish.ts";
 import type { Move, Position } from "../run/position.ts";
-import type { EngineRun, StepScope, TurnState } from "../run/run.ts";
-import type { Inner, Region } from "../run/step.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+import type { Inner, Region, TurnState } from "../run/step.ts";
 import { askModel, messageOf } from "./model_step.ts";
 import { beginTurn, endWith } from "./next.ts";
 
