@@ -10,7 +10,6 @@ import type { Call, ProviderCallPart, ProviderResultPart } from "../../protocol/
 import type { Question } from "../../protocol/question.ts";
 import { type EventOf, tableEncoder } from "../encoder.ts";
 import { frameOf, outputOf } from "../frames.ts";
-import type { EventEncoder } from "../wire.ts";
 import { approvalId, providerFields, subagentCalls } from "./parts.ts";
 
 /** Encodes the calls of one response. */
@@ -37,32 +36,24 @@ export function callEncoder(): CallEncoder {
   const approvals = new Map<string, string>();
   const denied = new Set<string>();
 
-  /** Creates the encoder of calls whose ids begin with `prefix`, the path of the subagent calls that contain them, such as `call_1/`. */
-  const encoderOf = (prefix: string): EventEncoder =>
-    tableEncoder({
-      "call.delta": (event) => inputDelta(prefix + event.call, event.name, event.text),
-      "call.ready": ({ call }) => {
-        if (prefix === "") complete.push(call);
-        return inputAvailable({ ...call, id: prefix + call.id });
-      },
-      "tool.started": (event) => {
-        const isKnown = prefix !== "" || event.turn !== turn || complete.some(({ id }) => id === event.call);
-        return isKnown ? "" : inputAvailable({ id: event.call, name: event.name, input: {} }); // a hook made the call
-      },
-      "tool.progress": (event) => outputAvailable(prefix + event.call, event.data, true),
-      "approval.decided": (event) => decided(prefix + event.call, event),
-      "tool.finished": (event) => finished(prefix + event.call, event.result),
-      "provider_tool.started": ({ content }) => providerFrame(content, prefix),
-      "provider_tool.finished": ({ content }) => providerFrame(content, prefix),
-      "subagent.event": (event) => subagentEvent(prefix + event.call, event),
-    });
-  const encoders = new Map<string, EventEncoder>([["", encoderOf("")]]);
-
-  function encode(event: Event, prefix = ""): string {
-    const encoder = encoders.get(prefix) ?? encoderOf(prefix);
-    encoders.set(prefix, encoder);
-    return encoder(event, 0);
-  }
+  /** Encodes an event. `prefix` begins the ids of its calls: the path of the subagent calls that contain them, such as `call_1/`. */
+  const encode = tableEncoder<string>({
+    "call.delta": (event, prefix) => inputDelta(prefix + event.call, event.name, event.text),
+    "call.ready"({ call }, prefix) {
+      if (prefix === "") complete.push(call);
+      return inputAvailable({ ...call, id: prefix + call.id });
+    },
+    "tool.started"(event, prefix) {
+      const isKnown = prefix !== "" || event.turn !== turn || complete.some(({ id }) => id === event.call);
+      return isKnown ? "" : inputAvailable({ id: event.call, name: event.name, input: {} }); // a hook made the call
+    },
+    "tool.progress": (event, prefix) => outputAvailable(prefix + event.call, event.data, true),
+    "approval.decided": (event, prefix) => decided(prefix + event.call, event),
+    "tool.finished": (event, prefix) => finished(prefix + event.call, event.result),
+    "provider_tool.started": ({ content }, prefix) => providerFrame(content, prefix),
+    "provider_tool.finished": ({ content }, prefix) => providerFrame(content, prefix),
+    "subagent.event": (event, prefix) => subagentEvent(prefix + event.call, event),
+  });
 
   function inputDelta(toolCallId: string, toolName: string, inputTextDelta: string): string {
     const start = started.has(toolCallId) ? "" : frameOf({ type: "tool-input-start", toolCallId, toolName });
@@ -93,6 +84,11 @@ export function callEncoder(): CallEncoder {
       : encode(event, `${toolCallId}/`);
   }
 
+  function reset(): void {
+    started.clear();
+    complete = [];
+  }
+
   /** Whether this response has the call with this input. */
   function isShown(callId: string, input: unknown): boolean {
     return complete.some((call) => call.id === callId && canonicalJson(call.input) === canonicalJson(input));
@@ -101,13 +97,10 @@ export function callEncoder(): CallEncoder {
   return {
     begin(next) {
       turn = next;
-      complete = [];
+      reset();
     },
-    encode,
-    reset() {
-      started.clear();
-      complete = [];
-    },
+    encode: (event) => encode(event, ""),
+    reset,
     repeat: () => complete.map(inputAvailable).join(""),
     ask({ callId = "", tool = "", input, questions }, pausedAt) {
       const reason = questions.join("\n");

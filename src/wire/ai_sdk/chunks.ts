@@ -14,13 +14,8 @@ import { partChunk, steeringPart } from "./parts.ts";
 
 type TextKind = "text" | "reasoning";
 
-const finishReasons: { readonly [key in FinishReason]: string } = {
-  stop: "stop",
-  calls: "tool-calls",
-  length: "length",
-  filter: "content-filter",
-  other: "other",
-};
+/** The finish reasons that have another name in the stream. */
+const finishReasons: { readonly [key in FinishReason]?: string } = { calls: "tool-calls", filter: "content-filter" };
 
 /** Creates the encoder of one response. */
 export function chunkEncoder(): EventEncoder {
@@ -35,8 +30,7 @@ export function chunkEncoder(): EventEncoder {
   let finish: FinishReason = "other";
   const calls = callEncoder();
 
-  function delta(kind: TextKind, { turn, part, text }: EventOf<"text.delta" | "reasoning.delta">): string {
-    const id = `${turn}.${part}`;
+  function delta(kind: TextKind, id: string, text: string): string {
     const chunk = `data: {"type":"${kind}-delta","id":"${id}","delta":${JSON.stringify(text)}}\n\n`;
     if (open?.id === id) return chunk;
     const closed = closePart();
@@ -58,11 +52,9 @@ export function chunkEncoder(): EventEncoder {
     return closePart() + chunk;
   }
 
-  /** Encodes a complete text part. */
+  /** Encodes a complete text part; nothing for an empty text. */
   function wholeText(id: string, text: string): string {
-    hasText = true;
-    return [{ type: "text-start", id }, { type: "text-delta", id, delta: text }, { type: "text-end", id }]
-      .map(frameOf).join("");
+    return text === "" ? "" : delta("text", id, text) + closePart();
   }
 
   /** Tells the client to discard the current step. */
@@ -74,15 +66,15 @@ export function chunkEncoder(): EventEncoder {
   }
 
   /** Encodes a question. The run's own question is shown as text. The client knows the calls that it runs itself. */
-  function ask(question: Question, pausedAt: number): string {
-    const { callId = "", tool, questions } = question;
-    if (tool === undefined) return wholeText(`question.${pausedAt}.${callId}`, questions.join("\n"));
+  function ask(question: Question, pausedAt: number, index: number): string {
+    const { tool, questions } = question;
+    if (tool === undefined) return wholeText(`question.${pausedAt}.${index}`, questions.join("\n"));
     return isForClient(question) ? "" : calls.ask(question, pausedAt);
   }
 
   return tableEncoder({
-    "text.delta": (event) => delta("text", event),
-    "reasoning.delta": (event) => delta("reasoning", event),
+    "text.delta": ({ turn, part, text }) => delta("text", `${turn}.${part}`, text),
+    "reasoning.delta": ({ turn, part, text }) => delta("reasoning", `${turn}.${part}`, text),
 
     "run.started"({ run, session, resumed }) {
       if (started) return "";
@@ -97,12 +89,11 @@ export function chunkEncoder(): EventEncoder {
       return frameOf({ type: "start-step" });
     },
     "model.reset": resetStep,
-    "model.finished"(event) {
-      finish = event.finish;
-      if (event.text === undefined) return closePart();
+    "model.finished"({ turn, text, finish: reason }) {
+      finish = reason;
+      if (text === undefined) return closePart();
       const repeated = added + calls.repeat();
-      const text = event.text === "" ? "" : wholeText(`${event.turn}.final`, event.text);
-      return resetStep() + text + repeated;
+      return resetStep() + wholeText(`${turn}.final`, text) + repeated;
     },
     "turn.finished": () => frameOf({ type: "finish-step" }),
 
@@ -117,14 +108,14 @@ export function chunkEncoder(): EventEncoder {
     "data": (event) => frameOf({ type: `data-${event.name}`, ...dataId(event), data: event.data }),
 
     "run.paused"({ questions, usage, resumeToken }, id) {
-      const asked = questions.map((question) => ask(question, id)).join("");
       const asks = resumeToken === undefined ? undefined : questions.some(({ tool }) => tool === undefined);
-      return closePart() + asked + end("tool-calls", { status: "paused", usage, resumeToken, asks });
+      const frames = [closePart(), ...questions.map((question, index) => ask(question, id, index))];
+      return frames.join("") + end("tool-calls", { status: "paused", usage, resumeToken, asks });
     },
     "run.finished"({ status, text, reason, output, usage }) {
-      const rest = hasText || text === "" ? "" : wholeText("final", text);
-      const finishReason = status === "limit" ? "length" : finishReasons[finish];
-      return closePart() + rest + end(finishReason, { status, reason, output, usage });
+      const rest = hasText ? "" : wholeText("final", text);
+      const finishReason = status === "limit" ? "length" : finishReasons[finish] ?? finish;
+      return rest + closePart() + end(finishReason, { status, reason, output, usage });
     },
     "run.failed"({ message, code, retryAfter, error: id }) {
       const messageMetadata = { status: "failed", code, retryAfter, id }; // an error chunk has no other fields

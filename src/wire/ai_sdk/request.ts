@@ -3,55 +3,42 @@
  *
  * @module
  */
-import type { PersonAnswer, Question } from "../../protocol/question.ts";
+import type { PersonAnswer } from "../../protocol/question.ts";
 import { textOf, type UserMessage } from "../../protocol/message.ts";
 import type { ContentPart, Json } from "../../protocol/part.ts";
-import { array, boolean, invalid, json, lazy, object, optional, type Shape, string } from "../../protocol/shape.ts";
+import {
+  array,
+  boolean,
+  invalid,
+  json,
+  jsonObject,
+  lazy,
+  object,
+  oneOf,
+  optional,
+  type Shape,
+  string,
+} from "../../protocol/shape.ts";
 import type { ChatInput, Input, PendingQuestions } from "../wire.ts";
 import { approvalId } from "./parts.ts";
 
-/** A message as the client holds it. */
+/** An object as the client sends it. */
+type JsonObject = { readonly [field: string]: Json };
+
+/** The message that the client submits. */
 interface UiMessage {
-  readonly id?: string | undefined;
-  readonly role: string;
-  readonly parts: readonly UiPart[];
+  readonly role: "user" | "assistant";
+  readonly parts: readonly JsonObject[];
 }
 
-/** The fields of a part that the server reads: of text, of a file, of a call. */
-interface UiPart {
-  readonly type: string;
-  readonly text?: Json | undefined;
-  readonly mediaType?: Json | undefined;
-  readonly url?: Json | undefined;
-  readonly toolCallId?: Json | undefined;
-  readonly state?: Json | undefined;
-  readonly preliminary?: Json | undefined;
-  readonly output?: Json | undefined;
-  readonly errorText?: Json | undefined;
-  readonly approval?: Json | undefined;
-}
-
-const message: Shape<UiMessage> = /* @__PURE__ */ lazy(() => {
-  const field = optional(json);
-  const part = object<UiPart>({
-    type: string,
-    text: field,
-    mediaType: field,
-    url: field,
-    toolCallId: field,
-    state: field,
-    preliminary: field,
-    output: field,
-    errorText: field,
-    approval: field,
-  });
-  return object({ id: optional(string), role: string, parts: array(part) });
-});
+const message: Shape<UiMessage> = /* @__PURE__ */ lazy(() =>
+  object({ role: oneOf("user", "assistant"), parts: array(jsonObject) })
+);
 
 const approval = /* @__PURE__ */ lazy(() => object({ id: string, approved: boolean, reason: optional(string) }));
 
 const request = /* @__PURE__ */ lazy(() =>
-  object({ id: string, messages: array(json), messageId: optional(string), trigger: optional(json) })
+  object({ id: string, messages: array(jsonObject), messageId: optional(string), trigger: optional(json) })
 );
 
 /** Parses a request. The submitted message is the one that `messageId` names, or the last. */
@@ -59,7 +46,7 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
   const { id: session, messages, messageId, trigger } = request(body, "");
   if (session === "") throw invalid("id", "a non-empty string");
   if (messages.length === 0) throw invalid("messages", "at least one message");
-  const named = messages.findIndex((each) => messageId !== undefined && fieldOf(each, "id") === messageId);
+  const named = messages.findIndex(({ id }) => id !== undefined && id === messageId);
   const index = named < 0 ? messages.length - 1 : named;
   const path = `messages.${index}`;
   const submitted = message(messages[index], path);
@@ -74,7 +61,6 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
 /** Returns a person's answers or prompt. A new prompt answers the run's open questions. */
 function inputOf(submitted: UiMessage, path: string, pending: PendingQuestions, regenerate: boolean): Input {
   if (submitted.role === "assistant") return { answers: answersOf(submitted, pending) };
-  if (submitted.role !== "user") throw invalid(`${path}.role`, `one of "user", "assistant"`);
   const parts = submitted.parts.flatMap((part, index) => contentOf(part, `${path}.parts.${index}`));
   if (parts.length === 0) throw invalid(`${path}.parts`, "a text or a file");
   const prompt: UserMessage = { role: "user", parts };
@@ -85,29 +71,24 @@ function inputOf(submitted: UiMessage, path: string, pending: PendingQuestions, 
 }
 
 /** Returns the token of the pause that the message at `index` answers. The message carries it itself, or the question before it that was shown as text. */
-function resumeTokenOf(messages: readonly Json[], index: number): string | undefined {
-  const isAnswer = fieldOf(messages[index], "role") === "assistant";
-  const metadata = fieldOf(messages[isAnswer ? index : index - 1], "metadata");
-  const isAsked = fieldOf(metadata, "status") === "paused" && (isAnswer || fieldOf(metadata, "asks") === true);
-  const resumeToken = fieldOf(metadata, "resumeToken");
+function resumeTokenOf(messages: readonly JsonObject[], index: number): string | undefined {
+  const isAnswer = messages[index]?.role === "assistant";
+  const { status, asks, resumeToken } = Object(messages[isAnswer ? index : index - 1]?.metadata);
+  const isAsked = status === "paused" && (isAnswer || asks === true);
   return isAsked && typeof resumeToken === "string" ? resumeToken : undefined;
-}
-
-function fieldOf(value: Json | undefined, name: string): Json | undefined {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 /** Returns the answers in a message to the open questions of this pause. */
 function answersOf({ parts }: UiMessage, { questions, pausedAt }: PendingQuestions): readonly PersonAnswer[] {
-  return questions.flatMap(({ callId }: Question): PersonAnswer[] => {
-    const part = parts.find(({ toolCallId }) => callId !== undefined && toolCallId === callId);
+  return questions.flatMap(({ callId }) => {
+    const part = parts.find(({ toolCallId }) => toolCallId === callId);
     return callId === undefined || !part ? [] : partAnswers(part, callId, pausedAt);
   });
 }
 
 /** Returns the answer in the part of a call; none if the part has no answer to this pause. */
 function partAnswers(
-  { state, preliminary, output, errorText, approval: given }: UiPart,
+  { state, preliminary, output, errorText, approval: given }: JsonObject,
   callId: string,
   pausedAt: number,
 ): PersonAnswer[] {
@@ -126,7 +107,7 @@ function outputText(value: Json | undefined): string {
 }
 
 /** Returns the content of a part for the model; nothing for a part that is neither text nor a file. */
-function contentOf({ type, text, mediaType, url }: UiPart, path: string): ContentPart[] {
+function contentOf({ type, text, mediaType, url }: JsonObject, path: string): ContentPart[] {
   if (type === "text") return [{ type, text: string(text, `${path}.text`) }];
   if (type !== "file") return [];
   const address = string(url, `${path}.url`);
