@@ -23,19 +23,26 @@ export interface AgentEncoder {
   close(): string;
 }
 
-/** Creates the encoder of one agent; `prefix` is the path of the subagent calls that contain its calls, such as `call_1/`, and `tag` names the subagent. */
-export function agentEncoder(run: string, history: History, prefix = "", tag: SubagentTag = {}): AgentEncoder {
+/**
+ * Creates the encoder of one agent; `runId` returns the id of its run. `prefix` is the path of the subagent calls that contain its calls, such as `call_1/`,
+ * and `tag` names the subagent.
+ */
+export function agentEncoder(
+  runId: () => string,
+  history: History,
+  prefix = "",
+  tag: SubagentTag = {},
+): AgentEncoder {
   const messages = messageEncoder(history, tag);
   const { frame } = messages;
-  const output = outputState();
+  const output = outputState(frame);
   const subagents = new Map<string, AgentEncoder>();
   let stepName: string | undefined;
 
-  function finished(call: string, { status, parts }: Pick<CallResult, "status" | "parts">): string {
+  function finished(call: string, status: CallResult["status"], content: unknown): string {
     const toolCallId = prefix + call;
     if (history.hasResult(toolCallId)) return "";
-    const messageId = `${run}.${call}`;
-    const content = parts.every(({ type }) => type === "text") ? textOf({ parts }) : parts.map(contentPart);
+    const messageId = `${runId()}.${call}`;
     const result = { role: "tool", toolCallId, content };
     history.messages.push({ id: messageId, ...result, ...tag });
     return frame("TOOL_CALL_RESULT", { messageId, ...result, metadata: status === "ok" ? undefined : { status } });
@@ -61,7 +68,6 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
     return closed;
   }
 
-  const stateDelta = (delta: readonly object[]) => delta.length > 0 ? frame("STATE_DELTA", { delta }) : "";
   const custom = (name: string, value: unknown) => frame("CUSTOM", { name, value });
 
   const encoder = tableEncoder({
@@ -72,35 +78,30 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
       stepName = `turn ${turn}`;
       return frame("STEP_STARTED", { stepName });
     },
-    "model.started"({ turn }) {
-      const id = `${run}.${turn}`;
-      const discarded = id === messages.id ? messages.discard() : ""; // asked again, because the process that asked it first died
-      messages.begin(id);
-      return discarded;
-    },
+    "model.started": ({ turn }) => messages.begin(`${runId()}.${turn}`),
     "model.reset": messages.discard,
     "model.finished": ({ text }) =>
-      stateDelta(output.flush()) + (text === undefined ? messages.close() : messages.replaceText(text)),
+      output.flush() + (text === undefined ? messages.close() : messages.replaceText(text)),
     "part.added": ({ content: { type, ...value } }) => messages.close() + custom(type, value),
     "provider_tool.started": ({ content: { callId: id, name, input } }) =>
       messages.close() + messages.endCall(prefix + id, { id, name, input }),
     "provider_tool.finished": ({ content: { callId, status, output } }) =>
-      messages.close() + finished(callId, { status, parts: [{ type: "text", text: JSON.stringify(output) }] }),
-    "output.delta": ({ changes }) => stateDelta(output.add(changes)),
+      messages.close() + finished(callId, status, JSON.stringify(output)),
+    "output.delta": ({ changes }) => output.add(changes),
     "turn.finished": close,
 
     "call.delta": ({ call, name, text }) =>
       messages.startCall(prefix + call, name) + frame("TOOL_CALL_ARGS", { toolCallId: prefix + call, delta: text }),
     "call.ready": ({ call }) => messages.endCall(prefix + call.id, call),
     "tool.progress": ({ type, call, data }) => custom(type, { toolCallId: prefix + call, data }),
-    "tool.finished": ({ call, result }) => finished(call, result),
+    "tool.finished": ({ call, result }) => finished(call, result.status, contentOf(result)),
 
     "notice": ({ type, text }) => custom(type, text),
     "data": ({ name, data }) => name === "state" ? frame("STATE_SNAPSHOT", { snapshot: data }) : custom(name, data),
 
     "subagent.started"({ call, agent: name, run: subagentRunId }) {
       const parentToolCallId = prefix + call;
-      const subagent = agentEncoder(subagentRunId, history, `${parentToolCallId}/`, { subagentRunId });
+      const subagent = agentEncoder(() => subagentRunId, history, `${parentToolCallId}/`, { subagentRunId });
       subagents.set(call, subagent);
       const parentSubagentRunId = tag.subagentRunId;
       return subagent.frame("SUBAGENT_STARTED", { name, parentToolCallId, parentSubagentRunId });
@@ -109,6 +110,11 @@ export function agentEncoder(run: string, history: History, prefix = "", tag: Su
     "subagent.finished": ({ call, status }) => finishSubagent(call, status),
   });
   return { encode: (event) => encoder(event, 0), frame, wholeText: messages.wholeText, close };
+}
+
+/** Returns the content of a result: text, unless it contains a file. */
+function contentOf({ parts }: CallResult): unknown {
+  return parts.every(({ type }) => type === "text") ? textOf({ parts }) : parts.map(contentPart);
 }
 
 function contentPart(part: ContentPart): object {

@@ -3,70 +3,62 @@
  *
  * @module
  */
-import type { Event } from "../../protocol/event.ts";
 import type { Question } from "../../protocol/question.ts";
 import type { Usage } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
-import type { EventOf } from "../encoder.ts";
+import { tableEncoder } from "../encoder.ts";
 import { frameOf } from "../frames.ts";
 import type { EventEncoder } from "../wire.ts";
-import { type AgentEncoder, agentEncoder } from "./agent_encoder.ts";
+import { agentEncoder } from "./agent_encoder.ts";
 import { historyOf } from "./history.ts";
 import { interruptId, type RunInput } from "./request.ts";
 
 /** Creates the encoder of the response to a request. */
 export function runEncoder({ threadId, runId, messages: sent }: RunInput): EventEncoder {
   const history = historyOf(sent);
-  let agent: AgentEncoder | undefined;
+  let run = "";
+  const agent = agentEncoder(() => run, history);
+
+  /** Encodes the event that ends the response. */
+  function end(usage: Usage, fields: object): string {
+    const usages = [{ inputTokens: usage.input, outputTokens: usage.output, cachedInputTokens: usage.cached }];
+    return frameOf({ ...fields, usage: usages });
+  }
+
+  function finished(usage: Usage, outcome: object, result?: unknown): string {
+    return end(usage, { type: "RUN_FINISHED", threadId, runId, outcome, result });
+  }
 
   /** Encodes the resume token as a field of the newest message, because clients send their messages back unchanged. */
-  function resumeToken({ resumeToken: encryptedValue }: EventOf<"run.paused">): string {
+  function tokenFrame(encryptedValue: string | undefined): string {
     if (encryptedValue === undefined) return "";
     const entityId = [...sent, ...history.messages].at(-1)?.id;
     return frameOf({ type: "REASONING_ENCRYPTED_VALUE", subtype: "message", entityId, encryptedValue });
   }
 
-  return (event, id) => {
-    if (event.type === "run.started" && !agent) {
-      agent = agentEncoder(event.run, history);
+  return tableEncoder({
+    "run.started"(event) {
+      if (run !== "") return "";
+      run = event.run;
       return frameOf({ type: "RUN_STARTED", threadId, runId, protocolVersion: "1.0" });
-    }
-    const end = endOf({ threadId, runId }, event, id);
-    if (!agent || !end) return agent?.encode(event) ?? "";
-    const closed = agent.close();
-    const text = event.type === "run.finished" && history.messages.length === 0 ? event.text : "";
-    const token = event.type === "run.paused" ? resumeToken(event) : "";
-    return closed + agent.wholeText(`${runId}.final`, text) + token + frameOf(end);
-  };
-}
-
-/** Returns the AG-UI event that ends a response; undefined for every other event. */
-function endOf(ids: object, event: Event, id: number): object | undefined {
-  switch (event.type) {
-    case "run.paused": {
-      const interrupts = event.questions.filter((question) => !isForClient(question));
+    },
+    "run.paused"({ questions, usage, resumeToken }, id) {
+      const interrupts = questions.filter((question) => !isForClient(question))
+        .map((question) => interruptOf(question, id));
       const outcome = interrupts.length > 0
-        ? { type: "interrupt", interrupts: interrupts.map((question) => interruptOf(question, id)) }
-        : { type: "success", pendingToolCallIds: event.questions.map(({ callId }) => callId) };
-      return runFinished(ids, outcome, event.usage);
-    }
-    case "run.finished":
-      return { ...runFinished(ids, { type: "success" }, event.usage), result: event.output ?? event.text };
-    case "run.aborted":
-      return runFinished(ids, { type: "cancelled" }, event.usage);
-    case "run.failed":
-      return runError(event);
-    default:
-      return undefined;
-  }
-}
-
-function runError({ message, code, error: id, retryAfter, usage }: EventOf<"run.failed">): object {
-  return { type: "RUN_ERROR", message, code, id, retryAfter, usage: usageOf(usage) };
-}
-
-function runFinished(ids: object, outcome: object, usage: Usage): object {
-  return { type: "RUN_FINISHED", ...ids, outcome, usage: usageOf(usage) };
+        ? { type: "interrupt", interrupts }
+        : { type: "success", pendingToolCallIds: questions.map(({ callId }) => callId) };
+      return agent.close() + tokenFrame(resumeToken) + finished(usage, outcome);
+    },
+    "run.finished"({ text, output, usage }) {
+      const closed = agent.close();
+      const rest = history.messages.length === 0 ? agent.wholeText(`${runId}.final`, text) : "";
+      return closed + rest + finished(usage, { type: "success" }, output ?? text);
+    },
+    "run.aborted": ({ usage }) => agent.close() + finished(usage, { type: "cancelled" }),
+    "run.failed": ({ message, code, error: id, retryAfter, usage }) =>
+      agent.close() + end(usage, { type: "RUN_ERROR", message, code, id, retryAfter }),
+  }, agent.encode);
 }
 
 /** Encodes a question as an interrupt. */
@@ -79,8 +71,4 @@ function interruptOf({ callId, tool, questions, schema, ...more }: Question, pau
     responseSchema: schema,
     metadata: { tool, ...more },
   };
-}
-
-function usageOf({ input, output, cached }: Usage): readonly object[] {
-  return [{ inputTokens: input, outputTokens: output, cachedInputTokens: cached }];
 }

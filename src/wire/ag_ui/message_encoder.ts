@@ -17,12 +17,10 @@ export interface SubagentTag {
 
 /** Encodes the messages of one agent. */
 export interface MessageEncoder {
-  /** The id of the current message. */
-  readonly id: string;
   /** Encodes an event of this agent. */
   frame(type: string, fields: object): string;
-  /** Begins another message. */
-  begin(id: string): void;
+  /** Begins a message. A message that begins again is removed from the client. */
+  begin(id: string): string;
   /** Encodes a piece of text. */
   delta(kind: TextKind, text: string): string;
   /** Encodes a complete text message; nothing for an empty text. */
@@ -61,9 +59,19 @@ export function messageEncoder(history: History, tag: SubagentTag): MessageEncod
     return message = begun;
   }
 
-  function begin(next: string): void {
+  function begin(next: string): string {
+    const discarded = next === id ? discard() : "";
     id = next;
     message = undefined;
+    return discarded;
+  }
+
+  function discard(): string {
+    const closed = close();
+    if (!message) return closed;
+    history.messages.splice(history.messages.indexOf(message), 1);
+    message = undefined;
+    return closed + history.snapshot();
   }
 
   function delta(kind: TextKind, text: string): string {
@@ -112,9 +120,6 @@ export function messageEncoder(history: History, tag: SubagentTag): MessageEncod
   }
 
   return {
-    get id() {
-      return id;
-    },
     frame,
     begin,
     delta,
@@ -136,12 +141,6 @@ export function messageEncoder(history: History, tag: SubagentTag): MessageEncod
       (current().toolCalls ??= []).push({ id: toolCallId, type: "function", function: { name, arguments: json } });
       return streamed + frame("TOOL_CALL_END", { toolCallId });
     },
-    discard() {
-      const closed = close();
-      if (!message) return closed;
-      history.messages.splice(history.messages.indexOf(message), 1);
-      message = undefined;
-      return closed + history.snapshot();
-    },
+    discard,
   };
 }

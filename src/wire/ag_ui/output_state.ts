@@ -5,19 +5,19 @@
  */
 import type { OutputChange, OutputPath } from "../../protocol/output.ts";
 
-/** Converts the changes of the structured output to JSON Patch operations. */
+/** Encodes the changes of the structured output as JSON Patch operations. */
 export interface OutputState {
-  /** Adds changes. Returns the operations to send. */
-  add(changes: readonly OutputChange[]): readonly object[];
-  /** Returns the operations for the text that is held back. */
-  flush(): readonly object[];
+  /** Adds changes. Encodes the operations to send; nothing if there are none. */
+  add(changes: readonly OutputChange[]): string;
+  /** Encodes the operation for the text that is held back; nothing if there is none. */
+  flush(): string;
 }
 
 /**
- * Creates the state of one agent. JSON Patch cannot append to a string, so a growing string is sent again each time it has grown by an eighth, and once it is
+ * Creates the state of one agent, whose events `frame` encodes. JSON Patch cannot append to a string, so a growing string is sent again each time it has grown by an eighth, and once it is
  * complete: the number of bytes stays linear in its length.
  */
-export function outputState(): OutputState {
+export function outputState(frame: (type: string, fields: object) => string): OutputState {
   let path = "";
   let text = "";
   let sent = "";
@@ -38,7 +38,11 @@ export function outputState(): OutputState {
     return text.length - sent.length > sent.length / 8 ? [...before, ...flush()] : before;
   }
 
-  return { add: (changes) => changes.flatMap(operations), flush };
+  function encode(delta: readonly object[]): string {
+    return delta.length > 0 ? frame("STATE_DELTA", { delta }) : "";
+  }
+
+  return { add: (changes) => encode(changes.flatMap(operations)), flush: () => encode(flush()) };
 }
 
 function pointerOf(path: OutputPath): string {

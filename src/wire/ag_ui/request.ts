@@ -4,12 +4,11 @@
  * @module
  */
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
-import { textOf, type UserMessage } from "../../protocol/message.ts";
+import { textOf } from "../../protocol/message.ts";
 import type { ContentPart, Json } from "../../protocol/part.ts";
 import {
   array,
   invalid,
-  json,
   jsonObject,
   lazy,
   object,
@@ -22,24 +21,18 @@ import { answerFields } from "../answer.ts";
 import { clientTools, type DeclaredTool, toolName } from "../client_tool.ts";
 import type { Input, PendingQuestions } from "../wire.ts";
 
-/** A message as the client holds it. */
+/** A message as the client holds it. Its other fields are read where they are used. */
 interface AgMessage {
   readonly id: string;
   readonly role: string;
-  readonly content?: Json | undefined;
-  readonly toolCallId?: string | undefined;
-  readonly encryptedValue?: string | undefined;
+  readonly [field: string]: Json;
 }
 
-const message: Shape<AgMessage> = /* @__PURE__ */ lazy(() =>
-  object({
-    id: string,
-    role: string,
-    content: optional(json),
-    toolCallId: optional(string),
-    encryptedValue: optional(string),
-  })
-);
+/** Parses a message. Every field is kept, because a snapshot sends the message back. */
+const message: Shape<AgMessage> = (value, path) => {
+  const fields = jsonObject(value, path);
+  return { ...fields, id: string(fields.id, `${path}.id`), role: string(fields.role, `${path}.role`) };
+};
 
 const answer: Shape<Suggestion> = /* @__PURE__ */ lazy(() => variant("type", answerFields()));
 
@@ -66,7 +59,7 @@ const request = /* @__PURE__ */ lazy(() =>
   object({
     threadId: string,
     runId: string,
-    messages: array(jsonObject),
+    messages: array(message),
     tools: optional(
       array(object({ name: toolName, description: optional(string), parameters: optional(jsonObject) })),
     ),
@@ -79,7 +72,7 @@ export interface RunInput {
   readonly threadId: string;
   readonly runId: string;
   /** The client's history, as the client sent it. */
-  readonly messages: readonly { readonly [key: string]: Json }[];
+  readonly messages: readonly AgMessage[];
   /** The resume token of the newest pause. */
   readonly resumeToken: string | undefined;
   /** Returns the input for a session that has these open questions. */
@@ -93,14 +86,14 @@ export function interruptId(callId: string | undefined, pausedAt: number): strin
 
 /** Parses a request. */
 export function runInput(body: unknown): RunInput {
-  const { threadId, runId, messages: held, tools = [], resume } = request(body, "");
+  const { threadId, runId, messages, tools = [], resume } = request(body, "");
   if (threadId === "") throw invalid("threadId", "a non-empty string");
-  const messages = array(message)(held, "messages");
   const newest = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   const declared = tools.map((tool) => ({ ...tool, schema: tool.parameters }));
-  const { encryptedValue: resumeToken } = messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) ?? {};
+  const asking = messages.findLast(({ encryptedValue }) => encryptedValue !== undefined);
+  const resumeToken = optional(string)(asking?.encryptedValue, "encryptedValue");
   const input = (pending: PendingQuestions) => inputOf(newest, resume, declared, pending);
-  return { threadId, runId, messages: held, resumeToken, input };
+  return { threadId, runId, messages, resumeToken, input };
 }
 
 function inputOf(
@@ -117,12 +110,11 @@ function inputOf(
     return answer ? [{ ...(callId !== undefined && { callId }), ...answer } as PersonAnswer] : []; // the answer to this question
   });
   const prompt = newest.findLast(({ role }) => role === "user");
-  if (resume || answers.length > 0 || (!prompt && results.length > 0)) {
-    return { answers, tools: clientTools(declared, questions) };
-  }
+  const isAnswer = resume || answers.length > 0 || (!prompt && results.length > 0);
+  const tools = clientTools(declared, isAnswer ? questions : []);
+  if (isAnswer) return { answers, tools };
   if (!prompt) throw invalid("messages", `a last message of role "user"`);
-  const message: UserMessage = { role: "user", parts: contentOf(prompt) };
-  return { messages: [message], tools: clientTools(declared) };
+  return { messages: [{ role: "user", parts: contentOf(prompt) }], tools };
 }
 
 function replyOf(text: string): Suggestion {
