@@ -18,19 +18,8 @@ export interface ToolSearchOptions {
 
 const searchTool = "search_tools";
 
-/** The words of a tool, and its definition. */
-interface Entry {
-  readonly definition: ToolDefinition;
-  readonly words: ReadonlySet<string>;
-  readonly nameWords: ReadonlySet<string>;
-}
-
-/** The tools of a run that can be searched. */
-interface Index {
-  readonly entries: readonly Entry[];
-  /** The number of tools that contain each word. */
-  readonly counts: ReadonlyMap<string, number>;
-}
+/** Returns the tools that match a query, best first. */
+type Search = (query: string) => readonly ToolDefinition[];
 
 /**
  * Hides the tools of the agent from the model, and gives it a tool `search_tools` that finds them by words of their names, descriptions and parameters. The tools
@@ -67,15 +56,15 @@ export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOpti
   }
   const kept = new Set([...keep, searchTool]);
   const activated = state<readonly string[]>("tool_search.active", () => [], { lifetime: "session" });
-  /** The tools of each run, and the index of each list of tools. */
+  /** The tools of each run, and the search in each list of tools. */
   const definitions = new WeakMap<Run, readonly ToolDefinition[]>();
-  const indexes = new WeakMap<readonly ToolDefinition[], Index>();
+  const searches = new WeakMap<readonly ToolDefinition[], Search>();
 
-  function indexAt(run: Run): Index {
+  function searchOf(run: Run): Search {
     const tools = definitions.get(run) ?? [];
-    const index = indexes.get(tools) ?? indexOf(tools.filter(({ name }) => !kept.has(name)));
-    indexes.set(tools, index);
-    return index;
+    const search = searches.get(tools) ?? searchIn(tools.filter(({ name }) => !kept.has(name)));
+    searches.set(tools, search);
+    return search;
   }
 
   const search = tool({
@@ -93,7 +82,7 @@ export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOpti
     }),
     parallel: false,
     execute({ query }, ctx) {
-      const found = find(indexAt(ctx.run), query).slice(0, limit);
+      const found = searchOf(ctx.run)(query).slice(0, limit);
       if (found.length === 0) return "No tool found. Try other words.";
       const names = found.map(({ name }) => name);
       activated.update(ctx, (before) => [...before.filter((name) => !names.includes(name)), ...names].slice(-active));
@@ -125,28 +114,24 @@ function wordsOf(text: string): ReadonlySet<string> {
   return new Set(text.replace(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase().match(/[\p{L}\p{N}]+/gu));
 }
 
-function indexOf(tools: readonly ToolDefinition[]): Index {
-  const counts = new Map<string, number>();
-  const entries = tools.map((definition): Entry => {
-    const { name, description, schema } = definition;
-    const parameters = Object.keys(Object(schema.properties)).join(" ");
-    const words = wordsOf(`${name} ${description} ${parameters}`);
-    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
-    return { definition, words, nameWords: wordsOf(name) };
-  });
-  return { entries, counts };
-}
+/** Creates the search in `tools`. A rare word counts more than a frequent one, and a word of the name counts three times. */
+function searchIn(tools: readonly ToolDefinition[]): Search {
+  const weights = new Map<string, Map<ToolDefinition, number>>(); // of each word, in the tools that contain it
+  function add(tool: ToolDefinition, text: string, weight: number): void {
+    for (const word of wordsOf(text)) weights.set(word, (weights.get(word) ?? new Map()).set(tool, weight));
+  }
+  for (const tool of tools) {
+    add(tool, [tool.description, ...Object.keys(Object(tool.schema.properties))].join(" "), 1);
+    add(tool, tool.name, 3);
+  }
 
-/** Returns the tools that match a query, best first. A rare word counts more than a frequent one, and a word of the name counts three times. */
-function find({ entries, counts }: Index, query: string): readonly ToolDefinition[] {
-  const words = wordsOf(query);
-  const scored = entries.map(({ definition, words: own, nameWords }) => {
-    let score = definition.name === query.trim() ? Infinity : 0;
-    for (const word of words) {
-      if (!own.has(word)) continue;
-      score += Math.log(1 + entries.length / (counts.get(word) ?? 1)) * (nameWords.has(word) ? 3 : 1);
+  return (query) => {
+    const scores = new Map(tools.map((tool) => [tool, tool.name === query.trim() ? Infinity : 0]));
+    for (const word of wordsOf(query)) {
+      const matches = weights.get(word) ?? new Map<ToolDefinition, number>();
+      const rarity = Math.log(1 + tools.length / matches.size);
+      for (const [tool, weight] of matches) scores.set(tool, (scores.get(tool) ?? 0) + rarity * weight);
     }
-    return { definition, score };
-  });
-  return scored.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score).map(({ definition }) => definition);
+    return [...scores].filter(([, score]) => score > 0).sort(([, a], [, b]) => b - a).map(([tool]) => tool);
+  };
 }
