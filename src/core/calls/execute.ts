@@ -84,14 +84,15 @@ export async function executeCall(
 /** The core of `execute`: runs the tool in a slot. */
 async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult> {
   const { engine } = call.scope;
-  const { control, arrivals, limits, events, settings: { slots } } = engine;
+  const { control, arrivals, limits, events, settings } = engine;
   const { tool } = ctx;
   const cancellation = control.of(ctx.signal);
   if (cancellation.aborted) throw cancellation.reason;
-  if (tool["~execute"]) return await tool["~execute"](ctx as never, call as never); // it takes slots of its own: holding one here could deadlock
+  const slots = tool["~execute"] ? settings.agentSlots : settings.slots; // the tools of a subagent need a slot while it runs
   const slot = slots.take(cancellation);
   if (slot) await slot;
   try {
+    if (tool["~execute"]) return await tool["~execute"](ctx as never, call as never); // it is made for these two
     if (arrivals.skipped) return arrivals.skipped;
     const returned = tool.execute(ctx.input as never, ctx); // parsed by the tool's own schema
     if (!isThenable(returned)) return toResult(returned);

@@ -117,6 +117,8 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly "~save"?: (session: Omit<Session, "version">) => Omit<Session, "version">;
   /** Steps for further positions of a run, for features of the engine. */
   readonly "~steps"?: Steps<never>;
+  /** The middleware of another agent that this one was inherited from. */
+  readonly "~origin"?: Middleware;
 }
 
 /** Returns the name of a middleware in errors, traces and chains. */

@@ -7,50 +7,24 @@ import { type AgentDefinition, defineAgent } from "../../agent/definition.ts";
 import { type Middleware, nameOf } from "../../hooks/middleware.ts";
 import type { StepScope } from "../../run/run.ts";
 
-/** The part of a middleware that subagents inherit, and the middleware itself. */
-interface Inherited {
-  readonly from: Middleware;
-  readonly middleware: Middleware;
-}
-
-/** The subagents of each parent, with the middleware that they inherit, composed once. */
-const composed = new WeakMap<object, Map<object, AgentDefinition<StepScope>>>();
-/** The middleware that an agent inherited itself. */
-const inheritedBy = new WeakMap<object, readonly Inherited[]>();
-
-/** Returns `child` with the middleware that it inherits from `parent` around its own. */
+/** Returns `child` with the middleware that it inherits from `parent` around its own, and with their tools. */
 export function inheritFrom(
   parent: AgentDefinition<StepScope>,
   child: AgentDefinition<StepScope>,
 ): AgentDefinition<StepScope> {
-  const children = composed.get(parent) ?? new Map();
-  composed.set(parent, children);
-  const found = children.get(child);
-  if (found) return found;
-  const received = inheritedBy.get(parent) ?? []; // the first middleware of the parent
-  const all = [...received, ...parent.use.slice(received.length).flatMap(inheritedPart)];
-  const inherited = all.filter(({ from }) => !child.use.includes(from));
-  const combined = combine(child, inherited.map(({ middleware }) => middleware));
-  inheritedBy.set(combined, inherited);
-  children.set(child, combined);
-  return combined;
+  const inherited = parent.use.flatMap(inheritedPart).filter((part) => !child.use.includes(part["~origin"]));
+  const tools = inherited.flatMap((middleware) => middleware.tools ?? []);
+  return defineAgent({
+    ...child,
+    use: [...inherited, ...child.use],
+    tools: [...new Set([...child.tools, ...tools])],
+  });
 }
 
 /** Returns the part of a middleware that subagents inherit: its `approval` hook, unless it declares otherwise. */
-function inheritedPart(from: Middleware, index: number): readonly Inherited[] {
-  const { inherit, approval } = from;
-  const name = nameOf(from, index);
-  if (inherit) return [{ from, middleware: { ...from, name } }];
-  return inherit === undefined && approval ? [{ from, middleware: { name, approval: approval.bind(from) } }] : [];
-}
-
-/** Returns `child` with further middleware around its own, and with their tools. */
-function combine(child: AgentDefinition<StepScope>, outer: readonly Middleware[]): AgentDefinition<StepScope> {
-  if (outer.length === 0) return child;
-  const tools = outer.flatMap((middleware) => middleware.tools ?? []);
-  return defineAgent({
-    ...child,
-    use: [...outer, ...child.use],
-    tools: [...child.tools, ...tools.filter((tool) => !child.tools.includes(tool))],
-  });
+function inheritedPart(given: Middleware, index: number): readonly (Middleware & { readonly "~origin": Middleware })[] {
+  const { inherit, approval, "~origin": origin = given } = given;
+  const part = { name: nameOf(given, index), "~origin": origin };
+  if (inherit) return [{ ...given, ...part }];
+  return inherit === undefined && approval ? [{ ...part, approval: approval.bind(given) }] : [];
 }

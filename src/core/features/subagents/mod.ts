@@ -19,6 +19,7 @@ import { mergeSettings, policyOf } from "../../hooks/policy.ts";
 import { failed, text } from "../../hooks/results.ts";
 import { memory } from "../../persistence/memory.ts";
 import type { Session } from "../../persistence/session.ts";
+import type { RunStore } from "../../persistence/store.ts";
 import type { OpenCall } from "../../calls/call.ts";
 import type { NumberedEvent } from "../../run/events.ts";
 import { limited, type Limits } from "../../run/limits.ts";
@@ -60,9 +61,18 @@ export function asTool<V, O>(
 ): Tool<{ prompt: string }, string, V> {
   const own = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
   const child = { ...own, limits: limited(own.limits, limits) };
+  /** The child of each parent, composed once. */
+  const children = new WeakMap<object, AgentDefinition<StepScope>>();
+
+  function childOf(parent: AgentDefinition<StepScope>): AgentDefinition<StepScope> {
+    const composed = children.get(parent) ?? inheritFrom(parent, child);
+    children.set(parent, composed);
+    return composed;
+  }
+
   return {
     ...tool({ name, description, input: promptSchema(), execute: () => "" }),
-    "~execute": (ctx: ExecuteContext, call: OpenCall) => runChild(child, ctx, call),
+    "~execute": (ctx: ExecuteContext, call: OpenCall) => runChild(childOf(call.scope.engine.definition), ctx, call),
   };
 }
 
@@ -88,11 +98,10 @@ interface ChildCall {
   readonly child: AgentDefinition<StepScope>;
   /** The name of the tool that the child is. */
   readonly tool: string;
-  readonly parent: EngineRun;
-  /** The saved session of a child that has paused. */
-  readonly saved: Session | undefined;
-  /** Receives the session of a child that pauses. */
-  paused: Session | undefined;
+  /** The call of the parent. */
+  readonly open: OpenCall;
+  /** Keeps the child's session. */
+  readonly store: RunStore;
 }
 
 const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, ChildCall> = /* @__PURE__ */ policyOf(
@@ -104,40 +113,21 @@ const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, ChildCall>
 /** Runs a child for a call of its parent. */
 async function runChild(
   child: AgentDefinition<StepScope>,
-  { run, signal, emit, vars, callId: call, tool, input }: ExecuteContext,
-  { scope: { engine: parent }, record }: OpenCall,
+  { run, signal, emit, vars, callId: call, tool: { name: tool }, input }: ExecuteContext,
+  open: OpenCall,
 ): Promise<ToolResult> {
-  const { limits, control, settings: { agentSlots }, definition } = parent;
-  const depth = parent.path.length + 1;
+  const { path, limits, definition } = open.scope.engine;
+  const depth = path.length + 1;
   if (depth > limits.depth) return failed(`Not run: subagents may nest at most ${limits.depth} deep.`);
   const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
-  const ctx: SubagentContext = {
-    run,
-    signal,
-    emit,
-    vars,
-    child: child.name,
-    prompt: user(prompt),
-    depth,
-    call,
-    settings: {},
-  };
-  const saved = record.state === "waiting" ? record.saved as Session | undefined : undefined; // a child's pause saved it
-  const own: ChildCall = { child, tool: tool.name, parent, saved, paused: undefined };
-  const slot = agentSlots.take(control.of(signal));
-  if (slot) await slot;
-  let result: RunResult;
-  try {
-    result = await definition.onions.subagent(ctx, own, policy);
-  } finally {
-    agentSlots.give();
-  }
-  if (result.status === "done") return text(result.text);
-  if (result.status === "aborted") signal.throwIfAborted();
-  if (result.status === "paused") {
-    throw new Pause(result.questions.map((question) => questionOfChild(call, tool.name, question)), own.paused);
-  }
-  return failed(`${child.name} did not finish: ${result.reason ?? result.status}`);
+  const ctx = { run, signal, emit, vars, child: child.name, prompt: user(prompt), depth, call, settings: {} };
+  const store = memory();
+  const result = await definition.onions.subagent(ctx, { child, tool, open, store }, policy);
+  const { status, text: answer, reason = status, questions, session } = result;
+  if (status === "done") return text(answer);
+  if (status === "aborted") signal.throwIfAborted();
+  if (status !== "paused") return failed(`${child.name} did not finish: ${reason}`);
+  throw new Pause(questions.map((question) => questionOfChild(call, tool, question)), await store.load(session));
 }
 
 /** Returns a question of a child as its parent asks it. */
@@ -147,22 +137,22 @@ function questionOfChild(call: string, tool: string, { callId = "", path = [], .
 
 /** Returns the answers to the questions that a child asks. */
 function answersForChild(call: string, { loop }: EngineRun): PersonAnswer[] {
-  return loop.answers.flatMap(({ answer, taken }) => {
-    if (taken || !answer.callId?.startsWith(`${call}/`)) return [];
-    const { callId, ...rest } = { ...answer, callId: answer.callId.slice(call.length + 1) };
-    return [(callId === "" ? rest : { ...rest, callId }) as PersonAnswer]; // the child's own question has no id
+  return loop.answers.flatMap(({ answer: { callId = "", ...answer }, taken }) => {
+    const own = callId.slice(call.length + 1);
+    if (taken || callId !== `${call}/${own}`) return [];
+    return [(own === "" ? answer : { ...answer, callId: own }) as PersonAnswer]; // the child's own question has no id
   });
 }
 
 /** The core of `subagent`: runs the child, with its events among the parent's. A child that has paused continues. */
-async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResult> {
+async function startChild(ctx: SubagentContext, { child, tool, open, store }: ChildCall): Promise<RunResult> {
   const { emit, call, child: agent, prompt, settings, signal, vars } = ctx;
-  const { parent, child, tool, saved } = own;
+  const { record, scope: { engine: parent } } = open;
   const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
   const sink = new SinkFilter(parent.sink, write, () => {});
-  const store = memory();
+  const saved = record.state === "waiting" ? record.saved as Session | undefined : undefined; // a child's pause saved it
   if (saved) await store.save({ ...saved, version: 0 });
-  const started = start(inheritFrom(parent.definition, child), {
+  const started = start(child, {
     ...(saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] }),
     store,
     signal,
@@ -172,9 +162,8 @@ async function startChild(ctx: SubagentContext, own: ChildCall): Promise<RunResu
   }, sink);
   parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
   const result = await started.result;
-  own.paused = result.status === "paused" ? await store.load(result.session) : undefined;
-  const { status, text: answered } = result;
-  const partial = status !== "done" && answered !== "" && { text: answered }; // for clients: the model does not read it
+  const { status, text: answer } = result;
+  const partial = status !== "done" && answer !== "" && { text: answer }; // for clients: the model does not read it
   parent.events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
   return result;
 }
