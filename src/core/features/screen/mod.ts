@@ -7,10 +7,8 @@ import { anySignal } from "../../lib/any_signal.ts";
 import { noUsage } from "../../../protocol/message.ts";
 import type { Hook } from "../../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
-import { partEvent } from "../../hooks/part_event.ts";
-import { rewrite, type Rewriter } from "../../hooks/rewrite.ts";
 import { cancellationOf, startTimer, withGracePeriod } from "../../lib/cancellation.ts";
-import { checkedText } from "./provider_part.ts";
+import { isChecked } from "./checked_part.ts";
 import { ScreenedStream, type StreamOptions } from "./stream.ts";
 import type { ScreenedText, Screening } from "./screening.ts";
 
@@ -69,8 +67,6 @@ export function screen<V = unknown>(
       `Cannot create screen(): \`window\` is ${window} and \`before\` is ${context}; expected whole numbers, \`window\` of 1 or more`,
     );
   }
-  const split = windows(window);
-  const splitText = rewrite({ text: split, reasoning: split });
 
   /** Runs a check. One that fails cuts the text. */
   async function decide(piece: ScreenedText, ctx: ModelContext<V>): Promise<Screening> {
@@ -99,16 +95,15 @@ export function screen<V = unknown>(
   return async function screenModel(ctx, next) {
     const cut = new AbortController();
     const options: StreamOptions = {
+      window,
       before: context,
       decide: (piece) => decide(piece, ctx),
       onCut: () => cut.abort(new DOMException("The text was cut by a check", "AbortError")),
     };
     const stream = new ScreenedStream(ctx, options);
-    const signal = anySignal([ctx.signal, cut.signal]);
-    const inner = { ...ctx, emit: stream.emit };
     let response: ModelResponse;
     try {
-      response = await splitText(inner, (change) => next({ signal, ...change }));
+      response = await next({ signal: anySignal([ctx.signal, cut.signal]), emit: stream.emit });
     } catch (error) {
       if (!stream.isCut) {
         stream.close();
@@ -120,19 +115,7 @@ export function screen<V = unknown>(
     const streamed = await stream.end(response);
     if (streamed) return streamed;
     const whole = new ScreenedStream({ ...ctx, emit: () => {} }, options); // a later hook gave or changed the response
-    response.parts.forEach((part, index) => {
-      if (part.type !== "call" && checkedText(part)) whole.emit(partEvent(part, { turn: ctx.turn, part: index }));
-    });
+    for (const [index, part] of response.parts.entries()) if (isChecked(part)) whole.check(part, index);
     return await whole.end(response) ?? { ...response, parts: [], finish: "filter" };
-  };
-}
-
-/** Creates a rewriter that lets text pass in whole windows, and drops the incomplete window of a stream that breaks off. */
-function windows(window: number): Rewriter {
-  return (text, at) => {
-    if (at !== "more") return at === "end" ? [text, ""] : ["", ""];
-    const whole = text.length - text.length % window;
-    const end = /[\ud800-\udbff]/.test(text.charAt(whole - 1)) ? whole - 1 : whole; // inside a surrogate pair
-    return [text.slice(0, end), text.slice(end)];
   };
 }

@@ -1,36 +1,29 @@
 /**
- * The deltas of one response, which wait for the checks of their windows and leave in order.
+ * The parts of one response, which wait for their checks and are released in order.
  *
  * @module
  */
 import type { Emit, Event } from "../../../protocol/event.ts";
 import type { AnswerPart } from "../../../protocol/part.ts";
+import { partEvent } from "../../hooks/part_event.ts";
 import type { ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
 import { engineOf } from "../../run/run.ts";
-import {
-  checkedText,
-  isProviderPart,
-  type ProviderEvent,
-  type ProviderPart,
-  replaceContent,
-  withoutNotes,
-} from "./provider_part.ts";
+import { type CheckedPart, checkedText, isChecked, joined, replaceText, withoutNotes } from "./checked_part.ts";
 import type { ScreenedText, Screening } from "./screening.ts";
 
 type Delta = Extract<Event, { readonly type: "text.delta" | "reasoning.delta" }>;
-type Held = Delta | ProviderEvent | Extract<Event, { readonly type: "call.delta" | "call.ready" | "part.added" }>;
 
-/** A part of the response: its text as the model wrote it, and as it was released. */
-interface CheckedPart {
+/** A part of the response: its text as the model wrote it, and the part as it was released. */
+interface StreamedPart {
   readonly type: ScreenedText["type"];
   raw: string;
-  shown: string;
-  /** The call that the provider runs, or its result, once it was released. */
-  released?: ProviderPart;
+  released: CheckedPart | undefined;
 }
 
-/** The services of a stream. */
+/** The options of a stream. */
 export interface StreamOptions {
+  /** Number of characters that are checked together. */
+  readonly window: number;
   /** Number of characters before a window that its check receives. */
   readonly before: number;
   /** Decides about a window. Never rejects. */
@@ -39,7 +32,7 @@ export interface StreamOptions {
   readonly onCut: () => void;
 }
 
-/** A screened stream. Each delta that it receives is a window. */
+/** A screened stream. */
 export class ScreenedStream {
   /** True once a check has cut the response. Later events are dropped. */
   isCut = false;
@@ -47,7 +40,9 @@ export class ScreenedStream {
   readonly #changed = new Set<string>();
   readonly #ctx: ModelContext;
   readonly #options: StreamOptions;
-  #parts = new Map<number, CheckedPart>();
+  #parts = new Map<number, StreamedPart>();
+  /** The text that does not fill a window yet. */
+  #open: Delta | undefined;
   /** Settles when every event so far was released. */
   #tail: Promise<void> = Promise.resolve();
   #waiting = 0;
@@ -64,15 +59,19 @@ export class ScreenedStream {
     switch (event.type) {
       case "text.delta":
       case "reasoning.delta":
+        return this.#grow(event);
       case "provider_tool.started":
       case "provider_tool.finished":
-        return this.#hold(event, this.#check(event));
+        this.#endText();
+        return this.check(event.content, event.part);
       case "part.added":
-        if (event.content.type === "logprobs") return;
-        // falls through: other parts wait, as calls do
-      case "call.delta":
+        this.#endText();
+        return event.content.type === "logprobs" ? undefined : this.#pass(event);
       case "call.ready":
-        return this.#waiting > 0 || this.isCut ? this.#hold(event) : this.#ctx.emit(event);
+        this.#endText();
+        return this.#pass(event);
+      case "call.delta":
+        return this.#pass(event);
       case "model.reset":
         this.close();
         return this.#ctx.emit(event);
@@ -81,14 +80,29 @@ export class ScreenedStream {
     }
   };
 
+  /** Checks a part, or a window of its text, and releases it after what is held. `index` is the number of the part in the response. */
+  check(part: CheckedPart, index: number): void {
+    const { type } = part;
+    const text = checkedText(part);
+    if (this.isCut || text === "") return;
+    const streamed = this.#parts.get(index) ?? { type, raw: "", released: undefined };
+    this.#parts.set(index, streamed);
+    const { before, decide } = this.#options;
+    const screening = decide({ text, before: before > 0 ? streamed.raw.slice(-before) : "", type });
+    streamed.raw += text;
+    this.#hold((decided) => this.#release(part, index, streamed, decided), screening);
+  }
+
   /** Drops what waits: the attempt has failed. */
   close(): void {
     this.#attempt++;
     this.#parts = new Map();
+    this.#open = undefined;
   }
 
   /** Waits for the checks, and returns the response as it was released; undefined if it is not the response that was streamed. */
   async end(response: ModelResponse): Promise<ModelResponse | undefined> {
+    this.#endText();
     await this.#tail;
     if (this.isCut) return { ...response, parts: this.#released(), finish: "filter" };
     const parts = this.#match(response.parts);
@@ -97,76 +111,79 @@ export class ScreenedStream {
 
   /** Returns the parts that were released before the cut. The provider receives its calls as text then, because their results may be missing. */
   #released(): readonly AnswerPart[] {
-    const parts = [...this.#parts.values()].flatMap(({ type, shown, released }): readonly AnswerPart[] => {
-      if (type === "text" || type === "reasoning") return shown === "" ? [] : [{ type, text: shown }];
-      return released ? [released] : [];
-    });
-    return withoutNotes(parts);
+    return withoutNotes([...this.#parts.values()].flatMap(({ released }) => released ?? []));
   }
 
   /** Returns the parts of the response as they were released; undefined if it is not the response that was streamed. */
   #match(parts: readonly AnswerPart[]): readonly AnswerPart[] | undefined {
-    const streamed = [...this.#parts.values()];
-    const matched = parts.map((part) => {
-      const raw = checkedText(part);
-      if (!raw) return part;
-      const known = streamed.shift();
+    const streamed = this.#parts.values();
+    const matched: AnswerPart[] = [];
+    for (const part of parts) {
+      const raw = isChecked(part) ? checkedText(part) : "";
+      if (raw === "") {
+        matched.push(part);
+        continue;
+      }
+      const known = streamed.next().value;
       if (known?.type !== part.type || known.raw !== raw) return undefined;
-      if (isProviderPart(part)) return known.released;
-      return known.shown === raw ? part : { type: part.type, text: known.shown }; // a signature is that of the original text
-    });
-    return matched.every((part) => part !== undefined) ? matched : undefined;
+      const { released } = known;
+      if (released) matched.push(checkedText(released) === raw ? part : released); // only `part` has a signature
+    }
+    return matched;
   }
 
-  async #check(event: Delta | ProviderEvent): Promise<Screening> {
-    const type: ScreenedText["type"] = "content" in event
-      ? event.content.type
-      : event.type === "text.delta"
-      ? "text"
-      : "reasoning";
-    const text = "content" in event ? checkedText(event.content) ?? "" : event.text;
-    const part = this.#parts.get(event.part) ?? { type, raw: "", shown: "" };
-    this.#parts.set(event.part, part);
-    const { before } = this.#options;
-    const piece = { text, before: before > 0 ? part.raw.slice(-before) : "", type };
-    part.raw += text;
-    return this.isCut ? { type: "cut" } : await this.#options.decide(piece);
+  /** Adds a delta to the text that waits, and checks its whole windows together. */
+  #grow(event: Delta): void {
+    if (this.#open?.part !== event.part) this.#endText();
+    const text = (this.#open?.text ?? "") + event.text;
+    let end = text.length - text.length % this.#options.window;
+    if (/[\ud800-\udbff]/.test(text.charAt(end - 1))) end--; // inside a surrogate pair
+    this.#open = { ...event, text: text.slice(end) };
+    this.#checkText({ ...event, text: text.slice(0, end) });
   }
 
-  /** Releases an event after the events before it. */
-  #hold(event: Held, screening: Promise<Screening> = Promise.resolve({ type: "pass" })): void {
+  /** Checks the text that waits, as no more of it follows. */
+  #endText(): void {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open) this.#checkText(open);
+  }
+
+  #checkText({ type, text, part }: Delta): void {
+    this.check({ type: type === "text.delta" ? "text" : "reasoning", text }, part);
+  }
+
+  /** Emits an event after what is held. */
+  #pass(event: Event): void {
+    if (this.#waiting === 0 && !this.isCut) return this.#ctx.emit(event);
     if (event.type === "call.ready") engineOf(this.#ctx.run).events.defer(event);
+    this.#hold(() => this.#ctx.emit(event));
+  }
+
+  /** Calls `release` after what is held, unless a check cuts the response or the attempt fails before. */
+  #hold(
+    release: (screening: Screening) => void,
+    screening: Promise<Screening> = Promise.resolve({ type: "pass" }),
+  ): void {
     const attempt = this.#attempt;
     this.#waiting++;
     this.#tail = this.#tail.then(async () => { // neither a check nor an emit rejects
       const decided = await screening;
       this.#waiting--;
-      if (!this.isCut && attempt === this.#attempt) this.#release(event, decided);
+      if (!this.isCut && attempt === this.#attempt) release(decided);
     });
   }
 
-  #release(event: Held, screening: Screening): void {
-    if ("content" in event && event.type !== "part.added") this.#releasePart(event, screening);
-    else if (event.type === "text.delta" || event.type === "reasoning.delta") {
-      const text = screening.type === "pass" ? event.text : screening.text ?? "";
-      const part = this.#parts.get(event.part);
-      if (part) part.shown += text;
-      if (text !== "") this.#ctx.emit({ ...event, text });
-    } else this.#ctx.emit(event);
+  #release(part: CheckedPart, index: number, streamed: StreamedPart, screening: Screening): void {
+    const isChanged = screening.type !== "pass";
+    if (isChanged && "callId" in part) this.#changed.add(part.callId);
+    const released = isChanged ? replaceText(part, screening.text) : part;
+    if (released) {
+      streamed.released = joined(streamed.released, released);
+      this.#ctx.emit(partEvent(released, { turn: this.#ctx.turn, part: index }));
+    }
     if (screening.type !== "cut") return;
     this.isCut = true;
     this.#options.onCut();
-  }
-
-  #releasePart(event: ProviderEvent, screening: Screening): void {
-    let content: ProviderPart = event.content;
-    if (screening.type !== "pass") {
-      this.#changed.add(content.callId);
-      if (screening.text === undefined) return;
-      content = replaceContent(content, screening.text);
-    }
-    const part = this.#parts.get(event.part);
-    if (part) part.released = content;
-    this.#ctx.emit({ ...event, content } as Event); // of the same type
   }
 }
