@@ -1,8 +1,26 @@
 /**
- * Timers for turns of the event loop.
+ * Turns of the event loop, on the timers of the platform. A test that fakes timers does not delay them, because the originals are found when this module loads.
  *
  * @module
  */
 
-/** The timers of the platform, taken before a test can fake them, so that faked time does not delay events. */
-export const { setTimeout: turn, clearTimeout: clearTurn } = globalThis;
+const setTimer = timer("setTimeout");
+const clearTimer = timer("clearTimeout");
+
+/** Calls `run` in the next turn of the event loop. */
+export function turn(run: () => void): ReturnType<typeof setTimeout> {
+  return setTimer()(run);
+}
+
+/** Cancels a call of `turn()`. */
+export function clearTurn(id: ReturnType<typeof setTimeout> | undefined): void {
+  clearTimer()(id);
+}
+
+/** Returns a function that returns a timer of the platform. Deno loads its timers when one is read first, so it is read only when it is called. */
+function timer<K extends "setTimeout" | "clearTimeout">(name: K): () => typeof globalThis[K] {
+  const own = Object.getOwnPropertyDescriptor(globalThis, name);
+  if (own?.get) return own.get.bind(globalThis);
+  const found = globalThis[name];
+  return () => found;
+}
