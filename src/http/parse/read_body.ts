@@ -45,13 +45,18 @@ function boundedBody({ raw }: HonoRequest, max: number): Promise<Uint8Array<Arra
   return raw.body && !raw.bodyUsed ? readBounded(raw.body, max) : undefined;
 }
 
+/** Reads with a reader that keeps its lock: `for await` releases it, for which the platform creates an error. */
 async function readBounded(body: ReadableStream<Uint8Array>, max: number): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > max) throw tooLarge(max);
-    chunks.push(chunk);
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    size += read.value.byteLength;
+    if (size > max) {
+      await reader.cancel().catch(() => {}); // the request is refused in any case
+      throw tooLarge(max);
+    }
+    chunks.push(read.value);
   }
   const bytes = new Uint8Array(size);
   let at = 0;
