@@ -81,6 +81,7 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
   }
 
   function expire(): void {
+    if (expireIn === Infinity) return;
     const now = Date.now();
     for (const entries of [pinned, idle]) {
       for (const [id, entry] of entries) { // in the order in which they expire
