@@ -24,6 +24,12 @@ Deno.test("frames() parses both line endings, also if one is split", async () =>
   assertEquals(await framesOf("data: a\r\n\r\ndata: b\r", "\n\r", "\ndata: c\n\r\n"), [["a"], [], ["b", "c"], []]);
 });
 
+Deno.test("frames() joins a line that arrives in thousands of pieces once", async () => {
+  const pieces = Array.from({ length: 5_000 }, (_, index) => `${index},`.padStart(2_000, "x"));
+  const read = await framesOf("data: ", ...pieces, "\n\n");
+  assertEquals(read.flat(), [pieces.join("")]);
+});
+
 Deno.test("frames() joins a character that was split", async () => {
   const [one, two] = [new Uint8Array([100, 97, 116, 97, 58, 233, 137]), new Uint8Array([164, 10, 10])];
   assertEquals(await framesOf(one, two), [[], ["鉤"], []]);
