@@ -118,6 +118,19 @@ Deno.test("memory() bounds the bytes of each owner, and lets no owner delete ses
   assertEquals(await store.list(), ["ada", "p1", "p2"]);
 });
 
+Deno.test("memory() deletes nothing for a session that does not fit", async () => {
+  const store = memory({ maxBytes: 100_000, maxOwnerBytes: 60_000 });
+  const [ended, paused] = [await storedSession(false), await storedSession(true)];
+  for (const id of ["p1", "p2"]) await store.save({ ...paused, id, owner: "ada" });
+  await store.save({ ...paused, id: "p3" });
+  await store.save({ ...ended, id: "b1", owner: "bob" });
+  const long = { ...ended, id: "b2", owner: "bob", messages: [user("y".repeat(25_000))] };
+  await assertRejects(() => store.save(long), Error, "it is full");
+  assertEquals(await store.list(), ["b1", "p1", "p2", "p3"]);
+  await store.save({ ...long, messages: [user("y".repeat(15_000))] });
+  assertEquals(await store.list(), ["b2", "p1", "p2", "p3"]);
+});
+
 Deno.test("memoryLog() is bounded in bytes: it deletes the oldest ended runs, and no live or paused run and no key", async () => {
   const log = memoryLog({ maxBytes: 100_000, maxOwnerBytes: Infinity });
   const line = { after: 0, lines: [text] };

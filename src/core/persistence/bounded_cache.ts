@@ -92,19 +92,27 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
     }
   }
 
-  /** Evicts entries until `excess` bytes are free; evicts nothing if that is impossible. Returns whether it is possible. */
-  function evict(excess: number, except: string, owner?: string): boolean {
-    const evicted: string[] = [];
+  /** Returns the ids of entries that free `excess` bytes without those of `kept`. Returns undefined if there are not enough. */
+  function evictable(excess: number, kept: readonly string[], owner?: string): readonly string[] | undefined {
+    const ids: string[] = [];
     let left = excess;
     for (const [id, entry] of idle) {
       if (left <= 0) break;
-      if (id === except || (owner !== undefined && entry.owner !== owner)) continue;
-      evicted.push(id);
+      if (kept.includes(id) || (owner !== undefined && entry.owner !== owner)) continue;
+      ids.push(id);
       left -= entry.bytes;
     }
-    if (left > 0) return false;
-    evicted.forEach(remove);
-    return true;
+    return left > 0 ? undefined : ids;
+  }
+
+  /** Returns the ids of entries to evict, so that a value fits in the place of `old`. Returns undefined if it cannot fit. */
+  function evicted(id: string, { owner, bytes: size }: EntryOptions, old: Entry<T> | undefined) {
+    const replaced = old && old.owner === owner ? old.bytes : 0;
+    const owned = owner === undefined ? 0 : (ownerBytes.get(owner) ?? 0) + size - replaced;
+    const own = evictable(owned - maxOwnerBytes, [id], owner);
+    const freed = own?.reduce((sum, each) => sum + (idle.get(each)?.bytes ?? 0), old?.bytes ?? 0) ?? 0;
+    const others = own && evictable(bytes + size - freed - maxBytes, [id, ...own]);
+    return others && [...own, ...others];
   }
 
   return {
@@ -114,14 +122,9 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
     },
     put(id, value, options) {
       expire();
-      const { owner, bytes: size } = options;
-      const old = find(id);
-      const replaced = old && old.owner === owner ? old.bytes : 0;
-      const owned = owner === undefined ? 0 : (ownerBytes.get(owner) ?? 0) + size - replaced;
-      const fits = (owned <= maxOwnerBytes || evict(owned - maxOwnerBytes, id, owner)) &&
-        evict(bytes + size - (old?.bytes ?? 0) - maxBytes, id);
-      if (!fits) throw new CapacityError("Cannot store more in memory: it is full; try again later");
-      remove(id);
+      const others = evicted(id, options, find(id));
+      if (!others) throw new CapacityError("Cannot store more in memory: it is full; try again later");
+      for (const other of [id, ...others]) remove(other);
       count(options, 1);
       (options.pinned ? pinned : idle).set(id, { ...options, value, expires: Date.now() + expireIn });
       for (const oldest of idle.keys()) {
