@@ -53,6 +53,18 @@ Deno.test("POST /runs sent several times at once with the same key begins one ru
   }
 });
 
+Deno.test("POST /runs with the same key never begins a second run, also once the record of the first is deleted", async () => {
+  const model = scripted("One.", "Two.", "Three.", "Four.");
+  const app = serve(agent({ model }), { log: memoryLog({ max: 2 }) });
+  const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
+  for (const text of ["Ho", "Hu"]) await eventsOf(post(app, "/runs", { prompt: text, session }));
+  assertEquals(await refusalOf(prompt(app, "k1")), [410, {
+    code: "forgotten",
+    message: "Cannot repeat the request: the record of its run has been deleted",
+  }]);
+  assertEquals(model.requests.length, 3);
+});
+
 Deno.test("POST /runs refuses a key that another request has used", async () => {
   const app = serve(agent({ model: scripted("Hello!", "Again!") }), { log: memoryLog() });
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));

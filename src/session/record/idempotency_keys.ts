@@ -39,11 +39,14 @@ interface Claim extends Required<RunPosition> {
   readonly at: number;
 }
 
+/** The second line of a key's entry: its run has begun. */
+const begunLine = "{}";
+
 /** Recognizes requests that are sent again. */
 export interface IdempotencyKeys {
   /**
    * Begins a run for the first request with a key, and joins that run for the others. If the process of the first request died before the run began, the
-   * next request begins it. Throws a `RecordError` if the key belongs to another request.
+   * next request begins it. Throws a `RecordError` if the key belongs to another request, or if the run has begun and its record was deleted.
    */
   once<T>(request: KeyedRequest, requester: Requester, actions: KeyedActions<T>): Promise<T>;
   /** Whether the run has begun at the position. The log has a record of it then. */
@@ -65,7 +68,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     const own: Claim | undefined = position && { ...position, content, at: Date.now() };
     const addition = { after: 0, lines: [JSON.stringify(own)], ended: true, owner: requester.owner, pinned: true };
     const isOwn = own && await log.append(id, addition);
-    const claim = isOwn ? own : await readClaim(id);
+    const { claim, began } = isOwn ? { claim: own, began: false } : await readClaim(id);
     if (!claim) return await begin(position, id);
     if (claim.content !== content) {
       throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
@@ -74,11 +77,16 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
       if (await belongsTo(claim, requester, id)) return await join(claim);
       throw new SessionError(`Cannot resume session "${claim.session}": it is not paused`, "not-paused");
     }
+    if (began) {
+      throw new RecordError("Cannot repeat the request: the record of its run has been deleted", "forgotten");
+    }
     if (!isOwn && !host.hasStore && Date.now() < claim.at + host.lease) {
       throw new RecordError("Cannot repeat the request: its run may have begun in another process", "repeated");
     }
     try {
-      return await begin(claim, id);
+      const run = await begin(claim, id);
+      requester.outlive(log.append(id, { ...addition, after: 1, lines: [begunLine] }).catch(() => {})); // without it, the record tells
+      return run;
     } catch (error) {
       const mayHaveBegun = error instanceof SessionError && await hasBegun(claim, requester);
       if (mayHaveBegun && await belongsTo(claim, requester, id)) return await join(claim);
@@ -87,10 +95,10 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     }
   }
 
-  async function readClaim(id: string): Promise<Claim | undefined> {
-    const page = await log.read(id, 0);
-    const [line] = page?.lines ?? [];
-    return line && JSON.parse(line);
+  /** Returns the claim of a key, and whether its run began: the record of the run may be gone before the key. */
+  async function readClaim(id: string): Promise<{ readonly claim?: Claim; readonly began: boolean }> {
+    const { lines: [line, ...more] } = await log.read(id, 0) ?? { lines: [] };
+    return { ...(line !== undefined && { claim: JSON.parse(line) }), began: more.length > 0 };
   }
 
   const hasBegun: IdempotencyKeys["hasBegun"] = async ({ run, session, after }, requester) => {
