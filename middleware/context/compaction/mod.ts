@@ -16,7 +16,7 @@ import {
 } from "../../../mod.ts";
 import { compactionHooks } from "../../../src/core/engine.ts";
 import { estimateTokens, groupMessages, splitTranscript } from "../../../src/core/kit.ts";
-import { type Summary, summaryBy, type SummaryOptions } from "./summary.ts";
+import { summaryBy, type SummaryOptions } from "./summary.ts";
 
 export { compact, type CompactOptions } from "../../../src/core/engine.ts";
 export type { SummaryOptions };
@@ -77,14 +77,6 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
     throw new RangeError(`Cannot create compaction(): \`keep\` is ${keep}; expected 0 or more, and less than ${at}`);
   }
 
-  async function summaryOfPart(
-    messages: readonly Message[],
-    { model, most, ...options }: SummaryOptions & { readonly model: Model; readonly most: number },
-  ): Promise<Summary> {
-    if (typeof summarize === "function") return { text: await summarize(messages, options), usage: noUsage };
-    return await summaryBy(summarize || model, messages, { ...options, most });
-  }
-
   const fit: Middleware = {
     name,
     ...compactionHooks,
@@ -97,8 +89,7 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
 
   return {
     ...fit,
-    async compact(ctx) {
-      const { trigger, transcript, budget, instructions, signal, model } = ctx;
+    async compact({ trigger, transcript, budget, instructions, signal, model }) {
       const { opened, left, kept } = splitTranscript(transcript, budget, keep);
       if (left.length === 0 || (trigger === "auto" && estimateTokens(left) < budget / 4)) {
         return declined("There are too few messages to summarize.");
@@ -108,7 +99,10 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
       let usage = noUsage;
       for (const part of partsOf(left, most)) {
         signal.throwIfAborted();
-        const written = await summaryOfPart([...summary, ...part], { instructions, signal, model, most });
+        const messages = [...summary, ...part];
+        const written = typeof summarize === "function"
+          ? { text: await summarize(messages, { instructions, signal }), usage: noUsage }
+          : await summaryBy(summarize ?? model, messages, { instructions, signal, most });
         summary = [summaryOf(written.text)];
         usage = addUsage(usage, written.usage);
       }
@@ -123,16 +117,15 @@ const least = 1_000;
 /** Divides messages into parts that leave a quarter of `most` tokens for the summary of the earlier parts. */
 function partsOf(messages: readonly Message[], most: number): readonly (readonly Message[])[] {
   const parts: Message[][] = [];
-  let room = 0;
+  let size = Infinity; // no part is open
   for (const group of groupMessages(messages)) {
-    const size = estimateTokens(group);
-    const last = parts.at(-1);
-    if (last && size <= room) last.push(...group);
-    else {
-      parts.push([...group]);
-      room = most * 0.75;
+    const added = estimateTokens(group);
+    size += added;
+    if (size > most * 0.75) {
+      parts.push([]);
+      size = added;
     }
-    room -= size;
+    parts.at(-1)?.push(...group);
   }
   return parts;
 }

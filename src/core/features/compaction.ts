@@ -17,15 +17,12 @@ import type { Agent } from "../agent/agent.ts";
 import type { RunOptions, StartCompactOptions, VarsOption } from "../agent/options.ts";
 import { type RunHandle, runHandle } from "../agent/run_handle.ts";
 import type { CompactTrigger } from "../../protocol/event.ts";
-import type { Message } from "../../protocol/message.ts";
-import { isInterrupt } from "../hooks/interrupt.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { CompactChange, CompactContext, Compaction } from "../hooks/points/turn.ts";
 import { policyOf } from "../hooks/policy.ts";
-import { delay } from "../lib/cancellation.ts";
-import { estimateTokens } from "../lib/estimate.ts";
-import { decideOnError, isRecoverable, reportFatal } from "../run/failure.ts";
+import type { Scope } from "../hooks/scope.ts";
+import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
 import { trim } from "./trim.ts";
@@ -50,136 +47,85 @@ export function compact<V, O>(
   return runHandle((sink) => agent.start(given, sink));
 }
 
-/** The engine's own values of one compaction. */
-interface CompactCall {
-  /** The middleware that gave the result. */
-  answeredBy: string | undefined;
-}
-
-const policy: PointPolicy<CompactContext, CompactChange, Compaction, CompactCall> = /* @__PURE__ */ policyOf(
+const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> = /* @__PURE__ */ policyOf(
   "compact",
   ["instructions"],
   {
-    core: (ctx) => trim(ctx),
-    finalize({ name, own, returned }) {
-      own.answeredBy = name;
-      return returned;
-    },
+    core: trim,
+    finalize: ({ name, returned, own: { loop: { transcript } } }) =>
+      returned.type === "compacted"
+        ? { ...returned, messages: transcript.repaired(returned.messages, "compact", name) }
+        : returned,
   },
 );
 
-/** The part of a scope that a compaction needs. */
-type CompactScope = Pick<StepScope, "engine" | "run" | "signal" | "emit" | "vars">;
-
 /** The hooks and the step that compact. A middleware that summarizes adds a `compact` hook. */
 export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
-  async turn(ctx, next) {
-    const engine = engineOf(ctx.run);
-    const { limits: { context }, loop: { transcript } } = engine;
-    if (ctx.resumed || transcript.tokens <= context) return await next();
-    const { messages } = await compactTranscript({ ...ctx, engine }, { trigger: "auto" });
-    return await next(messages ? { transcript: messages } : {});
+  turn(ctx, next) {
+    const { limits, loop: { transcript } } = engineOf(ctx.run);
+    if (ctx.resumed || transcript.tokens <= limits.context) return next();
+    return compactTranscript(ctx, "auto")
+      .then((compaction) => next(compaction.type === "compacted" ? { transcript: compaction.messages } : {}));
   },
 
-  async model(ctx, next) {
-    try {
-      return await next();
-    } catch (error) {
+  model: (ctx, next) =>
+    next().catch(async (error) => {
       if (!(error instanceof ModelError && error.overflow)) throw error;
-      const engine = engineOf(ctx.run);
-      const added = ctx.request.messages.slice(engine.loop.transcript.messages.length); // context of this turn only
-      const { messages } = await compactTranscript({ ...ctx, engine }, { trigger: "overflow" });
-      if (!messages) throw error;
-      engine.events.report(error);
-      return await next({ request: { messages: [...messages, ...added] } });
-    }
-  },
+      const { messages } = engineOf(ctx.run).loop.transcript;
+      const added = ctx.request.messages.slice(messages.length); // context of this turn only
+      const compaction = await compactTranscript(ctx, "overflow");
+      if (compaction.type === "declined") throw error;
+      ctx.run.report(error);
+      return await next({ request: { messages: [...compaction.messages, ...added] } });
+    }),
 
   "~steps": {
     /** Compacts the transcript of a session on request. */
     compact: (async (scope, { instructions }) => {
-      const { compaction, messages } = await compactTranscript(scope, { trigger: "manual", instructions });
+      const compaction = await compactTranscript(scope, "manual", instructions);
       const answer = { text: "" };
-      if (messages) return { exit: { status: "done", answer } };
-      const { reason } = compaction.type === "declined" ? compaction : { reason: "" };
-      return { exit: { status: "refused", answer, reason } };
+      if (compaction.type === "compacted") return { exit: { status: "done", answer } };
+      return { exit: { status: "refused", answer, reason: compaction.reason } };
     }) satisfies Step<StepScope, "compact">,
   },
 };
 
-/** A compaction, and the messages that it leads to if there was one. */
-interface Compacted {
-  readonly compaction: Compaction;
-  readonly messages?: readonly Message[];
-}
-
-/** The cause of a compaction, and the instructions for a summary. */
-interface CompactionRequest {
-  readonly trigger: CompactTrigger;
-  readonly instructions?: string;
-}
-
-/** Runs the `compact` onion, and archives the messages that it replaces. */
+/** Runs the `compact` onion, and archives the messages that it replaces. The `error` hooks decide about a failure, unless a caller waits for the compaction. */
 async function compactTranscript(
-  scope: CompactScope,
-  { trigger, instructions = "" }: CompactionRequest,
-): Promise<Compacted> {
-  const { engine, run, signal, emit, vars } = scope;
-  const { events, limits: { context }, loop, settings: { model }, control } = engine;
-  const { transcript } = loop;
-  const before = transcript.tokens;
-  const budget = Math.floor(Math.min(before, context) / 2);
-  const call: CompactCall = { answeredBy: undefined };
+  { run, signal, emit, vars }: Scope,
+  trigger: CompactTrigger,
+  instructions = "",
+): Promise<Compaction> {
+  const engine = engineOf(run);
+  const scope = { engine, run, signal, emit, vars };
+  const { definition: { onions }, events, limits, loop, loop: { transcript }, settings: { model } } = engine;
+  const { messages, tokens: before } = transcript;
+  const budget = Math.floor(Math.min(before, limits.context) / 2);
+  const ctx = { run, signal, emit, vars, trigger, transcript: messages, instructions, budget, model };
+  const compact = () => onions.compact(ctx, engine, policy);
+  let failed = false;
   events.announce(emit, { type: "compact.started", trigger });
-  const ctx = { run, signal, emit, vars, trigger, transcript: transcript.messages, instructions, budget, model };
-  const { compaction, failed } = await attempt(scope, ctx, call);
+  const compaction = trigger === "manual"
+    ? await reportFatal(scope, "compact", compact())
+    : await retried(scope, "compact", compact, () => {
+      failed = true;
+      return trim(ctx);
+    });
   if (compaction.usage) engine.spend(compaction.usage);
-  control.signal.throwIfAborted();
-  const compacted = compaction.type === "compacted" &&
-    transcript.repaired(compaction.messages, "compact", call.answeredBy);
-  if (compacted) {
-    await archive(engine);
-    await loop.replaceTranscript(compacted);
+  engine.control.signal.throwIfAborted();
+  if (compaction.type === "compacted") {
+    const session = await engine.archive();
+    if (session !== undefined) transcript.archiveAs(session);
+    await loop.replaceTranscript(compaction.messages);
   }
   events.announce(emit, {
     type: "compact.finished",
     trigger,
     status: failed ? "failed" : compaction.type,
     before,
-    after: compacted ? estimateTokens(compacted) : before,
+    after: transcript.tokens,
     ...(!failed && compaction.type === "declined" && { reason: compaction.reason }),
   });
   engine.exit.check();
-  return compacted ? { compaction, messages: compacted } : { compaction };
-}
-
-async function archive({ loop: { transcript }, archive }: EngineRun): Promise<void> {
-  const session = await archive();
-  if (session !== undefined) transcript.archiveAs(session);
-}
-
-/** Runs the onion until it succeeds. The `error` hooks decide about a failure, unless a caller waits for the compaction. */
-async function attempt(
-  scope: CompactScope,
-  ctx: CompactContext,
-  call: CompactCall,
-): Promise<{ readonly compaction: Compaction; readonly failed: boolean }> {
-  const { engine } = scope;
-  const { onions } = engine.definition;
-  if (ctx.trigger === "manual") {
-    return { compaction: await reportFatal(scope, "compact", onions.compact(ctx, call, policy)), failed: false };
-  }
-  for (let attempt = 1;; attempt++) {
-    try {
-      return { compaction: await onions.compact(ctx, call, policy), failed: false };
-    } catch (error) {
-      if (isInterrupt(error) || engine.control.aborted) throw error;
-      const failure = { error, source: "compact", recoverable: isRecoverable(error), attempt } as const;
-      const decision = await decideOnError(scope, failure);
-      if (decision.type === "abort") throw error;
-      call.answeredBy = undefined;
-      if (decision.type === "skip") return { compaction: await trim(ctx), failed: true };
-      await delay(decision.after, ctx.signal);
-    }
-  }
+  return compaction;
 }

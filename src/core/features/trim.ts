@@ -19,7 +19,7 @@ export interface Division {
 }
 
 /** The core of `compact`: removes the oldest messages, except the opening, the person's last message, and the last messages. */
-export function trim({ transcript, budget }: Pick<CompactContext, "transcript" | "budget">): Promise<Compaction> {
+export function trim({ transcript, budget }: CompactContext): Promise<Compaction> {
   const { opened, left, kept } = splitTranscript(transcript, budget);
   return Promise.resolve(
     left.length === 0 ? declined("There is nothing that could be left out.") : compacted([...opened, ...kept]),
@@ -31,18 +31,20 @@ export function splitTranscript(transcript: readonly Message[], budget: number, 
   const groups = groupMessages(transcript);
   const rest = groups.splice(openingOf(groups));
   const opened = groups.flat();
-  const sizes = rest.map(sizeOf);
-  const asked = rest.findLastIndex(isPersons);
-  const sizeAt = (index: number) => index === asked ? 0 : sizes[index] ?? 0; // the prompt is always kept
-  let first = rest.length - 1;
-  let room = 4 * Math.min(budget - estimateTokens(opened), keep) - (sizes[asked] ?? 0) - sizeAt(first);
-  while (first > 0 && sizeAt(first - 1) <= room) room -= sizeAt(--first);
-  const stays = (index: number) => index === asked || index >= first;
-  return {
-    opened,
-    left: rest.filter((_, index) => !stays(index)).flat(),
-    kept: rest.filter((_, index) => stays(index)).flat(),
-  };
+  const asked = rest.findLast(isPersons) ?? [];
+  const last = rest.at(-1);
+  const kept: Message[][] = [];
+  const left: Message[][] = [];
+  let room = 4 * Math.min(budget - estimateTokens(opened), keep) - sizeOf(asked);
+  let fits = true;
+  for (const group of rest.reverse()) {
+    if (group !== asked) {
+      room -= sizeOf(group);
+      fits &&= room >= 0 || group === last;
+    }
+    (fits || group === asked ? kept : left).unshift(group);
+  }
+  return { opened, left: left.flat(), kept: kept.flat() };
 }
 
 /** Groups messages that belong together: a message, the results of its calls, and the context that hooks added. */

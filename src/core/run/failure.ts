@@ -12,7 +12,7 @@ import type { AbortContext, ErrorContext, ErrorDecision } from "../hooks/points/
 import { policyOf } from "../hooks/policy.ts";
 import { abortRun, skip } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";
-import { cancellationOf, startTimer, withGracePeriod } from "../lib/cancellation.ts";
+import { cancellationOf, delay, startTimer, withGracePeriod } from "../lib/cancellation.ts";
 import type { EngineRun, StepScope } from "./run.ts";
 
 const errorPolicy: PointPolicy<ErrorContext, Change, ErrorDecision, undefined> = /* @__PURE__ */ policyOf("error", [], {
@@ -50,6 +50,27 @@ export async function decideOnError(
   return decision;
 }
 
+/** Runs `work` until it succeeds. The `error` hooks decide about each failure. If they skip the work, returns what `fallback` returns. */
+export async function retried<R>(
+  scope: FailureScope,
+  source: Point,
+  work: () => Promise<R>,
+  fallback: () => R | Promise<R>,
+): Promise<R> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isInterrupt(error) || scope.engine.control.aborted) throw error;
+      const recoverable = error instanceof ModelError && error.recoverable;
+      const decision = await decideOnError(scope, { error, source, recoverable, attempt });
+      if (decision.type === "abort") throw error;
+      if (decision.type === "skip") return await fallback();
+      await delay(decision.after, scope.signal);
+    }
+  }
+}
+
 /** Runs `work`. If it fails, the `error` hooks see the failure once, where it was thrown. */
 export async function reportFatal<R>(scope: FailureScope, source: Point, work: Promise<R>): Promise<R> {
   try {
@@ -66,11 +87,6 @@ export async function decideOnFatal(scope: FailureScope, source: Point, error: u
   if (isInterrupt(error) || control.aborted || seenErrors.has(error)) return;
   seenErrors.add(error); // the result of the run reports it
   await decideOnError(scope, { error, source, recoverable: false, attempt: 1 });
-}
-
-/** Returns true if the same request may succeed later. */
-export function isRecoverable(error: unknown): boolean {
-  return error instanceof ModelError && error.recoverable;
 }
 
 const abortPolicy: PointPolicy<AbortContext, Change, void, EngineRun> = /* @__PURE__ */ policyOf("abort", [], {

@@ -5,13 +5,12 @@
  */
 import { ModelError, type ModelRequest } from "../../model/model.ts";
 import { type AssistantMessage, callsOf, textOf } from "../../protocol/message.ts";
-import { isInterrupt } from "../hooks/interrupt.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points/turn.ts";
 import { merged, policyOf } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
-import { type Cancellation, delay, withGracePeriod } from "../lib/cancellation.ts";
-import { decideOnError, isRecoverable } from "../run/failure.ts";
+import { type Cancellation, withGracePeriod } from "../lib/cancellation.ts";
+import { retried } from "../run/failure.ts";
 import type { CallRecord, Move, PositionAt } from "../run/position.ts";
 import { renameCalls, uniqueId } from "./call_ids.ts";
 import { injected } from "./next.ts";
@@ -84,36 +83,24 @@ const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> =
 /** Runs the `model` onion until it succeeds, or the `error` hooks give up. */
 async function respond(scope: StepScope, turn: number, reset = false): Promise<ModelResponse> {
   const { engine, run, signal, emit, vars } = scope;
-  const { definition, events, control } = engine;
+  const { definition, events } = engine;
   const call: ModelCall = { engine, turn, attempts: 0, shown: reset };
   const request = requestOf(scope);
   const shown = new ShownText(emit);
   engine.work.streamPartial(() => shown.message);
   events.announce(emit, { type: "model.started", turn, model: request.model.id });
-  for (let attempt = 1;; attempt++) {
-    try {
-      const ctx = { run, signal, vars, request, turn, attempt: call.attempts + 1, emit: shown.emit };
-      return finished(await definition.onions.model(ctx, call, policy));
-    } catch (error) {
-      if (isInterrupt(error) || control.aborted) throw error;
-      const failure = { error, source: "model", recoverable: isRecoverable(error), attempt } as const;
-      const decision = await decideOnError(scope, failure);
-      if (decision.type === "abort") throw error;
-      if (decision.type === "skip") return finished(reply(""));
-      await delay(decision.after, signal);
-    }
-  }
-
-  function finished(given: ModelResponse): ModelResponse {
-    const response = { ...given, attempts: call.attempts };
-    const { finish, usage, attempts } = response;
-    const text = textOf(response);
-    const differs = text !== shown.text;
-    engine.work.streamPartial(undefined);
-    events.gather();
-    events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
-    return response;
-  }
+  const given = await retried(scope, "model", () => {
+    const ctx = { run, signal, vars, request, turn, attempt: call.attempts + 1, emit: shown.emit };
+    return definition.onions.model(ctx, call, policy);
+  }, () => reply(""));
+  const response = { ...given, attempts: call.attempts };
+  const { finish, usage, attempts } = response;
+  const text = textOf(response);
+  const differs = text !== shown.text;
+  engine.work.streamPartial(undefined);
+  events.gather();
+  events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
+  return response;
 }
 
 function requestOf({ engine, turn }: StepScope): ModelRequest {
