@@ -21,6 +21,7 @@
  * @module
  */
 export { CapacityError } from "./src/core/persistence/bounded_cache.ts";
+export { FinalError } from "./src/core/persistence/final_error.ts";
 export { type Agent, agent } from "./src/core/agent/agent.ts";
 export {
   type AgentOptions,

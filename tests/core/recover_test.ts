@@ -415,7 +415,7 @@ Deno.test("a run whose session cannot be saved fails with an error that says so"
   const errors: unknown[] = [];
   const run = agent({ model: scripted({ calls: [["break", {}]] }, "Done."), tools: [breaking] })
     .run({ prompt: "Go", session: "s", store: { ...store, save }, onError: (error) => errors.push(`${error}`) });
-  for (let round = 0; round < 20; round++) await time.tickAsync(100);
+  for (let round = 0; round < 30; round++) await time.tickAsync(1_000);
   assertEquals([(await run.result).status, new Set(errors)], ["failed", new Set(["Error: The disk is gone"])]);
 });
 

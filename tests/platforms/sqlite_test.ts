@@ -1,12 +1,15 @@
 import { assertEquals } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { user } from "@jizai/jizai";
+import * as z from "zod";
+import { agent, serve, tool, user } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
 import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { first, framesOf, post } from "../support/requests.ts";
 import { folder } from "./folder.ts";
 
-/** Opens the database of a folder, with the schema. */
-function open({ path }: { readonly path: string }): DatabaseSync & Disposable {
-  const database = new DatabaseSync(`${path}/sessions.db`, { timeout: 5_000 });
+/** Opens the database of a folder, with the schema. An operation waits `timeout` milliseconds for another connection. */
+function open({ path }: { readonly path: string }, timeout = 5_000): DatabaseSync & Disposable {
+  const database = new DatabaseSync(`${path}/sessions.db`, { timeout });
   migrate(database);
   return Object.assign(database, { [Symbol.dispose]: () => database.close() });
 }
@@ -48,4 +51,53 @@ Deno.test("sqliteStore() and sqliteLog() find their entries when the file is ope
   assertEquals(await sqliteStore(database).load("s"), { ...session, version: 1 });
   assertEquals(await sqliteLog(database).append("r", { after: 2, lines: ["3"], ended: true }), true);
   assertEquals(await sqliteLog(database).read("r", 1), { first: 2, lines: ["2", "3"], last: 3, ended: true });
+});
+
+/** Runs an agent whose tool locks the file. `unlock` receives the text of the stream, and resolves when the lock ends. */
+async function runWithLock(unlock: (stream: Promise<string>) => Promise<unknown>) {
+  await using disk = await folder();
+  using database = open(disk, 0);
+  using other = open(disk);
+  const store = sqliteStore(database);
+  const locked = Promise.withResolvers<void>();
+  const lock = tool({
+    name: "lock",
+    description: "Locks the file",
+    input: z.object({}),
+    execute() {
+      other.exec("BEGIN EXCLUSIVE");
+      locked.resolve();
+      return "Locked.";
+    },
+  });
+  const model = scripted({ calls: [{ id: "c1", name: "lock", input: {} }] }, "Done.");
+  const errors: unknown[] = [];
+  const app = serve(agent({ model, tools: [lock] }), {
+    store,
+    log: sqliteLog(database),
+    lease: 60_000,
+    onError: (error) => void errors.push(error instanceof Error && error.message),
+  });
+  const stream = (await post(app, "/runs", { prompt: "Hi" })).text();
+  await locked.promise;
+  await unlock(stream);
+  other.exec("COMMIT");
+  const events = framesOf(await stream);
+  await app.settled();
+  return { events, errors, session: await store.load(first("run.started", events).session) };
+}
+
+Deno.test("a run continues after another connection has held the file locked for four seconds", async () => {
+  const unlock = () => new Promise((resolve) => setTimeout(resolve, 4_000));
+  const { events, errors, session } = await runWithLock(unlock);
+  assertEquals([errors, events.at(-1)?.type], [[], "run.finished"]);
+  assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
+  assertEquals(session?.messages.map(({ role }) => role), ["user", "assistant", "tool", "assistant"]);
+  assertEquals(session?.last?.event.type, "run.finished");
+});
+
+Deno.test("a run whose file stays locked ends its stream, and reports the lock", async () => {
+  const { events, errors } = await runWithLock((stream) => stream);
+  const ends = events.map(({ type }) => type).filter((type) => type.startsWith("run."));
+  assertEquals([ends, new Set(errors)], [["run.started"], new Set(["database is locked"])]);
 });

@@ -4,9 +4,10 @@
  * @module
  */
 import { brand } from "../../protocol/brand.ts";
+import { FinalError } from "./final_error.ts";
 
 /** The error for an entry that does not fit into a store in memory, because the others must stay. The message may be sent to the client, which can try again later. */
-export class CapacityError extends Error {
+export class CapacityError extends FinalError {
   static {
     brand(this, "CapacityError");
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import { startTimer } from "../lib/cancellation.ts";
-import { saveWithRetries, withRetries } from "./retries.ts";
+import { outage, saveWithRetries, withRetries } from "./retries.ts";
 import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
 import type { OpenWriter, WriterOptions, WriterRun } from "./store.ts";
 
@@ -51,6 +51,11 @@ export class LeasedSession {
     return this.#stored !== undefined;
   }
 
+  /** The first save fails soon, since nothing depends on it. */
+  get #patience(): number {
+    return this.isStored ? outage : 0;
+  }
+
   /** Keeps the messages that arrive from now on for the last draft: the run reads no more. */
   keepLate(): void {
     this.#late ??= [];
@@ -79,7 +84,8 @@ export class LeasedSession {
         this.#run.stopLogging();
         return false;
       }
-      this.#renewLater();
+      const left = (this.#held?.until ?? Infinity) - Date.now(); // less than a lease after a change that was retried
+      this.#renewAfter(Math.max(left - this.#options.lease * 2 / 3, 0));
       return true;
     });
     this.#running = done.catch(() => {}); // the caller of save() handles the failure
@@ -89,7 +95,7 @@ export class LeasedSession {
   /** Stores a draft with a lease. Returns false if another process was faster. */
   async #put(draft: Draft): Promise<boolean> {
     const session = this.#complete(draft);
-    const version = await saveWithRetries(this.#store, { ...session, version: this.#version });
+    const version = await saveWithRetries(this.#store, { ...session, version: this.#version }, this.#patience);
     if (version === undefined) return false;
     this.#version = version;
     this.#held = session.lease;
@@ -116,7 +122,7 @@ export class LeasedSession {
   /** Takes the messages that other processes put into the session. Returns false if they changed anything else. Reports a session that is gone. */
   async #receive(): Promise<boolean> {
     const id = this.#options.session;
-    const found = await withRetries(() => this.#store.load(id));
+    const found = await withRetries(() => this.#store.load(id), this.#patience);
     if (!found && this.#stored && !this.#isGone) {
       this.#isGone = true;
       this.#run.report(new Error(`Cannot continue the run of session "${id}": the store does not have it any more`));
@@ -139,7 +145,7 @@ export class LeasedSession {
       if (!await this.#renewed()) this.#run.abort("lost");
     } catch (error) {
       this.#run.report(error);
-      this.#renewLater();
+      this.#renewAfter(this.#options.lease / 3);
     }
   }
 
@@ -165,9 +171,9 @@ export class LeasedSession {
     return moved;
   }
 
-  #renewLater(): void {
-    if (this.#closed) return;
-    this.#renewal = startTimer(() => void this.#renew(), this.#options.lease / 3); // #renew() reports its failures
+  /** Renews the lease after `ms` milliseconds. */
+  #renewAfter(ms: number): void {
+    if (!this.#closed) this.#renewal = startTimer(() => void this.#renew(), ms); // #renew() reports its failures
   }
 
   /** Changes nothing more, and stops renewing the lease. */

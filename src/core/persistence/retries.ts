@@ -1,35 +1,44 @@
 /**
- * Retries for stores that fail now and then.
+ * Retries for stores and logs that fail now and then.
  *
  * @module
  */
 import { canonicalJson } from "../lib/canonical_json.ts";
+import { FinalError } from "./final_error.ts";
 import type { Session } from "./session.ts";
 import type { RunStore } from "./store.ts";
 
-/** The number of attempts, and the milliseconds by which each delay grows. */
+/** The least number of attempts, and the milliseconds by which each delay grows, up to the longest. */
 const attempts = 5;
 const backoff = 100;
+const longest = 1_000;
+
+/** Milliseconds for which a run that has begun retries: a lock or a restart of the database may take as long. */
+export const outage = 10_000;
 
 /** Saves a session with retries. A save that failed may have been stored all the same, which counts as a success. */
 export async function saveWithRetries(
   store: Pick<RunStore, "load" | "save">,
   session: Session,
+  patience?: number,
 ): Promise<number | undefined> {
   return await withRetries(async (attempt) => {
     const stored = attempt > 0 ? await store.load(session.id) : undefined;
     return stored && isSaved(session, stored) ? session.version + 1 : await store.save(session);
-  });
+  }, patience);
 }
 
-/** Runs `work` until it succeeds, at most five times. */
-export async function withRetries<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+/** Runs `work` until it succeeds: at least five times, and for `patience` milliseconds. Rejects at once with a `FinalError`. */
+export async function withRetries<T>(work: (attempt: number) => Promise<T>, patience = 0): Promise<T> {
+  const until = Date.now() + patience;
   for (let attempt = 0;; attempt++) {
     try {
       return await work(attempt);
     } catch (error) {
-      if (attempt + 1 === attempts) throw error;
-      await new Promise((resolve) => setTimeout(resolve, backoff * (attempt + 1)));
+      const isLast = attempt + 1 >= attempts && Date.now() >= until;
+      if (isLast || error instanceof FinalError) throw error;
+      const delay = Math.min(backoff * (attempt + 1), longest);
+      await new Promise((resolve) => setTimeout(resolve, delay));
     }
   }
 }

@@ -3,23 +3,15 @@
  *
  * @module
  */
-import { CapacityError } from "../../core/persistence/bounded_cache.ts";
+import { withRetries } from "../../core/persistence/retries.ts";
 import type { Addition, Log } from "../log.ts";
 
-/** Milliseconds before each retry of a failed append. */
-const retryDelays = [50, 250, 1_000];
-
-/** Appends to the log, and retries if the log fails. Returns false if another process has appended to the record. */
-export async function append(log: Log, key: string, addition: Addition): Promise<boolean> {
-  for (let tries = 0;; tries++) {
-    try {
-      return await log.append(key, addition) || await endsWith(log, key, addition);
-    } catch (error) {
-      const delay = retryDelays[tries];
-      if (delay === undefined || error instanceof CapacityError) throw error;
-      await new Promise((resolve) => setTimeout(resolve, delay));
-    }
-  }
+/**
+ * Appends to the log, and retries for `patience` milliseconds if the log fails. Returns false if another process has appended to the record.
+ */
+export function append(log: Log, key: string, addition: Addition, patience: number): Promise<boolean> {
+  const work = async () => await log.append(key, addition) || await endsWith(log, key, addition);
+  return withRetries(work, patience);
 }
 
 /** Whether the record ends with these lines already: a failed append may have been made, and another process may have added the same end. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { outage } from "../../core/persistence/retries.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
@@ -86,9 +87,9 @@ export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Rec
       if (closed) next.due.resolve();
       taken.resolve();
       const pinned = paused || !ended;
-      if (!await append(log, key, { after: at, lines, ended, owner, pinned, inUse: () => !closed && !lost })) {
-        return false;
-      }
+      const addition = { after: at, lines, ended, owner, pinned, inUse: () => !closed && !lost };
+      const patience = at === after ? 0 : outage; // the first append fails soon, since nothing depends on it
+      if (!await append(log, key, addition, patience)) return false;
       renewLater();
       if (lines.length > 0) out?.write({ first: at + 1, lines });
       at += lines.length;

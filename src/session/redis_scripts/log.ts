@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { FinalError } from "../../core/persistence/final_error.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { follow, type Notifier } from "../notifier.ts";
 import { collectLines, textOfLines } from "../pieces.ts";
@@ -108,8 +109,8 @@ export function channelOf(prefix: string): string {
   return `${prefix}:additions`;
 }
 
-function lostError(id: string): Error {
-  return new Error(`Cannot continue the record of "${id}": Redis has lost events that it had accepted`);
+function lostError(id: string): FinalError {
+  return new FinalError(`Cannot continue the record of "${id}": Redis has lost events that it had accepted`);
 }
 
 /**

@@ -1,0 +1,21 @@
+/**
+ * Errors of stores and logs after which a run does not retry.
+ *
+ * @module
+ */
+import { brand } from "../../protocol/brand.ts";
+
+/**
+ * A failure that lasts longer than a few seconds. If an adapter of yours throws it, a run does not retry the operation.
+ *
+ * ```ts
+ * import { FinalError } from "@jizai/jizai";
+ *
+ * const error = new FinalError("Cannot save the session: it is larger than a value of the database");
+ * ```
+ */
+export class FinalError extends Error {
+  static {
+    brand(this, "FinalError");
+  }
+}
