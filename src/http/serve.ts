@@ -9,7 +9,7 @@ import { idempotency } from "./admit/idempotency.ts";
 import { sessionQueue } from "./admit/session_queue.ts";
 import type { Recover } from "../core/persistence/recovery.ts";
 import { liveRuns } from "./launch/live_runs.ts";
-import { recover } from "./launch/recovery.ts";
+import { recovery } from "./launch/recovery.ts";
 import { type AnyEnv, type RequestVars, resolveOptions, type ServedAgent, type ServeOptions } from "./options.ts";
 import { nativeRoutes } from "./parse/native_routes.ts";
 import { wireRoute } from "./parse/wire_routes.ts";
@@ -110,5 +110,5 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
     });
   }
   app.onError(fail).notFound((c) => fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c));
-  return Object.assign(app, { recover: recover(runs, options), settled: runs.settled });
+  return Object.assign(app, recovery(runs, options));
 }

@@ -76,6 +76,44 @@ Deno.test("recover() of several processes at once takes a run over once", async 
   assertEquals([endOf(await recordOf(among, run)), model.requests.length], [["run.finished", "Whole."], 1]);
 });
 
+for (const moment of ["load", "touch", "recoveryVars"] as const) {
+  Deno.test(`recover() leaves a run to other processes at once if its process shuts down at ${moment}`, async () => {
+    using time = new FakeTime();
+    const among = shared();
+    const { run } = await dead(among);
+    await advance(time, lease);
+    const shutdown = new AbortController();
+    const { store } = among;
+    const ended = Promise.withResolvers<void>();
+    const shutDownAt = (reached: string) => {
+      if (reached !== moment) return;
+      shutdown.abort();
+      ended.resolve(ending.settled());
+    };
+    const errors: unknown[] = [];
+    const ending = serve(agent({ model: scripted("Late.") }), {
+      ...among,
+      store: {
+        ...store,
+        load: (id) => store.load(id).finally(() => shutDownAt("load")),
+        touch: (...lease) => store.touch(...lease).finally(() => shutDownAt("touch")),
+      },
+      vars: () => ({}),
+      recoveryVars: () => Promise.resolve({}).finally(() => shutDownAt("recoveryVars")),
+      signal: shutdown.signal,
+      onError: (error) => void errors.push(error),
+    });
+    const late = ending.recover();
+    await ended.promise; // from here on, the process may exit
+    const { app } = processOf(among, agent({ model: scripted("Whole.") }));
+    const { runs, over } = await app.recover();
+    assertEquals(runs, [run]);
+    await advanceUntilSettled(time, over);
+    assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
+    assertEquals([(await late).runs, errors], [[], []]);
+  });
+}
+
 Deno.test("recover() takes over at most `limit` runs, those that were lost first", async () => {
   using time = new FakeTime();
   const among = shared();

@@ -1,5 +1,5 @@
 /**
- * The `recover()` of a server.
+ * The recovery of a server's runs, and the end of its work.
  *
  * @module
  */
@@ -9,20 +9,30 @@ import type { ServerOptions } from "../options.ts";
 import { reportError } from "../respond/error_response.ts";
 import type { LiveRuns } from "./live_runs.ts";
 
-/** Returns the `recover()` of a server. The store brings the code for it. */
-export function recover(
+/** Returns the `recover()` and the `settled()` of a server. The store brings the code for the first. */
+export function recovery(
   runs: LiveRuns,
   { store, singleProcess, signal, vars, recoveryVars, onError }: ServerOptions,
-): Recover {
+): { readonly recover: Recover; readonly settled: () => Promise<void> } {
   const report = (error: unknown, run?: string) => void reportError(onError, error, run);
   // its type is `recoveryOf` of the same package
   const open = store?.recovery as typeof recoveryOf | undefined;
   const recoverRuns = store && open?.(store, { ...runs, singleProcess, recoveryVars, report });
-  return async (given) => {
-    if (vars && !recoveryVars) {
-      throw new TypeError("Cannot recover runs: their vars are made from requests; expected the option recoveryVars");
-    }
-    if (!recoverRuns || signal?.aborted) return { runs: [], over: Promise.resolve() };
-    return await recoverRuns(given);
+  /** Resolves when all calls so far have taken over their runs, or have left them. */
+  let calls: Promise<unknown> = Promise.resolve();
+  return {
+    async recover(given) {
+      if (vars && !recoveryVars) {
+        throw new TypeError("Cannot recover runs: their vars are made from requests; expected the option recoveryVars");
+      }
+      if (!recoverRuns || signal?.aborted) return { runs: [], over: Promise.resolve() };
+      const recovered = recoverRuns(given);
+      calls = Promise.allSettled([calls, recovered]);
+      return await recovered;
+    },
+    async settled() {
+      await calls;
+      await runs.settled();
+    },
   };
 }

@@ -12,9 +12,14 @@ export interface RecoveryHost {
   readonly lease: number;
   /** True if no other process uses the store, so leases need not end. */
   readonly singleProcess: boolean;
+  /** Aborts when the process shuts down. */
+  readonly signal: AbortSignal | undefined;
   /** True if this process executes the session's run. */
   isLive(session: Session): boolean;
-  /** Continues the run of a session that was claimed, or reports the end of a run. Resolves to undefined if another process was faster. */
+  /**
+   * Continues the run of a session that was claimed, or reports the end of a run. Resolves to undefined if another process was faster, or if this one shuts
+   * down.
+   */
   resume(session: Session): Promise<{ readonly over: Promise<unknown> } | undefined>;
   /** Reports an error to the operator. */
   report(error: unknown): void;
@@ -39,13 +44,17 @@ export function recovery(store: LeaseIndex, host: RecoveryHost): Recover {
     }
   }
 
+  /** Claims a session, and continues its run. */
   async function take(
     session: Session,
   ): Promise<{ readonly id: string | undefined; readonly over: Promise<unknown> } | undefined> {
+    if (host.signal?.aborted) return undefined;
     const until = Math.ceil(Date.now() + host.lease);
+    const claimed = { ...session, lease: { ...session.lease, until } };
     try {
       if (!await store.touch(session, until)) return undefined;
-      const run = await host.resume({ ...session, lease: { ...session.lease, until } });
+      const run = await host.resume(claimed);
+      if (!run && host.signal?.aborted) await store.touch(claimed, Date.now()); // so that no process waits for the lease
       return run && { id: session.run?.id, over: run.over };
     } catch (error) {
       host.report(error); // its lease ends again, and the next recovery tries again

@@ -47,7 +47,7 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
   async function resume(stored: Session): Promise<Pick<LiveRun, "over"> | undefined> {
     if (stored.report) return { over: reports ? redeliver(stored, reports, server) : Promise.resolve() };
     const recovered = recoverable(stored);
-    if (!recovered || signal?.aborted) return undefined;
+    if (!recovered) return undefined;
     const { run, session, owner } = recovered;
     const after: Promise<unknown>[] = [];
     const outlive = (work: Promise<unknown>) => void after.push(work);
@@ -56,7 +56,8 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
       const { over } = await server.launch({ run, session, answers: [], taken: leaseEnd(stored) }, requester);
       return { over: Promise.all([over, ...after]).then(() => {}) };
     } catch (error) {
-      if (error instanceof SessionError || error instanceof RecordError) return undefined; // another process was faster
+      const isFaster = error instanceof SessionError || error instanceof RecordError;
+      if (isFaster || signal?.aborted) return undefined; // another process has continued the run, or will
       throw error;
     }
   }
@@ -64,6 +65,7 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
   return recovery(store, {
     lease,
     singleProcess,
+    signal,
     report,
     resume,
     isLive(session) {
