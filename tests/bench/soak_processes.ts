@@ -1,6 +1,6 @@
 /**
  * Kills or shuts down 300 real processes per database while they execute runs that only `recover()` continues, and prints figures. Exits with 1 if a run
- * breaks an invariant. `deno task soak:processes postgres 40 7` ends 40 processes, as seed 7 chooses.
+ * breaks an invariant, or continues too late. `deno task soak:processes postgres 40 7` ends 40 processes, as seed 7 chooses.
  *
  * @module
  */
@@ -8,6 +8,7 @@ import type { Addresses } from "../../examples/fleet/database.ts";
 import { folder } from "../platforms/folder.ts";
 import { postgresServer } from "../servers/postgres_server.ts";
 import { redisServer } from "../servers/redis_server.ts";
+import { tooLong } from "../support/faults/process_delays.ts";
 import { soakProcesses } from "../support/faults/process_soak.ts";
 
 /** A database for processes. It ends when it is disposed of. */
@@ -44,9 +45,12 @@ for (const [name, open] of Object.entries(places)) {
   const { addresses } = place;
   const options = { seed: Number(seed), count: Number(count), addresses, ledger: `${disk.path}/ledger` };
   try {
-    const figures = Object.entries(await soakProcesses(options)).map(([what, figure]) => `${what} ${figure}`);
+    const figures = await soakProcesses(options);
+    const texts = Object.entries(figures).map(([what, figure]) => `${what} ${figure}`);
     const seconds = ((performance.now() - started) / 1_000).toFixed();
-    console.log([`${count} processes with ${name} in ${seconds} s`, ...figures].join(", "));
+    console.log([`${count} processes with ${name} in ${seconds} s`, ...texts].join(", "));
+    const late = tooLong(figures);
+    if (late.length > 0) throw new Error(late.join("; "));
   } catch (error) {
     console.error(`${name} fails with seed ${seed}:`, error);
     Deno.exitCode = 1;

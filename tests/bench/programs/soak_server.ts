@@ -3,13 +3,14 @@
  *
  * @module
  */
-import { agent, type Middleware, type Model, serve, tool } from "@jizai/jizai";
+import { agent, type Middleware, type Model, serve, type Session, type Store, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
 import { openDatabase } from "../../../examples/fleet/database.ts";
+import { lease, wakeEvery } from "../../support/faults/process_delays.ts";
 
 const [ledger = ""] = Deno.args;
-const { store, log } = await openDatabase({
+const database = await openDatabase({
   DATABASE_URL: Deno.env.get("DATABASE_URL"),
   REDIS_URL: Deno.env.get("REDIS_URL"),
   FLEET_FILE: Deno.env.get("FLEET_FILE"),
@@ -20,6 +21,15 @@ const closing = new AbortController();
 function note(what: string, run: string, rest: Readonly<Record<string, unknown>> = {}): void {
   Deno.writeTextFileSync(ledger, `${JSON.stringify({ what, run, at: Date.now(), ...rest })}\n`, { append: true });
 }
+
+/** The store. It notes the claims of `recover()`, which passes the run; a renewal of a lease does not. */
+const store: Store = {
+  ...database.store,
+  touch(session: Pick<Session, "id" | "version" | "lease" | "run">, until) {
+    if (session.run) note("claims", session.run.id, { pid: Deno.pid });
+    return database.store.touch(session, until);
+  },
+};
 
 /** Waits for a random time. */
 function pause(most: number): Promise<void> {
@@ -71,8 +81,8 @@ const holder: Middleware = {
 
 const app = serve(agent({ model, tools, use: [holder], limits: { recoveries: 50 } }), {
   store,
-  log,
-  lease: 2_000,
+  log: database.log,
+  lease,
   signal: closing.signal,
   onClientGone: "detach",
   onError: (error) => note("error", "", { error: error instanceof Error ? error.stack : String(error) }),
@@ -86,7 +96,7 @@ const server = Deno.serve({
 
 const recovery = setInterval(() => {
   app.recover().catch((error) => note("error", "", { error: String(error) }));
-}, 1_000);
+}, wakeEvery);
 
 Deno.addSignalListener("SIGTERM", async () => {
   clearInterval(recovery);

@@ -6,7 +6,8 @@
 
 /** A line that a process of the soak has written. */
 export interface Line {
-  readonly what: "holds" | "left" | "done" | "error";
+  /** "claims": the process is about to claim the lease of the run. "holds": it continues the run. "left": it does so no more. */
+  readonly what: "claims" | "holds" | "left" | "done" | "error";
   readonly run: string;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -22,6 +23,13 @@ export interface ProcessEnd {
   readonly at: number;
 }
 
+/** Milliseconds after which the lease of a run ends, and between two calls of `recover()` in each process. */
+export const lease = 2_000;
+export const wakeEvery = 1_000;
+
+/** Milliseconds that a busy machine may add. */
+const tolerance = 500;
+
 /** Milliseconds until runs continued. */
 export interface Delays {
   /** After a kill, for runs that had not been lost before. */
@@ -29,9 +37,20 @@ export interface Delays {
   readonly afterKillMost: number;
   /** After a kill, for runs that had been lost before: a process continues them one after another. */
   readonly afterNextKillMost: number;
-  /** After the process left a run because it shut down. */
+  /** After the process left a run because it shut down, for runs that had not been lost before. */
   readonly afterShutdownMedian: number;
   readonly afterShutdownMost: number;
+}
+
+/** Returns one text for each delay that is too long. */
+export function tooLong({ afterKillMost, afterShutdownMost }: Delays): readonly string[] {
+  const limits = [
+    ["a kill", afterKillMost, lease + wakeEvery + tolerance],
+    ["a shutdown", afterShutdownMost, 2_000],
+  ] as const;
+  return limits.flatMap(([what, most, limit]) =>
+    most <= limit ? [] : [`A run continued ${most} ms after ${what}; expected at most ${limit} ms`]
+  );
 }
 
 /** Returns the delays between the ends of processes and the next holder of each of their runs. */
@@ -40,15 +59,11 @@ export function delaysOf(ends: readonly ProcessEnd[], lines: readonly Line[]): D
   const next: number[] = [];
   const shutdown: number[] = [];
   for (const run of new Set(lines.map(({ run }) => run))) {
-    const own = lines.filter((line) => line.run === run && line.pid !== undefined);
-    const holds = own.filter(({ what }) => what === "holds");
     let kills = 0;
-    for (const [index, { at }] of holds.slice(1).entries()) {
-      const { pid } = holds[index] ?? {};
-      const end = ends.find((each) => each.pid === pid);
-      const left = own.findLast((line) => line.what === "left" && line.pid === pid)?.at;
-      if (end?.signal === "SIGKILL") (kills++ === 0 ? first : next).push(at - end.at);
-      else if (end && left !== undefined) shutdown.push(at - left);
+    for (const { signal, end, continued } of takeovers(ends, lines.filter((line) => line.run === run))) {
+      const delay = continued - end;
+      if (signal === "SIGKILL") (kills++ === 0 ? first : next).push(delay);
+      else if (kills === 0) shutdown.push(delay);
     }
   }
   return {
@@ -58,6 +73,34 @@ export function delaysOf(ends: readonly ProcessEnd[], lines: readonly Line[]): D
     afterShutdownMedian: quantile(shutdown, 0.5),
     afterShutdownMost: quantile(shutdown, 1),
   };
+}
+
+/** A run that another process continued. */
+interface Takeover {
+  readonly signal: ProcessEnd["signal"];
+  /** When the process ended, or left the run because it shut down. */
+  readonly end: number;
+  readonly continued: number;
+}
+
+/** Returns the takeovers of one run. If a process ended after its claim and before another one held the run, the run was lost twice. */
+function takeovers(ends: readonly ProcessEnd[], lines: readonly Line[]): readonly Takeover[] {
+  const found: Takeover[] = [];
+  let holder: Line | undefined;
+  for (const [index, line] of lines.entries()) {
+    const continued = lines.slice(index).find(({ what }) => what === "holds");
+    if (line.what === "claims") {
+      const end = ends.find(({ pid }) => pid === line.pid);
+      if (continued && continued.pid !== line.pid && end && end.at < continued.at) holder = line;
+    }
+    if (line.what !== "holds") continue;
+    const end = ends.find(({ pid }) => pid === holder?.pid);
+    const left = lines.findLast(({ what, pid }) => what === "left" && pid === end?.pid);
+    if (end?.signal === "SIGKILL") found.push({ ...end, end: end.at, continued: line.at });
+    else if (end && holder) found.push({ ...end, end: left?.at ?? Math.max(holder.at, end.at), continued: line.at });
+    holder = line;
+  }
+  return found;
 }
 
 /** Returns a quantile. 0 for no values. */
