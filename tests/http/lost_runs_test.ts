@@ -394,6 +394,42 @@ Deno.test("POST /runs/:id/stop stops a run in another process, a lost run and a 
   assertEquals(await late, [409, { code: "not-paused", message }]);
 });
 
+Deno.test("POST /runs/:id/stop waits between its attempts if the run's own process saves it at each of them", async () => {
+  using time = new FakeTime();
+  const { among, run } = await middle();
+  const { store } = among;
+  const attempts: number[] = [];
+  const contended = {
+    ...store,
+    async save(session: Session) {
+      if (session.lease?.closing !== "stop") return await store.save(session);
+      attempts.push(Date.now());
+      return attempts.length < 5 ? undefined : await store.save(session);
+    },
+  };
+  const { app, reasons } = other({ ...among, store: contended });
+  assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop`))).status, 204);
+  assertEquals(new Set(attempts).size >= 5, true);
+  const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run)));
+  assertEquals([ends(rest), reasons], [["run.aborted", "stop"], ["stop"]]);
+});
+
+Deno.test("POST /runs/:id/stop fails if another process has the run at each attempt, and if the end cannot be logged", async () => {
+  using time = new FakeTime();
+  const { among, run } = await middle();
+  const { store, log } = among;
+  const busy = other({ ...among, store: { ...store, save: () => Promise.resolve(undefined) } });
+  assertEquals(await advanceUntilSettled(time, refusalOf(post(busy.app, `/runs/${run}/stop`))), [409, {
+    code: "busy",
+    message: `Cannot stop run "${run}": another process changed it during each attempt`,
+  }]);
+  const errors: unknown[] = [];
+  const append = () => Promise.reject(new Error("The log is down"));
+  const unlogged = other({ store, log: { ...log, append } }, { onError: (error) => void errors.push(`${error}`) });
+  assertEquals(await advanceUntilSettled(time, codeOf(post(unlogged.app, `/runs/${run}/stop`))), [500, "internal"]);
+  assertEquals(new Set(errors), new Set(["Error: The log is down"]));
+});
+
 Deno.test("POST /runs/:id/stop?rollback keeps nothing of a run that runs elsewhere, that was lost, or that waits for a person", async () => {
   using time = new FakeTime();
   for (const dead of [false, true]) {

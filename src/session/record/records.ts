@@ -4,6 +4,7 @@
  * @module
  */
 import { anySignal } from "../../core/lib/any_signal.ts";
+import { withRetries } from "../../core/persistence/retries.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { lineOf } from "../../stream/line.ts";
@@ -61,7 +62,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
       const lines = [lineOf(finalEvent(session, run))];
       await log.append(keyOf(run, requester), { after: page.last, lines, ended: true });
     } else if (isLost(session, requester)) {
-      await takeOver({ run, session: session.id, answers: [] }, requester);
+      await resume({ run, session: session.id, answers: [] }, requester).catch(unlessFaster);
     }
   }
 
@@ -72,20 +73,18 @@ export function recordsOf(log: Log, host: RunHost): Records {
       await log.append(keyOf(run, requester), { after: last, lines: [], ended: false });
   }
 
-  /** Resumes a run that no client listens to. Returns nothing if another process was faster. */
-  async function takeOver(input: LaunchInput, requester: Requester): Promise<LiveRun | undefined> {
-    try {
-      const run = await host.launch(input, requester);
-      requester.outlive(run.over);
-      return run;
-    } catch (error) {
-      if (error instanceof SessionError || error instanceof RecordError) return undefined;
-      throw error;
-    }
+  /** Resumes a run that no client listens to. */
+  async function resume(input: LaunchInput, requester: Requester): Promise<LiveRun> {
+    const run = await host.launch(input, requester);
+    requester.outlive(run.over);
+    return run;
   }
 
-  const close: Records["close"] = (run, session, closing, requester, rollback = false) =>
-    takeOver({ run, session, answers: [], closing, rollback, busy: "replace" }, requester);
+  /** Takes over the run that has a session, and ends it. */
+  const closeNow = (run: string, session: string, closing: string, requester: Requester, rollback = false) =>
+    resume({ run, session, answers: [], closing, rollback, busy: "replace" }, requester);
+
+  const close: Records["close"] = (...of) => closeNow(...of).catch(unlessFaster);
 
   async function* pages(
     page: LogPage,
@@ -123,18 +122,18 @@ export function recordsOf(log: Log, host: RunHost): Records {
       if (!ended) await complete(position, requester);
       return pages({ ...page, ended }, position, requester, signal);
     },
-    async stop(run, requester, rollback) {
+    async stop(run, requester, rollback = false) {
       const page = isRunId(run) ? await readEnd(run, requester) : undefined;
       if (!page) return false;
-      for (let attempts = 0; attempts < 5; attempts++) {
+      const busy = `Cannot stop run "${run}": another process changed it during each attempt`;
+      await withRetries(async () => {
         const session = await sessionOf({ run }, requester);
-        if (!session || runOf(session) !== run) {
-          await complete({ run }, requester);
-          return true;
-        }
-        if (await close(run, session.id, "stop", requester, rollback)) return true; // otherwise its own process saved it at this moment
-      }
-      throw new SessionError(`Cannot stop run "${run}": another process changed it during each attempt`, "busy", run);
+        if (!session || runOf(session) !== run) return await complete({ run }, requester);
+        await closeNow(run, session.id, "stop", requester, rollback); // rejects if the run's own process saved it at this moment
+      }).catch((error) => {
+        throw error instanceof SessionError && error.code === "busy" ? new SessionError(busy, "busy", run) : error;
+      });
+      return true;
     },
     async send(run, message, requester) {
       const session = isRunId(run) ? await sessionIdOf(run, requester) : undefined;
@@ -175,6 +174,11 @@ export function recordsOf(log: Log, host: RunHost): Records {
     },
     ...idempotencyKeys(log, host),
   };
+}
+
+/** Returns nothing for the error of a run that another process has taken over before. Throws any other error. */
+function unlessFaster(error: unknown): undefined {
+  if (!(error instanceof SessionError || error instanceof RecordError)) throw error;
 }
 
 /** Whether a run can have this id. Other keys of the log contain other characters. */
