@@ -1,6 +1,7 @@
 import { agent, allow, type AnyTool, ask, cancelled, deny, type Middleware, tool } from "@jizai/jizai";
 import { audit, type AuditOptions, type AuditRecord } from "@jizai/jizai/middleware/audit";
 import { redact } from "@jizai/jizai/middleware/redact";
+import { asTool } from "@jizai/jizai/subagents";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -226,6 +227,45 @@ Deno.test("audit() writes a call that a hook answers, and one that was stopped",
     "call 1 call_1 pay allow policy aborted",
     "run aborted",
   ]);
+});
+
+Deno.test("audit() writes the calls and the run of a subagent, once, with the run and the call that it works for", async () => {
+  const lines: string[] = [];
+  const keep = audit((line) => void lines.push(line));
+  const ending: Middleware = {
+    name: "ending",
+    subagent: async (_, next) => {
+      const result = await next();
+      runs.set(result.run, "child");
+      return result;
+    },
+  };
+  const runs = new Map<string, string>();
+  for (const own of [[], [keep]]) { // a subagent that has the same middleware does not inherit it again
+    lines.length = 0;
+    const child = agent({
+      name: "child",
+      model: scripted(paying({ to: "Ada", euros: 1 }), "Paid."),
+      tools: [pay],
+      use: own,
+    });
+    const model = scripted({ calls: [["child", { prompt: "Pay Ada" }]] }, "Done.");
+    const result = await agent({ model, tools: [asTool(child)], use: [keep, ending] }).run("Go").result;
+    runs.set(result.run, "parent");
+    const records: AuditRecord[] = lines.map((line) => JSON.parse(line));
+    const shown = records.map((record) => ({
+      ...(record.type === "call" ? { call: record.tool } : { type: record.type }),
+      run: runs.get(record.run),
+      ...(record.parent && { parent: runs.get(record.parent.run), for: record.parent.call }),
+    }));
+    assertEquals(shown, [
+      { type: "prompt", run: "parent" },
+      { call: "pay", run: "child", parent: "parent", for: "call_1" },
+      { type: "run", run: "child", parent: "parent", for: "call_1" },
+      { call: "child", run: "parent" },
+      { type: "run", run: "parent" },
+    ]);
+  }
 });
 
 Deno.test("audit() waits until a record is written", async () => {

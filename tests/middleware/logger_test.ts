@@ -98,10 +98,15 @@ Deno.test("logger() writes at error, compact, subagent and abort", async () => {
 
   const child = asTool(agent({ name: "child", model: scripted("Helped.") }), { name: "help", description: "Helps" });
   const model = scripted({ calls: [["help", { prompt: "Help" }]] }, "Done.");
-  assertEquals((await logged({ model, tools: [child] })).slice(0, 5), [
+  assertEquals((await logged({ model, tools: [child] })).slice(0, 10), [
     "input accepted",
     "model 1 calls",
     "approval 1 help call_1 allow",
+    "model 1 stop",
+    "turn 1 stop",
+    "stop finish",
+    "prompt done",
+    "session done",
     "subagent call_1 done",
     "execute 1 help call_1 ok",
   ]);
@@ -121,6 +126,33 @@ Deno.test("logger() writes at error, compact, subagent and abort", async () => {
     "abort done",
     "session aborted",
   ]);
+});
+
+Deno.test("logger() writes the points of a subagent, once", async () => {
+  const lines: string[] = [];
+  const log = logger((line) => lines.push(short(line)));
+  for (const own of [[], [log]]) { // a subagent that has the same middleware does not inherit it again
+    lines.length = 0;
+    const child = agent({ name: "child", model: scripted(calling(1), "Helped."), tools: [work], use: own });
+    const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
+    await agent({ model, tools: [asTool(child)], use: [log] }).run("Go").result;
+    assertEquals(lines.slice(0, lines.indexOf("subagent call_1 done") + 1), [
+      "input accepted",
+      "model 1 calls",
+      "approval 1 child call_1 allow",
+      "model 1 calls",
+      "approval 1 work call_1 allow",
+      "execute 1 work call_1 ok",
+      "tool 1 work call_1 ok",
+      "turn 1 calls",
+      "model 2 stop",
+      "turn 2 stop",
+      "stop finish",
+      "prompt done",
+      "session done",
+      "subagent call_1 done",
+    ]);
+  }
 });
 
 Deno.test("logger() writes denials, ends, pauses and the name of an error", async () => {

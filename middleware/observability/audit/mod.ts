@@ -35,8 +35,9 @@ export interface AuditOptions {
 
 /**
  * Writes a line of JSON for every message of a person, every call and every end of a run, and waits until it is written. Place it first in `use`, but after
- * `redact()`, so that it sees every call and no secret. It records the tool and the input that ran in the end. If `write` throws or rejects, the run continues, because a
- * call cannot be undone; the error is reported to the operator, and a warning says that a record is missing.
+ * `redact()`, so that it sees every call and no secret. It records the tool and the input that ran in the end. Agents that are tools inherit it, so their calls
+ * and the ends of their runs are recorded too, with the run and the call that they work for. If `write` throws or rejects, the run continues, because a call
+ * cannot be undone; the error is reported to the operator, and a warning says that a record is missing.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -78,6 +79,7 @@ export function audit(
   return {
     name: "audit",
     after: ["redact"], // before it, prompts and inputs still contain secrets
+    inherit: true,
     async session(ctx, next) {
       const start = performance.now();
       const record = (status: RunEndRecord["status"]) =>
@@ -137,7 +139,13 @@ export function audit(
 /** Returns a function that writes a record. Never rejects: a failure is reported. */
 function appender(write: (line: string) => void | Promise<void>, { hash, mask }: Required<AuditOptions>) {
   return async ({ run, emit }: Scope, point: Point, record: object, given?: unknown): Promise<void> => {
-    const stamp: AuditStamp = { time: new Date().toISOString(), run: run.id, session: run.session };
+    const { parent, call } = run;
+    const stamp: AuditStamp = {
+      time: new Date().toISOString(),
+      run: run.id,
+      session: run.session,
+      ...(parent && call !== undefined && { parent: { run: parent.id, call } }),
+    };
     try {
       const input = maskTexts(given, mask);
       const written = input === undefined ? {} : hash ? { sha256: await hashOf(canonicalJson(input)) } : { input };

@@ -13,6 +13,8 @@ export interface AuditStamp {
   readonly run: string;
   /** Id of the session. */
   readonly session: string;
+  /** The run and the call that the agent works for. Missing if the agent is not a tool of another one. */
+  readonly parent?: { readonly run: string; readonly call: string };
 }
 
 /** The input, or the SHA-256 of its canonical JSON in hexadecimal if `hash` is set. */

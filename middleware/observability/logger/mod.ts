@@ -30,6 +30,8 @@ export interface LoggerOptions {
  * the duration. With a function, it passes a structured line for each of the thirteen points. The run does not wait for it. If it throws or
  * rejects, the run continues, the error is reported to the operator, and a warning is emitted.
  *
+ * Agents that are tools inherit it. An agent with a `logger()` of its own writes to both, so give it the same object, or none.
+ *
  * ```ts
  * import { agent } from "@jizai/jizai";
  * import { type LogLine, logger } from "@jizai/jizai/middleware/logger";
@@ -91,6 +93,7 @@ export function logger(to: LoggerOptions | ((line: LogLine) => unknown) = {}): M
 
   return {
     name: "logger",
+    inherit: true,
     session: (ctx, next) => log(ctx, { point: "session" }, next, statusOf),
     input: (ctx, next) => log(ctx, { point: "input" }, next, statusOf),
     prompt: (ctx, next) => log(ctx, { point: "prompt" }, next, statusOf),
