@@ -6,6 +6,7 @@ import {
   openaiModerator,
 } from "@jizai/jizai/middleware/moderation";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { asTool } from "@jizai/jizai/subagents";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertRejects } from "@std/assert";
 import { reaching } from "../support/chat.ts";
@@ -164,6 +165,32 @@ Deno.test("moderation() checks what a served client sends and receives", async (
   });
   const text = await response.text();
   assertEquals([text.includes("fool"), text.includes("[This text was removed.]")], [false, true]);
+});
+
+Deno.test("moderation() cuts the flagged answer of a subagent, which is checked once", async () => {
+  const checked: string[] = [];
+  const guard = moderation({
+    replacement: "[-]",
+    moderator: {
+      moderate(parts) {
+        const text = JSON.stringify(parts);
+        checked.push(text);
+        return Promise.resolve({ flagged: text.includes("fool"), categories: [] });
+      },
+    },
+  });
+  for (const own of [[], [guard]]) { // a subagent that has the same middleware does not inherit it again
+    checked.length = 0;
+    const child = agent({ name: "child", model: scripted("You fool."), use: own });
+    const model = scripted({ calls: [["child", { prompt: "Go on" }]] }, "Done.");
+    const run = agent({ model, tools: [asTool(child)], use: [guard] }).run("Hi");
+    const events: string[] = [];
+    for await (const event of run.events) events.push(JSON.stringify(event));
+    const { messages } = await run.result;
+    assertEquals([...events, JSON.stringify(messages)].filter((text) => text.includes("fool")), []);
+    assertEquals(JSON.stringify(messages).split('"[-]"').length, 2);
+    assertEquals(checked, ["Hi", "You fool.", "Done."].map((text) => JSON.stringify([{ type: "text", text }])));
+  }
 });
 
 Deno.test("moderation() checks every part of a history that a client sends", async () => {

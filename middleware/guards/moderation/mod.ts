@@ -31,7 +31,7 @@ export interface ModerationOptions {
 /**
  * Checks messages from outside before they are accepted, and the answer while it streams, with a moderation service. A flagged message is refused. A flagged
  * answer is cut before the flagged text. If the service fails, the message is refused, or the answer is cut. Put it first in `use`, so that it checks the text
- * that clients receive.
+ * that clients receive. Agents that are tools inherit it, so their answers are checked too.
  *
  * Throws a `RangeError` if `window` is not a whole number of 1 or more.
  *
@@ -87,6 +87,7 @@ export function moderation(
 
   return {
     name: "moderation",
+    inherit: true,
     ...(output && { model: screenAnswer }),
     ...(input && {
       async input(ctx, next) {
