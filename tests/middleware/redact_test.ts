@@ -73,6 +73,11 @@ async function deltas(options: RedactOptions, ...pieces: readonly string[]): Pro
   return events.flatMap((event) => event.type === "text.delta" ? [event.text] : []);
 }
 
+/** Returns a step that calls a tool. */
+function calling(name: string): ScriptedStep {
+  return { calls: [[name, {}]] };
+}
+
 /** Returns the output of a whole answer. */
 async function masked(options: RedactOptions, answer: string): Promise<string> {
   return (await agent({ model: scripted(answer), use: [redact(options)] }).run("Go").result).text;
@@ -626,6 +631,49 @@ Deno.test("redact() masks progress, notices and data, also of an agent that runs
   ];
   assertEquals(await reported([work], model()), masked);
   assertEquals(await reported([child], scripted({ calls: [["work", { prompt: "Go" }]] }, "Done.")), masked);
+});
+
+Deno.test("redact() masks the deltas that tools and hooks emit, also below an agent that runs as a tool", async () => {
+  const answer: Event[] = [..."It is hunter2, not h"].map((text) => ({ type: "text.delta", turn: 1, part: 1, text }));
+  const input: Event[] = [..."[hunter2]"].map((text) => ({
+    type: "call.delta",
+    turn: 1,
+    call: "c",
+    name: "hunter2",
+    text,
+  }));
+  const emitting = tool({
+    name: "emitting",
+    description: "",
+    input: z.object({}),
+    execute: (_, { emit }) => [...answer, ...input].forEach((event) => emit(event)),
+  });
+  const hook: Middleware = {
+    name: "hook",
+    async stop(ctx, next) {
+      answer.forEach((event) => ctx.emit(event));
+      return await next();
+    },
+  };
+  const helper = asTool(agent({ name: "helper", model: scripted(calling("emitting"), "Done."), tools: [emitting] }));
+  const nested = tool({
+    name: "nested",
+    description: "",
+    input: z.object({}),
+    execute: (_, { emit }) =>
+      answer.forEach((event) => emit({ type: "subagent.event", call: "of a tool", agent: "other", event })),
+  });
+  const hidden = redact({ secrets, patterns: [] });
+  const model = scripted({ calls: [["emitting", {}], ["nested", {}], ["helper", { prompt: "Go" }]] }, "ail.");
+  const events = await eventsOfRun(agent({ model, tools: [emitting, nested, helper], use: [hidden, hook] }).run("Go"));
+  assertEquals(JSON.stringify(events).match(/hunter2|er2/g), null);
+  const shown = (of: readonly Event[]) => [streamed(of, "text.delta"), streamed(of, "call.delta")];
+  const ofAgent = (name: string) =>
+    events.flatMap((event) => event.type === "subagent.event" && event.agent === name ? [event.event] : []);
+  const masked = "It is [redacted], not h";
+  assertEquals(shown(events), [`${masked}ail.${masked}`, '{}{}{"prompt":"Go"}[[redacted]]']);
+  assertEquals(shown(ofAgent("helper")), [`${masked}Done.`, "{}[[redacted]]"]);
+  assertEquals(shown(ofAgent("other")), [masked, ""]);
 });
 
 Deno.test("redact() neither emits nor keeps the held text of a stopped answer", async () => {

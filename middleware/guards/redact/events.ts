@@ -50,7 +50,7 @@ const keptFields: readonly string[] = [
   ...["turn", "part", "index", "usage", "attempts", "before", "after", "ms", "retryAfter", "resumed"],
 ];
 
-/** Masks an event, except for deltas, which are masked where they are streamed. */
+/** Masks an event, except for deltas: `RunEvents` and `StreamedResponse` mask them, because a secret may be split over several. */
 export function maskEvent(event: Event, mask: Mask): Event {
   switch (event.type) {
     case "text.delta":

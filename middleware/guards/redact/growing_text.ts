@@ -23,6 +23,11 @@ export class GrowingText {
     this.#mask = mask;
   }
 
+  /** True if text waits that may belong to a secret. */
+  get isHolding(): boolean {
+    return this.#held !== "";
+  }
+
   /** Adds the next piece. Returns the masked text that can be released. */
   add(text: string): string {
     this.#held += text;

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { Middleware, Stop } from "../../../mod.ts";
-import { maskEvent } from "./events.ts";
+import type { Event, Middleware, Stop } from "../../../mod.ts";
 import { maskExecution, unwinding } from "./interrupts.ts";
 import { type Mask, maskOf } from "./mask.ts";
 import { requestMask } from "./request.ts";
 import { StreamedResponse } from "./response.ts";
+import { RunEvents } from "./run_events.ts";
 import { sessionMask } from "./session.ts";
 import {
   maskContent,
@@ -88,6 +88,8 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
   }
   const mask = maskOf({ secrets, patterns, window });
   const maskRequest = requestMask(mask);
+  /** The deltas that were masked where they were streamed. */
+  const released = new WeakSet<Event>();
 
   return {
     name: "redact",
@@ -96,7 +98,9 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     mask: mask.whole,
     "~save": sessionMask(mask),
     async session(ctx, next) {
-      const result = await unwinding(next({ emit: (event) => ctx.emit(maskEvent(event, mask)) }), mask);
+      const events = new RunEvents(mask, ctx.emit, released);
+      const result = await unwinding(next({ emit: (event) => events.pass(event) }), mask);
+      events.end();
       const masked = maskFields(result, ["text", "output", "reason"], mask);
       const questions = maskEach(result.questions, (question) => maskQuestion(question, mask));
       return questions === result.questions ? masked : { ...masked, questions };
@@ -118,7 +122,7 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
       );
     },
     async model(ctx, next) {
-      const stream = new StreamedResponse(mask, ctx.emit);
+      const stream = new StreamedResponse(mask, ctx.emit, released);
       const request = maskRequest(ctx);
       try {
         const response = await next({ emit: (event) => stream.pass(event), ...(request && { request }) });

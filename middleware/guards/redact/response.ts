@@ -23,13 +23,15 @@ interface Channel {
 export class StreamedResponse {
   readonly #mask: Mask;
   readonly #emit: Emit;
-  /** By the type of the deltas, or by the id of a call. */
+  readonly #released: WeakSet<Event>;
+  /** By the type of the deltas, or by the id of the call. */
   readonly #channels = new Map<string, Channel>();
 
-  /** Creates an empty response, whose masked events go to `emit`. */
-  constructor(mask: Mask, emit: Emit) {
+  /** Creates an empty response, whose masked events go to `emit`. Its deltas are added to `released`. */
+  constructor(mask: Mask, emit: Emit, released: WeakSet<Event>) {
     this.#mask = mask;
     this.#emit = emit;
+    this.#released = released;
   }
 
   /** Handles the next event. */
@@ -37,11 +39,11 @@ export class StreamedResponse {
     switch (event.type) {
       case "text.delta":
       case "reasoning.delta":
-        return this.#grow(event.type, event);
+        return this.#grow(event);
       case "call.delta":
-        return this.#grow(`call ${event.call}`, { ...event, name: maskName(event.name, this.#mask) });
+        return this.#grow({ ...event, name: maskName(event.name, this.#mask) });
       case "call.ready":
-        this.#end(`call ${event.call.id}`);
+        this.#end(keyOfCall(event.call.id));
         return this.#emit({ ...event, call: maskCall(event.call, this.#mask) });
       case "model.reset":
         this.#channels.clear();
@@ -49,6 +51,11 @@ export class StreamedResponse {
       default:
         return this.#emit(event);
     }
+  }
+
+  /** Whether text of the same kind is held back before a delta. */
+  holds(event: Delta): boolean {
+    return this.#channels.get(keyOf(event))?.text.isHolding ?? false;
   }
 
   /** Releases everything that is held back: the response is complete. */
@@ -62,7 +69,8 @@ export class StreamedResponse {
     this.#channels.clear();
   }
 
-  #grow(key: string, event: Delta): void {
+  #grow(event: Delta): void {
+    const key = keyOf(event);
     const channel = this.#channels.get(key) ?? { text: new GrowingText(this.#mask), last: event };
     this.#channels.set(key, channel);
     channel.last = event;
@@ -76,6 +84,17 @@ export class StreamedResponse {
   }
 
   #release(event: Delta, text: string): void {
-    if (text !== "") this.#emit({ ...event, text });
+    if (text === "") return;
+    const released = { ...event, text };
+    this.#released.add(released);
+    this.#emit(released);
   }
+}
+
+function keyOf(event: Delta): string {
+  return event.type === "call.delta" ? keyOfCall(event.call) : event.type;
+}
+
+function keyOfCall(id: string): string {
+  return `call ${id}`;
 }
