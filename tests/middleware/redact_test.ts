@@ -4,6 +4,7 @@ import {
   ask,
   cancelled,
   continueWith,
+  declined,
   deny,
   type Event,
   finish,
@@ -22,6 +23,7 @@ import {
   type ToolResult,
   user,
 } from "@jizai/jizai";
+import { compact, compaction } from "@jizai/jizai/middleware/compaction";
 import { inject } from "@jizai/jizai/middleware/inject";
 import { redact, type RedactOptions } from "@jizai/jizai/middleware/redact";
 import { retry } from "@jizai/jizai/middleware/retry";
@@ -674,6 +676,41 @@ Deno.test("redact() masks the deltas that tools and hooks emit, also below an ag
   assertEquals(shown(events), [`${masked}ail.${masked}`, '{}{}{"prompt":"Go"}[[redacted]]']);
   assertEquals(shown(ofAgent("helper")), [`${masked}Done.`, "{}[[redacted]]"]);
   assertEquals(shown(ofAgent("other")), [masked, ""]);
+});
+
+Deno.test("redact() masks what compaction() sends to the summarizer, and the summary", async () => {
+  const store = memory();
+  const long = (text: string) => `${text} `.repeat(60);
+  const before = agent({ model: scripted(long("It is hunter2."), long("Yes."), long("No.")) });
+  for (const prompt of ["One", "Two", "Three"]) await before.run({ session: "s", prompt, store }).result;
+
+  const summarize = scripted("They spoke of hunter2.");
+  const summarizing = agent({
+    model: scripted(),
+    use: [redact({ secrets }), compaction({ at: 400, keep: 50, summarize })],
+  });
+  const run = compact(summarizing, { session: "s", instructions: "Keep hunter2.", store });
+  const events = await eventsOfRun(run);
+  const { status, messages } = await run.result;
+  const [{ instructions = "", messages: sent = [] } = {}] = summarize.requests;
+  assertEquals(JSON.stringify([events, messages, instructions, sent]).match(/hunter2/g), null);
+  assertEquals(
+    [status, instructions.endsWith("Keep [redacted]."), JSON.stringify(sent).includes("It is [redacted].")],
+    ["done", true, true],
+  );
+  assertEquals(lines(messages)[1]?.endsWith("They spoke of [redacted]."), true);
+
+  const refusing: Middleware = { name: "refusing", compact: () => Promise.resolve(declined("Not hunter2.")) };
+  const declining = agent({ model: scripted(), use: [redact({ secrets }), refusing, compaction()] });
+  assertEquals((await compact(declining, { session: "s", store }).result).reason, "Not [redacted].");
+});
+
+Deno.test("redact() must stand before compaction(), which calls no inner hook", () => {
+  assertThrows(
+    () => agent({ model: scripted(), use: [compaction(), redact()] }),
+    TypeError,
+    `Cannot use "compaction" before "redact": put redact() first in use`,
+  );
 });
 
 Deno.test("redact() neither emits nor keeps the held text of a stopped answer", async () => {

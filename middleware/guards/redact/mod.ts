@@ -14,11 +14,11 @@ import {
   maskContent,
   maskEach,
   maskFields,
-  maskMessage,
   maskParts,
   maskQuestion,
   maskResult,
   maskValue,
+  messagesMask,
 } from "./values.ts";
 
 /** Options of `redact()`. */
@@ -55,7 +55,7 @@ export const credentials: readonly RegExp[] = [
 
 /**
  * Replaces secrets with `[redacted]`. It does so in messages from outside before they are accepted (prompts, history, steering, replies), in what the
- * model reads (messages, context, instructions, tools), in its answers, thoughts and calls while they stream, in the inputs and results of tools before they
+ * model reads (messages, context, instructions, tools), in what is summarized and in the summary, in the model's answers, thoughts and calls while they stream, in the inputs and results of tools before they
  * are saved, in questions and reasons, in events, and in everything that the store keeps of a session, with the state of middleware. A secret that is split
  * over deltas, texts or a thought is found too, and so is one that is written with the escapes of JSON. Agents that are tools inherit it.
  *
@@ -87,16 +87,18 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     throw new RangeError(`Cannot create redact(): \`window\` is ${window}; expected a whole number of 1 or more`);
   }
   const mask = maskOf({ secrets, patterns, window });
-  const maskRequest = requestMask(mask);
+  const maskMessages = messagesMask(mask);
+  const maskRequest = requestMask(mask, maskMessages);
   /** The deltas that were masked where they were streamed. */
   const released = new WeakSet<Event>();
 
   return {
     name: "redact",
     after: ["truncate"], // a secret that is cut is not recognised
+    before: ["compaction"], // which does not call the inner hooks
     inherit: true,
     mask: mask.whole,
-    "~save": sessionMask(mask),
+    "~save": sessionMask(mask, maskMessages),
     async session(ctx, next) {
       const events = new RunEvents(mask, ctx.emit, released);
       const result = await unwinding(next({ emit: (event) => events.pass(event) }), mask);
@@ -106,7 +108,7 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
       return questions === result.questions ? masked : { ...masked, questions };
     },
     async input(ctx, next) {
-      const messages = maskEach(ctx.messages, (message) => maskMessage(message, mask));
+      const messages = maskMessages(ctx.messages);
       const context = maskValue(ctx.context, mask);
       const clean = messages === ctx.messages && context === ctx.context;
       return maskFields(await unwinding(next(clean ? undefined : { messages, context }), mask), ["reason"], mask);
@@ -141,6 +143,15 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     approval: async (_, next) => maskFields(await unwinding(next(), mask), decisionFields, mask),
     execute: (_, next) => maskExecution(next, mask),
     stop: async (_, next) => maskStop(await unwinding(next(), mask), mask),
+    async compact(ctx, next) {
+      const transcript = maskMessages(ctx.transcript);
+      const instructions = mask.whole(ctx.instructions);
+      const clean = transcript === ctx.transcript && instructions === ctx.instructions;
+      const compaction = await unwinding(next(clean ? undefined : { transcript, instructions }), mask);
+      if (compaction.type === "declined") return maskFields(compaction, ["reason"], mask);
+      const messages = maskMessages(compaction.messages);
+      return messages === compaction.messages ? compaction : { ...compaction, messages };
+    },
   };
 }
 

@@ -5,18 +5,16 @@
  */
 import type { ModelContext, ModelRequest } from "../../../mod.ts";
 import type { Mask } from "./mask.ts";
-import { maskEach, maskFields, maskMessage, maskName } from "./values.ts";
+import { maskEach, maskFields, type MaskMessages, maskName } from "./values.ts";
 
-/** Returns a function that masks the messages, the instructions and the tools of a request. Each message is masked once. */
-export function requestMask(mask: Mask): (ctx: ModelContext) => Partial<ModelRequest> | undefined {
-  const known = new WeakMap<object, ModelRequest["messages"][number]>();
+/** Returns a function that masks the messages, the instructions and the tools of a request. */
+export function requestMask(
+  mask: Mask,
+  maskMessages: MaskMessages,
+): (ctx: ModelContext) => Partial<ModelRequest> | undefined {
   const knownTools = new WeakMap<object, ModelRequest["tools"]>();
   return ({ request }) => {
-    const messages = maskEach(request.messages, (message) => {
-      const masked = known.get(message) ?? maskMessage(message, mask);
-      known.set(message, masked);
-      return masked;
-    });
+    const messages = maskMessages(request.messages);
     const tools = knownTools.get(request.tools) ?? maskEach(request.tools, (tool) => maskTool(tool, mask));
     knownTools.set(request.tools, tools);
     const instructions = mask.whole(request.instructions);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Message, PersonAnswer, Session } from "../../../mod.ts";
+import type { PersonAnswer, Session } from "../../../mod.ts";
 import type {
   AnsweredQuestion,
   CallRecord,
@@ -22,27 +22,22 @@ import {
   maskContext,
   maskEach,
   maskFields,
-  maskMessage,
+  type MaskMessages,
   maskQuestion,
   maskResult,
   maskValue,
+  messagesMask,
 } from "./values.ts";
 
 /** A session before it is saved. */
 type Unsaved = Omit<Session, "version">;
 
-/** Returns a function that masks a session. Each message is masked once. */
-export function sessionMask(mask: Mask): (session: Unsaved) => Unsaved {
-  const known = new WeakMap<Message, Message>();
-  const maskOnce = (message: Message) => {
-    const masked = known.get(message) ?? maskMessage(message, mask);
-    known.set(message, masked);
-    return masked;
-  };
+/** Returns a function that masks a session. */
+export function sessionMask(mask: Mask, maskMessages: MaskMessages): (session: Unsaved) => Unsaved {
   return ({ run, state, rules, last, mail, ...session }) => ({
     ...session,
-    messages: maskEach(session.messages, maskOnce),
-    ...(run && { run: maskRun(run, maskOnce, mask) }),
+    messages: maskMessages(session.messages),
+    ...(run && { run: maskRun(run, maskMessages, mask) }),
     ...(state && { state: maskState(state, mask) }),
     ...(rules && { rules: maskEach(rules, (rule) => maskFields(rule, ["input"], mask)) }),
     ...(last && { last: { ...last, event: maskEvent(last.event, mask) } }),
@@ -50,10 +45,10 @@ export function sessionMask(mask: Mask): (session: Unsaved) => Unsaved {
   });
 }
 
-function maskRun(run: RunSnapshot, maskOnce: (message: Message) => Message, mask: Mask): RunSnapshot {
+function maskRun(run: RunSnapshot, maskMessages: MaskMessages, mask: Mask): RunSnapshot {
   return {
     ...run,
-    position: maskPosition(run.position, maskOnce, mask),
+    position: maskPosition(run.position, maskMessages, mask),
     state: maskState(run.state, mask),
     answers: maskEach(run.answers, (each) => maskAnswered(each, mask)),
     ...(run.exit && { exit: maskExit(run.exit, mask) }),
@@ -61,11 +56,11 @@ function maskRun(run: RunSnapshot, maskOnce: (message: Message) => Message, mask
   };
 }
 
-function maskPosition(position: Position, maskOnce: (message: Message) => Message, mask: Mask): Position {
+function maskPosition(position: Position, maskMessages: MaskMessages, mask: Mask): Position {
   switch (position.at) {
     case "arrived":
     case "input":
-      return { ...position, messages: maskEach(position.messages, maskOnce) };
+      return { ...position, messages: maskMessages(position.messages) };
     case "tools":
       return {
         ...position,
@@ -109,7 +104,7 @@ function maskRecord(record: CallRecord, mask: Mask): CallRecord {
 
 /** Masks the JSON that a paused tool saved. An agent that is a tool saves its session. */
 export function maskSaved(saved: unknown, mask: Mask): unknown {
-  return isSession(saved) ? sessionMask(mask)(saved) : maskValue(saved, mask);
+  return isSession(saved) ? sessionMask(mask, messagesMask(mask))(saved) : maskValue(saved, mask);
 }
 
 function isSession(saved: unknown): saved is Session {

@@ -156,6 +156,20 @@ export function maskMessage(message: Message, mask: Mask): Message {
   }
 }
 
+/** Masks messages. Returns the same list if nothing changes. */
+export type MaskMessages = (messages: readonly Message[]) => readonly Message[];
+
+/** Returns a function that masks each message once, although it is in every request and in every save. */
+export function messagesMask(mask: Mask): MaskMessages {
+  const known = new WeakMap<Message, Message>();
+  const maskOnce = (message: Message) => {
+    const masked = known.get(message) ?? maskMessage(message, mask);
+    known.set(message, masked);
+    return masked;
+  };
+  return (messages) => maskEach(messages, maskOnce);
+}
+
 /** Masks the parts of a message or a result. */
 export function maskContent<T extends { readonly parts: readonly Part[] }>(whole: T, mask: Mask): T {
   const parts = maskParts(whole.parts, mask);

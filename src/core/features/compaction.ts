@@ -49,7 +49,7 @@ export function compact<V, O>(
 
 const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> = /* @__PURE__ */ policyOf(
   "compact",
-  ["instructions"],
+  ["transcript", "instructions"],
   {
     core: trim,
     finalize: ({ name, returned, own: { loop: { transcript } } }) =>

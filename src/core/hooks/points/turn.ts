@@ -98,6 +98,8 @@ export interface CompactContext<V = unknown> extends Scope<V> {
 }
 /** The change of `compact`. */
 export interface CompactChange extends Change {
+  /** Messages to compact instead, such as masked ones. */
+  readonly transcript?: readonly Message[];
   /** Instructions for the summary. */
   readonly instructions?: string;
 }
