@@ -15,6 +15,7 @@ import {
   user,
 } from "@jizai/jizai";
 import { type Amounts, type Budget, budget, type BudgetOptions } from "@jizai/jizai/middleware/budget";
+import { human } from "@jizai/jizai/middleware/human";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { verify } from "@jizai/jizai/middleware/verify";
@@ -24,6 +25,8 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { barrier } from "../support/batch.ts";
+import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { storedProgress } from "../support/stored_run.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 import { compacting } from "../support/compacting.ts";
@@ -181,7 +184,7 @@ Deno.test("budget() skips calls over the limit, in the model's order, and then r
   });
 });
 
-Deno.test("budget() does not count a denied or skipped call, and counts a failed one", async () => {
+Deno.test("budget() does not count a denied call or one of an unknown tool, and counts a failed one", async () => {
   const guard: Middleware = {
     name: "guard",
     approval: (ctx, next) => ctx.call.id === "call_1" ? Promise.resolve(deny("No.")) : next(),
@@ -196,7 +199,7 @@ Deno.test("budget() does not count a denied or skipped call, and counts a failed
   });
   const model = scripted({ calls: [["look", {}], ["look", {}], ["broken", {}], ["missing", {}]] }, "Done.");
   await agent({ model, tools: [look, broken], use: [...use, guard] }).run("Hi").result;
-  assertEquals(seen, [5, 5, 2, 2, 2, 2]);
+  assertEquals(seen, [5, 5, 3, 3, 3, 3]);
 });
 
 Deno.test("budget() ignores a call that an outer hook answers", async () => {
@@ -364,6 +367,69 @@ Deno.test("budget() counts a paused call once", async () => {
   assertEquals([seen.at(0), seen.at(-1)], [5, 3]);
 });
 
+Deno.test("budget() counts a call once if a person edits its input, or a hook inside renames it", async () => {
+  const write = tool({
+    name: "write",
+    description: "Writes",
+    input: z.object({ path: z.string() }),
+    ask: true,
+    execute: ({ path }) => `Wrote ${path}.`,
+  });
+  const edit = human(() => ({ allow: true, input: { path: "b" } }));
+  const rename: Middleware = {
+    name: "rename",
+    tool: (ctx, next) => next(ctx.name === "look" ? { name: "write", input: { path: "a" } } : {}),
+  };
+  for (const [name, input] of [["write", { path: "a" }], ["look", {}]] as const) {
+    const model = scripted({ calls: [[name, input]] }, "Done.");
+    const use = [budget({ calls: 1 }), edit, rename];
+    const { status, messages } = await agent({ model, tools: [look, write], use }).run("Hi").result;
+    assertEquals([status, ...lines(messages).slice(2)], ["done", "ok Wrote b.", "assistant Done."]);
+  }
+});
+
+Deno.test("budget() counts a call once if its tool pauses", async () => {
+  let paused = false;
+  const sure = tool({
+    name: "sure",
+    description: "Asks once",
+    input: z.object({}),
+    execute(_, { run }) {
+      if (paused) return "Sure.";
+      paused = true;
+      throw run.pause("Sure?");
+    },
+  });
+  const assistant = agent({
+    model: scripted({ calls: [["sure", {}]] }, "Done."),
+    tools: [sure],
+    use: [budget({ calls: 1 })],
+  });
+  const { session } = await assistant.run("Hi").result;
+  const { status, messages } = await assistant.resume({ session, answers: [] }).result;
+  assertEquals([status, ...lines(messages).slice(2)], ["done", "ok Sure.", "assistant Done."]);
+});
+
+Deno.test("budget() counts a call once if it runs again after a crash", async () => {
+  const { store, saved } = recordingStore();
+  const isHalfDone = () => saved.some((session) => storedProgress(session) === "tools ran,running");
+  const idempotent = (name: string, execute: () => unknown) =>
+    tool({ name, description: "", input: z.object({}), idempotent: true, execute });
+  const fast = idempotent("fast", () => "Done.");
+  const slow = idempotent("slow", async () => {
+    while (!isHalfDone()) await new Promise((resolve) => setTimeout(resolve));
+  });
+  const model = scripted({ calls: [["fast", {}], ["slow", {}]] }, "Done.");
+  const use = [budget({ calls: 2 })];
+  await agent({ model, tools: [fast, slow], use }).run({ prompt: "Hi", session: "s", store }).result;
+  const crashed = saved.findLast((session) => storedProgress(session) === "tools ran,running");
+  const next = await storeWith(crashed);
+  const other = agent({ model: scripted("Done."), tools: [fast, slow], use });
+  const { status, messages } = await other.resume({ session: "s", store: next.store, answers: [], lost: () => true })
+    .result;
+  assertEquals([status, ...lines(messages).slice(2)], ["done", "ok Done.", "ok", "assistant Done."]);
+});
+
 /** A parent that calls `helper` so often at once, and then answers. */
 function parent(helper: Agent<unknown, unknown>, calls: number, use: readonly Middleware[]) {
   const called = Array.from({ length: calls }, (_, n) => ["help", { prompt: `Help ${n}` }] as const);
@@ -461,7 +527,7 @@ Deno.test("budget() starts no subagent when nothing is left", async () => {
     ...broke,
     name: "without its model hook",
     model: (_, next) => next(),
-    tool: (_, next) => next(),
+    execute: (_, next) => next(),
   }]);
   assertEquals(lines((await run().result).messages)[2], "error agent did not finish: the budget is spent");
 });

@@ -11,7 +11,7 @@ export interface Amounts {
   readonly tokens: number;
   /** Cost, in the currency of the prices. */
   readonly cost: number;
-  /** Calls of tools. */
+  /** Executed calls of tools. */
   readonly calls: number;
   /** Milliseconds. */
   readonly ms: number;
@@ -23,8 +23,6 @@ export interface Ledger {
   left(at: Scope): Amounts;
   /** Counts a call. Returns false if no call or no time is left. */
   take(at: Scope): boolean;
-  /** Returns calls that were denied or skipped. */
-  giveBack(at: Scope, calls: number): void;
   /** Reserves `most`. The returned function replaces the reservation by the real amounts. */
   reserve(at: Scope, most: Partial<Amounts>): (real: Partial<Amounts>) => void;
   /** Counts the time of a run until the returned function is called. The time of subagents is included. */
@@ -79,7 +77,6 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
       spent.set(keeper, { ...was, calls: was.calls + 1 });
       return true;
     },
-    giveBack: (at, calls) => add(at, { calls: -calls }),
     reserve(at, most) {
       add(at, most);
       return (real) => {

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type Middleware, Pause, refused, type Scope, state } from "../../../mod.ts";
-import { callReservations } from "./calls.ts";
+import { type Middleware, refused, type Scope, state } from "../../../mod.ts";
+import { countCalls } from "./calls.ts";
 import { charge, type Price, type Prices } from "./charge.ts";
 import { type Amounts, ledgerOf } from "./ledger.ts";
 import { type BudgetState, chargeRequests } from "./requests.ts";
@@ -17,7 +17,7 @@ export interface BudgetOptions {
   readonly tokens?: number;
   /** Cost, in the currency of `prices`. */
   readonly cost?: number;
-  /** Calls of tools. */
+  /** Executed calls of tools. */
   readonly calls?: number;
   /** Milliseconds, without the time in which a run is paused. */
   readonly ms?: number;
@@ -43,7 +43,8 @@ const spent = "the budget is spent";
  *
  * If the next request does not fit, if the time is up, or after a call over the budget, the run gives one last answer: its request has no tools, and the
  * model is told to finish. Then the run ends with the status `limit`. Last answers and low estimates can overdraw a budget. A call over the budget is answered
- * as skipped; a denied call does not count. Running work is not stopped when the time is up; use `limits.time` for that.
+ * as skipped. A call counts once, when it is executed: a denied call does not count, nor does one that a hook answers. Running work is not stopped when the
+ * time is up; use `limits.time` for that.
  *
  * Place it after `retry` and `fallback`, so that it counts every attempt.
  *
@@ -76,7 +77,6 @@ export function budget(options: BudgetOptions = {}): Budget {
   const bounded = limits.tokens < Infinity || applied !== undefined;
   const ledger = ledgerOf(name, limits);
   const own = state<BudgetState>(`${name}.own`, () => ({ over: false }));
-  const reservations = callReservations(ledger, own, spent);
 
   return {
     name,
@@ -85,21 +85,17 @@ export function budget(options: BudgetOptions = {}): Budget {
     left: ledger.left,
     async prompt(ctx, next) {
       const stop = ledger.start(ctx);
-      const { emit, giveBack } = reservations.begin(ctx);
       try {
-        const result = await next({ emit });
+        const result = await next();
         const { answer } = own.get(ctx);
         const stands = answer === undefined || result.status === "cancelled";
         return stands ? result : { status: "limit", text: answer, reason: name };
-      } catch (error) {
-        if (error instanceof Pause) giveBack(); // the calls enter again after the pause
-        throw error;
       } finally {
         stop();
       }
     },
     model: chargeRequests({ name, ledger, own, bounded, prices: applied, reserve }),
-    tool: reservations.tool,
+    execute: countCalls({ name, ledger, own, reason: spent }),
     async compact(ctx, next) {
       const compaction = await next();
       const { usage } = compaction;
