@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type ExecuteContext, type Middleware, skipped } from "../../mod.ts";
+import { type ExecuteContext, type Middleware, Pause, skipped, state } from "../../mod.ts";
 import { type KeyValue, sharedWindow, slidingWindow } from "../../src/core/kit.ts";
 
 /** Options of `callRate()`. */
@@ -23,7 +23,8 @@ export interface CallRateOptions<V = unknown> {
 
 /**
  * Executes at most `limit` calls of each tool within each `window`, over all runs of the agent. A further call is answered as skipped, and the model reads when to
- * try again. A call counts when it is executed, so a denied call does not count. If it stands after `retry`, every attempt counts.
+ * try again. A call counts when it is executed, so a denied call does not count, and a call that pauses the run counts once. If it stands after `retry`, every
+ * attempt counts.
  *
  * `only("search_.*", callRate(...))` limits some tools; `per` can count them together, or each user separately. The calls are counted in the memory of this
  * process, or in `keyValue`. A key is forgotten after its last call.
@@ -55,12 +56,21 @@ export function callRate<V = unknown>(
   { per = ({ tool }) => tool.name, keyValue, ...options }: CallRateOptions<V>,
 ): Middleware<V> {
   const count = keyValue ? sharedWindow("callRate", options, keyValue) : slidingWindow("callRate", options);
+  /** The idempotency keys of counted calls that have paused the run. */
+  const paused = state<readonly string[]>("callRate.paused", () => []);
   return {
     name: "callRate",
     async execute(ctx, next) {
-      const seconds = await count(await per(ctx));
-      if (seconds === undefined) return await next();
-      return skipped(`Not run: too many calls of ${ctx.tool.name}. Try again in ${seconds} s.`);
+      const { tool, idempotencyKey } = ctx;
+      const isCounted = paused.get(ctx).includes(idempotencyKey);
+      const seconds = isCounted ? undefined : await count(await per(ctx));
+      if (seconds !== undefined) return skipped(`Not run: too many calls of ${tool.name}. Try again in ${seconds} s.`);
+      try {
+        return await next();
+      } catch (error) {
+        if (error instanceof Pause && !isCounted) paused.update(ctx, (keys) => [...keys, idempotencyKey]);
+        throw error;
+      }
     },
   };
 }

@@ -92,6 +92,32 @@ Deno.test("callRate() after retry() counts every attempt, before retry() each ca
   }
 });
 
+Deno.test("callRate() counts a call once if its tool pauses, also several times and below two limits", async () => {
+  let executions = 0;
+  const careful = tool({
+    name: "careful",
+    description: "Asks twice",
+    input: z.object({}),
+    execute(_, { run }) {
+      executions++;
+      if (executions < 3) throw run.pause("Sure?");
+      return "Done.";
+    },
+  });
+  const limit = () => callRate({ limit: 1, window: 60_000 });
+  const model = scripted({ calls: [["careful", {}]] }, { calls: [["careful", {}]] }, "Done.");
+  const assistant = agent({ model, tools: [careful], use: [limit(), only("careful", limit())] });
+  const { session } = await assistant.run("Go").result;
+  await assistant.resume({ session, answers: [] }).result;
+  const { messages } = await assistant.resume({ session, answers: [] }).result;
+  assertEquals(lines(messages).filter((line) => !line.startsWith("call")), [
+    "user Go",
+    "ok Done.",
+    refusal("careful", 60),
+    "assistant Done.",
+  ]);
+});
+
 Deno.test("callRate() throws for an invalid limit or window", () => {
   for (const limit of [0, 1.5, NaN, Infinity]) {
     assertThrows(() => callRate({ limit, window }), RangeError, `Cannot create callRate(): \`limit\` is ${limit}`);
